@@ -1,0 +1,69 @@
+//! All rules on one source, and what comes out.
+
+use timeline::{Facts, Timeline, signals::MEM_AVAILABLE};
+
+use crate::accounting::{Accounting, account};
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::missing::Missing;
+use crate::rule::{Outcome, Purpose};
+use crate::verdict::Verdict;
+use crate::{causes, rules};
+
+/// What all rules say of a source.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// In one sentence.
+    pub verdict: Verdict,
+    /// What is wrong: the worst root first, each followed by its consequences.
+    pub findings: Vec<Finding>,
+    /// What looks wrong and is not.
+    pub notes: Vec<Finding>,
+    /// What was looked for and is not there: rule and reason.
+    pub clear: Vec<(&'static str, String)>,
+    /// What could not be looked for: rule and what it lacks.
+    pub not_evaluated: Vec<(&'static str, Missing)>,
+    /// What RAM held at the moment that matters: the tightest of the worst finding, else the last.
+    pub accounting: Result<Accounting, Missing>,
+}
+
+/// Asks every rule.
+pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
+    let cx = Evidence::new(timeline, facts);
+    let mut findings = Vec::new();
+    let mut notes = Vec::new();
+    let mut clear = Vec::new();
+    let mut not_evaluated = Vec::new();
+    for rule in rules::ALL {
+        match (rule.check)(&cx) {
+            Ok(Outcome::Found(finding)) => match rule.purpose {
+                Purpose::Finding => findings.push(*finding),
+                Purpose::Note => notes.push(*finding),
+            },
+            Ok(Outcome::Clear(why)) => clear.push((rule.id, why)),
+            Err(missing) => not_evaluated.push((rule.id, missing)),
+        }
+    }
+    let findings = causes::order(findings);
+    let verdict = Verdict::of(&cx, &findings, &not_evaluated);
+    let accounting = account(&cx, moment(&cx, &findings));
+    Diagnosis {
+        verdict,
+        findings,
+        notes,
+        clear,
+        not_evaluated,
+        accounting,
+    }
+}
+
+/// The sample whose memory is worth showing: where the least was available while the worst finding held.
+fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
+    let last = cx.timeline.len().saturating_sub(1);
+    let tightest = || {
+        let stretch = findings.first()?.when?;
+        let (_, index) = cx.timeline.gauge(MEM_AVAILABLE)?.min_in(&stretch)?;
+        Some(index)
+    };
+    tightest().unwrap_or(last)
+}

@@ -1,0 +1,278 @@
+//! A rule's view of a source: it asks for signals and facts and gets tracks, or a [`Missing`] to pass on with `?`.
+//!
+//! Quantities that several rules need and that no kernel file holds (page cache, swap traffic of all kinds, the floor)
+//! are computed here, once.
+
+use timeline::{
+    Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch, Timeline, Track,
+    signals::{
+        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT,
+        REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN,
+        ZSWPOUT,
+    },
+};
+use units::{Bytes, BytesPerSecond, Count, Micros, PageSize, Pages, PerSecond, Ratio, Span, Unit};
+
+use crate::finding::Confidence;
+use crate::floor::Floor;
+use crate::missing::{Missing, Need};
+
+/// What a rule may ask.
+#[derive(Debug)]
+pub struct Evidence<'a> {
+    /// The samples.
+    pub timeline: &'a Timeline,
+    /// The host's slowly changing truth.
+    pub facts: &'a Facts,
+}
+
+impl<'a> Evidence<'a> {
+    /// No stall or thrash is claimed from less than this: three intervals of a second and one of slack.
+    const SHORTEST_HOLD: Span = Span::from_secs(4);
+    /// A look shorter than the catalogue's holding time must show the condition for this share of itself. In the
+    /// labelled captures the sick phase takes 28 % to 93 % of the look; the longest burst on a calm one takes 9 %.
+    const HOLD_SHARE: f64 = 0.2;
+    /// A look shorter than this lowers confidence.
+    const SHORT_LOOK: Span = Span::from_mins(1);
+
+    /// A rule's view of a source.
+    pub const fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
+        Self { timeline, facts }
+    }
+
+    // ---- how long was looked ----
+
+    /// From the first sample to the last.
+    pub fn look(&self) -> Span {
+        self.timeline.lasts()
+    }
+
+    /// Whether there is one sample only: levels, no rates.
+    pub fn is_single_look(&self) -> bool {
+        self.timeline.len() < 2
+    }
+
+    /// How long a condition must hold that the catalogue gives `full` for: minutes in a recording, a fifth of a short look.
+    pub fn hold(&self, full: Span) -> Span {
+        self.look()
+            .times(Self::HOLD_SHARE)
+            .clamp(Self::SHORTEST_HOLD.min(full), full)
+    }
+
+    /// The longest stretch where the condition is sustained, if it is long enough for a catalogue time of `full`.
+    pub fn sustained(&self, condition: &Condition, full: Span) -> Option<Stretch> {
+        condition
+            .longest()
+            .filter(|stretch| stretch.lasts() >= self.hold(full))
+    }
+
+    /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
+    /// two or more confirm, one makes probable. A short look lowers it. `open` says what would settle the rest.
+    pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {
+        let mut value: f64 = match kinds.len() {
+            0 => 0.4,
+            1 => 0.75,
+            _ => 0.96,
+        };
+        let mut why = kinds.join(" and ");
+        if !why.is_empty() {
+            why = format!("rests on {why}");
+        }
+        if self.is_single_look() {
+            value = value.min(0.75);
+            why.push_str("; a single look");
+        } else if self.look() < Self::SHORT_LOOK {
+            value -= 0.05;
+            why.push_str(&format!("; watched for {} only", self.look()));
+        }
+        if !open.is_empty() {
+            why.push_str("; ");
+            why.push_str(open);
+        }
+        Confidence {
+            value,
+            why: why.trim_start_matches("; ").to_owned(),
+        }
+    }
+
+    // ---- signals and facts of the host ----
+
+    /// The levels of a gauge.
+    pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Result<Track<U>, Missing> {
+        self.timeline
+            .gauge(signal)
+            .ok_or_else(|| self.lacks(signal))
+    }
+
+    /// The rates of a counter.
+    pub fn rate<U: Unit>(
+        &self,
+        signal: Signal<Counter<U>>,
+    ) -> Result<Track<PerSecond<U>>, Missing> {
+        let track = self
+            .timeline
+            .rate(signal)
+            .ok_or_else(|| self.lacks(signal))?;
+        if track.is_empty() {
+            return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+        }
+        Ok(track)
+    }
+
+    /// The rates of a counter of pages, in bytes.
+    pub fn bytes_rate(
+        &self,
+        signal: Signal<Counter<Pages>>,
+    ) -> Result<Track<BytesPerSecond>, Missing> {
+        Ok(self.rate(signal)?.to_bytes(self.page_size()?))
+    }
+
+    /// A gauge of pages, in bytes.
+    pub fn bytes(&self, signal: Signal<Gauge<Pages>>) -> Result<Track<Bytes>, Missing> {
+        Ok(self.gauge(signal)?.to_bytes(self.page_size()?))
+    }
+
+    /// The share of time stalled, from a pressure total.
+    pub fn stall(&self, signal: Signal<Counter<Micros>>) -> Result<Track<Ratio>, Missing> {
+        Ok(self.rate(signal)?.to_share())
+    }
+
+    /// A counter's total since boot.
+    pub fn since_boot<U: Unit>(&self, signal: Signal<Counter<U>>) -> Result<U, Missing> {
+        self.timeline.last(signal).ok_or_else(|| self.lacks(signal))
+    }
+
+    /// How much a counter rose while the source was watched.
+    pub fn increase<U: Unit>(&self, signal: Signal<Counter<U>>) -> Result<f64, Missing> {
+        let rate = self.rate(signal)?;
+        Ok(rate.whole().map_or(0.0, |whole| rate.integral_in(&whole)))
+    }
+
+    /// A fact as a number.
+    pub fn number(&self, fact: Fact) -> Result<u64, Missing> {
+        self.facts.number(fact).ok_or_else(|| Missing::fact(fact))
+    }
+
+    /// The chosen word of a fact: `madvise`.
+    pub fn choice(&self, fact: Fact) -> Result<&'a str, Missing> {
+        self.facts.choice(fact).ok_or_else(|| Missing::fact(fact))
+    }
+
+    /// The page size.
+    pub fn page_size(&self) -> Result<PageSize, Missing> {
+        self.facts
+            .page_size
+            .ok_or_else(|| Missing::because(vec![], Need::PageSize))
+    }
+
+    fn lacks<K: Kind>(&self, signal: Signal<K>) -> Missing {
+        let def = signal.def();
+        Missing::signal(def, self.timeline.absent.get(def.file))
+    }
+
+    // ---- quantities that several rules need ----
+
+    /// MemTotal.
+    pub fn ram(&self) -> Result<Bytes, Missing> {
+        self.timeline
+            .last(MEM_TOTAL)
+            .ok_or_else(|| self.lacks(MEM_TOTAL))
+    }
+
+    /// Page cache that can be dropped: Cached − Shmem + Buffers.
+    pub fn page_cache(&self) -> Result<Track<Bytes>, Missing> {
+        let cached = self.gauge(MEM_CACHED)?.minus(&self.gauge(MEM_SHMEM)?);
+        Ok(match self.timeline.gauge(MEM_BUFFERS) {
+            Some(buffers) => cached.plus(&buffers),
+            None => cached,
+        })
+    }
+
+    /// SwapTotal − SwapFree.
+    pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
+        Ok(self.gauge(SWAP_TOTAL)?.minus(&self.gauge(SWAP_FREE)?))
+    }
+
+    /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
+    pub fn swapped_in(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        self.sum(PSWPIN, &[ZSWPIN, SWPIN_ZERO])
+    }
+
+    /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
+    pub fn swapped_out(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        self.sum(PSWPOUT, &[ZSWPOUT, SWPOUT_ZERO])
+    }
+
+    /// One counter's rate plus those of others that this kernel may have.
+    fn sum(
+        &self,
+        main: Signal<Counter<Pages>>,
+        others: &[Signal<Counter<Pages>>],
+    ) -> Result<Track<PerSecond<Pages>>, Missing> {
+        let mut sum = self.rate(main)?;
+        for other in others {
+            if let Some(rate) = self.timeline.rate(*other) {
+                sum = sum.plus(&rate);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off.
+    pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        if let Some(rate) = self.timeline.rate(REFAULT_FILE).filter(|r| !r.is_empty()) {
+            return Ok(rate);
+        }
+        match self.rate(REFAULT) {
+            Ok(both) => Ok(match self.rate(PSWPIN) {
+                Ok(swapped_in) => both.minus(&swapped_in),
+                Err(_) => both,
+            }),
+            Err(_) => self.rate(REFAULT_FILE),
+        }
+    }
+
+    /// Anonymous pages swapped in again after eviction; kernels before 5.9 do not count them apart.
+    pub fn refaults_anon(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        self.rate(REFAULT_ANON)
+    }
+
+    /// Allocations that had to reclaim memory themselves.
+    pub fn allocation_stalls(&self) -> Result<Track<PerSecond<Count>>, Missing> {
+        self.rate(ALLOCSTALL)
+    }
+
+    /// Where free memory rests under load, from the zones' marks of each sample.
+    pub fn floor(&self) -> Result<Floor, Missing> {
+        Floor::measured(self)
+    }
+
+    // ---- entities ----
+
+    /// The levels of an entity's gauge.
+    pub fn gauge_of<U: Unit>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<Gauge<U>>,
+    ) -> Result<Track<U>, Missing> {
+        self.timeline
+            .gauge_of(series, signal)
+            .ok_or_else(|| self.lacks(signal))
+    }
+
+    /// The rates of an entity's counter.
+    pub fn rate_of<U: Unit>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<Counter<U>>,
+    ) -> Result<Track<PerSecond<U>>, Missing> {
+        let track = self
+            .timeline
+            .rate_of(series, signal)
+            .ok_or_else(|| self.lacks(signal))?;
+        if track.is_empty() {
+            return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+        }
+        Ok(track)
+    }
+}

@@ -1,0 +1,317 @@
+//! What a rule found, with everything a reader needs to believe it and to act.
+
+use timeline::{AnySignal, Stretch, Track};
+use units::{Quantity, Span};
+
+use crate::rule::Rule;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; never changes the verdict.
+    Info,
+    /// Something is slower or nearer to an edge than it should be.
+    Warning,
+    /// Work stands still, or processes were or will be killed.
+    Critical,
+}
+
+/// How sure a finding is, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confidence {
+    /// From 0 to 1; 0.9 and above is *confirmed*, 0.6 and above *probable*, below *possible*.
+    pub value: f64,
+    /// What it rests on, and what would settle it.
+    pub why: String,
+}
+
+impl Confidence {
+    /// `confirmed`, `probable` or `possible`.
+    pub fn word(&self) -> &'static str {
+        if self.value >= 0.9 {
+            "confirmed"
+        } else if self.value >= 0.6 {
+            "probable"
+        } else {
+            "possible"
+        }
+    }
+}
+
+/// One line of evidence: a measured value against its threshold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvidenceLine {
+    /// Name of the signal or fact in its catalogue.
+    pub signal: &'static str,
+    /// The value in `unit`.
+    pub value: f64,
+    /// Unit of the value: `bytes`, `pages/s`, `ratio`.
+    pub unit: &'static str,
+    /// From where on (or down from where) it counts, in `unit`.
+    pub threshold: Option<f64>,
+    /// The threshold in words: `from 1 MiB/s`.
+    pub threshold_text: Option<String>,
+    /// When, on the timeline's clock.
+    pub at: Option<Span>,
+    /// The sentence a person reads, numbers included.
+    pub text: String,
+}
+
+/// A look-alike that the evidence excludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuledOut {
+    /// Id of a rule, or a short name for what has no rule.
+    pub id: &'static str,
+    /// Why it is not that.
+    pub because: String,
+}
+
+/// Something to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fix {
+    /// In words.
+    pub what: String,
+    /// Commands for now, one a line; empty where there is none.
+    pub now: String,
+    /// The form that survives a reboot, one a line; empty where there is none.
+    pub persistent: String,
+}
+
+/// A service, process, cgroup, node or device that a finding is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Affected {
+    /// `process`, `cgroup`, `node`, `disk`, `slab cache`, …
+    pub kind: &'static str,
+    /// Its name as the kernel gives it: untrusted text.
+    pub name: String,
+    /// What about it, with numbers.
+    pub what: String,
+}
+
+/// How a signal ran, for a small graph beside the finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    /// What it draws: `swapped in`.
+    pub label: String,
+    /// Its peak, printed: `20 MiB/s`.
+    pub peak: String,
+    /// Values on the timeline's samples.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Id of the rule.
+    pub id: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence: the effect, the number, the cause.
+    pub title: String,
+    /// When it held; `None` where it is about a state without a beginning.
+    pub when: Option<Stretch>,
+    /// What proves it; the strongest first.
+    pub evidence: Vec<EvidenceLine>,
+    /// What it is not.
+    pub ruled_out: Vec<RuledOut>,
+    /// Why it happens.
+    pub cause: String,
+    /// What to do.
+    pub fixes: Vec<Fix>,
+    /// How to see that the fix worked.
+    pub verify: String,
+    /// Whom it hits or who does it.
+    pub affected: Vec<Affected>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Kernel documentation, articles.
+    pub references: Vec<&'static str>,
+    /// Other ids that a reader may know it by.
+    pub aliases: Vec<&'static str>,
+    /// How its main signal ran.
+    pub graph: Option<Graph>,
+    /// The finding that this one follows from; set when all rules have spoken.
+    pub caused_by: Option<&'static str>,
+}
+
+impl Rule {
+    /// A finding of this rule, to be completed by the methods below.
+    pub(crate) fn found(&self, severity: Severity, title: impl Into<String>) -> Finding {
+        Finding {
+            id: self.id,
+            severity,
+            title: title.into(),
+            when: None,
+            evidence: Vec::new(),
+            ruled_out: Vec::new(),
+            cause: String::new(),
+            fixes: Vec::new(),
+            verify: String::new(),
+            affected: Vec::new(),
+            confidence: Confidence {
+                value: 0.0,
+                why: String::new(),
+            },
+            references: Vec::new(),
+            aliases: Vec::new(),
+            graph: None,
+            caused_by: None,
+        }
+    }
+}
+
+impl Finding {
+    /// When it held.
+    #[must_use]
+    pub(crate) fn during(mut self, stretch: Stretch) -> Self {
+        self.when = Some(stretch);
+        self
+    }
+
+    /// A value of a signal; `at` where it belongs to one moment.
+    #[must_use]
+    pub(crate) fn shows<Q: Quantity>(
+        mut self,
+        signal: impl AnySignal,
+        value: Q,
+        at: Option<Span>,
+        text: impl Into<String>,
+    ) -> Self {
+        self.evidence.push(EvidenceLine {
+            signal: signal.definition().name,
+            value: value.as_f64(),
+            unit: Q::NAME,
+            threshold: None,
+            threshold_text: None,
+            at,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// The last shown value counts from this threshold up.
+    #[must_use]
+    pub(crate) fn from<Q: Quantity>(self, threshold: Q) -> Self {
+        self.threshold(threshold, "from")
+    }
+
+    /// The last shown value counts from this threshold down.
+    #[must_use]
+    pub(crate) fn below<Q: Quantity>(self, threshold: Q) -> Self {
+        self.threshold(threshold, "below")
+    }
+
+    fn threshold<Q: Quantity>(mut self, threshold: Q, word: &str) -> Self {
+        if let Some(line) = self.evidence.last_mut() {
+            debug_assert_eq!(
+                line.unit,
+                Q::NAME,
+                "{}: threshold in another unit",
+                line.signal
+            );
+            line.threshold = Some(threshold.as_f64());
+            line.threshold_text = Some(format!("{word} {threshold}"));
+        }
+        self
+    }
+
+    /// A setting that matters, with its value.
+    #[must_use]
+    pub(crate) fn shows_fact(
+        mut self,
+        fact: timeline::Fact,
+        value: u64,
+        text: impl Into<String>,
+    ) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        self.evidence.push(EvidenceLine {
+            signal: fact.name,
+            value: value as f64,
+            unit: "setting",
+            threshold: None,
+            threshold_text: None,
+            at: None,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// A look-alike that is excluded.
+    #[must_use]
+    pub(crate) fn not(mut self, id: &'static str, because: impl Into<String>) -> Self {
+        self.ruled_out.push(RuledOut {
+            id,
+            because: because.into(),
+        });
+        self
+    }
+
+    /// Why it happens.
+    #[must_use]
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = cause.into();
+        self
+    }
+
+    /// Something to do: in words, now, for good. Empty where there is no such form.
+    #[must_use]
+    pub(crate) fn fix(
+        mut self,
+        what: impl Into<String>,
+        now: impl Into<String>,
+        persistent: impl Into<String>,
+    ) -> Self {
+        self.fixes.push(Fix {
+            what: what.into(),
+            now: now.into(),
+            persistent: persistent.into(),
+        });
+        self
+    }
+
+    /// How to see that the fix worked.
+    #[must_use]
+    pub(crate) fn verify(mut self, how: impl Into<String>) -> Self {
+        self.verify = how.into();
+        self
+    }
+
+    /// Whom it hits or who does it.
+    #[must_use]
+    pub(crate) fn affects(mut self, affected: impl IntoIterator<Item = Affected>) -> Self {
+        self.affected.extend(affected);
+        self
+    }
+
+    /// How sure it is; see [`Evidence::confidence`](crate::Evidence::confidence).
+    #[must_use]
+    pub(crate) fn sure(mut self, confidence: Confidence) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// Documentation.
+    #[must_use]
+    pub(crate) fn see(mut self, reference: &'static str) -> Self {
+        self.references.push(reference);
+        self
+    }
+
+    /// Another id that a reader may know it by.
+    #[must_use]
+    pub(crate) fn alias(mut self, id: &'static str) -> Self {
+        self.aliases.push(id);
+        self
+    }
+
+    /// How its main signal ran.
+    #[must_use]
+    pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
+        self.graph = track.max().map(|(peak, _)| Graph {
+            label: label.to_owned(),
+            peak: peak.to_string(),
+            values: track.values().to_vec(),
+        });
+        self
+    }
+}

@@ -1,0 +1,127 @@
+//! The floor: where free memory rests while the kernel reclaims.
+//!
+//! kswapd starts when a zone falls below its low mark and stops at its high mark; a zone also keeps a reserve from
+//! allocations that could use a higher zone (`protection`). So under load free memory rests between
+//! Σ min(managed, low + protection) and Σ min(managed, high + protection); the latter is the kernel's
+//! `totalreserve_pages`, which MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
+
+use timeline::{
+    Entity, EntitySeries, Track,
+    signals::{MEM_FREE, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED, ZONE_PROTECTION},
+};
+use units::{Bytes, PageSize, Pages, Quantity, Ratio};
+
+use crate::evidence::Evidence;
+use crate::missing::{Missing, Need};
+
+/// The floor over time; it moves with boosts and memory hotplug.
+#[derive(Debug, Clone)]
+pub struct Floor {
+    /// Where kswapd starts.
+    pub low: Track<Bytes>,
+    /// Where kswapd stops.
+    pub high: Track<Bytes>,
+}
+
+impl Floor {
+    /// Free memory up to this part of the floor's upper edge is "on the floor" (DOMAIN § 1.4).
+    pub const NEAR: Ratio = Ratio::new(1.15);
+
+    /// From the zones' marks of each sample.
+    pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
+        let page = cx.page_size()?;
+        let mut floor: Option<(Track<Bytes>, Track<Bytes>)> = None;
+        for zone in cx.timeline.entities(Entity::Zone) {
+            // A zone without managed pages (an empty Movable zone) has no marks.
+            let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
+                continue;
+            };
+            let low = mark(cx, zone, &managed, ZONE_LOW, page)?;
+            let high = mark(cx, zone, &managed, ZONE_HIGH, page)?;
+            floor = Some(match floor {
+                Some((l, h)) => (l.plus(&low), h.plus(&high)),
+                None => (low, high),
+            });
+        }
+        let (low, high) = floor.ok_or_else(|| {
+            Missing::because(
+                vec![ZONE_HIGH.def().name, ZONE_LOW.def().name],
+                Need::File(timeline::signals::ZONEINFO),
+            )
+        })?;
+        Ok(Self { low, high })
+    }
+
+    /// Whether free memory is on the floor, over time.
+    pub(crate) fn reached(&self, cx: &Evidence<'_>) -> Result<timeline::Condition, Missing> {
+        Ok(cx
+            .gauge(MEM_FREE)?
+            .at_most_track(&self.high.scaled(Self::NEAR.get())))
+    }
+
+    /// Where it would be on an ordinary x86-64 machine of this size (one node, 4 KiB pages, default tunables), for
+    /// sources without zone data: low and high edge.
+    pub fn predicted(ram: Bytes) -> (Bytes, Bytes) {
+        // Zone sizes as x86-64 lays them out: DMA 15 MiB and fully reserved, DMA32 up to about 3 GiB, Normal the rest.
+        let dma = Bytes::from_mib(15).min(ram).as_f64();
+        let dma32 = (Bytes::from_gib(3).as_f64()).min(ram.as_f64() - dma);
+        let normal = (ram.as_f64() - dma - dma32).max(0.0);
+        // khugepaged raises min_free_kbytes to 22,528 kB for each populated zone, at most 5 % of RAM
+        // (mm/khugepaged.c, set_recommended_min_free_kbytes).
+        let zones = if normal > 0.0 { 3.0 } else { 2.0 };
+        let min_free = (Bytes::from_kib(22_528).as_f64() * zones).min(0.05 * ram.as_f64());
+        let edge = |gaps: f64| {
+            let zone = |managed: f64, protection: f64| {
+                let min = min_free * managed / ram.as_f64().max(1.0);
+                let gap = (min / 4.0).max(managed / 1000.0);
+                (min + gap * gaps + protection).min(managed)
+            };
+            let protection = normal / 256.0;
+            Bytes::from_f64(dma + zone(dma32, protection) + zone(normal, 0.0))
+        };
+        (edge(1.0), edge(2.0))
+    }
+}
+
+/// `min(managed, mark + protection)` of one zone, over time.
+fn mark(
+    cx: &Evidence<'_>,
+    zone: &EntitySeries,
+    managed: &Track<Pages>,
+    signal: timeline::Signal<timeline::Gauge<Pages>>,
+    page: PageSize,
+) -> Result<Track<Bytes>, Missing> {
+    let mut mark = cx.gauge_of(zone, signal)?;
+    if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
+        mark = mark.plus(&protection);
+    }
+    Ok(mark.lower(managed).to_bytes(page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DOMAIN § 1.4's table, computed there from the kernel's formulas.
+    #[test]
+    fn the_prediction_reproduces_known_hosts() {
+        for (ram_mib, low, high) in [
+            (8 * 1024, 118.0, 134.0),
+            (20 * 1024, 170.0, 190.0),
+            (32 * 1024, 230.0, 263.0),
+            (70 * 1024, 421.0, 493.0),
+            (80_429, 464.0, 544.0),
+        ] {
+            let (l, h) = Floor::predicted(Bytes::from_mib(ram_mib));
+            let mib = |b: Bytes| b.as_f64() / 1_048_576.0;
+            assert!((mib(l) / low - 1.0).abs() < 0.08, "{ram_mib}: {l}");
+            assert!((mib(h) / high - 1.0).abs() < 0.08, "{ram_mib}: {h}");
+        }
+    }
+
+    #[test]
+    fn a_tiny_host_does_not_panic() {
+        let (l, h) = Floor::predicted(Bytes::ZERO);
+        assert!(l <= h);
+    }
+}

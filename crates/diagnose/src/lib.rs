@@ -1,0 +1,30 @@
+//! What is wrong with a host's memory, and where the memory went: pure functions of timeline and facts.
+//!
+//! Three nouns: **evidence** ([`Evidence`]) answers a rule's questions or says what is missing; a **rule**
+//! ([`rules::ALL`]) turns evidence into an [`Outcome`]; a **diagnosis** ([`Diagnosis`]) is all outcomes, roots before
+//! consequences, with one verdict. No rule knows where the data came from.
+//!
+//! ```
+//! let diagnosis = diagnose::diagnose(&timeline::Timeline::default(), &timeline::Facts::default());
+//! assert_eq!(diagnosis.verdict.level, diagnose::Level::Unknown);
+//! ```
+#![warn(clippy::disallowed_methods)]
+
+pub mod accounting;
+mod causes;
+mod diagnosis;
+mod evidence;
+mod finding;
+pub mod floor;
+mod missing;
+mod rule;
+pub mod rules;
+mod verdict;
+mod who;
+
+pub use diagnosis::{Diagnosis, diagnose};
+pub use evidence::Evidence;
+pub use finding::{Affected, Confidence, EvidenceLine, Finding, Fix, RuledOut, Severity};
+pub use missing::{Missing, Need};
+pub use rule::{Outcome, Purpose, Rule};
+pub use verdict::{Level, Verdict};

@@ -1,0 +1,92 @@
+//! Why a rule could not be evaluated: which signals or facts the source lacks, and what would supply them.
+
+use timeline::{Absence, Fact, SignalDef};
+use units::Span;
+
+/// What a rule asked for and did not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Names from the catalogues of signals and facts.
+    pub names: Vec<&'static str>,
+    /// What would supply them.
+    pub need: Need,
+}
+
+/// What would make an evaluation possible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// The source has no such file; live, this kernel or its configuration lacks it.
+    File(&'static str),
+    /// The kernel file does not hold the field: older or newer than that.
+    Field {
+        /// The kernel file.
+        file: &'static str,
+        /// Since which kernel; empty where always.
+        since: &'static str,
+    },
+    /// The file is there, but not for this user.
+    Root(&'static str),
+    /// Rates need two looks.
+    TwoLooks,
+    /// Watched for too short a time.
+    LongerLook(Span),
+    /// Growth and cycles show only in a recording this long.
+    Recording(Span),
+    /// The size of a page is not known, so pages cannot be turned into bytes.
+    PageSize,
+}
+
+impl Missing {
+    pub(crate) fn signal(def: &'static SignalDef, absence: Option<&Absence>) -> Self {
+        let need = match absence {
+            Some(Absence::PermissionDenied) => Need::Root(def.file),
+            Some(_) => Need::File(def.file),
+            None => Need::Field {
+                file: def.file,
+                since: def.since,
+            },
+        };
+        Self {
+            names: vec![def.name],
+            need,
+        }
+    }
+
+    pub(crate) fn fact(fact: Fact) -> Self {
+        Self {
+            names: vec![fact.name],
+            need: Need::File(fact.file),
+        }
+    }
+
+    /// A rule's own reason, naming the signals that it is about.
+    pub fn because(names: Vec<&'static str>, need: Need) -> Self {
+        Self { names, need }
+    }
+}
+
+impl std::fmt::Display for Need {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(file) if file.starts_with("/proc/pressure/") => {
+                write!(f, "{file} (kernel 4.20 or later; some need psi=1 at boot)")
+            }
+            Self::File(file) => write!(f, "{file}, which this source does not have"),
+            Self::Field { file, since: "" } => write!(f, "this field of {file}"),
+            Self::Field { file, since } => write!(f, "{file} of kernel {since}"),
+            Self::Root(file) => write!(f, "root, to read {file}"),
+            Self::TwoLooks => {
+                f.write_str("two looks some seconds apart: memtide check on that host")
+            }
+            Self::LongerLook(span) => write!(
+                f,
+                "a look of at least {span}: --for {}s",
+                span.as_secs_f64().ceil()
+            ),
+            Self::Recording(span) => write!(f, "samples over {span} or more"),
+            Self::PageSize => {
+                f.write_str("the page size (MemFree and nr_free_pages of one moment tell it)")
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The rules, one file each. A rule's file holds its documentation, its thresholds with their provenance, its check and
+//! its tests; this file lists them.
+
+use crate::rule::Rule;
+
+mod accounting_mismatch;
+mod available_exhaustion;
+mod cache_full_harmless;
+mod cache_starved_floor;
+mod cgroup_cache_starved;
+mod cgroup_high_throttle;
+mod compaction_stall;
+mod dentry_inode_bloat;
+mod direct_reclaim_stall;
+mod dirty_throttle;
+mod exec_pages_evicted;
+mod external_fragmentation;
+mod fork_cow_spike;
+mod free_low_harmless;
+mod hugetlb_unused;
+mod kswapd_saturated;
+mod min_free_too_large;
+mod monitoring_gap;
+mod no_swap_risk;
+mod node_reclaim_on;
+mod numa_imbalance;
+mod oom_cgroup;
+mod oom_global;
+mod overcommit_limit;
+mod page_cache_thrash;
+mod page_tables_large;
+mod shmem_growth;
+mod slab_leak;
+mod streaming_read;
+mod swap_cold_harmless;
+mod swap_full;
+mod swap_thrash;
+mod swappiness_misfit;
+#[cfg(test)]
+pub(crate) mod testing;
+mod thp_bloat;
+mod unaccounted_memory;
+mod zram_misuse;
+
+/// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
+pub const ALL: &[Rule] = &[
+    available_exhaustion::RULE,
+    cache_starved_floor::RULE,
+    page_cache_thrash::RULE,
+    exec_pages_evicted::RULE,
+    swap_thrash::RULE,
+    swap_full::RULE,
+    no_swap_risk::RULE,
+    swappiness_misfit::RULE,
+    zram_misuse::RULE,
+    direct_reclaim_stall::RULE,
+    kswapd_saturated::RULE,
+    min_free_too_large::RULE,
+    node_reclaim_on::RULE,
+    numa_imbalance::RULE,
+    dirty_throttle::RULE,
+    thp_bloat::RULE,
+    compaction_stall::RULE,
+    external_fragmentation::RULE,
+    hugetlb_unused::RULE,
+    page_tables_large::RULE,
+    slab_leak::RULE,
+    dentry_inode_bloat::RULE,
+    shmem_growth::RULE,
+    unaccounted_memory::RULE,
+    oom_global::RULE,
+    oom_cgroup::RULE,
+    cgroup_high_throttle::RULE,
+    cgroup_cache_starved::RULE,
+    overcommit_limit::RULE,
+    fork_cow_spike::RULE,
+    accounting_mismatch::RULE,
+    free_low_harmless::RULE,
+    swap_cold_harmless::RULE,
+    cache_full_harmless::RULE,
+    streaming_read::RULE,
+    monitoring_gap::RULE,
+];
+
+/// The rule with this id.
+pub fn by_id(id: &str) -> Option<&'static Rule> {
+    ALL.iter().find(|rule| rule.id == id)
+}

@@ -1,0 +1,247 @@
+//! Swap thrash: pages leave for swap and are wanted back at once.
+
+use timeline::signals::{
+    MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
+};
+use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
+
+use crate::evidence::Evidence;
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::who;
+
+declare_rule! {
+    /// Anonymous memory does not fit into RAM: pages are swapped out and wanted back at once.
+    ///
+    /// ## What it means
+    /// The processes together touch more anonymous memory than RAM can hold. The kernel writes pages to swap that are
+    /// needed again a moment later, and every such page makes a task wait. How much swap is *used* says nothing; that
+    /// it *moves*, both ways and for long, is the shortage.
+    /// ## How it is recognised
+    /// Pages come back from swap at 1 MiB/s or more, at least 200 of them a second are known to have been evicted
+    /// before (anonymous refaults), and this is sustained. Tasks stalled for memory for 10 % of the time or more
+    /// confirm it; 5 % with nothing running at all make it critical. Kernels before 5.9 do not count anonymous
+    /// refaults: there pages must move both ways at once.
+    /// ## Not this
+    /// - `swap-cold-harmless`: swap is used, but nothing moves.
+    /// - Swap-in after a job has ended or a suspend: pages come back and none go out.
+    /// - zram or zswap in good order: the same counters, but hardly a stall; then this is a warning at most.
+    /// ## What to do
+    /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
+    /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below 0.1 MiB/s and stalls
+    /// below 1 % under the same load.
+    /// ## References
+    /// - kernel mm/workingset.c: what counts as a refault
+    /// - kernel Documentation/accounting/psi.rst
+    pub(crate) RULE = { id: "swap-thrash", since: "0.1.0", purpose: Finding, check: check }
+}
+
+/// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most where swap moved by the way.
+const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+/// The same captures: 2,500 pages/s against 200 in one second of a host whose floor was set too high.
+const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
+/// The catalogue's time for a recording; short looks need a part of it.
+const HOLD: Span = Span::from_mins(5);
+/// PSI: a tenth of the time is what users notice; healthy hosts stay below 1 %.
+const STALLED: Ratio = Ratio::from_percent(10.0);
+/// Nothing ran at all for a twentieth of the time.
+const ALL_STALLED: Ratio = Ratio::from_percent(5.0);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let page = cx.page_size()?;
+    let pages_in = cx.swapped_in()?;
+    let swapped_in = pages_in.to_bytes(page);
+    let swapped_out = cx.swapped_out()?.to_bytes(page);
+    let refaults = cx.refaults_anon().ok();
+    let thrashing = match &refaults {
+        Some(refaults) => swapped_in
+            .at_least(SWAPPED_IN)
+            .and(&refaults.at_least(REFAULTS)),
+        None => swapped_in
+            .at_least(SWAPPED_IN)
+            .and(&swapped_out.at_least(SWAPPED_IN)),
+    };
+    let Some(stretch) = cx.sustained(&thrashing, HOLD) else {
+        return match swapped_in.max() {
+            Some((peak, _)) if peak >= SWAPPED_IN => clear!(
+                "pages came back from swap at up to {peak}, but not for {} on end",
+                cx.hold(HOLD)
+            ),
+            Some((peak, _)) => clear!("at most {peak} came back from swap"),
+            None => clear!("nothing came back from swap"),
+        };
+    };
+
+    let came_in = swapped_in.mean_in(&stretch).unwrap_or(SWAPPED_IN);
+    let went_out = swapped_out
+        .mean_in(&stretch)
+        .unwrap_or(BytesPerSecond::new(0.0));
+    let some = cx
+        .stall(PSI_MEMORY_SOME)
+        .ok()
+        .and_then(|s| s.mean_in(&stretch));
+    let full = cx
+        .stall(PSI_MEMORY_FULL)
+        .ok()
+        .and_then(|s| s.mean_in(&stretch));
+    let stalled = some.is_some_and(|s| s >= STALLED);
+    let severity = match full {
+        Some(full) if full < ALL_STALLED && !stalled => Severity::Warning,
+        _ => Severity::Critical,
+    };
+
+    let stood_still = full.map_or_else(String::new, |full| {
+        format!(" Tasks stood still for memory {full} of that time.")
+    });
+    let mut finding = RULE
+        .found(
+            severity,
+            format!(
+                "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{stood_still}",
+                stretch.lasts()
+            ),
+        )
+        .during(stretch)
+        .graph("swapped in", &swapped_in)
+        .shows(PSWPIN, came_in, None, format!("{came_in} swapped in, {went_out} out"))
+        .from(SWAPPED_IN);
+    if let Some(back) = refaults.as_ref().and_then(|r| r.mean_in(&stretch)) {
+        finding = finding
+            .shows(
+                REFAULT_ANON,
+                back,
+                None,
+                format!("{back} of anonymous memory came back after eviction"),
+            )
+            .from(REFAULTS);
+    } else {
+        finding = finding
+            .shows(
+                PSWPOUT,
+                went_out,
+                None,
+                format!("{went_out} went out at the same time"),
+            )
+            .from(SWAPPED_IN);
+    }
+    if let (Some(some), Some(full)) = (some, full) {
+        finding = finding
+            .shows(
+                PSI_MEMORY_SOME,
+                some,
+                None,
+                format!("memory stalls: some {some}, full {full}"),
+            )
+            .from(STALLED);
+    }
+    let mut worst = stretch.last;
+    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
+        && let Some((least, index)) = available.min_in(&stretch)
+    {
+        worst = index;
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            least,
+            Some(cx.timeline.times()[index]),
+            format!("available fell to {least}"),
+        );
+    }
+    let mut kinds = vec!["swap traffic"];
+    if stalled {
+        kinds.push("memory stalls");
+    }
+    Ok(finding
+        .not("swap-cold-harmless", "what went out came back")
+        .cause("The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.")
+        .fix(
+            "Stop what grew last, or cap the group it belongs to.",
+            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
+            "systemctl set-property UNIT MemoryHigh=SIZE",
+        )
+        .fix(
+            "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.",
+            "",
+            "",
+        )
+        .verify("memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %")
+        .affects(who::largest(cx, worst, 3))
+        .sure(cx.confidence(&kinds, if stalled { "" } else { "memory stalls (PSI) would settle it" }))
+        .see("kernel: mm/workingset.c")
+        .see("kernel: Documentation/accounting/psi.rst")
+        .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+
+    /// `n` seconds in which `swapped` pages go out and `back` come in each second.
+    fn moving(seconds: u64, back: u64, out: u64) -> Case {
+        Case::over(seconds)
+            .counter(PSWPIN, back)
+            .counter(PSWPOUT, out)
+            .counter(REFAULT_ANON, back)
+    }
+
+    #[test]
+    fn pages_that_go_both_ways_with_stalls_are_critical() {
+        let case = moving(30, 2500, 2500)
+            .counter(PSI_MEMORY_SOME, 600_000)
+            .counter(PSI_MEMORY_FULL, 500_000);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn compressed_swap_that_stalls_nobody_is_a_warning() {
+        let case = moving(30, 2500, 2500)
+            .counter(PSI_MEMORY_SOME, 20_000)
+            .counter(PSI_MEMORY_FULL, 1_000);
+        assert_eq!(found(RULE, &case).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn without_pressure_files_it_is_only_probable() {
+        assert_eq!(
+            found(RULE, &moving(30, 2500, 2500)).confidence.word(),
+            "probable"
+        );
+    }
+
+    #[test]
+    fn swap_that_only_fills_is_not_thrash() {
+        clear(RULE, &moving(30, 0, 5000));
+    }
+
+    #[test]
+    fn a_burst_of_two_seconds_is_not_thrash() {
+        let mut rates = vec![0; 30];
+        rates[10..12].fill(5000);
+        let case = Case::over(30)
+            .counter_steps(PSWPIN, &rates)
+            .counter_steps(REFAULT_ANON, &rates)
+            .counter(PSWPOUT, 0);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn a_kernel_before_5_9_must_show_both_directions() {
+        found(
+            RULE,
+            &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 2500),
+        );
+        clear(
+            RULE,
+            &Case::over(30).counter(PSWPIN, 2500).counter(PSWPOUT, 0),
+        );
+    }
+
+    #[test]
+    fn without_vmstat_it_says_what_it_lacks() {
+        let missing = not_evaluated(RULE, &Case::over(30));
+        assert_eq!(missing.names, ["vm.pswpin"]);
+    }
+}

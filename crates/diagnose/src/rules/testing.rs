@@ -1,0 +1,181 @@
+//! Synthetic cases for rules' own tests: a host built signal by signal. Truth is judged on the corpus.
+#![allow(clippy::field_reassign_with_default)] // Facts keeps some fields private
+
+use timeline::{Counter, Entity, Fact, Facts, Gauge, Sample, Signal, Timeline};
+use units::{PageSize, Span, Unit};
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::missing::Missing;
+use crate::rule::{Outcome, Rule};
+
+/// A host sampled once a second, 4 KiB pages.
+pub(crate) struct Case {
+    samples: Vec<Sample>,
+    /// Facts may be added freely.
+    pub(crate) facts: Facts,
+}
+
+impl Case {
+    /// `seconds` intervals of a second: one sample more than that.
+    pub(crate) fn over(seconds: u64) -> Self {
+        let mut facts = Facts::default();
+        facts.page_size = PageSize::from_bytes(4096);
+        Self {
+            samples: (0..=seconds)
+                .map(|s| Sample::at(Span::from_secs(s)))
+                .collect(),
+            facts,
+        }
+    }
+
+    /// One sample.
+    pub(crate) fn once() -> Self {
+        Self::over(0)
+    }
+
+    /// A gauge that stands still.
+    pub(crate) fn gauge<U: Unit>(mut self, signal: Signal<Gauge<U>>, value: U) -> Self {
+        for sample in &mut self.samples {
+            sample.host.set(signal, value);
+        }
+        self
+    }
+
+    /// A gauge sample by sample; the last value goes on.
+    pub(crate) fn gauge_steps<U: Unit>(mut self, signal: Signal<Gauge<U>>, values: &[U]) -> Self {
+        for (i, sample) in self.samples.iter_mut().enumerate() {
+            sample.host.set(signal, values[i.min(values.len() - 1)]);
+        }
+        self
+    }
+
+    /// A counter that rises by `per_second` each second, from 1000.
+    pub(crate) fn counter<U: Unit>(self, signal: Signal<Counter<U>>, per_second: u64) -> Self {
+        let n = self.samples.len();
+        self.counter_steps(signal, &vec![per_second; n])
+    }
+
+    /// A counter that rises by `increases[i]` in second i.
+    pub(crate) fn counter_steps<U: Unit>(
+        mut self,
+        signal: Signal<Counter<U>>,
+        increases: &[u64],
+    ) -> Self {
+        let mut total = 1000;
+        for (i, sample) in self.samples.iter_mut().enumerate() {
+            if i > 0 {
+                total += increases.get(i - 1).copied().unwrap_or(0);
+            }
+            sample.host.set(signal, U::from_raw(total));
+        }
+        self
+    }
+
+    /// An entity's gauge that stands still.
+    pub(crate) fn gauge_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        signal: Signal<Gauge<U>>,
+        value: U,
+    ) -> Self {
+        for sample in &mut self.samples {
+            sample.table_mut(entity).entry(key).row.set(signal, value);
+        }
+        self
+    }
+
+    /// An entity's gauge sample by sample; the last value goes on.
+    #[allow(dead_code)]
+    pub(crate) fn gauge_steps_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        signal: Signal<Gauge<U>>,
+        values: &[U],
+    ) -> Self {
+        for (i, sample) in self.samples.iter_mut().enumerate() {
+            let row = sample.table_mut(entity).entry(key);
+            row.row.set(signal, values[i.min(values.len() - 1)]);
+        }
+        self
+    }
+
+    /// An entity's counter that rises by `per_second` each second, from 1000.
+    pub(crate) fn counter_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        signal: Signal<Counter<U>>,
+        per_second: u64,
+    ) -> Self {
+        for (i, sample) in self.samples.iter_mut().enumerate() {
+            let row = sample.table_mut(entity).entry(key);
+            row.row
+                .set(signal, U::from_raw(1000 + per_second * i as u64));
+        }
+        self
+    }
+
+    /// A process (key `PID@START`) is called this.
+    #[allow(dead_code)]
+    pub(crate) fn named(mut self, key: &str, name: &str) -> Self {
+        for sample in &mut self.samples {
+            let row = sample.table_mut(Entity::Process).entry(key);
+            row.label.clear();
+            row.label.push_str(name);
+        }
+        self
+    }
+
+    /// A fact.
+    pub(crate) fn fact(mut self, fact: Fact, text: &str) -> Self {
+        self.facts.record(Span::ZERO, fact, text);
+        self
+    }
+
+    fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
+        let mut timeline = Timeline::default();
+        for sample in &self.samples {
+            timeline.push(sample).unwrap();
+        }
+        (rule.check)(&Evidence::new(&timeline, &self.facts))
+    }
+}
+
+/// The rule fires, and its finding is complete enough to print.
+#[track_caller]
+pub(crate) fn found(rule: Rule, case: &Case) -> Finding {
+    match case.check(rule) {
+        Ok(Outcome::Found(finding)) => {
+            assert!(finding.title.ends_with('.'), "{}", finding.title);
+            assert!(!finding.evidence.is_empty(), "{} shows nothing", rule.id);
+            assert!(
+                finding.confidence.value > 0.0,
+                "{} says not how sure",
+                rule.id
+            );
+            *finding
+        }
+        other => panic!("{} should fire: {other:?}", rule.id),
+    }
+}
+
+/// The rule looks and finds nothing.
+#[track_caller]
+pub(crate) fn clear(rule: Rule, case: &Case) -> String {
+    match case.check(rule) {
+        Ok(Outcome::Clear(why)) => why,
+        other => panic!("{} should be clear: {other:?}", rule.id),
+    }
+}
+
+/// The rule says what it lacks.
+#[track_caller]
+pub(crate) fn not_evaluated(rule: Rule, case: &Case) -> Missing {
+    match case.check(rule) {
+        Err(missing) => missing,
+        other => panic!("{} should lack something: {other:?}", rule.id),
+    }
+}

@@ -1,0 +1,73 @@
+//! Who holds the memory: processes grouped by name, largest first.
+
+use std::collections::BTreeMap;
+
+use timeline::{
+    Entity,
+    signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
+};
+use units::{Bytes, Count};
+
+use crate::evidence::Evidence;
+use crate::finding::Affected;
+
+/// Memory of the processes of one name.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    processes: u64,
+    held: Bytes,
+    swapped: Bytes,
+}
+
+/// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
+/// not tell them apart).
+pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
+    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        // A recorder that made itself unkillable is not what fills memory.
+        if cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO) {
+            continue;
+        }
+        let anon = cx.timeline.at_of(process, PROC_RSS_ANON, index);
+        let rss = || {
+            let pages = cx.timeline.at_of(process, PROC_RSS, index)?;
+            Some(pages.to_bytes(cx.facts.page_size?))
+        };
+        let Some(held) = anon.or_else(rss) else {
+            continue;
+        };
+        let group = groups.entry(&process.label).or_default();
+        group.processes += 1;
+        group.held += held;
+        group.swapped += cx
+            .timeline
+            .at_of(process, PROC_SWAP, index)
+            .unwrap_or_default();
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
+    groups
+        .into_iter()
+        .take(most)
+        .map(|(name, group)| Affected {
+            kind: "process",
+            name: name.to_owned(),
+            what: group.describe(),
+        })
+        .collect()
+}
+
+impl Group {
+    fn describe(&self) -> String {
+        let processes = match self.processes {
+            1 => String::new(),
+            n => format!("{} processes: ", Count::new(n)),
+        };
+        let swapped = if self.swapped > Bytes::ZERO {
+            format!(", {} in swap", self.swapped)
+        } else {
+            String::new()
+        };
+        format!("{processes}{} in RAM{swapped}", self.held)
+    }
+}

@@ -1,0 +1,285 @@
+//! Slowly changing truth about a host: kernel, tunables, topology, limits; and when it changed.
+//!
+//! A fact is declared once here, with the file it comes from. Rules ask for it by constant; a fact that the source does
+//! not have is `None`, never a default.
+
+use std::collections::BTreeMap;
+
+use units::{Bytes, PageSize, Span};
+
+/// A tunable or setting that a kernel file holds as a short text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fact {
+    /// Dotted name: `vm.swappiness`, `thp.enabled`.
+    pub name: &'static str,
+    /// The kernel file.
+    pub file: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+macro_rules! facts {
+    ($($const:ident = $name:literal, $file:literal, $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub const $const: Fact = Fact { name: $name, file: $file, meaning: $meaning };
+        )*
+        /// Every fact that is read from a file of its own.
+        pub const ALL: &[Fact] = &[$($const,)*];
+    };
+}
+
+facts! {
+    SWAPPINESS = "vm.swappiness", "/proc/sys/vm/swappiness", "How readily anonymous memory is swapped out instead of page cache dropped; 0 to 200, 100 is even.";
+    MIN_FREE = "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes", "What the zones' min marks add up to, in KiB; the floor of free memory follows from it.";
+    WATERMARK_SCALE = "vm.watermark_scale_factor", "/proc/sys/vm/watermark_scale_factor", "Distance between the marks in 1/10,000 of the zone.";
+    WATERMARK_BOOST = "vm.watermark_boost_factor", "/proc/sys/vm/watermark_boost_factor", "How far fragmentation may raise the marks, in 1/10,000 of the high mark.";
+    ZONE_RECLAIM_MODE = "vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", "Whether a full NUMA node reclaims its own pages before it takes free ones of another node; bits 1 on, 2 write, 4 swap.";
+    OVERCOMMIT_MEMORY = "vm.overcommit_memory", "/proc/sys/vm/overcommit_memory", "0 refuses absurd requests, 1 refuses none, 2 refuses what exceeds CommitLimit.";
+    OVERCOMMIT_RATIO = "vm.overcommit_ratio", "/proc/sys/vm/overcommit_ratio", "Share of RAM that CommitLimit counts, in percent.";
+    OVERCOMMIT_KBYTES = "vm.overcommit_kbytes", "/proc/sys/vm/overcommit_kbytes", "RAM that CommitLimit counts, in KiB; 0 means that the ratio holds.";
+    DIRTY_RATIO = "vm.dirty_ratio", "/proc/sys/vm/dirty_ratio", "Share of dirtyable memory at which writers wait, in percent; 0 means that the bytes hold.";
+    DIRTY_BYTES = "vm.dirty_bytes", "/proc/sys/vm/dirty_bytes", "Dirty bytes at which writers wait; 0 means that the ratio holds.";
+    DIRTY_BACKGROUND_RATIO = "vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio", "Share of dirtyable memory at which background writing starts, in percent.";
+    DIRTY_BACKGROUND_BYTES = "vm.dirty_background_bytes", "/proc/sys/vm/dirty_background_bytes", "Dirty bytes at which background writing starts.";
+    DIRTY_EXPIRE = "vm.dirty_expire_centisecs", "/proc/sys/vm/dirty_expire_centisecs", "Age at which a dirty page must be written, in hundredths of a second.";
+    DIRTY_WRITEBACK = "vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs", "How often the flusher wakes, in hundredths of a second.";
+    VFS_CACHE_PRESSURE = "vm.vfs_cache_pressure", "/proc/sys/vm/vfs_cache_pressure", "How readily dentries and inodes are reclaimed; 100 is even.";
+    PAGE_CLUSTER = "vm.page-cluster", "/proc/sys/vm/page-cluster", "Swap readahead: 2 to this power pages.";
+    LOWMEM_RESERVE = "vm.lowmem_reserve_ratio", "/proc/sys/vm/lowmem_reserve_ratio", "Divisors of the reserve that lower zones keep from allocations that could use higher ones.";
+    MIN_UNMAPPED = "vm.min_unmapped_ratio", "/proc/sys/vm/min_unmapped_ratio", "Share of unmapped file pages above which node reclaim acts, in percent.";
+    NR_HUGEPAGES = "vm.nr_hugepages", "/proc/sys/vm/nr_hugepages", "Reserved huge pages of the default size.";
+    MAX_MAP_COUNT = "vm.max_map_count", "/proc/sys/vm/max_map_count", "The most mappings a process may have.";
+    PANIC_ON_OOM = "vm.panic_on_oom", "/proc/sys/vm/panic_on_oom", "Whether the kernel panics instead of killing a process.";
+    OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task", "Whether the process that asked is killed instead of the largest.";
+    ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM kept for root when overcommit is off, in KiB.";
+    USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM kept for a user's recovery when overcommit is off, in KiB.";
+    COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "How eagerly kcompactd makes huge-page blocks in the background; 0 to 100.";
+    NUMA_BALANCING = "kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", "Whether pages are moved to the node that uses them.";
+    THP_ENABLED = "thp.enabled", "/sys/kernel/mm/transparent_hugepage/enabled", "Whether anonymous memory gets huge pages: always, madvise or never.";
+    THP_DEFRAG = "thp.defrag", "/sys/kernel/mm/transparent_hugepage/defrag", "How hard a page fault tries for a huge page.";
+    THP_MAX_PTES_NONE = "thp.max_ptes_none", "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none", "How many untouched small pages khugepaged may fill in when it makes a huge page.";
+    MGLRU = "lru_gen.enabled", "/sys/kernel/mm/lru_gen/enabled", "Whether the multi-generational LRU is in use; a bit mask.";
+    KSM_RUN = "ksm.run", "/sys/kernel/mm/ksm/run", "Whether KSM merges equal pages.";
+    ZSWAP_ENABLED = "zswap.enabled", "/sys/module/zswap/parameters/enabled", "Whether swapped pages are compressed in RAM first.";
+    ZSWAP_MAX_POOL = "zswap.max_pool_percent", "/sys/module/zswap/parameters/max_pool_percent", "The most RAM that zswap's pool may take, in percent.";
+    KERNEL_CMDLINE = "kernel.cmdline", "/proc/cmdline", "The kernel's boot parameters.";
+    KERNEL_VERSION = "kernel.version", "/proc/version", "The kernel's version and build.";
+}
+
+/// A kernel's version number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KernelVersion {
+    /// First number.
+    pub major: u32,
+    /// Second number.
+    pub minor: u32,
+}
+
+impl KernelVersion {
+    /// From a release (`6.1.0-56-cloud-amd64`) or the text of `/proc/version`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let release = text
+            .strip_prefix("Linux version ")
+            .unwrap_or(text)
+            .trim_start();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+        Some(Self {
+            major: numbers.next()?.parse().ok()?,
+            minor: numbers.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// Which control-group hierarchy manages memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupMode {
+    /// The memory controller is on a v1 hierarchy.
+    V1,
+    /// The memory controller is on the unified hierarchy.
+    V2,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its number.
+    pub id: u32,
+    /// Distance to each node, in the order of their numbers; 10 is itself.
+    pub distances: Vec<u32>,
+}
+
+/// A block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Kernel name.
+    pub name: String,
+    /// Whether it spins; `None` where not known.
+    pub rotational: Option<bool>,
+}
+
+/// A mounted file system that keeps its data in RAM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryMount {
+    /// Where it is mounted.
+    pub point: String,
+    /// `tmpfs`, `ramfs`, `devtmpfs`.
+    pub kind: String,
+    /// Its `size=` option, where given in bytes.
+    pub size: Option<Bytes>,
+}
+
+/// The box memtide itself runs in, when that is not the whole machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Container {
+    /// What gave it away, in words: `docker (/.dockerenv)`, `a private PID namespace`, `lxcfs on /proc/meminfo`.
+    pub signs: Vec<String>,
+    /// Whether `/proc/meminfo` shows the box instead of the machine (lxcfs, gVisor).
+    pub meminfo_is_own: bool,
+}
+
+/// A fact that took another value while the source was watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// When, on the timeline's clock.
+    pub at: Span,
+    /// Which.
+    pub fact: Fact,
+    /// Its value before.
+    pub from: String,
+    /// Its value from then on.
+    pub to: String,
+}
+
+/// What is known about a host apart from its signals.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    values: BTreeMap<&'static str, String>,
+    changes: Vec<Change>,
+    /// Size of a base page.
+    pub page_size: Option<PageSize>,
+    /// USER_HZ: clock ticks a second in `/proc/stat`; 100 where not known.
+    pub ticks_per_second: Option<u64>,
+    /// CPUs online.
+    pub cpus: Option<u32>,
+    /// NUMA nodes; empty where the source does not tell.
+    pub nodes: Vec<Node>,
+    /// Block devices; empty where the source does not tell.
+    pub disks: Vec<Disk>,
+    /// File systems in RAM; empty where the source does not tell.
+    pub memory_mounts: Vec<MemoryMount>,
+    /// Which hierarchy manages memory; `None` where the source has no cgroup files.
+    pub cgroup_mode: Option<CgroupMode>,
+    /// The control group that the observer lives in, as keyed in the timeline.
+    pub own_cgroup: Option<String>,
+    /// The box that the observer lives in; `None` on the machine itself.
+    pub container: Option<Container>,
+    /// Name of the host, where it was asked for.
+    pub hostname: Option<String>,
+}
+
+impl Facts {
+    /// Notes a fact's text (without its final newline). Another value than before is a change.
+    pub fn record(&mut self, at: Span, fact: Fact, text: &str) {
+        let text = text.trim();
+        match self.values.get_mut(fact.name) {
+            Some(known) if known == text => {}
+            Some(known) => {
+                let from = std::mem::replace(known, text.to_owned());
+                self.changes.push(Change {
+                    at,
+                    fact,
+                    from,
+                    to: text.to_owned(),
+                });
+            }
+            None => {
+                self.values.insert(fact.name, text.to_owned());
+            }
+        }
+    }
+
+    /// The fact's text.
+    pub fn text(&self, fact: Fact) -> Option<&str> {
+        self.values.get(fact.name).map(String::as_str)
+    }
+
+    /// The fact as a number; `None` also where it is not one.
+    pub fn number(&self, fact: Fact) -> Option<u64> {
+        let text = self.text(fact)?;
+        match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => text.parse().ok(),
+        }
+    }
+
+    /// The chosen word of a fact that lists its choices: `always [madvise] never`.
+    pub fn choice(&self, fact: Fact) -> Option<&str> {
+        let (_, rest) = self.text(fact)?.split_once('[')?;
+        rest.split_once(']').map(|(choice, _)| choice)
+    }
+
+    /// The kernel's version.
+    pub fn kernel(&self) -> Option<KernelVersion> {
+        KernelVersion::parse(self.text(KERNEL_VERSION)?)
+    }
+
+    /// The kernel's release: `6.1.0-56-cloud-amd64`.
+    pub fn kernel_release(&self) -> Option<&str> {
+        let text = self.text(KERNEL_VERSION)?;
+        text.strip_prefix("Linux version ")
+            .unwrap_or(text)
+            .split_whitespace()
+            .next()
+    }
+
+    /// Clock ticks a second, 100 where the source does not tell (all common machines).
+    pub fn user_hz(&self) -> u64 {
+        self.ticks_per_second.unwrap_or(100)
+    }
+
+    /// All known facts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.values
+            .iter()
+            .map(|(name, text)| (*name, text.as_str()))
+    }
+
+    /// What changed while the source was watched.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_sysctl_is_an_event() {
+        let mut facts = Facts::default();
+        facts.record(Span::ZERO, SWAPPINESS, "60\n");
+        facts.record(Span::from_secs(1), SWAPPINESS, "60");
+        facts.record(Span::from_secs(2), SWAPPINESS, "1");
+        assert_eq!(facts.number(SWAPPINESS), Some(1));
+        assert_eq!(facts.changes().len(), 1);
+        assert_eq!(facts.changes()[0].from, "60");
+    }
+
+    #[test]
+    fn the_chosen_word_is_in_brackets() {
+        let mut facts = Facts::default();
+        facts.record(Span::ZERO, THP_ENABLED, "always [madvise] never");
+        assert_eq!(facts.choice(THP_ENABLED), Some("madvise"));
+        facts.record(Span::ZERO, MGLRU, "0x0007");
+        assert_eq!(facts.number(MGLRU), Some(7));
+    }
+
+    #[test]
+    fn kernels_are_told_apart_by_number() {
+        let old = KernelVersion::parse("Linux version 2.6.32-754.el6 (gcc)").unwrap();
+        let new = KernelVersion::parse("6.12.107+deb13-cloud-amd64").unwrap();
+        assert!(old < new);
+        assert_eq!(KernelVersion::parse("nonsense"), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! What memtide knows about a host over time, as pure data: no I/O, no clock.
+//!
+//! Three nouns: a **signal** ([`signals`]) is an entry of the catalogue, typed by kind and unit; a **sample**
+//! ([`Sample`]) is what one instant looked like; a **timeline** ([`Timeline`]) is samples in order, which answers with
+//! **tracks** ([`Track`]): the values of one signal, or a rate computed from them, on the timeline's clock.
+//! [`Facts`] hold what changes rarely.
+//!
+//! ```
+//! use timeline::{Sample, Timeline, signals::MEM_FREE};
+//! use units::{Bytes, Span};
+//! let mut sample = Sample::at(Span::ZERO);
+//! sample.host.set(MEM_FREE, Bytes::from_mib(12));
+//! let mut timeline = Timeline::default();
+//! timeline.push(&sample);
+//! assert_eq!(timeline.gauge(MEM_FREE).unwrap().last(), Some(Bytes::from_mib(12)));
+//! ```
+#![warn(clippy::disallowed_methods)]
+
+pub mod facts;
+mod sample;
+pub mod signals;
+mod stretch;
+#[allow(clippy::module_inception)]
+mod timeline;
+mod track;
+
+pub use facts::{Fact, Facts};
+pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
+pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
+pub use stretch::{Condition, Stretch};
+pub use timeline::{Absence, Break, BreakKind, EntitySeries, OutOfOrder, Timeline};
+pub use track::Track;

@@ -1,0 +1,250 @@
+//! What one instant looked like: host signals and one row per entity, reused from sample to sample.
+//!
+//! Filling a sample allocates only until every name and row has been seen once.
+
+use units::{Span, Unit, WallClock};
+
+use crate::signals::{Entity, Kind, Signal, SignalId};
+
+/// When a sample was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp {
+    /// CLOCK_BOOTTIME: goes on in suspend, starts at zero with each boot. In a capture: time since its first sample.
+    pub boot: Span,
+    /// CLOCK_MONOTONIC: stands still in suspend. `None` where the source does not have it.
+    pub awake: Option<Span>,
+    /// The wall clock, which may jump. `None` where the source does not have it.
+    pub wall: Option<WallClock>,
+}
+
+/// Readings of one entity at one instant: signals with raw values, in no particular order.
+#[derive(Debug, Clone, Default)]
+pub struct Row(Vec<(SignalId, u64)>);
+
+impl Row {
+    /// Records a reading. The unit is checked by the signal's type; setting twice keeps the later value.
+    pub fn set<K: Kind>(&mut self, signal: Signal<K>, value: K::Unit) {
+        self.set_raw(signal.id(), value.raw());
+    }
+
+    /// Records a reading that is already in the catalogue's unit, for parsers that look signals up by field name.
+    pub fn set_raw(&mut self, signal: SignalId, raw: u64) {
+        self.0.push((signal, raw));
+    }
+
+    /// The reading of `signal`, if there is one.
+    pub fn get<K: Kind>(&self, signal: Signal<K>) -> Option<K::Unit> {
+        let id = signal.id();
+        self.0
+            .iter()
+            .rev()
+            .find(|(found, _)| *found == id)
+            .map(|(_, raw)| K::Unit::from_raw(*raw))
+    }
+
+    /// All readings, raw.
+    pub fn iter(&self) -> impl Iterator<Item = (SignalId, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// One entity's readings: a NUMA node, a zone, a disk, a cgroup, a process.
+#[derive(Debug, Clone, Default)]
+pub struct EntityRow {
+    /// What identifies it over time: `0/Normal`, `sda`, `/system.slice/ssh.service`, `4242@123456` (PID and start time).
+    pub key: String,
+    /// What people call it: the process's name; empty where the key says it all.
+    pub label: String,
+    /// What it belongs to: a process's service (systemd unit or control group); empty where not known.
+    pub group: String,
+    /// Its readings.
+    pub row: Row,
+}
+
+/// The rows of one kind of entity. Rows of earlier samples are kept and reused.
+#[derive(Debug, Clone, Default)]
+pub struct EntityTable {
+    rows: Vec<EntityRow>,
+    used: usize,
+}
+
+impl EntityTable {
+    /// A new empty row; the caller writes `key` and `label`.
+    pub fn add(&mut self) -> &mut EntityRow {
+        if self.used == self.rows.len() {
+            self.rows.push(EntityRow::default());
+        }
+        let row = &mut self.rows[self.used];
+        self.used += 1;
+        row.key.clear();
+        row.label.clear();
+        row.group.clear();
+        row.row.clear();
+        row
+    }
+
+    /// The row with this key, made if it is not there yet: several files may speak of one entity.
+    pub fn entry(&mut self, key: &str) -> &mut EntityRow {
+        if let Some(found) = self.rows[..self.used].iter().position(|row| row.key == key) {
+            return &mut self.rows[found];
+        }
+        let row = self.add();
+        row.key.push_str(key);
+        row
+    }
+
+    /// Takes the last added row back.
+    pub fn drop_last(&mut self) {
+        self.used = self.used.saturating_sub(1);
+    }
+
+    /// The rows of this sample.
+    pub fn rows(&self) -> &[EntityRow] {
+        &self.rows[..self.used]
+    }
+}
+
+/// A field of a kernel file that the catalogue does not know; kept, so that a new kernel loses nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UnknownField {
+    /// The kernel file.
+    pub file: &'static str,
+    /// The field as written there.
+    pub field: String,
+    /// Its value as written there, in the file's own unit.
+    pub value: u64,
+}
+
+/// The unknown fields of a sample; their memory is reused.
+#[derive(Debug, Clone, Default)]
+pub struct UnknownFields {
+    fields: Vec<UnknownField>,
+    used: usize,
+}
+
+impl UnknownFields {
+    /// A hostile file must not fill memory.
+    const MOST: usize = 512;
+
+    /// Keeps a field that the catalogue does not know; beyond 512 a sample it is dropped.
+    pub fn keep(&mut self, file: &'static str, field: &str, value: u64) {
+        if self.used == self.fields.len() {
+            if self.fields.len() == Self::MOST {
+                return;
+            }
+            self.fields.push(UnknownField::default());
+        }
+        let slot = &mut self.fields[self.used];
+        self.used += 1;
+        slot.file = file;
+        slot.field.clear();
+        slot.field.push_str(field);
+        slot.value = value;
+    }
+
+    /// The kept fields.
+    pub fn iter(&self) -> impl Iterator<Item = &UnknownField> {
+        self.fields[..self.used].iter()
+    }
+}
+
+/// What one instant looked like.
+#[derive(Debug, Clone, Default)]
+pub struct Sample {
+    /// When.
+    pub stamp: Stamp,
+    /// Readings of the whole host.
+    pub host: Row,
+    /// Fields that the catalogue does not know.
+    pub unknown: UnknownFields,
+    entities: [EntityTable; Entity::ALL.len()],
+}
+
+impl Sample {
+    /// An empty sample taken at `boot` on the boot clock.
+    pub fn at(boot: Span) -> Self {
+        Self {
+            stamp: Stamp {
+                boot,
+                ..Stamp::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Empties the sample for the next instant and keeps its memory.
+    pub fn clear(&mut self) {
+        self.stamp = Stamp::default();
+        self.host.clear();
+        for table in &mut self.entities {
+            table.used = 0;
+        }
+        self.unknown.used = 0;
+    }
+
+    /// The rows of one kind of entity.
+    pub fn table(&self, entity: Entity) -> &EntityTable {
+        &self.entities[entity as usize]
+    }
+
+    /// The rows of one kind of entity, to fill.
+    pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
+        &mut self.entities[entity as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signals::{CGROUP_CURRENT, MEM_FREE};
+    use units::Bytes;
+
+    #[test]
+    fn a_cleared_sample_is_empty_and_its_rows_are_reused() {
+        let mut sample = Sample::at(Span::from_secs(1));
+        sample.host.set(MEM_FREE, Bytes::new(1));
+        let row = sample.table_mut(Entity::Cgroup).entry("/web");
+        row.row.set(CGROUP_CURRENT, Bytes::new(7));
+        sample.unknown.keep("/proc/meminfo", "New", 3);
+        sample.clear();
+        assert!(sample.host.is_empty());
+        assert!(sample.table(Entity::Cgroup).rows().is_empty());
+        assert_eq!(sample.unknown.iter().count(), 0);
+        assert!(
+            sample
+                .table_mut(Entity::Cgroup)
+                .entry("/db")
+                .row
+                .get(CGROUP_CURRENT)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn two_files_of_one_entity_share_its_row() {
+        let mut sample = Sample::default();
+        sample
+            .table_mut(Entity::Cgroup)
+            .entry("/web")
+            .row
+            .set(CGROUP_CURRENT, Bytes::new(7));
+        assert_eq!(
+            sample
+                .table_mut(Entity::Cgroup)
+                .entry("/web")
+                .row
+                .get(CGROUP_CURRENT),
+            Some(Bytes::new(7))
+        );
+        assert_eq!(sample.table(Entity::Cgroup).rows().len(), 1);
+    }
+}

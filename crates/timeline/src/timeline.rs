@@ -1,0 +1,562 @@
+//! Samples in order, as columns. Knows gaps, reboots, suspends, clock steps and counter resets, and computes rates
+//! only between samples that are real neighbours.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use units::{PerSecond, Span, Unit, WallClock};
+
+use crate::sample::{Sample, Stamp};
+use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
+use crate::stretch::Stretch;
+use crate::track::Track;
+
+/// Why a timeline cannot take a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfOrder;
+
+/// Something between two samples that breaks the chain of rates, or the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Break {
+    /// Index of the sample after it.
+    pub before: usize,
+    /// What happened.
+    pub kind: BreakKind,
+}
+
+/// What happened between two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakKind {
+    /// The machine was started anew: counters began at zero.
+    Reboot,
+    /// The machine slept for this long.
+    Suspend(Span),
+    /// Nobody sampled for this long.
+    Gap(Span),
+    /// The wall clock was moved by this much; rates are not affected.
+    ClockForward(Span),
+    /// The wall clock was moved back by this much; rates are not affected.
+    ClockBack(Span),
+}
+
+/// Why a kernel file could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Absence {
+    /// It does not exist: this kernel, or this configuration, does not have it.
+    NotFound,
+    /// It exists, but not for this user.
+    PermissionDenied,
+    /// Another error, in words.
+    Failed(String),
+}
+
+/// One signal's readings. `values[i]` belongs to sample `first + i`; a presence bit tells absent from zero.
+#[derive(Debug, Clone, Default)]
+struct Column {
+    first: usize,
+    values: Vec<u64>,
+    present: Vec<u64>,
+}
+
+impl Column {
+    fn set(&mut self, index: usize, value: u64) {
+        if self.values.is_empty() {
+            self.first = index;
+        }
+        let slot = index - self.first;
+        self.values.resize(slot + 1, 0);
+        self.present.resize(slot / 64 + 1, 0);
+        self.values[slot] = value;
+        self.present[slot / 64] |= 1 << (slot % 64);
+    }
+
+    fn get(&self, index: usize) -> Option<u64> {
+        let slot = index.checked_sub(self.first)?;
+        let value = *self.values.get(slot)?;
+        (self.present[slot / 64] >> (slot % 64) & 1 == 1).then_some(value)
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.values.last().copied()
+    }
+}
+
+/// Columns of one entity.
+#[derive(Debug, Clone, Default)]
+struct Columns(BTreeMap<SignalId, Column>);
+
+/// One entity over time: a cgroup, a process, a zone.
+#[derive(Debug, Clone)]
+pub struct EntitySeries {
+    /// What identifies it.
+    pub key: String,
+    /// What people call it; the key where it has no other name.
+    pub label: String,
+    /// What it belongs to: a process's service; empty where not known.
+    pub group: String,
+    columns: Columns,
+}
+
+/// Samples in order.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    stamps: Vec<Stamp>,
+    times: Vec<Span>,
+    shared_times: OnceLock<Arc<[Span]>>,
+    host: Columns,
+    entities: BTreeMap<(Entity, String), EntitySeries>,
+    entity_cells: usize,
+    entities_cut: usize,
+    breaks: Vec<Break>,
+    /// Kernel files that the source could not give, and why.
+    pub absent: BTreeMap<&'static str, Absence>,
+    unknown: BTreeMap<(&'static str, String), u64>,
+}
+
+impl Timeline {
+    /// Entity readings kept at most (9 bytes each): a host of 4,000 processes for 10 minutes at 1 Hz.
+    const MOST_ENTITY_CELLS: usize = 10_000_000;
+    /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
+    const SHORTEST_GAP: Span = Span::from_secs(30);
+    /// Clocks that drift apart by more than this between two samples were moved; NTP slews far slower.
+    const CLOCK_TOLERANCE: Span = Span::from_secs(2);
+
+    /// Appends a sample.
+    ///
+    /// # Errors
+    /// [`OutOfOrder`] where the sample is not later than the last one and the machine was not restarted in between.
+    pub fn push(&mut self, sample: &Sample) -> Result<(), OutOfOrder> {
+        let index = self.stamps.len();
+        let time = match self.stamps.last() {
+            None => Span::ZERO,
+            Some(last) => self.times[index - 1].plus(self.advance(*last, sample.stamp)?),
+        };
+        self.stamps.push(sample.stamp);
+        self.times.push(time);
+        self.shared_times = OnceLock::new();
+        for (signal, raw) in sample.host.iter() {
+            self.host.0.entry(signal).or_default().set(index, raw);
+        }
+        for entity in Entity::ALL {
+            for row in sample.table(entity).rows() {
+                self.push_entity(entity, row, index);
+            }
+        }
+        for field in sample.unknown.iter() {
+            if let Some(value) = self.unknown.get_mut(&(field.file, field.field.clone())) {
+                *value = field.value;
+            } else if self.unknown.len() < 4096 {
+                self.unknown
+                    .insert((field.file, field.field.clone()), field.value);
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the timeline's clock moves from one sample to the next; notes breaks.
+    fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
+        let before = self.stamps.len();
+        let wall_moved = match (last.wall, next.wall) {
+            (Some(a), Some(b)) => Some(b.unix_nanos().saturating_sub(a.unix_nanos())),
+            _ => None,
+        };
+        if next.boot <= last.boot {
+            // Time never stands still between samples of one boot; a smaller boot clock with a later wall clock is
+            // another boot.
+            let Some(moved) = wall_moved.filter(|m| *m > 0) else {
+                return Err(OutOfOrder);
+            };
+            self.breaks.push(Break {
+                before,
+                kind: BreakKind::Reboot,
+            });
+            return Ok(Span::from_nanos(moved.unsigned_abs()));
+        }
+        let elapsed = next.boot - last.boot;
+        let mut note = |kind| self.breaks.push(Break { before, kind });
+        if let (Some(a), Some(b)) = (last.awake, next.awake) {
+            let slept = elapsed - b.saturating_sub(a);
+            if slept > Span::from_secs(1) {
+                note(BreakKind::Suspend(slept));
+            }
+        }
+        if let Some(moved) = wall_moved {
+            let drift = i128::from(moved) - i128::from(elapsed.as_nanos());
+            let size = Span::from_nanos(u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX));
+            if size > Self::CLOCK_TOLERANCE {
+                note(if drift > 0 {
+                    BreakKind::ClockForward(size)
+                } else {
+                    BreakKind::ClockBack(size)
+                });
+            }
+        }
+        if let Some(usual) = self.interval()
+            && elapsed > Self::SHORTEST_GAP
+            && elapsed > usual.times(10.0)
+        {
+            self.breaks.push(Break {
+                before,
+                kind: BreakKind::Gap(elapsed),
+            });
+        }
+        Ok(elapsed)
+    }
+
+    fn push_entity(&mut self, entity: Entity, row: &crate::sample::EntityRow, index: usize) {
+        if self.entity_cells >= Self::MOST_ENTITY_CELLS {
+            self.entities_cut += 1;
+            return;
+        }
+        let series = self
+            .entities
+            .entry((entity, row.key.clone()))
+            .or_insert_with(|| EntitySeries {
+                key: row.key.clone(),
+                label: String::new(),
+                group: String::new(),
+                columns: Columns::default(),
+            });
+        let label = if row.label.is_empty() {
+            &row.key
+        } else {
+            &row.label
+        };
+        if series.label != *label {
+            series.label.clone_from(label);
+        }
+        if series.group != row.group {
+            series.group.clone_from(&row.group);
+        }
+        for (signal, raw) in row.row.iter() {
+            let column = series.columns.0.entry(signal).or_default();
+            let before = column.values.len();
+            column.set(index, raw);
+            self.entity_cells += column.values.len() - before;
+        }
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.stamps.len()
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.stamps.is_empty()
+    }
+
+    /// When the samples were taken, counted from the first.
+    pub fn times(&self) -> &[Span] {
+        &self.times
+    }
+
+    /// The clocks at a sample.
+    pub fn stamp(&self, index: usize) -> Option<Stamp> {
+        self.stamps.get(index).copied()
+    }
+
+    /// The wall clock at a time of the timeline, where the source has one.
+    pub fn wall_at(&self, time: Span) -> Option<WallClock> {
+        let index = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
+        Some(self.stamps[index].wall?.plus(time - self.times[index]))
+    }
+
+    /// From the first sample to the last.
+    pub fn lasts(&self) -> Span {
+        self.times.last().copied().unwrap_or_default()
+    }
+
+    /// The usual distance between samples (median); `None` with fewer than two.
+    pub fn interval(&self) -> Option<Span> {
+        let mut steps: Vec<Span> = self.times.windows(2).map(|w| w[1] - w[0]).collect();
+        if steps.is_empty() {
+            return None;
+        }
+        let middle = steps.len() / 2;
+        Some(*steps.select_nth_unstable(middle).1)
+    }
+
+    /// All of it as a stretch; `None` without samples.
+    pub fn whole(&self) -> Option<Stretch> {
+        self.stretch(0, self.len().checked_sub(1)?)
+    }
+
+    /// The stretch between two samples; `None` where they are not in order or not there.
+    pub fn stretch(&self, first: usize, last: usize) -> Option<Stretch> {
+        (first <= last && last < self.len()).then(|| Stretch {
+            first,
+            last,
+            from: self.times[first],
+            to: self.times[last],
+        })
+    }
+
+    /// Reboots, suspends, gaps and clock steps, in order.
+    pub fn breaks(&self) -> &[Break] {
+        &self.breaks
+    }
+
+    /// Entity readings that were dropped to bound memory.
+    pub fn entities_cut(&self) -> usize {
+        self.entities_cut
+    }
+
+    /// Fields that the catalogue does not know: file, name, last value.
+    pub fn unknown(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        self.unknown
+            .iter()
+            .map(|((file, field), value)| (*file, field.as_str(), *value))
+    }
+
+    /// The levels of a host gauge; `None` where the source never had it.
+    pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
+        self.gauge_in(&self.host, signal)
+    }
+
+    /// The rates of a host counter; `None` where the source never had it.
+    pub fn rate<U: Unit>(&self, signal: Signal<Counter<U>>) -> Option<Track<PerSecond<U>>> {
+        self.rate_in(&self.host, signal)
+    }
+
+    /// The last reading of a host signal: for a counter, its total since boot.
+    pub fn last<K: Kind>(&self, signal: Signal<K>) -> Option<K::Unit> {
+        let column = self.host.0.get(&signal.id())?;
+        column.last().map(K::Unit::from_raw)
+    }
+
+    /// Entities of one kind, by key.
+    pub fn entities(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
+        self.entities
+            .range((entity, String::new())..)
+            .take_while(move |((kind, _), _)| *kind == entity)
+            .map(|(_, series)| series)
+    }
+
+    /// The entity with this key.
+    pub fn entity(&self, entity: Entity, key: &str) -> Option<&EntitySeries> {
+        self.entities.get(&(entity, key.to_owned()))
+    }
+
+    /// The levels of an entity's gauge; `None` where it never had it.
+    pub fn gauge_of<U: Unit>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<Gauge<U>>,
+    ) -> Option<Track<U>> {
+        self.gauge_in(&series.columns, signal)
+    }
+
+    /// The rates of an entity's counter; `None` where it never had it.
+    pub fn rate_of<U: Unit>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<Counter<U>>,
+    ) -> Option<Track<PerSecond<U>>> {
+        self.rate_in(&series.columns, signal)
+    }
+
+    /// The last reading of an entity's signal; for a counter, its total so far.
+    pub fn last_of<K: Kind>(&self, series: &EntitySeries, signal: Signal<K>) -> Option<K::Unit> {
+        series
+            .columns
+            .0
+            .get(&signal.id())?
+            .last()
+            .map(K::Unit::from_raw)
+    }
+
+    /// The reading of an entity's signal at a sample, exactly.
+    pub fn at_of<K: Kind>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<K>,
+        index: usize,
+    ) -> Option<K::Unit> {
+        series
+            .columns
+            .0
+            .get(&signal.id())?
+            .get(index)
+            .map(K::Unit::from_raw)
+    }
+
+    fn gauge_in<U: Unit>(&self, columns: &Columns, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
+        let column = columns.0.get(&signal.id())?;
+        let values = (0..self.len())
+            .map(|i| column.get(i).map(|raw| U::from_raw(raw).as_f64()))
+            .collect();
+        Some(Track::new(self.shared_times(), values))
+    }
+
+    fn rate_in<U: Unit>(
+        &self,
+        columns: &Columns,
+        signal: Signal<Counter<U>>,
+    ) -> Option<Track<PerSecond<U>>> {
+        let column = columns.0.get(&signal.id())?;
+        let mut broken = vec![false; self.len()];
+        for gap in &self.breaks {
+            if !matches!(
+                gap.kind,
+                BreakKind::ClockForward(_) | BreakKind::ClockBack(_)
+            ) {
+                broken[gap.before] = true;
+            }
+        }
+        let values = (0..self.len())
+            .map(|i| {
+                if i == 0 || broken[i] {
+                    return None;
+                }
+                // A counter that fell was reset; what it counted since is not known.
+                let increase = column.get(i)?.checked_sub(column.get(i - 1)?)?;
+                let elapsed = self.times[i] - self.times[i - 1];
+                PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed).map(PerSecond::get)
+            })
+            .collect();
+        Some(Track::new(self.shared_times(), values))
+    }
+
+    fn shared_times(&self) -> Arc<[Span]> {
+        self.shared_times
+            .get_or_init(|| self.times.clone().into())
+            .clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signals::{CGROUP_CURRENT, MEM_FREE, PSWPIN};
+    use units::{Bytes, Pages};
+
+    /// Samples of `vm.pswpin` at the given seconds of the boot clock.
+    fn counted(samples: &[(u64, u64)]) -> Timeline {
+        let mut timeline = Timeline::default();
+        for (seconds, pages) in samples {
+            let mut sample = Sample::at(Span::from_secs(*seconds));
+            sample.host.set(PSWPIN, Pages::new(*pages));
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    fn rates(timeline: &Timeline) -> Vec<Option<f64>> {
+        timeline.rate(PSWPIN).unwrap().values().to_vec()
+    }
+
+    #[test]
+    fn rates_divide_by_the_real_time_between_samples() {
+        assert_eq!(
+            rates(&counted(&[(10, 0), (11, 100), (15, 500)])),
+            [None, Some(100.0), Some(100.0)]
+        );
+    }
+
+    #[test]
+    fn a_counter_that_falls_gives_no_rate() {
+        assert_eq!(
+            rates(&counted(&[(0, 500), (1, 3), (2, 5)])),
+            [None, None, Some(2.0)]
+        );
+    }
+
+    #[test]
+    fn a_late_sample_is_a_neighbour_and_a_gap_is_not() {
+        let late = counted(&[(0, 0), (1, 1), (2, 2), (6, 6)]);
+        assert!(late.breaks().is_empty());
+        let gap = counted(&[(0, 0), (1, 1), (2, 2), (602, 602)]);
+        assert_eq!(
+            gap.breaks(),
+            [Break {
+                before: 3,
+                kind: BreakKind::Gap(Span::from_mins(10))
+            }]
+        );
+        assert_eq!(rates(&gap)[3], None);
+    }
+
+    fn stamped(stamps: &[(u64, Option<u64>, Option<i64>)]) -> Result<Timeline, OutOfOrder> {
+        let mut timeline = Timeline::default();
+        for (i, (boot, awake, wall)) in stamps.iter().enumerate() {
+            let mut sample = Sample::at(Span::from_secs(*boot));
+            sample.stamp.awake = awake.map(Span::from_secs);
+            sample.stamp.wall = wall.map(|s| WallClock::from_unix_nanos(s * 1_000_000_000));
+            sample.host.set(PSWPIN, Pages::new(i as u64));
+            timeline.push(&sample)?;
+        }
+        Ok(timeline)
+    }
+
+    #[test]
+    fn a_reboot_is_a_smaller_boot_clock_at_a_later_time() {
+        let timeline = stamped(&[
+            (1000, None, Some(5000)),
+            (1001, None, Some(5001)),
+            (3, None, Some(5061)),
+        ])
+        .unwrap();
+        assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
+        assert_eq!(timeline.lasts(), Span::from_secs(61));
+        assert_eq!(rates(&timeline)[2], None);
+    }
+
+    #[test]
+    fn a_sample_from_the_past_is_refused() {
+        assert_eq!(
+            stamped(&[(5, None, None), (4, None, None)]).unwrap_err(),
+            OutOfOrder
+        );
+        assert_eq!(
+            stamped(&[(5, None, Some(50)), (4, None, Some(49))]).unwrap_err(),
+            OutOfOrder
+        );
+    }
+
+    #[test]
+    fn suspend_breaks_rates_and_a_clock_step_does_not() {
+        let slept = stamped(&[(0, Some(0), None), (1, Some(1), None), (101, Some(2), None)]);
+        let slept = slept.unwrap();
+        assert!(matches!(slept.breaks()[0].kind, BreakKind::Suspend(_)));
+        assert_eq!(rates(&slept)[2], None);
+        let stepped = stamped(&[(0, None, Some(0)), (1, None, Some(3601))]).unwrap();
+        assert_eq!(
+            stepped.breaks()[0].kind,
+            BreakKind::ClockForward(Span::from_secs(3600))
+        );
+        assert_eq!(rates(&stepped)[1], Some(1.0));
+        let back = stamped(&[(0, None, Some(5000)), (1, None, Some(0))]).unwrap();
+        assert!(matches!(back.breaks()[0].kind, BreakKind::ClockBack(_)));
+        assert_eq!(back.lasts(), Span::from_secs(1));
+    }
+
+    #[test]
+    fn an_entity_that_comes_and_goes_is_absent_in_between() {
+        let mut timeline = Timeline::default();
+        for i in 0..4u64 {
+            let mut sample = Sample::at(Span::from_secs(i));
+            sample.host.set(MEM_FREE, Bytes::new(i));
+            if i != 1 {
+                let row = sample.table_mut(Entity::Cgroup).entry("/web");
+                row.row.set(CGROUP_CURRENT, Bytes::new(10 + i));
+            }
+            timeline.push(&sample).unwrap();
+        }
+        let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
+        assert_eq!(
+            timeline.gauge_of(web, CGROUP_CURRENT).unwrap().values(),
+            [Some(10.0), None, Some(12.0), Some(13.0)]
+        );
+        assert_eq!(timeline.entities(Entity::Cgroup).count(), 1);
+        assert_eq!(timeline.entities(Entity::Process).count(), 0);
+    }
+
+    #[test]
+    fn an_empty_timeline_answers_everything_with_nothing() {
+        let timeline = Timeline::default();
+        assert!(timeline.whole().is_none());
+        assert!(timeline.interval().is_none());
+        assert!(timeline.gauge(MEM_FREE).is_none());
+    }
+}

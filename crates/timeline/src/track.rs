@@ -1,0 +1,349 @@
+//! Tracks: the values of one signal, or something computed from signals, on the timeline's clock.
+//!
+//! A track's quantity is its type, so pages cannot be added to bytes and a rate cannot be compared with a level. The
+//! value at sample *i* speaks for the time since sample *i − 1*; it is absent where it was not measured.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use units::{Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Ticks};
+
+use crate::stretch::{Condition, Stretch};
+
+/// Values of `Q` over time.
+#[derive(Debug, Clone)]
+pub struct Track<Q> {
+    times: Arc<[Span]>,
+    values: Vec<Option<f64>>,
+    quantity: PhantomData<Q>,
+}
+
+impl<Q: Quantity> Track<Q> {
+    pub(crate) fn new(times: Arc<[Span]>, values: Vec<Option<f64>>) -> Self {
+        debug_assert_eq!(times.len(), values.len());
+        Self {
+            times,
+            values,
+            quantity: PhantomData,
+        }
+    }
+
+    /// When each sample was taken.
+    pub fn times(&self) -> &[Span] {
+        &self.times
+    }
+
+    /// The value at a sample.
+    pub fn at(&self, index: usize) -> Option<Q> {
+        self.values.get(index).copied().flatten().map(Q::from_f64)
+    }
+
+    /// All values, for drawing.
+    pub fn values(&self) -> &[Option<f64>] {
+        &self.values
+    }
+
+    /// Whether nothing was measured at all.
+    pub fn is_empty(&self) -> bool {
+        self.values.iter().all(Option::is_none)
+    }
+
+    /// The first measured value.
+    pub fn first(&self) -> Option<Q> {
+        self.values.iter().flatten().next().map(|v| Q::from_f64(*v))
+    }
+
+    /// The last measured value.
+    pub fn last(&self) -> Option<Q> {
+        self.values
+            .iter()
+            .rev()
+            .flatten()
+            .next()
+            .map(|v| Q::from_f64(*v))
+    }
+
+    /// The smallest value and its sample.
+    pub fn min(&self) -> Option<(Q, usize)> {
+        self.extreme(0..self.values.len(), |new, old| new < old)
+    }
+
+    /// The largest value and its sample.
+    pub fn max(&self) -> Option<(Q, usize)> {
+        self.extreme(0..self.values.len(), |new, old| new > old)
+    }
+
+    /// The smallest value within a stretch and its sample.
+    pub fn min_in(&self, stretch: &Stretch) -> Option<(Q, usize)> {
+        self.extreme(self.inside(stretch), |new, old| new < old)
+    }
+
+    /// The largest value within a stretch and its sample.
+    pub fn max_in(&self, stretch: &Stretch) -> Option<(Q, usize)> {
+        self.extreme(self.inside(stretch), |new, old| new > old)
+    }
+
+    fn extreme(
+        &self,
+        range: std::ops::Range<usize>,
+        better: impl Fn(f64, f64) -> bool,
+    ) -> Option<(Q, usize)> {
+        let mut best: Option<(f64, usize)> = None;
+        for i in range {
+            if let Some(value) = self.values[i]
+                && best.is_none_or(|(old, _)| better(value, old))
+            {
+                best = Some((value, i));
+            }
+        }
+        best.map(|(value, i)| (Q::from_f64(value), i))
+    }
+
+    /// The samples that speak for the time within a stretch: all but its first, unless it has one sample only.
+    fn inside(&self, stretch: &Stretch) -> std::ops::Range<usize> {
+        let first = if stretch.first == stretch.last {
+            stretch.first
+        } else {
+            stretch.first + 1
+        };
+        first..(stretch.last + 1).min(self.values.len())
+    }
+
+    /// The mean over a stretch, weighted by time; unmeasured time is left out.
+    pub fn mean_in(&self, stretch: &Stretch) -> Option<Q> {
+        let (mut sum, mut seconds) = (0.0, 0.0);
+        for i in self.inside(stretch) {
+            let Some(value) = self.values[i] else {
+                continue;
+            };
+            let weight = if i == 0 {
+                1.0
+            } else {
+                (self.times[i] - self.times[i - 1]).as_secs_f64()
+            };
+            sum += value * weight;
+            seconds += weight;
+        }
+        (seconds > 0.0).then(|| Q::from_f64(sum / seconds))
+    }
+
+    /// The value below which `share` of the measured samples lie (nearest rank).
+    pub fn quantile(&self, share: Ratio) -> Option<Q> {
+        let mut sorted: Vec<f64> = self.values.iter().flatten().copied().collect();
+        if sorted.is_empty() {
+            return None;
+        }
+        sorted.sort_by(f64::total_cmp);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )]
+        let rank = (share.get().clamp(0.0, 1.0) * (sorted.len() - 1) as f64).round() as usize;
+        Some(Q::from_f64(sorted[rank]))
+    }
+
+    /// What a rate adds up to over a stretch: pages a second become pages. Unmeasured time adds nothing.
+    pub fn integral_in(&self, stretch: &Stretch) -> f64 {
+        self.inside(stretch)
+            .filter(|&i| i > 0)
+            .filter_map(|i| {
+                Some(self.values[i]? * (self.times[i] - self.times[i - 1]).as_secs_f64())
+            })
+            .sum()
+    }
+
+    /// Where the value is at least `threshold`.
+    pub fn at_least(&self, threshold: Q) -> Condition {
+        self.is(|value| value >= threshold)
+    }
+
+    /// Where the value is at most `threshold`.
+    pub fn at_most(&self, threshold: Q) -> Condition {
+        self.is(|value| value <= threshold)
+    }
+
+    /// Where the value satisfies `test`.
+    pub fn is(&self, test: impl Fn(Q) -> bool) -> Condition {
+        Condition {
+            times: self.times.clone(),
+            holds: self
+                .values
+                .iter()
+                .map(|v| v.map(|value| test(Q::from_f64(value))))
+                .collect(),
+        }
+    }
+
+    /// Where the value is at least that of another track at the same time.
+    pub fn at_least_track(&self, other: &Self) -> Condition {
+        self.versus(other, |a, b| a >= b)
+    }
+
+    /// Where the value is at most that of another track at the same time.
+    pub fn at_most_track(&self, other: &Self) -> Condition {
+        self.versus(other, |a, b| a <= b)
+    }
+
+    fn versus(&self, other: &Self, test: impl Fn(f64, f64) -> bool) -> Condition {
+        Condition {
+            times: self.times.clone(),
+            holds: self
+                .values
+                .iter()
+                .zip(&other.values)
+                .map(|(a, b)| Some(test((*a)?, (*b)?)))
+                .collect(),
+        }
+    }
+
+    /// Value by value with another track of the same quantity; absent where either is.
+    pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self::new(
+            self.times.clone(),
+            self.values
+                .iter()
+                .zip(&other.values)
+                .map(|(a, b)| Some(f((*a)?, (*b)?)))
+                .collect(),
+        )
+    }
+
+    /// The sum.
+    pub fn plus(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+
+    /// The difference; zero where `other` is larger.
+    pub fn minus(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| (a - b).max(0.0))
+    }
+
+    /// The smaller of the two.
+    pub fn lower(&self, other: &Self) -> Self {
+        self.zip(other, f64::min)
+    }
+
+    /// This track where it was measured, else the other.
+    pub fn or_else(&self, other: &Self) -> Self {
+        Self::new(
+            self.times.clone(),
+            self.values
+                .iter()
+                .zip(&other.values)
+                .map(|(a, b)| a.or(*b))
+                .collect(),
+        )
+    }
+
+    /// A multiple of each value.
+    pub fn scaled(&self, factor: f64) -> Self {
+        self.mapped(|value| value * factor)
+    }
+
+    /// What part of `whole` each value is; absent where `whole` is zero.
+    pub fn ratio_of(&self, whole: &Self) -> Track<Ratio> {
+        Track::new(
+            self.times.clone(),
+            self.values
+                .iter()
+                .zip(&whole.values)
+                .map(|(a, b)| match (a, b) {
+                    (Some(a), Some(b)) if *b > 0.0 => Some(a / b),
+                    _ => None,
+                })
+                .collect(),
+        )
+    }
+
+    fn mapped<R: Quantity>(&self, f: impl Fn(f64) -> f64) -> Track<R> {
+        Track::new(
+            self.times.clone(),
+            self.values.iter().map(|v| v.map(&f)).collect(),
+        )
+    }
+
+    /// The whole track as a stretch; `None` without samples.
+    pub fn whole(&self) -> Option<Stretch> {
+        let last = self.times.len().checked_sub(1)?;
+        Some(Stretch {
+            first: 0,
+            last,
+            from: self.times[0],
+            to: self.times[last],
+        })
+    }
+}
+
+impl Track<PerSecond<Pages>> {
+    /// The same flow in bytes.
+    pub fn to_bytes(&self, page: PageSize) -> Track<PerSecond<units::Bytes>> {
+        self.mapped(|pages| pages * page.bytes().as_f64())
+    }
+}
+
+impl Track<Pages> {
+    /// The same level in bytes.
+    pub fn to_bytes(&self, page: PageSize) -> Track<units::Bytes> {
+        self.mapped(|pages| pages * page.bytes().as_f64())
+    }
+}
+
+impl Track<PerSecond<Micros>> {
+    /// Stall time as the share of time stalled; a share above one (two clocks raced) is one.
+    pub fn to_share(&self) -> Track<Ratio> {
+        self.mapped(|micros| (micros / 1e6).min(1.0))
+    }
+}
+
+impl Track<PerSecond<Ticks>> {
+    /// CPU time as a number of busy CPUs.
+    pub fn to_cpus(&self, ticks_per_second: u64) -> Track<Ratio> {
+        self.mapped(|ticks| {
+            PerSecond::<Ticks>::new(ticks)
+                .to_cpus(ticks_per_second)
+                .get()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Bytes, BytesPerSecond};
+
+    fn track<Q: Quantity>(values: &[Option<f64>]) -> Track<Q> {
+        Track::new(
+            (0..values.len() as u64).map(Span::from_secs).collect(),
+            values.to_vec(),
+        )
+    }
+
+    #[test]
+    fn a_mean_is_weighted_by_time_and_skips_gaps() {
+        let track: Track<BytesPerSecond> = Track::new(
+            [0, 1, 4].map(Span::from_secs).into(),
+            vec![None, Some(10.0), Some(2.0)],
+        );
+        let whole = track.whole().unwrap();
+        assert_eq!(track.mean_in(&whole), Some(BytesPerSecond::new(4.0)));
+        assert_eq!(track.integral_in(&whole), 16.0);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_absent_in_what_is_computed() {
+        let a: Track<Bytes> = track(&[Some(5.0), None, Some(1.0)]);
+        let b: Track<Bytes> = track(&[Some(2.0), Some(2.0), Some(2.0)]);
+        assert_eq!(a.minus(&b).values(), &[Some(3.0), None, Some(0.0)]);
+        assert_eq!(a.at_least(Bytes::new(2)).at(1), None);
+        assert_eq!(a.or_else(&b).at(1), Some(Bytes::new(2)));
+    }
+
+    #[test]
+    fn extremes_say_where_they_are() {
+        let a: Track<Bytes> = track(&[Some(5.0), None, Some(1.0), Some(7.0)]);
+        assert_eq!(a.min(), Some((Bytes::new(1), 2)));
+        assert_eq!(a.max(), Some((Bytes::new(7), 3)));
+        assert_eq!(a.quantile(Ratio::new(0.5)), Some(Bytes::new(5)));
+    }
+}
