@@ -45,7 +45,7 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
         }
     }
     let findings = causes::order(findings);
-    let verdict = Verdict::of(&cx, &findings, &not_evaluated);
+    let verdict = Verdict::of(&cx, &findings);
     let accounting = account(&cx, moment(&cx, &findings));
     Diagnosis {
         verdict,

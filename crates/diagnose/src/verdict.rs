@@ -6,7 +6,7 @@ use units::Quantity;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::floor::Floor;
-use crate::missing::Missing;
+use crate::own_limit::OwnLimit;
 
 /// How it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,32 +33,63 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(
-        cx: &Evidence<'_>,
-        findings: &[Finding],
-        not_evaluated: &[(&'static str, Missing)],
-    ) -> Self {
-        let _ = not_evaluated;
+    pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding]) -> Self {
+        let limit = OwnLimit::of(cx);
         let worst = findings.iter().map(|f| f.severity).max();
         let (level, headline) = match (worst, findings.first()) {
             (Some(Severity::Critical), Some(top)) => (Level::Critical, top.title.clone()),
             (Some(Severity::Warning), Some(top)) => (Level::Warning, top.title.clone()),
             _ if cx.timeline.gauge(MEM_TOTAL).is_none() => (
                 Level::Unknown,
-                "Nothing can be said: the source has no /proc/meminfo.".to_owned(),
+                "Nothing can be said: the source has no /proc/meminfo with a MemTotal.".to_owned(),
             ),
             _ if cx.is_single_look() => (Level::Unknown, single_look(cx)),
-            _ => (
-                Level::Ok,
-                "Memory is enough, and nothing waits for it.".to_owned(),
-            ),
+            _ => (Level::Ok, all_is_well(limit.as_ref())),
         };
         Self {
             level,
             headline,
-            remarks: Vec::new(),
+            remarks: whose_memory(cx, limit.as_ref()),
         }
     }
+}
+
+fn all_is_well(limit: Option<&OwnLimit>) -> String {
+    match limit {
+        None => "Memory is enough, and nothing waits for it.".to_owned(),
+        Some(limit) => format!(
+            "Memory is enough within this container's limit of {}, and nothing waits for it.",
+            limit.max
+        ),
+    }
+}
+
+/// In a container: which of the two memories is meant, the container's first.
+fn whose_memory(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(limit) = limit {
+        remarks.push(format!(
+            "This container (control group {}): {} of {} used ({}), page cache included.",
+            limit.cgroup,
+            limit.current,
+            limit.max,
+            limit.used()
+        ));
+        if let (Ok(ram), Some(available)) = (cx.ram(), cx.timeline.last(MEM_AVAILABLE)) {
+            remarks.push(format!(
+                "The host below it: {available} of {ram} available; what is drawn here is the host's."
+            ));
+        }
+    }
+    if let Some(container) = &cx.facts.container {
+        let signs = container.signs.join(", ");
+        remarks.push(if container.meminfo_is_own {
+            format!("Seen from inside a container ({signs}): /proc/meminfo shows the container, not the host.")
+        } else {
+            format!("Seen from inside a container ({signs}): processes outside it are not seen.")
+        });
+    }
+    remarks
 }
 
 /// One look proves levels only; say which way they point.

@@ -1,1 +1,46 @@
-fn main() {}
+//! The `memtide` command: arguments in, exit code out.
+
+mod cli;
+mod commands;
+mod exit;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Exit;
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers; anything else is bad usage, which for a monitoring plugin is "unknown".
+            let exit = if error.use_stderr() { Exit::Unknown } else { Exit::Ok };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let output = Output::new(cli.color);
+    match run(cli.command, &output) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output.error(&error);
+            Exit::Unknown.into()
+        }
+    }
+}
+
+fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
+    match command {
+        Command::Check(args) => commands::check::run(&args, output),
+        Command::Where(args) => commands::where_memory::run(&args, output),
+        Command::Capture(args) => commands::capture::run(&args, output),
+        Command::Rules(args) => commands::rules::run(&args, output),
+        Command::Signals(args) => commands::signals::run(&args, output),
+        Command::Completions(args) => commands::completions::run(&args, output),
+        Command::Man(args) => commands::man::run(&args),
+    }
+}

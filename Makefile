@@ -1,0 +1,3 @@
+.PHONY: run test lint docs bench fuzz rule
+run:
+	@echo hi

@@ -1,0 +1,100 @@
+//! The limit that the observer itself lives under: in a container, that is the memory that matters first.
+
+use timeline::{
+    Entity,
+    signals::{CGROUP_CURRENT, CGROUP_MAX},
+};
+use units::{Bytes, Ratio};
+
+use crate::evidence::Evidence;
+
+/// The tightest memory limit among the observer's control group and its ancestors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnLimit {
+    /// The group that sets it, as keyed in the timeline.
+    pub cgroup: String,
+    /// The limit.
+    pub max: Bytes,
+    /// What the group uses, page cache included.
+    pub current: Bytes,
+}
+
+impl OwnLimit {
+    /// `None` outside a limited group, and where the source has no cgroup files.
+    pub fn of(cx: &Evidence<'_>) -> Option<Self> {
+        let own = cx.facts.own_cgroup.as_deref()?;
+        let ram = cx.ram().ok();
+        ancestors(own)
+            .filter_map(|key| {
+                let group = cx.timeline.entity(Entity::Cgroup, key)?;
+                let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
+                // A limit above RAM limits nothing.
+                if ram.is_some_and(|ram| max >= ram) {
+                    return None;
+                }
+                Some(Self {
+                    cgroup: key.to_owned(),
+                    max,
+                    current: cx.timeline.last_of(group, CGROUP_CURRENT)?,
+                })
+            })
+            .min_by_key(|limit| limit.max.saturating_sub(limit.current))
+    }
+
+    /// How much of the limit is used.
+    pub fn used(&self) -> Ratio {
+        self.current.ratio_of(self.max).unwrap_or_default()
+    }
+}
+
+/// A group's path and those of its ancestors, innermost first, the root last.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let mut next = Some(path);
+    std::iter::from_fn(move || {
+        let current = next?;
+        next = match current.rfind('/') {
+            _ if current == "/" => None,
+            Some(0) => Some("/"),
+            Some(end) => Some(&current[..end]),
+            None => None,
+        };
+        Some(current)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::{Facts, Sample, Timeline, signals::MEM_TOTAL};
+    use units::{Limit, Span};
+
+    #[test]
+    fn ancestors_end_at_the_root() {
+        assert_eq!(ancestors("/a/b").collect::<Vec<_>>(), ["/a/b", "/a", "/"]);
+        assert_eq!(ancestors("/").collect::<Vec<_>>(), ["/"]);
+    }
+
+    #[test]
+    fn the_tightest_limit_on_the_way_up_counts() {
+        let mut sample = Sample::at(Span::ZERO);
+        sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
+        for (key, max, current) in [
+            ("/", Limit::Unlimited, 700),
+            ("/pod", Limit::Bytes(Bytes::from_mib(512)), 500),
+            ("/pod/app", Limit::Bytes(Bytes::from_mib(400)), 100),
+        ] {
+            let row = sample.table_mut(Entity::Cgroup).entry(key);
+            row.row.set(CGROUP_MAX, max);
+            row.row.set(CGROUP_CURRENT, Bytes::from_mib(current));
+        }
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let mut facts = Facts::default();
+        let limit = |facts: &Facts| OwnLimit::of(&Evidence::new(&timeline, facts));
+        assert_eq!(limit(&facts), None);
+        facts.own_cgroup = Some("/pod/app".to_owned());
+        assert_eq!(limit(&facts).unwrap().cgroup, "/pod");
+        facts.own_cgroup = Some("/".to_owned());
+        assert_eq!(limit(&facts), None);
+    }
+}

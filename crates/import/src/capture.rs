@@ -1,0 +1,351 @@
+//! Captures: raw text of kernel files over time, one JSON object a line.
+//!
+//! The first line may be a header (`kernel`, `interval_s`, `page_size`, …); every other line is a sample: `t`, seconds
+//! on the boot clock since the first sample, and `files`, kernel path → text. A path that is absent was not there; an
+//! empty text was an empty file. The spacing is what it was: a recorder on a sick host is late itself. Packed as gzip,
+//! zstd or not at all.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, ErrorKind, Write};
+
+use probe::saved::Parsers;
+use serde::{Deserialize, Serialize};
+use timeline::{Facts, Sample, Timeline, facts, signals};
+use units::{PageSize, Quantity, Span, WallClock};
+
+use crate::lines::{Line, Lines};
+use crate::problems::Problems;
+use crate::{Opened, SourceKind};
+
+/// No host's sample is longer: 10 MiB are 5,000 processes.
+const LONGEST_LINE: usize = 32 << 20;
+/// A day at one sample a second, and then some.
+const MOST_SAMPLES: usize = 100_000;
+
+/// The header: all of it optional.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Header {
+    /// `memtide-capture/1`; absent in captures of other makers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The text of `/proc/version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Nominal distance between samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<f64>,
+    /// Size of a base page in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<u64>,
+    /// USER_HZ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_hz: Option<u64>,
+    /// CPUs online.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Name of the host, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The control group that the capture was taken in, where that limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_cgroup: Option<String>,
+    /// What gave a container away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Vec<String>>,
+}
+
+/// One sample.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SampleLine {
+    /// Seconds on the boot clock since the first sample.
+    pub t: f64,
+    /// The wall clock, nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ns: Option<i64>,
+    /// Seconds on the monotonic clock, which stands still in suspend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake: Option<f64>,
+    /// What taking the sample cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_ms: Option<f64>,
+    /// Kernel path → text.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Whether a text begins like a capture: with a JSON object that names a field of header or sample.
+pub(crate) fn looks_like(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let first_line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    first_line.starts_with(b"{")
+        && ["\"files\"", "\"t\"", "\"kernel\"", "\"interval_s\"", "\"format\""]
+            .iter()
+            .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
+}
+
+/// Reads a capture's text. Whatever is wrong with it is among the problems; whatever is good is kept.
+pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
+    let mut reader = Reader::default();
+    let mut lines = Lines::new(text, LONGEST_LINE);
+    loop {
+        match lines.next() {
+            Ok(Line::End) => break,
+            Ok(Line::TooLong(bytes)) => reader.problems.note(format!(
+                "line {} has {} and was passed over; a sample's line has at most {}",
+                lines.count,
+                units::Bytes::new(bytes),
+                units::Bytes::new(LONGEST_LINE as u64),
+            )),
+            Ok(Line::Read { whole }) => reader.line(&lines.text, lines.count, whole),
+            Err(error) => {
+                let what = match error.kind() {
+                    ErrorKind::UnexpectedEof => format!("the {packing} data ends early"),
+                    _ => format!("the {packing} data is damaged ({error})"),
+                };
+                reader.problems.note(format!(
+                    "{what} in line {} after {} of text; the {} samples before it are used",
+                    lines.count,
+                    units::Bytes::new(lines.bytes),
+                    reader.timeline.len(),
+                ));
+                break;
+            }
+        }
+        if reader.timeline.len() >= MOST_SAMPLES {
+            reader.problems.note(format!(
+                "only the first {MOST_SAMPLES} samples are used; cut the capture into parts"
+            ));
+            break;
+        }
+    }
+    reader.finish()
+}
+
+/// What is known while a capture is read.
+#[derive(Debug, Default)]
+struct Reader {
+    parsers: Parsers,
+    timeline: Timeline,
+    facts: Facts,
+    problems: Problems,
+    sample: Sample,
+    out_of_order: usize,
+    first_disorder: usize,
+}
+
+impl Reader {
+    fn line(&mut self, text: &[u8], count: usize, whole: bool) {
+        let text = text.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<SampleLine>(text) {
+            Ok(sample) => self.sample(&sample, count),
+            Err(_) if count == 1 && self.header(text) => {}
+            Err(_) if !whole => self.problems.note(format!(
+                "line {count} is cut in the middle; the {} samples before it are used",
+                self.timeline.len()
+            )),
+            Err(error) => self
+                .problems
+                .note(format!("line {count} is no sample and was passed over: {error}")),
+        }
+    }
+
+    fn header(&mut self, text: &[u8]) -> bool {
+        let Ok(header) = serde_json::from_slice::<Header>(text) else {
+            return false;
+        };
+        if let Some(kernel) = &header.kernel {
+            self.facts.record(Span::ZERO, facts::KERNEL_VERSION, kernel);
+        }
+        self.facts.page_size = header.page_size.and_then(PageSize::from_bytes);
+        self.facts.ticks_per_second = header.user_hz.filter(|hz| (1..=10_000).contains(hz));
+        self.facts.cpus = header.cpus;
+        self.facts.hostname = header.hostname;
+        self.facts.own_cgroup = header.own_cgroup;
+        self.facts.container = header.container.map(|signs| timeline::facts::Container {
+            signs,
+            meminfo_is_own: false,
+        });
+        true
+    }
+
+    fn sample(&mut self, line: &SampleLine, count: usize) {
+        if !(line.t.is_finite() && line.t >= 0.0 && line.t < 1e10) {
+            self.problems.note(format!(
+                "line {count} was passed over: `t` is {}, not seconds since the first sample",
+                line.t
+            ));
+            return;
+        }
+        self.sample.clear();
+        self.sample.stamp.boot = Span::from_secs_f64(line.t);
+        self.sample.stamp.awake = line.awake.map(Span::from_secs_f64);
+        self.sample.stamp.wall = line.wall_ns.map(WallClock::from_unix_nanos);
+        for (path, text) in &line.files {
+            let read = self
+                .parsers
+                .read(path, text.as_bytes(), &mut self.sample, &mut self.facts);
+            if let Err(error) = read {
+                self.problems.note(format!("sample at {} s: {error}", line.t));
+            }
+        }
+        if self.facts.page_size.is_none() {
+            self.facts.page_size = page_size(&self.sample);
+        }
+        if self.timeline.push(&self.sample).is_err() {
+            self.out_of_order += 1;
+            if self.first_disorder == 0 {
+                self.first_disorder = count;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Opened {
+        if self.out_of_order > 0 {
+            self.problems.note(format!(
+                "{} samples lie before the one ahead of them in time and were passed over (the first in line {}); \
+                 samples must be in order",
+                self.out_of_order, self.first_disorder
+            ));
+        }
+        if self.timeline.entities_cut() > 0 {
+            self.problems.note(format!(
+                "{} readings of processes and cgroups were dropped to bound memory",
+                self.timeline.entities_cut()
+            ));
+        }
+        Opened {
+            kind: SourceKind::Capture,
+            name: String::new(),
+            timeline: self.timeline,
+            facts: self.facts,
+            problems: self.problems.into_texts(),
+        }
+    }
+}
+
+/// The page size from two counts of the same free memory, read a moment apart: MemFree in KiB and nr_free_pages.
+fn page_size(sample: &Sample) -> Option<PageSize> {
+    let bytes = sample.host.get(signals::MEM_FREE)?.as_f64();
+    let pages = sample.host.get(signals::NR_FREE_PAGES)?.as_f64();
+    let power = (bytes / pages).log2();
+    // A moment's change of free memory must not turn 4 KiB into 8.
+    if !power.is_finite() || (power - power.round()).abs() > 0.2 {
+        return None;
+    }
+    (10..=20)
+        .find(|p| f64::from(*p) == power.round())
+        .and_then(|p: u32| PageSize::from_bytes(1 << p))
+}
+
+/// Writes a capture.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a capture with its header.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn new(mut output: W, header: &Header) -> std::io::Result<Self> {
+        line(&mut output, header)?;
+        Ok(Self { output })
+    }
+
+    /// Appends a sample and hands it on, so that a full disk or a crash costs no earlier one.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn sample(&mut self, sample: &SampleLine) -> std::io::Result<()> {
+        line(&mut self.output, sample)?;
+        self.output.flush()
+    }
+
+    /// The output, to be finished.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+}
+
+fn line(output: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *output, value)?;
+    output.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::MEM_FREE;
+    use units::Bytes;
+
+    fn capture(text: &str) -> Opened {
+        read(&mut text.as_bytes(), "file")
+    }
+
+    fn sample(t: f64, free_kib: u64) -> String {
+        format!("{{\"t\": {t}, \"files\": {{\"/proc/meminfo\": \"MemFree: {free_kib} kB\\n\"}}}}\n")
+    }
+
+    #[test]
+    fn samples_become_a_timeline() {
+        let opened = capture(&format!("{{\"interval_s\": 1}}\n{}{}", sample(0.0, 4), sample(1.5, 8)));
+        assert_eq!(opened.problems, Vec::<String>::new());
+        assert_eq!(opened.timeline.lasts(), Span::from_secs_f64(1.5));
+        assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(8)));
+    }
+
+    #[test]
+    fn a_header_is_not_needed() {
+        assert_eq!(capture(&sample(0.0, 4)).timeline.len(), 1);
+    }
+
+    #[test]
+    fn a_cut_line_and_a_broken_line_cost_themselves_only() {
+        let cut = capture(&format!("{}{}", sample(0.0, 4), &sample(1.0, 5)[..20]));
+        assert_eq!(cut.timeline.len(), 1);
+        assert!(cut.problems[0].contains("line 2 is cut"), "{:?}", cut.problems);
+        let broken = capture(&format!("{}{{\"t\": }}\n{}", sample(0.0, 4), sample(1.0, 5)));
+        assert_eq!(broken.timeline.len(), 2);
+        assert!(broken.problems[0].contains("line 2 is no sample"));
+    }
+
+    #[test]
+    fn samples_that_go_back_in_time_are_passed_over_and_counted() {
+        let opened = capture(&format!("{}{}{}", sample(2.0, 1), sample(1.0, 2), sample(0.0, 3)));
+        assert_eq!(opened.timeline.len(), 1);
+        assert!(opened.problems[0].starts_with("2 samples lie before"));
+    }
+
+    #[test]
+    fn times_that_are_no_times_are_refused() {
+        let opened = capture(&format!("{}{}", sample(0.0, 1), sample(-1.0, 2)));
+        assert!(opened.problems[0].contains("`t` is -1"));
+    }
+
+    #[test]
+    fn the_page_size_follows_from_two_counts_of_free_memory() {
+        let mut sample = Sample::default();
+        sample.host.set(MEM_FREE, Bytes::from_kib(64_100));
+        sample.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        assert_eq!(page_size(&sample), PageSize::from_bytes(65_536));
+        let mut torn = Sample::default();
+        torn.host.set(MEM_FREE, Bytes::from_kib(6_000));
+        torn.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        assert_eq!(page_size(&torn), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut writer = Writer::new(Vec::new(), &Header { page_size: Some(4096), ..Header::default() }).unwrap();
+        let files = BTreeMap::from([("/proc/meminfo".to_owned(), "MemFree: 7 kB\n".to_owned())]);
+        writer
+            .sample(&SampleLine { t: 0.0, wall_ns: Some(1), awake: None, cost_ms: None, files })
+            .unwrap();
+        let opened = read(&mut writer.into_inner().as_slice(), "file");
+        assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(7)));
+        assert_eq!(opened.facts.page_size, PageSize::from_bytes(4096));
+    }
+}

@@ -1,0 +1,14 @@
+//! `memtide completions`: a shell's completion script.
+
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Completions};
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Completions, output: &Output) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "memtide", &mut script);
+    output.print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,13 @@
+//! `memtide man DIRECTORY`: man pages, made from the same text as `--help`.
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Man};
+use crate::exit::Exit;
+
+pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
+    clap_mangen::generate_to(Cli::command(), &args.directory)
+        .with_context(|| format!("cannot write man pages into {}", args.directory.display()))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,10 @@
+//! One thin file for each command.
+
+pub(crate) mod capture;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod man;
+pub(crate) mod rules;
+pub(crate) mod signals;
+pub(crate) mod source;
+pub(crate) mod where_memory;

@@ -1,0 +1,49 @@
+//! Opens what a command was pointed at, with progress and with help where it fails.
+
+use std::path::Path;
+
+use import::{Opened, SourceKind, Watch};
+use units::Span;
+
+use crate::output::Output;
+
+/// Watches this host.
+pub(crate) fn watch(watch: Watch, output: &Output) -> anyhow::Result<Opened> {
+    let total = watch.lasts.as_nanos();
+    let bar = output.progress("watching this host", total);
+    let opened = import::watch(&probe::Root::default(), watch, &mut |elapsed: Span| {
+        bar.set_position(elapsed.as_nanos().min(total));
+    });
+    bar.finish_and_clear();
+    Ok(opened?)
+}
+
+/// Reads a file or standard input.
+pub(crate) fn open(file: &Path, output: &Output) -> anyhow::Result<Opened> {
+    let result = if file == Path::new("-") {
+        import::open_stdin()
+    } else {
+        let size = std::fs::metadata(file).map_or(0, |m| m.len());
+        let bar = output.progress("reading", size);
+        let result = import::open(file, &mut |read| bar.set_position(read));
+        bar.finish_and_clear();
+        result
+    };
+    let opened = result?;
+    for problem in &opened.problems {
+        output.warn(&format!("{}: {problem}", opened.name));
+    }
+    Ok(opened)
+}
+
+/// What the report says of a source.
+pub(crate) fn info(source: &Opened) -> report::SourceInfo {
+    report::SourceInfo {
+        kind: match source.kind {
+            SourceKind::Live => report::SourceKind::Live,
+            SourceKind::Capture => report::SourceKind::Capture,
+        },
+        name: source.name.clone(),
+        problems: source.problems.clone(),
+    }
+}

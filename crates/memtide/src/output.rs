@@ -1,0 +1,87 @@
+//! Where answers and messages go: stdout is the answer, stderr is progress and warnings.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // the one place that prints
+
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use import::OpenError;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::ColorChoice;
+
+/// How to write to whoever called.
+#[derive(Debug)]
+pub(crate) struct Output {
+    color: bool,
+    width: usize,
+}
+
+impl Output {
+    pub(crate) fn new(choice: ColorChoice) -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+                let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+                terminal && wanted && able
+            }
+        };
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout())
+            .ok()
+            .map(|size| usize::from(size.ws_col))
+            .filter(|columns| *columns > 0);
+        Self {
+            color,
+            width: columns.unwrap_or(80).clamp(40, 120),
+        }
+    }
+
+    /// How text is to look.
+    pub(crate) fn style(&self) -> report::text::Style {
+        report::text::Style {
+            width: self.width,
+            color: self.color,
+        }
+    }
+
+    /// Prints the answer. A reader that went away (`| head`) is no error.
+    pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(anyhow::Error::new(error).context("cannot write the answer"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A fault that ends the command.
+    pub(crate) fn error(&self, error: &anyhow::Error) {
+        eprintln!("error: {}", report::text::inert(&format!("{error:#}")));
+        if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
+            eprintln!("help: {help}");
+        }
+    }
+
+    /// A fault that does not.
+    pub(crate) fn warn(&self, text: &str) {
+        eprintln!("warning: {}", report::text::inert(text));
+    }
+
+    /// A line about what goes on, drawn over itself; only on a terminal.
+    pub(crate) fn progress(&self, what: &str, total: u64) -> ProgressBar {
+        if !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(total);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent} %") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar
+    }
+}
