@@ -1,3 +1,27 @@
+# One door for chores. Set-up is shell by necessity; all other logic is Rust.
+CARGO ?= cargo
 .PHONY: run test lint docs bench fuzz rule
-run:
-	@echo hi
+
+run: ## set up, build, check this machine
+	scripts/setup.sh build
+	$(CARGO) build --release --locked --package memtide
+	scripts/check.sh
+
+test: ## set up and run all tests
+	scripts/setup.sh test
+	scripts/test.sh
+
+lint: ## format, clippy, dependencies
+	scripts/lint.sh
+
+docs: ## write docs/ anew from the code
+	BLESS=1 $(CARGO) test --quiet --package memtide-report
+
+bench: ## the sampler against raw pread of the same files
+	$(CARGO) bench --package memtide-probe
+
+fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
+	scripts/fuzz.sh
+
+rule: ## scaffold a rule: make rule NAME=id-of-the-pathology
+	scripts/rule.sh "$(NAME)"

@@ -45,7 +45,8 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
         }
     }
     let findings = causes::order(findings);
-    let verdict = Verdict::of(&cx, &findings);
+    let blind: Vec<&str> = not_evaluated.iter().map(|(id, _)| *id).collect();
+    let verdict = Verdict::of(&cx, &findings, &blind);
     let accounting = account(&cx, moment(&cx, &findings));
     Diagnosis {
         verdict,

@@ -66,6 +66,15 @@ impl<'a> Evidence<'a> {
             .filter(|stretch| stretch.lasts() >= self.hold(full))
     }
 
+    /// Like [`sustained`](Self::sustained), for a level: one look shows it as well as many.
+    pub fn sustained_level(&self, condition: &Condition, full: Span) -> Option<Stretch> {
+        if self.is_single_look() {
+            condition.longest()
+        } else {
+            self.sustained(condition, full)
+        }
+    }
+
     /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
     /// two or more confirm, one makes probable. A short look lowers it. `open` says what would settle the rest.
     pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {

@@ -11,15 +11,20 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
+mod calm;
 mod causes;
 mod diagnosis;
 mod evidence;
 mod finding;
 pub mod floor;
+mod groups;
 mod missing;
 mod own_limit;
+mod rise;
 mod rule;
 pub mod rules;
+mod slab;
+mod stalls;
 mod verdict;
 mod who;
 

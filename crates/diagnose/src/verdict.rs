@@ -1,7 +1,7 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, SWAP_TOTAL};
-use units::Quantity;
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL};
+use units::{Bytes, Quantity, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
@@ -32,8 +32,12 @@ pub struct Verdict {
     pub remarks: Vec<String>,
 }
 
+/// Want of memory shows in what moves. Where none of these rules could look, "enough" would be a guess.
+const MOVEMENT: [&str; 2] = ["swap-thrash", "page-cache-thrash"];
+
 impl Verdict {
-    pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding]) -> Self {
+    /// `blind` names the rules that could not be evaluated.
+    pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Self {
         let limit = OwnLimit::of(cx);
         let worst = findings.iter().map(|f| f.severity).max();
         let (level, headline) = match (worst, findings.first()) {
@@ -44,12 +48,21 @@ impl Verdict {
                 "Nothing can be said: the source has no /proc/meminfo with a MemTotal.".to_owned(),
             ),
             _ if cx.is_single_look() => (Level::Unknown, single_look(cx)),
+            _ if MOVEMENT.iter().all(|id| blind.contains(id)) => (
+                Level::Unknown,
+                "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
+                    .to_owned(),
+            ),
             _ => (Level::Ok, all_is_well(limit.as_ref())),
         };
+        let mut remarks = whose_memory(cx, limit.as_ref());
+        if cx.is_single_look() {
+            remarks.extend(what_one_look_says(cx));
+        }
         Self {
             level,
             headline,
-            remarks: whose_memory(cx, limit.as_ref()),
+            remarks,
         }
     }
 }
@@ -92,33 +105,135 @@ fn whose_memory(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Vec<String> {
     remarks
 }
 
+/// The edges of the floor in one look: measured from the zones, else predicted from the size of RAM.
+fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
+    let measured = cx.floor().ok();
+    match measured.and_then(|floor| floor.low.last().zip(floor.high.last())) {
+        Some((low, high)) => (low, high, "from this host's zones"),
+        None => {
+            let (low, high) = Floor::predicted(total);
+            (low, high, "predicted for an x86-64 host of this size")
+        }
+    }
+}
+
+fn on_floor(free: Bytes, high: Bytes) -> bool {
+    free.as_f64() <= high.as_f64() * Floor::NEAR.get()
+}
+
+fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
+    cx.swap_used()
+        .ok()
+        .and_then(|used| used.last())
+        .filter(|used| *used > Bytes::ZERO)
+}
+
+/// Below this share of available memory one look already points away from "there is room" (the catalogue warns of
+/// exhaustion from 10 % down; a misjudged host of the first article had 12 %).
+const LITTLE: Ratio = Ratio::from_percent(15.0);
+
 /// One look proves levels only; say which way they point.
 fn single_look(cx: &Evidence<'_>) -> String {
-    let (Some(total), Some(free)) = (cx.timeline.last(MEM_TOTAL), cx.timeline.last(MEM_FREE))
-    else {
-        return "One look cannot say whether this memory is enough.".to_owned();
+    let points_down = || {
+        let total = cx.timeline.last(MEM_TOTAL)?;
+        let free = cx.timeline.last(MEM_FREE)?;
+        let (_, high, _) = floor(cx, total);
+        let available = cx.timeline.last(MEM_AVAILABLE)?.ratio_of(total)?;
+        (on_floor(free, high) && (available < LITTLE || swap_used(cx).is_some())).then_some(())
     };
-    let floor = cx
-        .floor()
-        .ok()
-        .and_then(|floor| floor.high.last())
-        .unwrap_or_else(|| Floor::predicted(total).1);
-    let on_floor = free.as_f64() <= floor.as_f64() * Floor::NEAR.get();
-    let swapped = cx.timeline.last(SWAP_TOTAL).is_some()
-        && cx
-            .swap_used()
-            .ok()
-            .and_then(|used| used.last())
-            .is_some_and(|used| used.get() > 0);
-    let little = cx
-        .timeline
-        .last(MEM_AVAILABLE)
-        .and_then(|available| available.ratio_of(total))
-        .is_some_and(|share| share.get() < 0.15);
-    let but = if on_floor && (little || swapped) {
-        ", but it does not look like room for more"
-    } else {
-        ""
+    let but = match points_down() {
+        Some(()) => ", but it does not look like room for more",
+        None => "",
     };
     format!("One look cannot say whether this memory is enough{but}.")
+}
+
+/// What each figure of one look means and does not mean.
+fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
+    let Some(total) = cx.timeline.last(MEM_TOTAL) else {
+        return Vec::new();
+    };
+    let mut says = Vec::new();
+    if let Some(free) = cx.timeline.last(MEM_FREE) {
+        let (low, high, how) = floor(cx, total);
+        says.push(if on_floor(free, high) {
+            format!("free: {free} is not room. It is about the floor at which the kernel holds it ({low} to {high}, {how}).")
+        } else {
+            format!("free: {free}, above the floor at which the kernel would hold it ({low} to {high}, {how}).")
+        });
+    }
+    if let Some(available) = cx.timeline.last(MEM_AVAILABLE) {
+        let share = available.ratio_of(total).unwrap_or_default();
+        says.push(format!(
+            "available: {available} ({share}) contains page cache that the workload may be using: an upper bound."
+        ));
+    }
+    if let Some(used) = swap_used(cx) {
+        says.push(format!(
+            "swap: {used} used; whether it moves, which alone would mean a shortage, one look cannot say."
+        ));
+    }
+    says.push(
+        "Needed: two looks a minute apart, `memtide check --for 1m` on that host; for \"does more fit?\" a whole cycle of its work."
+            .to_owned(),
+    );
+    says
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::{Facts, Sample, Timeline, signals::SWAP_FREE, signals::SWAP_TOTAL};
+    use units::Span;
+
+    /// The verdict on one look at a host with these sizes in MiB.
+    fn one_look(total: u64, free: u64, available: u64, swapped: u64) -> Verdict {
+        let mut sample = Sample::at(Span::ZERO);
+        sample.host.set(MEM_TOTAL, Bytes::from_mib(total));
+        sample.host.set(MEM_FREE, Bytes::from_mib(free));
+        sample.host.set(MEM_AVAILABLE, Bytes::from_mib(available));
+        sample.host.set(SWAP_TOTAL, Bytes::from_mib(20_480));
+        sample.host.set(SWAP_FREE, Bytes::from_mib(20_480 - swapped));
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let facts = Facts::default();
+        Verdict::of(&Evidence::new(&timeline, &facts), &[], &[])
+    }
+
+    #[test]
+    fn free_on_the_floor_with_little_available_is_not_room() {
+        let verdict = one_look(80_429, 579, 9_662, 1_402);
+        assert_eq!(verdict.level, Level::Unknown);
+        assert!(verdict.headline.contains("does not look like room"));
+        assert!(verdict.remarks[0].contains("is not room"), "{:?}", verdict.remarks);
+    }
+
+    #[test]
+    fn one_look_at_a_roomy_host_is_still_unknown() {
+        let verdict = one_look(80_429, 40_000, 60_000, 0);
+        assert_eq!(verdict.level, Level::Unknown);
+        assert!(!verdict.headline.contains("does not look"));
+    }
+
+    #[test]
+    fn without_a_view_of_what_moves_calm_levels_are_not_called_enough() {
+        let mut timeline = Timeline::default();
+        for t in 0..20 {
+            let mut sample = Sample::at(Span::from_secs(t));
+            sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
+            timeline.push(&sample).unwrap();
+        }
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        assert_eq!(Verdict::of(&cx, &[], &MOVEMENT).level, Level::Unknown);
+        assert_eq!(Verdict::of(&cx, &[], &["swap-thrash"]).level, Level::Ok);
+    }
+
+    #[test]
+    fn without_meminfo_nothing_can_be_said() {
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        assert_eq!(verdict.level, Level::Unknown);
+        assert!(verdict.headline.contains("no /proc/meminfo"));
+    }
 }

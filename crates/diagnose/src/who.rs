@@ -1,4 +1,4 @@
-//! Who holds the memory: processes grouped by name, largest first.
+//! Who holds the memory: processes grouped by name, largest first; and who held it and is gone.
 
 use std::collections::BTreeMap;
 
@@ -55,6 +55,21 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             what: group.describe(),
         })
         .collect()
+}
+
+/// The largest process that was there at the sample before `index` and is not at it: after a kill, most likely its
+/// victim. Its name, and the memory it held in RAM and swap.
+pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Bytes)> {
+    let before = index.checked_sub(1)?;
+    cx.timeline
+        .entities(Entity::Process)
+        .filter_map(|process| {
+            let held = cx.timeline.at_of(process, PROC_RSS_ANON, before)?;
+            let swapped = cx.timeline.at_of(process, PROC_SWAP, before);
+            let stays = cx.timeline.at_of(process, PROC_RSS_ANON, index).is_some();
+            (!stays).then(|| (process.label.as_str(), held + swapped.unwrap_or_default()))
+        })
+        .max_by_key(|(_, held)| *held)
 }
 
 impl Group {

@@ -18,8 +18,8 @@ mod open;
 mod problems;
 
 pub use collect::{Collector, Secrets};
-pub use live::{Watch, watch};
-pub use open::{OpenError, open, open_stdin};
+pub use live::{Pace, Watch, watch};
+pub use open::{OpenError, open, open_bytes, open_stdin};
 pub use problems::Problems;
 
 use timeline::{Facts, Timeline};

@@ -94,6 +94,14 @@ pub fn open_stdin() -> Result<Opened, OpenError> {
     read("standard input", std::io::stdin().lock())
 }
 
+/// Reads bytes that are in memory already.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_bytes(name: &str, bytes: &[u8]) -> Result<Opened, OpenError> {
+    read(name, bytes)
+}
+
 /// Tells how much was read.
 struct Counted<'a> {
     inner: File,

@@ -5,6 +5,9 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::tz::TimeZone;
+use report::text::escape::escape;
+use report::{Colour, Screen};
 
 use crate::cli::ColorChoice;
 
@@ -12,7 +15,7 @@ use crate::cli::ColorChoice;
 #[derive(Debug)]
 pub(crate) struct Output {
     color: bool,
-    width: usize,
+    columns: usize,
 }
 
 impl Output {
@@ -33,16 +36,18 @@ impl Output {
             .filter(|columns| *columns > 0);
         Self {
             color,
-            width: columns.unwrap_or(80).clamp(40, 120),
+            columns: columns.unwrap_or(80),
         }
     }
 
-    /// How text is to look.
-    pub(crate) fn style(&self) -> report::text::Style {
-        report::text::Style {
-            width: self.width,
-            color: self.color,
+    /// What text is drawn on.
+    pub(crate) fn screen(&self) -> Screen {
+        let mut screen = Screen::of_width(self.columns);
+        screen.zone = TimeZone::system();
+        if self.color {
+            screen.colour = Colour::Ansi;
         }
+        screen
     }
 
     /// Prints the answer. A reader that went away (`| head`) is no error.
@@ -61,7 +66,7 @@ impl Output {
 
     /// A fault that ends the command.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        eprintln!("error: {}", report::text::inert(&format!("{error:#}")));
+        eprintln!("error: {}", escape(&format!("{error:#}")));
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
             eprintln!("help: {help}");
         }
@@ -69,7 +74,12 @@ impl Output {
 
     /// A fault that does not.
     pub(crate) fn warn(&self, text: &str) {
-        eprintln!("warning: {}", report::text::inert(text));
+        eprintln!("warning: {}", escape(text));
+    }
+
+    /// Something worth knowing, apart from the answer.
+    pub(crate) fn note(&self, text: &str) {
+        eprintln!("{}", escape(text));
     }
 
     /// A line about what goes on, drawn over itself; only on a terminal.

@@ -13,15 +13,51 @@
 //! assert_eq!(sample.host.get(timeline::signals::MEM_FREE), Some(units::Bytes::from_kib(12)));
 //! ```
 
+mod buddyinfo;
+mod cgroup;
+mod cgroup_v1;
+mod cgroups;
+mod columns;
+mod container;
+mod directory;
+mod diskstats;
 mod error;
 mod fields;
+mod fs_state;
+mod hierarchy;
+mod host;
+pub mod host_facts;
+mod host_file;
+#[cfg(test)]
+mod hostile;
 mod kernel_file;
+mod ksm;
 mod meminfo;
+mod mounts;
+mod numa;
 mod pressure;
+mod process;
+mod process_stat;
+mod processes;
 pub mod saved;
+mod service;
+mod slabinfo;
+mod smaps_rollup;
+mod sockstat;
+mod stat;
+mod swaps;
 pub mod text;
+mod vmstat;
+mod zoneinfo;
+mod zram;
 
+pub use cgroup::CgroupFiles;
+pub use cgroups::Cgroups;
+pub use directory::Walk;
 pub use error::{ParseError, ReadError};
-pub use kernel_file::{KernelFile, Root};
+pub use host::{HostProbe, now};
+pub use kernel_file::{KernelFile, Root, Shape};
 pub use meminfo::Meminfo;
 pub use pressure::Pressure;
+pub use process::ProcessFiles;
+pub use processes::{Closeness, Processes};

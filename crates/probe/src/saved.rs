@@ -3,16 +3,18 @@
 //! One table says which parser a path belongs to; live files go through the same parsers.
 
 use timeline::{
-    Facts, Sample, facts,
+    Entity, Facts, Sample, facts,
     signals::{
-        MEMINFO, PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL,
-        PSI_MEMORY_SOME,
+        PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     },
 };
 
+use crate::cgroup::{self, CgroupFiles};
 use crate::error::ParseError;
-use crate::meminfo::Meminfo;
+use crate::host_facts;
+use crate::host_file::{HostFile, HostParsers};
 use crate::pressure::Pressure;
+use crate::process::{self, ProcessFiles, RowsByPid};
 
 /// The pressure files of the host.
 pub const PRESSURE: [Pressure; 3] = [
@@ -36,7 +38,10 @@ pub const PRESSURE: [Pressure; 3] = [
 /// All parsers, with what they remember between samples.
 #[derive(Debug, Default)]
 pub struct Parsers {
-    meminfo: Meminfo,
+    host: HostParsers,
+    cgroup: CgroupFiles,
+    process: ProcessFiles,
+    process_rows: RowsByPid,
 }
 
 impl Parsers {
@@ -51,17 +56,27 @@ impl Parsers {
         sample: &mut Sample,
         facts: &mut Facts,
     ) -> Result<bool, ParseError> {
-        if let Some(pressure) = PRESSURE.iter().find(|p| p.file == path) {
-            return pressure.parse(text, &mut sample.host).map(|()| true);
+        host_facts::note_cpus(path, text, facts);
+        if let Some((file, instance)) = HostFile::at(path) {
+            return self.host.parse(file, instance, text, sample).map(|()| true);
         }
         if let Some(fact) = facts::ALL.iter().find(|fact| fact.file == path) {
             facts.record(sample.stamp.boot, *fact, &crate::text::lossy(text));
             return Ok(true);
         }
-        match path {
-            MEMINFO => self.meminfo.parse(text, sample)?,
-            _ => return Ok(false),
+        if let Some((pid, name)) = process::place(path) {
+            let table = sample.table_mut(Entity::Process);
+            let row = self.process_rows.row(pid, table);
+            return self.process.parse(pid, name, text, row);
         }
-        Ok(true)
+        if let Some(place) = cgroup::Place::of(path, text) {
+            place.note_mode(facts);
+            let row = place.row(sample.table_mut(Entity::Cgroup));
+            return self.cgroup.parse(place.mode, place.name, text, &mut row.row);
+        }
+        if host_facts::from_saved(path, text, facts) {
+            return Ok(true);
+        }
+        Ok(false)
     }
 }

@@ -48,6 +48,16 @@ pub fn lossy(text: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(text)
 }
 
+/// Appends the text to a string; bytes that are no UTF-8 become replacement characters. No allocation of its own.
+pub fn push_lossy(string: &mut String, text: &[u8]) {
+    for chunk in text.utf8_chunks() {
+        string.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            string.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,1 +1,26 @@
-//! x
+//! How an answer looks: the JSON contract and the terminal's text. Draws, never computes; opens no file, has no clock.
+//!
+//! Three nouns: a **report** ([`Report`]) is the whole answer as one serialisable value, with a published schema
+//! ([`json_schema`]); a **screen** ([`Screen`]) is what it is drawn on: width, colour, time zone; a **catalogue**
+//! ([`RuleEntry`], [`SignalEntry`]) is what memtide knows, explained. Text, JSON and later HTML show the same report, so
+//! they cannot disagree.
+//!
+//! ```
+//! let (timeline, facts) = (timeline::Timeline::default(), timeline::Facts::default());
+//! let report = report::Report::new(
+//!     &diagnose::diagnose(&timeline, &facts),
+//!     &timeline,
+//!     &facts,
+//!     &report::SourceInfo::live(),
+//! );
+//! assert!(report::text::check(&report, &report::Screen::default()).starts_with("UNKNOWN"));
+//! assert!(report::json(&report).unwrap().contains("\"verdict\": \"unknown\""));
+//! ```
+#![warn(clippy::disallowed_methods)]
+
+pub mod docs;
+pub mod model;
+pub mod text;
+
+pub use model::{Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema};
+pub use text::{Colour, Screen};

@@ -111,6 +111,11 @@ impl EntityTable {
     pub fn rows(&self) -> &[EntityRow] {
         &self.rows[..self.used]
     }
+
+    /// The rows of this sample, to fill further: several files may speak of one entity.
+    pub fn rows_mut(&mut self) -> &mut [EntityRow] {
+        &mut self.rows[..self.used]
+    }
 }
 
 /// A field of a kernel file that the catalogue does not know; kept, so that a new kernel loses nothing.
@@ -199,6 +204,18 @@ impl Sample {
     /// The rows of one kind of entity, to fill.
     pub fn table_mut(&mut self, entity: Entity) -> &mut EntityTable {
         &mut self.entities[entity as usize]
+    }
+
+    /// The row with this key, made if it is not there yet, and where its unknown fields go: a parser fills both at once.
+    pub fn entry_and_unknown(
+        &mut self,
+        entity: Entity,
+        key: &str,
+    ) -> (&mut EntityRow, &mut UnknownFields) {
+        (
+            self.entities[entity as usize].entry(key),
+            &mut self.unknown,
+        )
     }
 }
 

@@ -442,6 +442,8 @@ signals! {
             "Pages freed.";
         PGALLOC: Counter<Pages> = "vm.pgalloc", VMSTAT, "pgalloc_*", 1, "", "", "=", "=",
             "Pages allocated, all zones.";
+        PGSKIP: Counter<Pages> = "vm.pgskip", VMSTAT, "pgskip_*", 1, "4.8", "", "=", "=",
+            "Pages passed over by reclaim because they lie in a zone that would not help, all zones.";
         PGACTIVATE: Counter<Pages> = "vm.pgactivate", VMSTAT, "pgactivate", 1, "", "", "=", "=",
             "Pages moved to an active list.";
         PGDEACTIVATE: Counter<Pages> = "vm.pgdeactivate", VMSTAT, "pgdeactivate", 1, "", "", "=", "=",

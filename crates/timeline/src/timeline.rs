@@ -191,8 +191,9 @@ impl Timeline {
                 });
             }
         }
-        if let Some(usual) = self.interval()
-            && elapsed > Self::SHORTEST_GAP
+        // The median is taken only where it can matter: it walks all samples.
+        if elapsed > Self::SHORTEST_GAP
+            && let Some(usual) = self.interval()
             && elapsed > usual.times(10.0)
         {
             self.breaks.push(Break {
@@ -325,6 +326,12 @@ impl Timeline {
         column.last().map(K::Unit::from_raw)
     }
 
+    /// The reading of a host signal at a sample, exactly.
+    pub fn at<K: Kind>(&self, signal: Signal<K>, index: usize) -> Option<K::Unit> {
+        let column = self.host.0.get(&signal.id())?;
+        column.get(index).map(K::Unit::from_raw)
+    }
+
     /// Entities of one kind, by key.
     pub fn entities(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
         self.entities
@@ -378,6 +385,22 @@ impl Timeline {
             .0
             .get(&signal.id())?
             .get(index)
+            .map(K::Unit::from_raw)
+    }
+
+    /// The reading of an entity's signal at a sample, or else the nearest earlier one: slab caches and PSS are read more
+    /// rarely than the rest.
+    pub fn latest_of<K: Kind>(
+        &self,
+        series: &EntitySeries,
+        signal: Signal<K>,
+        index: usize,
+    ) -> Option<K::Unit> {
+        let column = series.columns.0.get(&signal.id())?;
+        let end = column.first + column.values.len();
+        (column.first..end.min(index.saturating_add(1)))
+            .rev()
+            .find_map(|i| column.get(i))
             .map(K::Unit::from_raw)
     }
 
@@ -550,6 +573,28 @@ mod tests {
         );
         assert_eq!(timeline.entities(Entity::Cgroup).count(), 1);
         assert_eq!(timeline.entities(Entity::Process).count(), 0);
+    }
+
+    #[test]
+    fn a_reading_is_asked_for_exactly_or_as_the_latest_so_far() {
+        let mut timeline = Timeline::default();
+        for i in 0..4u64 {
+            let mut sample = Sample::at(Span::from_secs(i));
+            sample.host.set(MEM_FREE, Bytes::new(i));
+            if i == 1 {
+                let row = sample.table_mut(Entity::Cgroup).entry("/web");
+                row.row.set(CGROUP_CURRENT, Bytes::new(7));
+            }
+            timeline.push(&sample).unwrap();
+        }
+        let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
+        assert_eq!(timeline.at(MEM_FREE, 2), Some(Bytes::new(2)));
+        assert_eq!(timeline.at(MEM_FREE, 9), None);
+        assert_eq!(timeline.latest_of(web, CGROUP_CURRENT, 0), None);
+        assert_eq!(
+            timeline.latest_of(web, CGROUP_CURRENT, 3),
+            Some(Bytes::new(7))
+        );
     }
 
     #[test]

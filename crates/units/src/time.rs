@@ -99,6 +99,11 @@ impl Span {
         Self(n)
     }
 
+    /// `n` milliseconds.
+    pub const fn from_millis(n: u64) -> Self {
+        Self(n.saturating_mul(1_000_000))
+    }
+
     /// `n` seconds.
     pub const fn from_secs(n: u64) -> Self {
         Self(n.saturating_mul(1_000_000_000))

@@ -1,14 +1,265 @@
-//! PLACEHOLDER
+//! Memory is full of page cache, and that is fine.
 
+use timeline::{
+    Track,
+    signals::{
+        MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_SHMEM,
+        MEM_SLAB_RECLAIMABLE, MEM_WRITEBACK, PAGE_CACHE,
+    },
+};
+use units::{Bytes, Ratio};
+
+use crate::calm::{self, Calm};
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Memory looks full, but much of it is cache that is given back on demand, and nobody has missed any.
+    ///
+    /// ## What it means
+    /// Linux uses memory that nobody else wants to keep files, names and inodes that were used once. Tools that count
+    /// such pages as used make a healthy host look full. This is the commonest wrong worry.
+    /// ## How it is recognised
+    /// Page cache (without shared memory, dirty pages and pages under writeback) and reclaimable slab are a third of RAM
+    /// or more, MemAvailable contains at least half of them, more than 15 % of RAM is available, hardly anything is
+    /// read again after eviction, and nobody waits for memory.
+    /// ## Not this
+    /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
+    /// - `page-cache-thrash`: the cache is full and still too small; files are read again and again.
+    /// - `dirty-throttle`: the cache is full of pages that must be written first.
+    /// ## What to do
+    /// Nothing; dropping caches only makes the next reads slow. Alert on MemAvailable. Verify: available stays above
+    /// 15 % over a working day.
+    /// ## References
+    /// - kernel Documentation/filesystems/proc.rst, MemAvailable
+    /// - free(1): buff/cache and available
     pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", purpose: Note, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// From here on people ask where their memory went; hosts posted with that question had 35 % to 94 %.
+const CACHE: Ratio = Ratio::new(1.0 / 3.0);
+/// DOMAIN § 3, 71.
+const AVAILABLE: Ratio = Ratio::from_percent(15.0);
+/// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
+const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let free = cx.gauge(MEM_FREE)?;
+    let cached = cx.gauge(MEM_CACHED)?;
+    let shared_is_known = cx.timeline.gauge(MEM_SHMEM).is_some();
+    let cache = match cx.page_cache() {
+        Ok(cache) => cache,
+        Err(_) => plus_known(cx, cached, MEM_BUFFERS),
+    };
+    let waiting = [MEM_DIRTY, MEM_WRITEBACK];
+    let waiting = waiting.iter().filter_map(|s| cx.timeline.gauge(*s));
+    let cache = waiting.fold(cache, |cache, part| cache.minus(&part));
+    let (Some(clean), Some(left)) = (cache.last(), free.last()) else {
+        return clear!("neither cache nor free memory was measured");
+    };
+    let slab = cx
+        .timeline
+        .gauge(MEM_SLAB_RECLAIMABLE)
+        .and_then(|t| t.last());
+    let given_back = slab.map_or(clean, |slab| clean + slab);
+    // vmstat does not tell RAM; what it does tell is less than RAM.
+    let ram = cx.ram().ok();
+    let whole = ram.unwrap_or(given_back + left);
+    let share = given_back.ratio_of(whole).unwrap_or_default();
+    if share < CACHE {
+        return clear!("page cache and reclaimable slab are {share} of RAM");
+    }
+    // Without RAM and MemAvailable, only what is free is certain.
+    let (available, told) = match (calm::available(cx), ram) {
+        (Ok((track, told)), Some(_)) => (track.last().unwrap_or(left), told),
+        _ => (left, false),
+    };
+    let available_share = available.ratio_of(whole).unwrap_or_default();
+    if available_share <= AVAILABLE {
+        return clear!("{share} of RAM is cache, but only {available_share} is available");
+    }
+    let beyond_free = available.saturating_sub(left);
+    if told && beyond_free < given_back.share(GIVEN_BACK) {
+        return clear!(
+            "{given_back} look like cache, but MemAvailable contains only {beyond_free} of them: the rest is locked or shared memory"
+        );
+    }
+    let Some(look) = cx.timeline.whole() else {
+        return clear!("nothing was measured");
+    };
+    let calm = match Calm::during(cx, &look) {
+        Ok(calm) => calm,
+        Err(why) => return clear!("{share} of RAM is cache, but {why}"),
+    };
+
+    let of_ram = ram.map_or_else(String::new, |_| format!(" ({share} of RAM)"));
+    let mut finding = RULE
+        .found(
+            Severity::Info,
+            format!(
+                "Memory looks full, but {given_back}{of_ram} of it is cache that is given back on demand{}.",
+                calm.clause(cx)
+            ),
+        )
+        .graph("page cache", &cache)
+        .shows(
+            PAGE_CACHE,
+            clean,
+            None,
+            if shared_is_known {
+                format!("{clean} of clean page cache")
+            } else {
+                format!("{clean} of clean page cache; shared memory in it could not be told apart")
+            },
+        );
+    if ram.is_some() {
+        finding = finding.from(whole.share(CACHE));
+    }
+    if let Some(slab) = slab {
+        finding = finding.shows(
+            MEM_SLAB_RECLAIMABLE,
+            slab,
+            None,
+            format!("{slab} of reclaimable slab: names and inodes of files"),
+        );
+    }
+    if ram.is_some() {
+        finding = finding
+            .shows(
+                MEM_AVAILABLE,
+                available,
+                None,
+                format!("{available} available ({available_share} of RAM)"),
+            )
+            .from(whole.share(AVAILABLE));
+    }
+    finding = calm.shown_in(finding);
+    let mut kinds = calm.kinds();
+    if told {
+        kinds.insert(0, "available memory");
+    }
+    if !shared_is_known && !told {
+        // Cached may be shared memory to the last page: no kind of evidence excludes it.
+        kinds.clear();
+    }
+    let open = if cx.is_single_look() {
+        "a second look would tell whether cache is missed"
+    } else {
+        calm.open()
+    };
+    finding = finding.not(
+        "page-cache-thrash",
+        if calm.kinds().is_empty() {
+            "nothing speaks for it; one look cannot exclude it"
+        } else {
+            "what was dropped was not wanted again"
+        },
+    );
+    if shared_is_known {
+        finding = finding.not("shmem-growth", "shared memory is not counted here");
+    }
+    Ok(finding
+        .cause("Files, names and inodes that were used once stay in memory that nobody else wants.")
+        .fix(
+            "Nothing to do; dropping caches only makes the next reads slow.",
+            "",
+            "",
+        )
+        .verify("memtide check over a working day: available stays above 15 %, no refaults")
+        .sure(cx.confidence(&kinds, open))
+        .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")
+        .into())
+}
+
+/// With another gauge where the source has it.
+fn plus_known(
+    cx: &Evidence<'_>,
+    track: Track<Bytes>,
+    other: timeline::Signal<timeline::Gauge<Bytes>>,
+) -> Track<Bytes> {
+    match cx.timeline.gauge(other) {
+        Some(more) => track.plus(&more),
+        None => track,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME, REFAULT_FILE};
+
+    const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    fn host(case: Case, free: u64, cached: u64, shared: u64, available: u64) -> Case {
+        case.gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_FREE, MIB(free))
+            .gauge(MEM_CACHED, MIB(cached))
+            .gauge(MEM_SHMEM, MIB(shared))
+            .gauge(MEM_AVAILABLE, MIB(available))
+    }
+
+    fn watched(free: u64, cached: u64, shared: u64, available: u64) -> Case {
+        host(Case::over(20), free, cached, shared, available)
+            .counter(REFAULT_FILE, 5)
+            .counter(PSI_MEMORY_SOME, 100)
+    }
+
+    #[test]
+    fn explains_a_host_full_of_cache() {
+        let finding = found(RULE, &watched(50, 620, 20, 640));
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.title.contains("600 MiB (60 % of RAM)"));
+        assert_eq!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn one_look_says_so() {
+        let finding = found(RULE, &host(Case::once(), 50, 620, 20, 640));
+        assert!(finding.title.contains("one look"), "{}", finding.title);
+        assert_eq!(finding.confidence.word(), "probable");
+    }
+
+    #[test]
+    fn shared_memory_is_not_cache() {
+        clear(RULE, &watched(50, 620, 500, 160));
+        // Also where the source does not tell it apart: MemAvailable does.
+        let untold = Case::once()
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_FREE, MIB(80))
+            .gauge(MEM_CACHED, MIB(520))
+            .gauge(MEM_AVAILABLE, MIB(195));
+        clear(RULE, &untold);
+    }
+
+    #[test]
+    fn dirty_pages_are_not_given_back() {
+        clear(RULE, &watched(200, 400, 20, 500).gauge(MEM_DIRTY, MIB(150)));
+    }
+
+    #[test]
+    fn clear_where_cache_is_missed_or_little_is_available() {
+        clear(
+            RULE,
+            &watched(50, 620, 20, 640).counter(REFAULT_FILE, 5_000),
+        );
+        clear(RULE, &watched(20, 400, 20, 140));
+        clear(RULE, &watched(700, 200, 20, 850));
+    }
+
+    #[test]
+    fn vmstat_alone_makes_it_possible() {
+        let case = Case::over(20)
+            .gauge(MEM_FREE, Bytes::from_gib(20))
+            .gauge(MEM_CACHED, Bytes::from_gib(70))
+            .gauge(MEM_BUFFERS, MIB(200));
+        assert_eq!(found(RULE, &case).confidence.word(), "possible");
+    }
+
+    #[test]
+    fn needs_free_and_cached() {
+        assert_eq!(not_evaluated(RULE, &Case::over(20)).names, ["mem.free"]);
+    }
 }

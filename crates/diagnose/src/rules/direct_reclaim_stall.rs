@@ -1,14 +1,349 @@
-//! PLACEHOLDER
+//! Direct reclaim: tasks that allocate memory have to free some first.
+
+use timeline::{
+    facts::{WATERMARK_SCALE, ZONE_RECLAIM_MODE},
+    signals::{
+        ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT,
+        PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+    },
+};
+use units::{Count, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
+use crate::who;
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Tasks that ask for memory have to free some themselves before they get it.
+    ///
+    /// ## What it means
+    /// Normally kswapd frees memory in the background, and an allocation finds a free page at once. Where free memory
+    /// falls below the min mark, the task that asks must search for pages to evict itself (direct reclaim, counted as
+    /// an allocation stall). Users see pauses; system CPU rises.
+    /// ## How it is recognised
+    /// One allocation stall a second or more while allocating tasks do at least 10 % of all scanning, sustained, and
+    /// tasks wait for memory for 2 % of the time or more. Where stalls cannot be measured (no pressure files) it is
+    /// less sure.
+    /// ## Not this
+    /// - `node-reclaim-on`: pages scanned by allocating tasks, but no allocation stalls.
+    /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a group at its limit; neither counter moves for that.
+    /// - `compaction-stall`: the requests are for large blocks, and memory is moved rather than freed.
+    /// - Some stalls that cost nobody any time: reclaim of clean page cache by a fast reader.
+    /// ## What to do
+    /// Where the host is short of memory this is a consequence: cure the shortage. Otherwise the bursts are larger than
+    /// the gap between the low and the min mark: now `sysctl -w vm.watermark_scale_factor=100`, for good the same in a
+    /// file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
+    /// ## References
+    /// - kernel mm/page_alloc.c, __alloc_pages_direct_reclaim
+    /// - kernel Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor
     pub(crate) RULE = { id: "direct-reclaim-stall", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 15. Labelled captures, November 2026: 0 on calm hosts but for single events, 10 to 300/s on short ones.
+const STALLS: PerSecond<Count> = PerSecond::new(1.0);
+/// DOMAIN § 3, 15: below this share kswapd does the work and stalls are accidents.
+const SHARE: Ratio = Ratio::from_percent(10.0);
+/// DOMAIN § 3, 15. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
+const STALLED: Ratio = Ratio::from_percent(2.0);
+/// Direct reclaim stalls once in some 30 to 120 scanned pages; node reclaim scans without (see `node-reclaim-on`).
+const NODE_RECLAIM_STALLS_PER_PAGE: f64 = 0.001;
+/// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
+const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
+/// DOMAIN § 3, 1: below this share of RAM available the host as a whole is short.
+const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
+/// The value to set: gaps between the marks of 1 % of each zone (DOMAIN § 3, 15: 50 to 200).
+const SCALE: u64 = 100;
+const HOLD: Span = Span::from_mins(5);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let stalls = cx.allocation_stalls()?;
+    let direct = cx.rate(PGSCAN_DIRECT)?;
+    let share = direct.ratio_of(&direct.plus(&cx.rate(PGSCAN_KSWAPD)?));
+    let stalling = stalls.at_least(STALLS).and(&share.at_least(SHARE));
+    let Some(stretch) = cx.sustained(&stalling, HOLD) else {
+        return match stalls.max() {
+            Some((peak, _)) if peak >= STALLS => clear!(
+                "up to {peak} allocation stalls, but not for {} on end",
+                cx.hold(HOLD)
+            ),
+            _ => clear!("no allocating task had to reclaim"),
+        };
+    };
+    let rate = stalls.mean_in(&stretch).unwrap_or(STALLS);
+    let scanned = direct
+        .mean_in(&stretch)
+        .unwrap_or(PerSecond::<Pages>::new(0.0));
+    let part = share.mean_in(&stretch).unwrap_or(SHARE);
+    let mode = cx.number(ZONE_RECLAIM_MODE).ok();
+    if mode.is_some_and(|mode| mode != 0)
+        && rate.get() < scanned.get() * NODE_RECLAIM_STALLS_PER_PAGE
+    {
+        return clear!(
+            "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
+        );
+    }
+    let mean = |signal| cx.stall(signal).ok().and_then(|s| s.mean_in(&stretch));
+    let some = mean(PSI_MEMORY_SOME);
+    let full = mean(PSI_MEMORY_FULL);
+    if let Some(some) = some
+        && some < STALLED
+    {
+        return clear!(
+            "{rate} allocation stalls, but tasks waited for memory only {some} of the time"
+        );
+    }
+
+    let severity = match full {
+        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
+        _ => Severity::Warning,
+    };
+    let waited = some.map_or_else(String::new, |some| {
+        format!(" Tasks waited for memory {some} of that time.")
+    });
+    let mut finding = RULE
+        .found(
+            severity,
+            format!(
+                "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
+                stretch.lasts()
+            ),
+        )
+        .during(stretch)
+        .graph("allocation stalls", &stalls)
+        .shows(ALLOCSTALL, rate, None, format!("{rate} allocations had to reclaim memory themselves"))
+        .from(STALLS)
+        .shows(
+            PGSCAN_DIRECT,
+            part,
+            None,
+            format!("{scanned} scanned by allocating tasks, {part} of all scanning"),
+        )
+        .from(SHARE);
+    let mut kinds = vec!["allocation stalls"];
+    if let Some(some) = some {
+        let all = full.map_or_else(String::new, |full| format!(", full {full}"));
+        finding = finding
+            .shows(
+                PSI_MEMORY_SOME,
+                some,
+                None,
+                format!("memory stalls: some {some}{all}"),
+            )
+            .from(STALLED);
+        kinds.push("memory stalls");
+    }
+    let mut worst = stretch.last;
+    let mut short = None;
+    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
+        && let Some((least, index)) = available.min_in(&stretch)
+    {
+        worst = index;
+        let of_ram = cx.ram().ok().and_then(|ram| least.ratio_of(ram));
+        short = of_ram.map(|share| share < LITTLE_AVAILABLE);
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            least,
+            Some(cx.timeline.times()[index]),
+            format!("available fell to {least}"),
+        );
+    }
+    let behind_writeback = cx
+        .rate(NR_VMSCAN_IMMEDIATE)
+        .ok()
+        .and_then(|r| r.mean_in(&stretch))
+        .filter(|met| *met >= MET_WRITEBACK);
+    if let Some(met) = behind_writeback {
+        finding = finding
+            .shows(
+                NR_VMSCAN_IMMEDIATE,
+                met,
+                None,
+                format!("reclaim met {met} still under writeback"),
+            )
+            .from(MET_WRITEBACK);
+    }
+    if mode == Some(0) {
+        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
+    }
+    if let Some(compactions) = cx
+        .rate(COMPACT_STALL)
+        .ok()
+        .and_then(|c| c.mean_in(&stretch))
+    {
+        finding = if compactions.get() <= 0.0 {
+            finding.not("compaction-stall", "no task waited for a large block")
+        } else if compactions < rate {
+            finding.not(
+                "compaction-stall",
+                format!("only {compactions} waited for a large block"),
+            )
+        } else {
+            finding.shows(
+                COMPACT_STALL,
+                compactions,
+                None,
+                format!("{compactions} of them wanted large blocks"),
+            )
+        };
+    }
+    finding = finding.cause(match (behind_writeback, short) {
+        (Some(_), _) => {
+            "What reclaim finds is dirty or being written, so it has to wait for the disk."
+        }
+        (None, Some(true)) => "The host is short of memory: little is left that could be evicted.",
+        _ => {
+            "Memory is asked for in bursts larger than the gap between the low and the min mark, faster than kswapd frees it."
+        }
+    });
+    if short != Some(true) {
+        finding = widen_the_gap(cx, finding);
+    }
+    if behind_writeback.is_some() {
+        finding = finding.fix(
+            "Start writing earlier, so that reclaim meets fewer dirty pages.",
+            "sysctl -w vm.dirty_background_bytes=67108864",
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = 67108864",
+        );
+    }
+    Ok(finding
+        .fix(
+            "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
+            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
+            "systemctl set-property UNIT MemoryHigh=SIZE",
+        )
+        .verify("memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %")
+        .affects(who::largest(cx, worst, 3))
+        .sure(cx.confidence(
+            &kinds,
+            if some.is_some() {
+                ""
+            } else {
+                "memory stalls (PSI) would settle it"
+            },
+        ))
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor")
+        .into())
+}
+
+/// More room between the marks, unless there is plenty already. Kernels before 4.6 do not have the setting.
+fn widen_the_gap(cx: &Evidence<'_>, finding: crate::Finding) -> crate::Finding {
+    match cx.number(WATERMARK_SCALE) {
+        Ok(now) if now < SCALE => finding
+            .shows_fact(
+                WATERMARK_SCALE,
+                now,
+                format!("vm.watermark_scale_factor = {now}"),
+            )
+            .fix(
+                format!(
+                    "Let kswapd start earlier (undo: sysctl -w vm.watermark_scale_factor={now})."
+                ),
+                format!("sysctl -w vm.watermark_scale_factor={SCALE}"),
+                format!("/etc/sysctl.d/99-zz-memtide.conf: vm.watermark_scale_factor = {SCALE}"),
+            ),
+        _ => finding,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+    use units::Bytes;
+
+    fn reclaiming(stalls: u64, direct: u64, kswapd: u64) -> Case {
+        Case::over(30)
+            .counter(ALLOCSTALL, stalls)
+            .counter(PGSCAN_DIRECT, direct)
+            .counter(PGSCAN_KSWAPD, kswapd)
+    }
+
+    #[test]
+    fn stalls_that_cost_time_are_found() {
+        let case = reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 200_000);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn a_host_that_stands_still_is_critical() {
+        let case = reclaiming(50, 4000, 9000)
+            .counter(PSI_MEMORY_SOME, 700_000)
+            .counter(PSI_MEMORY_FULL, 400_000);
+        assert_eq!(found(RULE, &case).severity, Severity::Critical);
+    }
+
+    #[test]
+    fn without_pressure_files_it_is_only_probable() {
+        let finding = found(RULE, &reclaiming(50, 4000, 9000));
+        assert_eq!(finding.confidence.word(), "probable");
+    }
+
+    #[test]
+    fn stalls_that_cost_nobody_time_are_clear() {
+        clear(
+            RULE,
+            &reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 10_000),
+        );
+    }
+
+    #[test]
+    fn work_that_kswapd_does_is_clear() {
+        clear(RULE, &reclaiming(2, 100, 20_000));
+        clear(RULE, &reclaiming(0, 0, 20_000));
+    }
+
+    #[test]
+    fn a_burst_is_clear() {
+        let mut stalls = vec![0; 30];
+        stalls[10] = 500;
+        let case = Case::over(30)
+            .counter_steps(ALLOCSTALL, &stalls)
+            .counter_steps(PGSCAN_DIRECT, &stalls)
+            .counter(PGSCAN_KSWAPD, 0);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn node_reclaim_is_not_a_shortage() {
+        clear(
+            RULE,
+            &reclaiming(2, 60_000, 0)
+                .fact(ZONE_RECLAIM_MODE, "1")
+                .counter(PSI_MEMORY_SOME, 150_000),
+        );
+    }
+
+    #[test]
+    fn wider_marks_are_advised_only_where_memory_is_there() {
+        let case = |available| {
+            reclaiming(50, 4000, 9000)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+                .fact(WATERMARK_SCALE, "10")
+        };
+        let widened = |case: &Case| {
+            found(RULE, case)
+                .fixes
+                .iter()
+                .any(|fix| fix.now.contains("watermark_scale_factor=100"))
+        };
+        assert!(widened(&case(400)));
+        assert!(!widened(&case(20)));
+    }
+
+    #[test]
+    fn needs_the_counters() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::over(30)).names,
+            ["vm.allocstall"]
+        );
+        let no_scans = Case::over(30).counter(ALLOCSTALL, 5);
+        assert_eq!(not_evaluated(RULE, &no_scans).names, ["vm.pgscan_direct"]);
+    }
 }

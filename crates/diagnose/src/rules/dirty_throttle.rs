@@ -1,14 +1,482 @@
-//! PLACEHOLDER
+//! Dirty throttling: writers wait because as much unwritten data as allowed is waiting for the disk.
+
+use std::collections::BTreeMap;
+
+use timeline::{
+    Condition, Entity, Stretch, Track,
+    facts::{DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_RATIO},
+    signals::{
+        DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
+        NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES,
+        PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
+    },
+};
+use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::finding::{Affected, Finding, Severity};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Writers wait for the disk: as much unwritten data as the kernel allows is in memory already.
+    ///
+    /// ## What it means
+    /// Writes normally end in page cache and reach the disk later. Where programs write faster than the disk for long,
+    /// unwritten (dirty) data grows to a limit, and from then on every writer is slowed to the disk's speed. Memory is
+    /// not short; the disk is.
+    /// ## How it is recognised
+    /// Dirty pages and pages under writeback stay where the kernel slows writers (from the middle of
+    /// `nr_dirty_background_threshold` and `nr_dirty_threshold`), sustained, while tasks wait for disks for 10 % of the
+    /// time or more and hardly for memory.
+    /// ## Not this
+    /// - Swap-out: it counts as writeback too, and the limit falls with what is left to be dirtied.
+    /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
+    /// - fsync, O_SYNC and O_DIRECT writers: they wait for the disk with little dirty memory.
+    /// - A cgroup's own limit (v2): the group is slowed at a part of its `memory.max` while the host's limit is far.
+    /// ## What to do
+    /// A faster disk, or fewer bytes. Smaller limits make the waits short and even, not the work faster: now
+    /// `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's throughput, for
+    /// good the same in a file under `/etc/sysctl.d/`. Raising `dirty_ratio` only defers the wait and makes the next
+    /// `sync` longer. Verify: dirty data stays below the middle of the two thresholds.
+    /// ## References
+    /// - kernel mm/page-writeback.c, balance_dirty_pages
+    /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 25: of the middle of the two thresholds, below which writers run free.
+const NEAR: f64 = 0.9;
+/// DOMAIN § 3, 25. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
+const WAITED: Ratio = Ratio::from_percent(10.0);
+/// Where waiting is not measured, a disk this busy stands for it; throttled captures show 99 %, calm ones 10 %.
+const BUSY: Ratio = Ratio::from_percent(70.0);
+/// More waiting for memory than this is another disease; throttled captures show 0 %.
+const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
+/// Swap-out of more than this makes Writeback speak of swap; a host that writes files swaps out none.
+const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
+/// The limit is a share of what could be dirtied. Where that is less than a tenth of RAM, memory is used up.
+const DIRTYABLE: f64 = 0.1;
+/// The kernel's default for vm.dirty_ratio, in percent.
+const RATIO_DEFAULT: u64 = 20;
+/// Limits below this make writers wait for every request.
+const SMALLEST_LIMIT: Bytes = Bytes::from_mib(16);
+const HOLD: Span = Span::from_mins(1);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let waiting = cx.gauge(MEM_DIRTY)?.plus(&cx.gauge(MEM_WRITEBACK)?);
+    let threshold = cx.bytes(NR_DIRTY_THRESHOLD)?;
+    let background = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD)?;
+    let free_run = threshold.plus(&background).scaled(0.5);
+    let mut full = waiting.at_least_track(&free_run.scaled(NEAR));
+    if let Some(genuine) = genuine_limit(cx, &threshold) {
+        full = full.and(&genuine);
+    }
+    if let Ok(swapped_out) = cx.rate(PSWPOUT) {
+        full = full.and(&swapped_out.at_most(SWAPPED_OUT));
+    }
+    if cx.is_single_look() && full.longest().is_some() {
+        return Err(Missing::because(
+            vec![PSI_IO_SOME.def().name],
+            Need::TwoLooks,
+        ));
+    }
+    let Some(stretch) = cx.sustained(&full, HOLD) else {
+        let most = waiting.max().map(|(most, _)| most).unwrap_or_default();
+        let limit = free_run.last().unwrap_or_default();
+        return clear!(
+            "{most} of data waited for the disk at most; writers run free up to {limit}"
+        );
+    };
+    let level = waiting.mean_in(&stretch).unwrap_or_default();
+    let limit = threshold.mean_in(&stretch).unwrap_or_default();
+    let free = free_run.mean_in(&stretch).unwrap_or_default();
+    if level < free {
+        return clear!("{level} of data waited for the disk; writers run free up to {free}");
+    }
+    let share = |signal| cx.stall(signal).ok().and_then(|s| s.mean_in(&stretch));
+    let waited = share(PSI_IO_SOME);
+    let for_memory = share(PSI_MEMORY_SOME);
+    let disk = busiest_disk(cx, &stretch);
+    match (waited, &disk) {
+        (Some(waited), _) if waited < WAITED => {
+            return clear!(
+                "{level} of data waited for the disk, but tasks only {waited} of the time"
+            );
+        }
+        (None, Some(disk)) if disk.busy < BUSY => {
+            return clear!(
+                "{level} of data waited, but the disks were busy only {} of the time",
+                disk.busy
+            );
+        }
+        _ => {}
+    }
+    if let Some(memory) = for_memory
+        && memory >= WAITED_FOR_MEMORY
+        && waited.is_none_or(|io| memory.get() > io.get() / 2.0)
+    {
+        return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
+    }
+
+    let speed = written(cx, &stretch, disk.as_ref());
+    let at = speed.map_or_else(String::new, |speed| {
+        format!(", and the disk writes {speed}")
+    });
+    let mut finding = RULE
+        .found(
+            Severity::Warning,
+            format!(
+                "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
+                stretch.lasts()
+            ),
+        )
+        .during(stretch)
+        .graph("unwritten data", &waiting)
+        .shows(
+            DIRTY_AND_WRITEBACK,
+            level,
+            None,
+            format!("{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"),
+        )
+        .from(free);
+    let mut kinds = vec!["dirty data at its limit"];
+    if let Some(waited) = waited {
+        finding = finding
+            .shows(
+                PSI_IO_SOME,
+                waited,
+                None,
+                format!("tasks waited for disks {waited} of the time"),
+            )
+            .from(WAITED);
+        kinds.push("I/O stalls");
+    }
+    if let Some(disk) = &disk
+        && disk.busy >= BUSY
+    {
+        finding = finding
+            .shows(
+                DISK_IO_TIME,
+                disk.busy,
+                None,
+                format!("{} was busy {} of the time", disk.name, disk.busy),
+            )
+            .from(BUSY);
+        kinds.push("a busy disk");
+    }
+    finding = throughput(cx, finding, &stretch);
+    if let Some(memory) = for_memory {
+        finding = finding
+            .shows(
+                PSI_MEMORY_SOME,
+                memory,
+                None,
+                format!("tasks waited for memory {memory} of the time"),
+            )
+            .below(WAITED_FOR_MEMORY)
+            .not(
+                "direct-reclaim-stall",
+                format!("tasks waited for memory only {memory} of the time"),
+            );
+    }
+    if cx.rate(PSWPOUT).is_ok() {
+        finding = finding.not("swap-thrash", "hardly a page was swapped out meanwhile");
+    }
+    let drain = speed
+        .filter(|speed| speed.get() > 0.0)
+        .map(|speed| Span::from_secs_f64(level.as_f64() / speed.get()));
+    let takes = drain.map_or_else(String::new, |drain| {
+        format!(" Writing all of it would take {drain}; a sync waits that long.")
+    });
+    Ok(remedy(cx, finding, speed, limit)
+        .cause(format!(
+            "Programs write faster than the disk, so they are slowed to its speed at the limit.{takes}"
+        ))
+        .verify("memtide check --for 1m during the same writes: tasks wait for disks below 10 % of the time, or in shorter steps")
+        .affects(disk.map(|disk| Affected {
+            kind: "disk",
+            name: disk.name,
+            what: format!("busy {} of the time, {} written", disk.busy, disk.written),
+        }))
+        .affects(writers(cx, &stretch))
+        .sure(cx.confidence(
+            &kinds,
+            if kinds.len() > 1 {
+                ""
+            } else {
+                "I/O stalls (PSI) or disk statistics would settle it"
+            },
+        ))
+        .see("kernel: mm/page-writeback.c, balance_dirty_pages")
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, dirty_bytes")
+        .into())
+}
+
+/// Where the limit is what the settings mean it to be, not what is left of a used-up memory. A limit in bytes always is.
+fn genuine_limit(cx: &Evidence<'_>, threshold: &Track<Bytes>) -> Option<Condition> {
+    if cx.number(DIRTY_BYTES).is_ok_and(|bytes| bytes > 0) {
+        return None;
+    }
+    let ratio = cx.number(DIRTY_RATIO).unwrap_or(RATIO_DEFAULT);
+    let ram = cx.ram().ok()?;
+    let share = Ratio::from_percent(units::Count::new(ratio).as_f64() * DIRTYABLE);
+    Some(threshold.at_least(ram.share(share)))
+}
+
+/// A disk while writers wait.
+struct Disk {
+    name: String,
+    busy: Ratio,
+    written: BytesPerSecond,
+}
+
+fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Disk> {
+    cx.timeline
+        .entities(Entity::Disk)
+        .filter_map(|disk| {
+            let busy = cx.rate_of(disk, DISK_IO_TIME).ok()?.mean_in(stretch)?;
+            let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?.mean_in(stretch)?;
+            Some(Disk {
+                name: disk.key.clone(),
+                // Milliseconds of I/O a second.
+                busy: Ratio::new((busy.get() / 1000.0).min(1.0)),
+                written,
+            })
+        })
+        .filter(|disk| disk.written.get() > 0.0)
+        .max_by(|a, b| a.busy.get().total_cmp(&b.busy.get()))
+}
+
+/// How fast data reaches the disk: what the kernel counts as written, else what the busiest disk took.
+fn written(cx: &Evidence<'_>, stretch: &Stretch, disk: Option<&Disk>) -> Option<BytesPerSecond> {
+    cx.bytes_rate(NR_WRITTEN)
+        .ok()
+        .and_then(|rate| rate.mean_in(stretch))
+        .or_else(|| disk.map(|disk| disk.written))
+}
+
+/// What writers got before the limit was reached, and at it.
+fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding {
+    let Ok(dirtied) = cx.bytes_rate(NR_DIRTIED) else {
+        return finding;
+    };
+    let Some(at_limit) = dirtied.mean_in(stretch) else {
+        return finding;
+    };
+    // The limit is reached within the first intervals of the stretch, so they belong to the run-up.
+    let run_up = cx
+        .timeline
+        .stretch(0, (stretch.first + 2).min(stretch.last));
+    let before = run_up
+        .and_then(|run_up| dirtied.max_in(&run_up))
+        .filter(|(peak, _)| peak.get() > 2.0 * at_limit.get());
+    match before {
+        Some((peak, index)) => finding.shows(
+            NR_DIRTIED,
+            at_limit,
+            Some(cx.timeline.times()[index]),
+            format!("writers got {peak} before the limit and {at_limit} at it"),
+        ),
+        None => finding.shows(
+            NR_DIRTIED,
+            at_limit,
+            None,
+            format!("writers got {at_limit} at the limit"),
+        ),
+    }
+}
+
+/// Processes that dirtied most during the stretch, by name.
+fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
+    let mut groups: BTreeMap<&str, f64> = BTreeMap::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        if let Ok(rate) = cx.rate_of(process, PROC_WRITE_BYTES) {
+            *groups.entry(&process.label).or_default() += rate.integral_in(stretch);
+        }
+    }
+    let mut groups: Vec<_> = groups
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .collect();
+    groups.sort_by(|a, b| b.1.total_cmp(&a.1));
+    groups
+        .into_iter()
+        .take(3)
+        .map(|(name, bytes)| Affected {
+            kind: "process",
+            name: name.to_owned(),
+            what: format!("wrote {} meanwhile", Bytes::from_f64(bytes)),
+        })
+        .collect()
+}
+
+fn remedy(
+    cx: &Evidence<'_>,
+    mut finding: Finding,
+    speed: Option<BytesPerSecond>,
+    limit: Bytes,
+) -> Finding {
+    finding = finding.fix(
+        "Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait.",
+        "",
+        "",
+    );
+    let Some(speed) = speed else {
+        return finding;
+    };
+    let seconds = |n: f64| {
+        let mib = Bytes::from_mib(1).as_f64();
+        let whole = (speed.get() * n / mib).ceil() * mib;
+        Bytes::from_f64(whole).max(SMALLEST_LIMIT)
+    };
+    let (background, most) = (seconds(1.0), seconds(4.0));
+    // Without a smaller limit to set there is nothing to make shorter.
+    if most >= limit || background >= most {
+        return finding;
+    }
+    let (background, most) = (background.get(), most.get());
+    finding.fix(
+        format!("Or make the waits shorter and even: start writing after one second's worth, stop writers at four{}.", undo(cx)),
+        format!("sysctl -w vm.dirty_background_bytes={background} vm.dirty_bytes={most}"),
+        format!("/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = {background}, vm.dirty_bytes = {most}; remove the lines with ratios"),
+    )
+}
+
+/// The settings as they are, in the form that brings them back.
+fn undo(cx: &Evidence<'_>) -> String {
+    let old = |bytes, ratio| {
+        [bytes, ratio].into_iter().find_map(|fact: timeline::Fact| {
+            let value = cx.number(fact).ok().filter(|value| *value > 0)?;
+            Some(format!(" {}={value}", fact.name))
+        })
+    };
+    match (
+        old(DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO),
+        old(DIRTY_BYTES, DIRTY_RATIO),
+    ) {
+        (Some(background), Some(most)) => format!(" (undo: sysctl -w{background}{most})"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+
+    /// A host of 1000 MiB with these many MiB dirty and of limit, whose tasks wait for disks.
+    fn writing(dirty: u64, limit: u64) -> Case {
+        Case::over(30)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(MEM_DIRTY, Bytes::from_mib(dirty / 2))
+            .gauge(MEM_WRITEBACK, Bytes::from_mib(dirty - dirty / 2))
+            .gauge(NR_DIRTY_THRESHOLD, Pages::new(limit * 256))
+            .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(limit * 128))
+    }
+
+    fn waiting(case: Case) -> Case {
+        case.counter(PSI_IO_SOME, 700_000)
+            .counter(PSI_MEMORY_SOME, 0)
+    }
+
+    #[test]
+    fn writers_at_the_limit_are_found() {
+        let mut dirtied = vec![0, 40_000];
+        dirtied.resize(30, 5120);
+        let case = waiting(writing(168, 168))
+            .counter(NR_WRITTEN, 5120)
+            .counter_steps(NR_DIRTIED, &dirtied)
+            .fact(DIRTY_RATIO, "20")
+            .fact(DIRTY_BACKGROUND_RATIO, "10")
+            .fact(DIRTY_BYTES, "0");
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert!(
+            finding.title.contains("the disk writes 20 MiB/s"),
+            "{}",
+            finding.title
+        );
+        assert!(finding.cause.contains("8.4 s"), "{}", finding.cause);
+        assert!(
+            finding
+                .evidence
+                .iter()
+                .any(|line| line.text.contains("156 MiB/s before the limit"))
+        );
+        let fix = &finding.fixes[1];
+        assert_eq!(
+            fix.now,
+            "sysctl -w vm.dirty_background_bytes=20971520 vm.dirty_bytes=83886080"
+        );
+        assert!(
+            fix.what
+                .contains("undo: sysctl -w vm.dirty_background_ratio=10 vm.dirty_ratio=20")
+        );
+    }
+
+    #[test]
+    fn without_pressure_a_busy_disk_stands_for_it() {
+        let disk = |busy| {
+            writing(168, 168)
+                .counter_of(Entity::Disk, "sda", DISK_IO_TIME, busy)
+                .counter_of(Entity::Disk, "sda", DISK_WRITE_BYTES, 20_000_000)
+        };
+        assert_eq!(found(RULE, &disk(990)).confidence.word(), "confirmed");
+        clear(RULE, &disk(100));
+        assert_eq!(
+            found(RULE, &writing(168, 168)).confidence.word(),
+            "probable"
+        );
+    }
+
+    #[test]
+    fn writers_below_the_limit_or_that_nobody_waits_for_are_clear() {
+        clear(RULE, &waiting(writing(100, 168)));
+        clear(RULE, &writing(168, 168).counter(PSI_IO_SOME, 20_000));
+    }
+
+    #[test]
+    fn swap_out_is_not_dirty_data() {
+        clear(RULE, &waiting(writing(168, 168)).counter(PSWPOUT, 5000));
+    }
+
+    #[test]
+    fn a_limit_of_a_used_up_memory_says_nothing() {
+        clear(RULE, &waiting(writing(9, 8)));
+        // Set in bytes, the same small limit is meant.
+        found(RULE, &waiting(writing(9, 8)).fact(DIRTY_BYTES, "8388608"));
+    }
+
+    #[test]
+    fn waiting_for_memory_is_another_disease() {
+        let case = writing(168, 168)
+            .counter(PSI_IO_SOME, 700_000)
+            .counter(PSI_MEMORY_SOME, 600_000);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn needs_the_thresholds() {
+        let case = Case::over(30)
+            .gauge(MEM_DIRTY, Bytes::from_mib(9))
+            .gauge(MEM_WRITEBACK, Bytes::from_mib(9));
+        assert_eq!(not_evaluated(RULE, &case).names, ["vm.nr_dirty_threshold"]);
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.dirty"]);
+    }
+
+    #[test]
+    fn one_look_cannot_see_who_waits() {
+        let look = |dirty| {
+            Case::once()
+                .gauge(MEM_DIRTY, Bytes::from_mib(dirty))
+                .gauge(MEM_WRITEBACK, Bytes::from_mib(0))
+                .gauge(NR_DIRTY_THRESHOLD, Pages::new(40_000))
+                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(20_000))
+        };
+        assert_eq!(not_evaluated(RULE, &look(150)).need, Need::TwoLooks);
+        clear(RULE, &look(10));
+    }
 }

@@ -1,14 +1,406 @@
-//! PLACEHOLDER
+//! Program text is dropped and read again, because anonymous memory cannot be swapped instead.
 
+use timeline::{
+    Entity, Stretch,
+    facts::SWAPPINESS,
+    signals::{
+        MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
+        SWAP_FREE, SWAP_TOTAL,
+    },
+};
+use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio};
+
+use super::page_cache_thrash::{HOLD, READ_AGAIN, evicted_by_another, reading_again};
 use crate::evidence::Evidence;
+use crate::finding::{Affected, Severity};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
+use crate::who;
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Running programs lose their own code to reclaim and read it again: anonymous memory cannot be swapped instead.
+    ///
+    /// ## What it means
+    /// Memory is short, and the kernel may not or cannot swap anonymous memory out. What is left to drop are file
+    /// pages, and the last of those are the code and libraries of the programs that run. Every step then waits for a
+    /// disk: logins hang and desktops freeze, with swap free or switched off.
+    /// ## How it is recognised
+    /// File pages come back after eviction (refaults) at 1 MiB/s or more for long, page cache is at most 10 % of RAM,
+    /// and the pages are mapped ones: three or more processes take major faults, or the host takes 100 a second. Pages
+    /// that come back from swap are fewer than a tenth of that. And anonymous memory is kept in: there is no swap, swap
+    /// is full to 95 %, or vm.swappiness is 10 or less. Few major faults do not exclude it: with large readahead or the
+    /// multi-generational LRU, 10 to 26 faults a second brought in 14,000 pages.
+    /// ## Not this
+    /// - `swap-thrash`: anonymous pages move in and out.
+    /// - `page-cache-thrash`: files are read with read(), or one process maps one data file.
+    /// - `cgroup-cache-starved`: only a control group at its limit does so.
+    /// ## What to do
+    /// Now: give anonymous memory somewhere to go (swap or zram, `vm.swappiness` 60), or cap what grew. For good: the
+    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below 10 a second under the
+    /// same load.
+    /// ## References
+    /// - kernel mm/vmscan.c, get_scan_count: what swappiness 0 and missing swap do
+    /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "exec-pages-evicted", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 6: file pages below 5 % of RAM; twice that, since small hosts keep a larger share, and plain reads that
+/// thrash in more cache than this have other pages to lose first.
+const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
+/// DOMAIN § 3, 6.
+const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
+/// A process that faults every other second is one of those that lose pages; three of them share no single data file
+/// by accident (DOMAIN § 3, 6, and its note on newer kernels with 10 to 26 faults a second in all).
+const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
+const PROCESSES: usize = 3;
+/// Swap-ins per file refault above which it is swap that thrashes (DOMAIN § 3, 6).
+const SWAPPED: f64 = 0.1;
+/// DOMAIN § 3, 6 and 11: at this setting and below the kernel prefers to drop file pages to the end.
+pub(crate) const LOW_SWAPPINESS: u64 = 10;
+/// DOMAIN § 3, 6: swap with less left than this takes nothing more.
+const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
+
+/// Why anonymous memory stays where it is.
+enum Kept {
+    NoSwap,
+    SwapFull(Bytes),
+    Swappiness(u64),
+}
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let again = cx.refaults_file()?;
+    let in_bytes = again.to_bytes(cx.page_size()?);
+    let Some(stretch) = cx.sustained(&reading_again(cx)?, HOLD) else {
+        return clear!("no file pages came back after eviction for long");
+    };
+    if let Some(why) = evicted_by_another(cx, &stretch, &again) {
+        return Ok(Outcome::Clear(why));
+    }
+    let ram = cx.ram()?;
+    let cache = cx.page_cache()?.mean_in(&stretch).unwrap_or(ram);
+    if cache > ram.share(LITTLE_CACHE) {
+        return clear!("{cache} of page cache were left: program text is not the last to go");
+    }
+    let back = again.mean_in(&stretch).unwrap_or(PerSecond::new(0.0));
+    let swapped_in: PerSecond<Pages> = cx
+        .swapped_in()?
+        .mean_in(&stretch)
+        .unwrap_or(PerSecond::new(0.0));
+    if swapped_in.get() > back.get() * SWAPPED {
+        return clear!("{swapped_in} came back from swap as well: anonymous memory does move");
+    }
+    let Some(kept) = kept(cx, &stretch)? else {
+        return clear!(
+            "anonymous memory could be swapped out: there is free swap, and vm.swappiness allows it"
+        );
+    };
+    let faulting = faulting(cx, &stretch);
+    let faults = cx
+        .rate(PGMAJFAULT)
+        .ok()
+        .and_then(|faults| faults.mean_in(&stretch));
+    match (&faulting, faults) {
+        (Some(processes), _) if processes.len() >= PROCESSES => {}
+        (Some(processes), _) if !processes.is_empty() => {
+            return clear!(
+                "only {} took major faults: it re-reads a file of its own",
+                processes[0].name
+            );
+        }
+        (_, Some(faults)) if faults >= MAJOR_FAULTS => {}
+        (_, Some(faults)) => {
+            return clear!("{faults} major faults: the pages that come back are read, not mapped");
+        }
+        (_, None) => {
+            return Err(Missing::because(
+                vec![PROC_MAJFLT.def().name, PGMAJFAULT.def().name],
+                Need::File(PGMAJFAULT.def().file),
+            ));
+        }
+    }
+
+    let stalls = Stalls::during(cx, &stretch);
+    let severity = match stalls.any() {
+        true if stalls.standstill() => Severity::Critical,
+        false if stalls.measured() => Severity::Info,
+        _ => Severity::Warning,
+    };
+    let came_back = in_bytes.mean_in(&stretch).unwrap_or(READ_AGAIN);
+    let why = match &kept {
+        Kept::NoSwap => "there is no swap for anonymous memory".to_owned(),
+        Kept::SwapFull(left) => format!("swap is full ({left} left)"),
+        Kept::Swappiness(value) => format!("vm.swappiness {value} keeps anonymous memory in"),
+    };
+    let mut finding = RULE
+        .found(
+            severity,
+            format!(
+                "Running programs lose their own code and read it again ({came_back}): {why}.{}",
+                stalls.sentence()
+            ),
+        )
+        .during(stretch)
+        .graph("read again after eviction", &in_bytes)
+        .shows(
+            REFAULT_FILE,
+            came_back,
+            None,
+            format!("{came_back} of files came back after eviction (refaults)"),
+        )
+        .from(READ_AGAIN);
+    if let Some(faults) = faults {
+        finding = finding.shows(
+            PGMAJFAULT,
+            faults,
+            None,
+            format!("{faults} page faults waited for a disk"),
+        );
+    }
+    finding = finding
+        .shows(
+            PAGE_CACHE,
+            cache,
+            None,
+            format!("{cache} of page cache left on average"),
+        )
+        .below(ram.share(LITTLE_CACHE))
+        .shows(
+            PSWPIN,
+            swapped_in,
+            None,
+            format!("{swapped_in} came back from swap"),
+        )
+        .below(PerSecond::<Pages>::new(back.get() * SWAPPED));
+    finding = match kept {
+        Kept::NoSwap => finding.shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap"),
+        Kept::SwapFull(left) => {
+            finding.shows(SWAP_FREE, left, None, format!("{left} of swap left"))
+        }
+        Kept::Swappiness(value) => {
+            finding.shows_fact(SWAPPINESS, value, format!("vm.swappiness = {value}"))
+        }
+    };
+    if let Some(mapped) = cx
+        .gauge(MEM_MAPPED)
+        .ok()
+        .and_then(|mapped| mapped.min_in(&stretch))
+    {
+        finding = finding.shows(
+            MEM_MAPPED,
+            mapped.0,
+            Some(cx.timeline.times()[mapped.1]),
+            format!("mapped files and shared memory down to {}", mapped.0),
+        );
+    }
+    finding = stalls.shown_in(finding);
+    let mut kinds = vec!["refaults", "what keeps anonymous memory in"];
+    let many = faulting.as_ref().is_some_and(|f| f.len() >= PROCESSES);
+    if many {
+        kinds.push("major faults in several processes");
+    }
+    if stalls.any() {
+        kinds.push("stalls");
+    }
+    let mut affected = faulting.unwrap_or_default();
+    affected.truncate(3);
+    affected.extend(who::largest(cx, stretch.last, 2));
+    let old = cx.facts.number(SWAPPINESS);
+    finding = with_fixes(finding, old);
+    Ok(finding
+        .not("swap-thrash", format!("{swapped_in} came back from swap against {back} of files"))
+        .cause(cause(cx, &stretch))
+        .verify("memtide check --for 1m under the same load: major faults below 10 a second, stalls below 1 %")
+        .affects(affected)
+        .sure(cx.confidence(&kinds, stalls.open()))
+        .see("kernel: mm/vmscan.c, get_scan_count")
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")
+        .into())
+}
+
+fn with_fixes(finding: crate::finding::Finding, old: Option<u64>) -> crate::finding::Finding {
+    let finding = match old {
+        Some(old) if old <= LOW_SWAPPINESS => finding.fix(
+            format!("Let the kernel swap cold anonymous memory again (it was {old})."),
+            "sysctl -w vm.swappiness=60",
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.swappiness = 60",
+        ),
+        _ => finding.fix(
+            "Give cold anonymous memory somewhere to go: a swap file, or zram.",
+            "fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile",
+            "/etc/fstab: /swapfile none swap sw 0 0",
+        ),
+    };
+    finding
+        .fix(
+            "Cap what grew last.",
+            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
+            "systemctl set-property UNIT MemoryHigh=SIZE",
+        )
+        .fix(
+            "Keep a way in: what sshd needs is never reclaimed.",
+            "systemctl set-property --runtime ssh.service MemoryMin=32M",
+            "systemctl set-property ssh.service MemoryMin=32M",
+        )
+}
+
+/// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
+fn kept(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Kept>, Missing> {
+    let total = cx.gauge(SWAP_TOTAL)?.mean_in(stretch).unwrap_or_default();
+    if total == Bytes::ZERO {
+        return Ok(Some(Kept::NoSwap));
+    }
+    let left = cx.gauge(SWAP_FREE)?.mean_in(stretch).unwrap_or(total);
+    if left < total.share(SWAP_LEFT) {
+        return Ok(Some(Kept::SwapFull(left)));
+    }
+    let swappiness = cx.number(SWAPPINESS)?;
+    Ok((swappiness <= LOW_SWAPPINESS).then_some(Kept::Swappiness(swappiness)))
+}
+
+/// Processes that took major faults throughout, most first; `None` where the source has no processes.
+fn faulting(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Vec<Affected>> {
+    let mut measured = false;
+    let mut found: Vec<(f64, &str)> = Vec::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        let Some(mean) = cx
+            .timeline
+            .rate_of(process, PROC_MAJFLT)
+            .and_then(|faults| faults.mean_in(stretch))
+        else {
+            continue;
+        };
+        measured = true;
+        if mean >= FAULTS_OF_ONE {
+            found.push((mean.get(), &process.label));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    measured.then(|| {
+        found
+            .into_iter()
+            .map(|(faults, name)| Affected {
+                kind: "process",
+                name: name.to_owned(),
+                what: format!(
+                    "{} page faults waited for a disk",
+                    PerSecond::<Count>::new(faults)
+                ),
+            })
+            .collect()
+    })
+}
+
+fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
+    let mean = |signal| cx.gauge(signal).ok()?.mean_in(stretch);
+    match (mean(MEM_ANON), mean(MEM_SHMEM)) {
+        (Some(anon), Some(shared)) if shared.as_f64() > 0.1 * anon.as_f64() => format!(
+            "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to drop."
+        ),
+        (Some(anon), _) => {
+            format!("{anon} of anonymous memory stay in RAM, so only file pages are left to drop.")
+        }
+        _ => "Anonymous memory stays in RAM, so only file pages are left to drop.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::{
+        MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+    };
+
+    /// 10,000 file pages a second come back to a host with `cache` MiB of 1,000 left, and `swap` of 500 MiB free.
+    fn starved(cache: u64, swap: u64, swappiness: &str) -> Case {
+        Case::over(60)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(MEM_CACHED, Bytes::from_mib(cache + 6))
+            .gauge(MEM_SHMEM, Bytes::from_mib(6))
+            .gauge(MEM_ANON, Bytes::from_mib(850))
+            .gauge(SWAP_TOTAL, Bytes::from_mib(500))
+            .gauge(SWAP_FREE, Bytes::from_mib(swap))
+            .counter(REFAULT_FILE, 10_000)
+            .counter(PGPGIN, 40_000 * 1024)
+            .counter(PSWPIN, 2)
+            .counter(PGMAJFAULT, 20)
+            .fact(SWAPPINESS, swappiness)
+    }
+
+    fn faulting(case: Case, processes: u64) -> Case {
+        (0..processes).fold(case, |case, i| {
+            case.counter_of(Entity::Process, &format!("{i}@1"), PROC_MAJFLT, 5)
+        })
+    }
+
+    fn stalling(case: Case) -> Case {
+        case.counter(PSI_MEMORY_SOME, 800_000)
+            .counter(PSI_MEMORY_FULL, 700_000)
+            .counter(PSI_IO_SOME, 800_000)
+            .counter(PSI_IO_FULL, 600_000)
+    }
+
+    #[test]
+    fn few_major_faults_in_three_processes_are_enough() {
+        let case = stalling(faulting(starved(20, 500, "0"), 3));
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert!(finding.title.contains("vm.swappiness 0"));
+    }
+
+    #[test]
+    fn missing_and_full_swap_do_the_same() {
+        let none = faulting(starved(20, 0, "60"), 3).gauge(SWAP_TOTAL, Bytes::ZERO);
+        assert!(found(RULE, &none).title.contains("no swap"));
+        let full = faulting(starved(20, 10, "60"), 3);
+        assert!(found(RULE, &full).title.contains("10 MiB left"));
+    }
+
+    #[test]
+    fn without_processes_the_hosts_major_faults_must_tell() {
+        clear(RULE, &starved(20, 500, "0"));
+        found(RULE, &starved(20, 500, "0").counter(PGMAJFAULT, 400));
+    }
+
+    #[test]
+    fn one_process_that_maps_one_file_is_page_cache_thrash() {
+        let case = faulting(starved(20, 500, "0"), 1).counter(PGMAJFAULT, 400);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn clear_when_anonymous_memory_can_be_swapped_or_is() {
+        clear(RULE, &faulting(starved(20, 500, "60"), 3));
+        clear(
+            RULE,
+            &faulting(starved(20, 500, "0"), 3).counter(PSWPIN, 2000),
+        );
+    }
+
+    #[test]
+    fn clear_while_there_is_other_cache_to_drop() {
+        clear(RULE, &faulting(starved(200, 500, "0"), 3));
+    }
+
+    #[test]
+    fn an_unknown_swappiness_matters_only_when_all_else_fits() {
+        let unknown = |mut case: Case| {
+            case.facts = timeline::Facts::default();
+            case.facts.page_size = units::PageSize::from_bytes(4096);
+            case
+        };
+        let missing = not_evaluated(RULE, &unknown(faulting(starved(20, 500, ""), 3)));
+        assert_eq!(missing.names, ["vm.swappiness"]);
+        clear(RULE, &unknown(starved(200, 500, "")));
+    }
+
+    #[test]
+    fn without_refaults_it_says_what_it_lacks() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::over(60)).names,
+            ["vm.workingset_refault_file"]
+        );
+    }
 }

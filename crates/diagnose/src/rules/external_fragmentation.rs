@@ -1,14 +1,345 @@
-//! PLACEHOLDER
+//! External fragmentation: memory is free, but in pieces too small for what is asked.
+
+use timeline::{
+    Condition, Entity, Stretch, Track,
+    facts::COMPACTION_PROACTIVENESS,
+    signals::{
+        COMPACT_FAIL, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0, ZONE_FREE,
+        ZONE_HIGH, ZONE_PROTECTION,
+    },
+};
+use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::finding::{Finding, Severity};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Memory is free, but in pieces too small for what is asked.
+    ///
+    /// ## What it means
+    /// The kernel hands out runs of 2ⁿ pages. After long use free memory can consist of single pages only; requests for
+    /// larger runs (huge pages, network buffers, kernel stacks) then fail or have to move memory about first.
+    /// ## How it is recognised
+    /// At least twice the floor is free, and in every zone that has memory to give, blocks of some order (from 3, which
+    /// the kernel expects to find, up to huge pages) make up less than 1 % of it. Failed compactions or page faults
+    /// that did without a huge page show that somebody asked; without them it is information, and only for small
+    /// orders.
+    /// ## Not this
+    /// - Little free memory: the zones are at their marks, and every block is rare.
+    /// - Missing blocks that nobody asks for.
+    /// - `compaction-stall`: what it costs the tasks that ask.
+    /// ## What to do
+    /// Once: `echo 1 > /proc/sys/vm/compact_memory`. For good: `vm.compaction_proactiveness` (5.9 and later), drivers in
+    /// single-page mode, hugetlb pages reserved at boot. Verify: /proc/buddyinfo shows blocks of the missing order.
+    /// ## References
+    /// - kernel Documentation/admin-guide/sysctl/vm.rst, compact_memory, extfrag_threshold
+    /// - kernel mm/vmstat.c, unusable_free_index
     pub(crate) RULE = { id: "external-fragmentation", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
+const COSTLY: usize = 3;
+/// DOMAIN § 3, 33: more free memory than this is not shortage.
+const FREE: f64 = 2.0;
+/// "About none": an unusable-free-space index of 0.99 or more.
+const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
+/// Somebody asks in vain: six times a minute; an engineering choice, calm labelled captures show single events.
+const ASKED: f64 = 0.1;
+const HOLD: Span = Span::from_mins(5);
+/// The advised value, twice the kernel's default.
+const PROACTIVENESS: u64 = 40;
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let free = cx.gauge(MEM_FREE)?;
+    let floor = cx.floor()?;
+    let plenty = free.at_least_track(&floor.high.scaled(FREE));
+    let zones = zones(cx)?;
+    let mut found = None;
+    for order in COSTLY..=huge_page_order(cx)? {
+        let fragmented = zones
+            .iter()
+            .map(|zone| zone.gives_none_of(order))
+            .fold(plenty.clone(), |all, zone| all.and(&zone));
+        if let Some(stretch) = cx.sustained_level(&fragmented, HOLD) {
+            found = Some((order, stretch));
+            break;
+        }
+    }
+    let Some((order, stretch)) = found else {
+        return clear!("every order up to that of huge pages has free blocks, or little is free");
+    };
+    let asked = asked(cx, &stretch);
+    if asked.is_none() && order > COSTLY {
+        return clear!("blocks of order {order} are missing, but nobody is known to ask for them");
+    }
+
+    let stalls = Stalls::during(cx, &stretch);
+    let severity = if asked.is_some() && stalls.any() {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let page = cx.page_size()?;
+    let block = Bytes::from_f64(page.bytes().as_f64() * pages_in(order));
+    let left = free.mean_in(&stretch).unwrap_or_default();
+    let twice = floor
+        .high
+        .scaled(FREE)
+        .mean_in(&stretch)
+        .unwrap_or_default();
+    let effect = match &asked {
+        Some((rate, what)) => format!("{rate} {what}"),
+        None => "nobody asked for more while watched".to_owned(),
+    };
+    let mut finding = RULE
+        .found(
+            severity,
+            format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
+        )
+        .during(stretch)
+        .shows(
+            ZONE_BLOCKS_0,
+            largest_share(&zones, order, &stretch),
+            None,
+            format!("blocks of order {order} or more ({block}): less than {ABOUT_NONE} of any zone that has memory to give"),
+        )
+        .below(ABOUT_NONE)
+        .shows(MEM_FREE, left, None, format!("{left} free, more than twice the floor"))
+        .from(twice);
+    let mut kinds = vec!["the free lists"];
+    if let Some((rate, what)) = asked {
+        finding = finding
+            .shows(COMPACT_FAIL, rate, None, format!("{rate} {what}"))
+            .from(units::PerSecond::<Count>::new(ASKED));
+        kinds.push("requests in vain");
+    }
+    if stalls.any() {
+        finding = stalls.shown_in(finding);
+    }
+    Ok(remedy(cx, finding)
+        .not("available-exhaustion", format!("{left} are free, well above the floor"))
+        .cause("Pages that cannot be moved lie between free ones.")
+        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
+        .sure(cx.confidence(
+            &kinds,
+            if kinds.len() > 1 {
+                ""
+            } else {
+                "a request that fails would settle that it matters"
+            },
+        ))
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, compact_memory")
+        .into())
+}
+
+/// What part of an open zone's free memory is in such blocks, where it is most.
+fn largest_share(zones: &[Zone], order: usize, stretch: &Stretch) -> Ratio {
+    let samples = stretch.first..=stretch.last;
+    zones
+        .iter()
+        .flat_map(|zone| {
+            let share = zone.share_from(order);
+            samples
+                .clone()
+                .filter(|&i| zone.closed.at(i) == Some(false))
+                .filter_map(move |i| share.at(i))
+                .collect::<Vec<_>>()
+        })
+        .filter(|share| *share <= ABOUT_NONE)
+        .fold(
+            Ratio::new(0.0),
+            |most, share| if share > most { share } else { most },
+        )
+}
+
+/// Pages in a block of this order.
+fn pages_in(order: usize) -> f64 {
+    let order = i32::try_from(order).unwrap_or(i32::MAX);
+    2.0_f64.powi(order)
+}
+
+/// A table's worth of pages: order 9 with 4 KiB pages, 11 with 16 KiB; capped at what the catalogue holds.
+fn huge_page_order(cx: &Evidence<'_>) -> Result<usize, Missing> {
+    let entries = cx.page_size()?.bytes().get() / 8;
+    let order = usize::try_from(entries.max(1).ilog2()).unwrap_or(ZONE_BLOCKS.len());
+    Ok(order.min(ZONE_BLOCKS.len() - 1))
+}
+
+/// A zone's free memory by block size.
+struct Zone {
+    /// Nothing may be taken from it: free memory is at its marks.
+    closed: Condition,
+    /// Free pages in blocks of each order.
+    pages: Vec<Track<Count>>,
+    /// No pages, at each sample.
+    none: Track<Count>,
+}
+
+impl Zone {
+    /// Free pages in blocks of `order` or more.
+    fn pages_from(&self, order: usize) -> Track<Count> {
+        self.pages
+            .iter()
+            .skip(order)
+            .fold(self.none.clone(), |sum, pages| sum.plus(pages))
+    }
+
+    /// What part of the free memory is in blocks of `order` or more.
+    fn share_from(&self, order: usize) -> Track<Ratio> {
+        self.pages_from(order).ratio_of(&self.pages_from(0))
+    }
+
+    fn gives_none_of(&self, order: usize) -> Condition {
+        self.closed.or(&self.share_from(order).at_most(ABOUT_NONE))
+    }
+}
+
+fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
+    let mut zones = Vec::new();
+    for zone in cx.timeline.entities(Entity::Zone) {
+        let Ok(smallest) = cx.gauge_of(zone, ZONE_BLOCKS_0) else {
+            continue;
+        };
+        let none = smallest.minus(&smallest);
+        let mut pages = vec![smallest];
+        for (order, signal) in ZONE_BLOCKS.iter().enumerate().skip(1) {
+            let Ok(blocks) = cx.gauge_of(zone, *signal) else {
+                break;
+            };
+            pages.push(blocks.scaled(pages_in(order)));
+        }
+        let mut mark = cx.gauge_of(zone, ZONE_HIGH)?;
+        if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
+            mark = mark.plus(&protection);
+        }
+        zones.push(Zone {
+            closed: cx.gauge_of(zone, ZONE_FREE)?.at_most_track(&mark),
+            pages,
+            none,
+        });
+    }
+    if zones.is_empty() {
+        return Err(Missing::because(
+            vec![ZONE_BLOCKS_0.def().name],
+            Need::File(ZONE_BLOCKS_0.def().file),
+        ));
+    }
+    Ok(zones)
+}
+
+/// Who asks in vain, the more telling first.
+fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(units::PerSecond<Count>, &'static str)> {
+    [
+        (COMPACT_FAIL, "requests for more failed after compaction"),
+        (THP_FAULT_FALLBACK, "page faults did without a huge page"),
+    ]
+    .into_iter()
+    .find_map(|(signal, what)| {
+        let rate = cx.rate(signal).ok()?.mean_in(stretch)?;
+        (rate.get() >= ASKED).then_some((rate, what))
+    })
+}
+
+fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
+    let finding = finding.fix(
+        "Compact memory once; it costs system CPU for some seconds.",
+        "echo 1 > /proc/sys/vm/compact_memory",
+        "",
+    );
+    match cx.number(COMPACTION_PROACTIVENESS) {
+        Ok(now) if now < PROACTIVENESS => finding.fix(
+            format!("Let kcompactd work ahead (undo: sysctl -w vm.compaction_proactiveness={now})."),
+            format!("sysctl -w vm.compaction_proactiveness={PROACTIVENESS}"),
+            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.compaction_proactiveness = {PROACTIVENESS}"),
+        ),
+        _ => finding.fix(
+            "Who needs large blocks should have them at boot (hugetlb), or ask for single pages (drivers without jumbo buffers).",
+            "",
+            "kernel command line: hugepages=N",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::{PSI_MEMORY_SOME, ZONE_LOW, ZONE_MANAGED};
+    use units::Pages;
+
+    const ZONE: Entity = Entity::Zone;
+
+    /// A zone of 1 GiB with these many free blocks of orders 0 to 10.
+    fn lists(case: Case, key: &str, blocks: [u64; 11], high: u64) -> Case {
+        let free: u64 = (0..)
+            .zip(blocks)
+            .map(|(order, n): (u32, u64)| n << order)
+            .sum();
+        let mut case = case
+            .gauge_of(ZONE, key, ZONE_FREE, Pages::new(free))
+            .gauge_of(ZONE, key, ZONE_HIGH, Pages::new(high))
+            .gauge_of(ZONE, key, ZONE_LOW, Pages::new(high))
+            .gauge_of(ZONE, key, ZONE_MANAGED, Pages::new(262_144));
+        for (signal, n) in ZONE_BLOCKS.iter().zip(blocks) {
+            case = case.gauge_of(ZONE, key, *signal, Count::new(n));
+        }
+        case
+    }
+
+    fn host(free_mib: u64) -> Case {
+        Case::over(30).gauge(MEM_FREE, Bytes::from_mib(free_mib))
+    }
+
+    const SINGLES: [u64; 11] = [40_000, 5000, 500, 2, 0, 0, 0, 0, 0, 0, 0];
+    const NO_HUGE: [u64; 11] = [4000, 3000, 2000, 1000, 900, 300, 100, 20, 2, 0, 0];
+    const WHOLE: [u64; 11] = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 40];
+
+    #[test]
+    fn single_pages_and_requests_in_vain_are_a_warning_where_they_hurt() {
+        let case = || lists(host(203), "0/Normal", SINGLES, 10_000).counter(COMPACT_FAIL, 5);
+        let finding = found(RULE, &case().counter(PSI_MEMORY_SOME, 60_000));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.title.contains("runs of 32 KiB"),
+            "{}",
+            finding.title
+        );
+        assert_eq!(found(RULE, &case()).severity, Severity::Info);
+    }
+
+    #[test]
+    fn a_reserved_zone_with_large_blocks_does_not_hide_it() {
+        let case = lists(host(203), "0/Normal", SINGLES, 10_000);
+        found(
+            RULE,
+            &lists(case, "0/DMA", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 3840),
+        );
+    }
+
+    #[test]
+    fn missing_huge_blocks_matter_only_to_who_asks() {
+        let case = || lists(host(300), "0/Normal", NO_HUGE, 10_000);
+        clear(RULE, &case());
+        let finding = found(RULE, &case().counter(THP_FAULT_FALLBACK, 3));
+        assert_eq!(finding.severity, Severity::Info);
+    }
+
+    #[test]
+    fn whole_blocks_or_little_free_memory_are_clear() {
+        clear(RULE, &lists(host(200), "0/Normal", WHOLE, 10_000));
+        clear(RULE, &lists(host(50), "0/Normal", SINGLES, 10_000));
+    }
+
+    #[test]
+    fn needs_the_free_lists() {
+        assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.free"]);
+        let no_lists = host(300)
+            .gauge_of(ZONE, "0/Normal", ZONE_HIGH, Pages::new(1))
+            .gauge_of(ZONE, "0/Normal", ZONE_LOW, Pages::new(1))
+            .gauge_of(ZONE, "0/Normal", ZONE_MANAGED, Pages::new(9));
+        assert_eq!(not_evaluated(RULE, &no_lists).names, ["zone.blocks_0"]);
+    }
 }

@@ -1,14 +1,435 @@
-//! PLACEHOLDER
+//! A process forks, and what both then write is copied: its memory is needed twice.
+
+use std::collections::BTreeMap;
+
+use timeline::{
+    Entity, EntitySeries, SignalDef, Stretch, Track,
+    facts::THP_ENABLED,
+    signals::{
+        MEM_ANON, MEM_AVAILABLE, PROC_OOM_ADJ, PROC_PARENT, PROC_PRIVATE_DIRTY, PROC_RSS,
+        PROC_RSS_ANON, PROC_SHARED_DIRTY,
+    },
+};
+use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
+use crate::finding::{Affected, Severity};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// A large process forks, and the pages that parent or child write meanwhile exist twice.
+    ///
+    /// ## What it means
+    /// After a fork both share all pages. Each page that one of them writes is copied first (copy on write). A database
+    /// that forks to save itself, as Redis does, needs up to twice its memory while it saves; with huge pages a write of
+    /// one byte copies 2 MiB.
+    /// ## How it is recognised
+    /// Two processes of one name, one the parent of the other, the child at least half as large; while both live, the
+    /// host's anonymous memory grows by 20 % of the parent's size or more beyond what processes took for themselves, or
+    /// the parent's pages turn from shared to private by as much (smaps_rollup). It is a warning if available memory
+    /// falls to half meanwhile, or below 10 % of RAM.
+    /// ## Not this
+    /// - Workers that a server forks once at its start: they share and keep sharing.
+    /// - A process that grows by itself: its own RSS grows; by copying it does not.
+    /// ## What to do
+    /// Now: nothing while it saves; keep as much memory free as is written during a save. For good: THP at `madvise` for
+    /// such a database, saves at quiet times, or on a replica. Verify: over the next save available memory falls by less.
+    /// ## References
+    /// - kernel mm/memory.c, do_wp_page
+    /// - Redis documentation: persistence, latency of fork
     pub(crate) RULE = { id: "fork-cow-spike", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 62.
+const COPIED: Ratio = Ratio::from_percent(20.0);
+/// A child right after a fork is as large as its parent; one that has run another program is not.
+const CHILD: Ratio = Ratio::from_percent(50.0);
+/// Smaller processes do not matter for the host.
+const PARENT: Ratio = Ratio::from_percent(5.0);
+const PARENT_AT_LEAST: Bytes = Bytes::from_mib(16);
+/// Available memory falls by this share of what it was.
+const FALL: Ratio = Ratio::from_percent(50.0);
+/// DOMAIN § 3, 1.
+const LITTLE: Ratio = Ratio::from_percent(10.0);
+
+/// A parent and its child of the same name while both live.
+struct Fork<'a> {
+    parent: &'a EntitySeries,
+    child: &'a EntitySeries,
+    size: Bytes,
+    /// From the sample before the child to the last with both.
+    stretch: Stretch,
+    /// Whether the child began while it was watched.
+    begins: bool,
+}
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let ram = cx.ram()?;
+    let lacks = |def: &'static SignalDef| Missing::signal(def, cx.timeline.absent.get(def.file));
+    let mut processes = cx.timeline.entities(Entity::Process).peekable();
+    if processes.peek().is_none() {
+        let def = PROC_PARENT.def();
+        return Err(Missing::because(vec![def.name], Need::File(def.file)));
+    }
+    if !processes.any(|p| cx.timeline.last_of(p, PROC_PARENT).is_some()) {
+        return Err(lacks(PROC_PARENT.def()));
+    }
+    if cx.is_single_look() {
+        return Err(Missing::because(
+            vec![PROC_PARENT.def().name],
+            Need::TwoLooks,
+        ));
+    }
+    let forks = forks(cx, ram);
+    if forks.is_empty() {
+        return clear!("no large process lived beside a child of its own name and size");
+    }
+    let copied = |fork: &Fork<'_>| by_host(cx, fork).max(by_mappings(cx, fork));
+    let worst = forks
+        .iter()
+        .filter_map(|fork| Some((fork, copied(fork)?)))
+        .max_by_key(|(_, copied)| *copied);
+    let Some((fork, copied)) = worst else {
+        return Err(lacks(MEM_ANON.def()));
+    };
+    let name = &fork.parent.label;
+    if copied < fork.size.share(COPIED) {
+        return clear!(
+            "{name} ({}) forked, but only {copied} were copied",
+            fork.size
+        );
+    }
+
+    let share = copied.ratio_of(fork.size).unwrap_or_default();
+    let available = cx.timeline.gauge(MEM_AVAILABLE);
+    let before = cx.timeline.at(MEM_AVAILABLE, fork.stretch.first);
+    let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
+    let tight = before.zip(least).is_some_and(|(before, (least, _))| {
+        least < before.share(FALL) || least < ram.share(LITTLE)
+    });
+    let severity = if tight {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let mut finding = RULE
+        .found(
+            severity,
+            format!(
+                "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
+                fork.size,
+                fork.stretch.lasts()
+            ),
+        )
+        .during(fork.stretch);
+    let mut kinds = Vec::new();
+    if let Some(grown) = by_host(cx, fork).filter(|g| *g >= fork.size.share(COPIED)) {
+        kinds.push("anonymous memory of the host");
+        finding = finding
+            .shows(
+                MEM_ANON,
+                grown,
+                Some(fork.stretch.to),
+                format!(
+                    "anonymous memory grew by {grown} beyond what processes took for themselves"
+                ),
+            )
+            .from(fork.size.share(COPIED));
+    }
+    if let Some(private) = by_mappings(cx, fork).filter(|p| *p >= fork.size.share(COPIED)) {
+        kinds.push("the parent's mappings");
+        finding = finding
+            .shows(
+                PROC_PRIVATE_DIRTY,
+                private,
+                Some(fork.stretch.to),
+                format!("{private} of the parent's pages turned from shared to its own"),
+            )
+            .from(fork.size.share(COPIED));
+    }
+    if let (Some(before), Some((least, index))) = (before, least) {
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            least,
+            Some(cx.timeline.times()[index]),
+            format!("available fell from {before} to {least}"),
+        );
+    }
+    if let Ok(anon) = cx.gauge(MEM_ANON) {
+        finding = finding.graph("anonymous memory", &anon);
+    }
+    let huge = cx
+        .choice(THP_ENABLED)
+        .is_ok_and(|choice| choice == "always");
+    if fork.begins {
+        kinds.push("a child of the same size that began while watched");
+    }
+    let open = if kinds.len() < 2 {
+        "smaps_rollup of parent and child (root) would settle it"
+    } else {
+        ""
+    };
+    finding = finding
+        .not("process-leak", "the processes' own resident sets did not grow by it")
+        .cause(if huge {
+            "Parent or child writes while both share their memory, and huge pages are on for all: one written byte copies up to 2 MiB."
+        } else {
+            "Parent or child writes while both share their memory; each written page is copied first."
+        })
+        .fix(
+            format!(
+                "Plan for it: up to {} more while the child lives, or save at quiet times or on a replica.",
+                fork.size
+            ),
+            "",
+            "",
+        );
+    if huge {
+        finding = finding.fix(
+            "Keep huge pages for programs that ask for them.",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            "kernel command line: transparent_hugepage=madvise",
+        );
+    }
+    Ok(finding
+        .verify(
+            "over the next fork, available memory falls by less than a fifth of the parent's size",
+        )
+        .affects([fork.parent, fork.child].map(|process| Affected {
+            kind: "process",
+            name: process.label.clone(),
+            what: format!(
+                "PID {}, {}",
+                pid(process),
+                if std::ptr::eq(process, fork.parent) {
+                    "parent"
+                } else {
+                    "child"
+                }
+            ),
+        }))
+        .sure(cx.confidence(&kinds, open))
+        .see("kernel: mm/memory.c, do_wp_page")
+        .into())
+}
+
+/// The process ID in the key `PID@START`.
+fn pid(process: &EntitySeries) -> &str {
+    process.key.split('@').next().unwrap_or_default()
+}
+
+/// Resident anonymous memory; RSS on kernels before 4.5.
+fn size(cx: &Evidence<'_>, process: &EntitySeries, index: usize) -> Option<Bytes> {
+    let timeline = cx.timeline;
+    timeline.at_of(process, PROC_RSS_ANON, index).or_else(|| {
+        let pages = timeline.at_of(process, PROC_RSS, index)?;
+        Some(pages.to_bytes(cx.facts.page_size?))
+    })
+}
+
+/// The same over time.
+fn sizes(cx: &Evidence<'_>, process: &EntitySeries) -> Option<Track<Bytes>> {
+    cx.timeline.gauge_of(process, PROC_RSS_ANON).or_else(|| {
+        let pages = cx.timeline.gauge_of(process, PROC_RSS)?;
+        Some(pages.to_bytes(cx.facts.page_size?))
+    })
+}
+
+/// All pairs of a large parent and a child of its name and size.
+fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
+    let large = ram.share(PARENT).max(PARENT_AT_LEAST);
+    let timeline = cx.timeline;
+    let mut by_pid: BTreeMap<&str, Vec<&'a EntitySeries>> = BTreeMap::new();
+    for process in timeline.entities(Entity::Process) {
+        by_pid.entry(pid(process)).or_default().push(process);
+    }
+    let mut forks = Vec::new();
+    for child in timeline.entities(Entity::Process) {
+        // A recorder that made itself unkillable is not what fills memory.
+        if timeline.last_of(child, PROC_OOM_ADJ) == Some(Count::ZERO) {
+            continue;
+        }
+        let Some(parent) = timeline.last_of(child, PROC_PARENT) else {
+            continue;
+        };
+        let parents = by_pid.get(parent.get().to_string().as_str());
+        for parent in parents.into_iter().flatten() {
+            if parent.label == child.label {
+                forks.extend(fork(cx, parent, child, large));
+            }
+        }
+    }
+    forks
+}
+
+/// The time in which both lived, if the parent was large and the child like it.
+fn fork<'a>(
+    cx: &Evidence<'a>,
+    parent: &'a EntitySeries,
+    child: &'a EntitySeries,
+    large: Bytes,
+) -> Option<Fork<'a>> {
+    let (of_parent, of_child) = (sizes(cx, parent)?, sizes(cx, child)?);
+    let both = |i: &usize| of_parent.at(*i).is_some() && of_child.at(*i).is_some();
+    let first = (0..cx.timeline.len()).find(both)?;
+    let last = (0..cx.timeline.len()).rev().find(both)?;
+    let size = of_parent.at(first)?;
+    if size < large || of_child.at(first)? < size.share(CHILD) {
+        return None;
+    }
+    Some(Fork {
+        parent,
+        child,
+        size,
+        // What the first moments copied is in the first sample with both already.
+        stretch: cx.timeline.stretch(first.saturating_sub(1), last)?,
+        begins: first > 0,
+    })
+}
+
+/// By how much the host's anonymous memory grew while both lived, beyond what processes took for themselves: a copied
+/// page is new to the host, but not to the process that writes it. Never more than the parent's size.
+fn by_host(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
+    let anon = cx.timeline.gauge(MEM_ANON)?;
+    let before = anon.at(fork.stretch.first)?;
+    let (after, at) = anon.max_in(&fork.stretch)?;
+    let taken: Bytes = cx
+        .timeline
+        .entities(Entity::Process)
+        .filter(|process| process.key != fork.child.key)
+        .filter_map(|process| {
+            let now = size(cx, process, at)?;
+            // A process that was not there before took all it has.
+            let then = size(cx, process, fork.stretch.first);
+            Some(then.map_or(now, |then| now.saturating_sub(then)))
+        })
+        .sum();
+    let child = || {
+        let first = (fork.stretch.first..=at).find_map(|i| size(cx, fork.child, i))?;
+        Some(size(cx, fork.child, at)?.saturating_sub(first))
+    };
+    let taken = child().map_or(taken, |more| taken + more);
+    Some(
+        after
+            .saturating_sub(before)
+            .saturating_sub(taken)
+            .min(fork.size),
+    )
+}
+
+/// How many of the parent's pages turned from shared to private while both lived.
+fn by_mappings(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
+    let timeline = cx.timeline;
+    let looks: Vec<(Bytes, Bytes)> = (fork.stretch.first..=fork.stretch.last)
+        // Only while the child lives: when it ends, all becomes private without a copy.
+        .filter(|i| size(cx, fork.child, *i).is_some())
+        .filter_map(|i| {
+            Some((
+                timeline.at_of(fork.parent, PROC_SHARED_DIRTY, i)?,
+                timeline.at_of(fork.parent, PROC_PRIVATE_DIRTY, i)?,
+            ))
+        })
+        .collect();
+    let ((shared_first, private_first), (shared_last, private_last)) =
+        (*looks.first()?, *looks.last()?);
+    let gained = private_last.saturating_sub(private_first);
+    Some(gained.min(shared_first.saturating_sub(shared_last)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+    use units::Pages;
+
+    const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    fn ramp(from: u64, by: u64) -> Vec<Bytes> {
+        (0..=20).map(|i| MIB(from + by * i / 20)).collect()
+    }
+
+    /// 1,000 MiB; `redis` with 300 MiB and its child.
+    fn pair(anon: &[Bytes], child_size: u64, child_name: &str) -> Case {
+        Case::over(20)
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_AVAILABLE, MIB(500))
+            .gauge_steps(MEM_ANON, anon)
+            .gauge_of(Entity::Process, "10@1", PROC_RSS_ANON, MIB(300))
+            .gauge_of(Entity::Process, "10@1", PROC_PARENT, Count::new(1))
+            .named("10@1", "redis")
+            .gauge_of(Entity::Process, "11@7", PROC_RSS_ANON, MIB(child_size))
+            .gauge_of(Entity::Process, "11@7", PROC_PARENT, Count::new(10))
+            .named("11@7", child_name)
+    }
+
+    #[test]
+    fn memory_that_no_process_took_for_itself_was_copied() {
+        let finding = found(RULE, &pair(&ramp(310, 140), 300, "redis"));
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.title.contains("140 MiB of it (47 %)"),
+            "{}",
+            finding.title
+        );
+        assert_eq!(finding.affected.len(), 2);
+    }
+
+    #[test]
+    fn a_spike_that_halves_what_is_available_is_a_warning() {
+        let mut available = vec![MIB(400); 10];
+        available.extend([MIB(150); 11]);
+        let case = pair(&ramp(310, 140), 300, "redis").gauge_steps(MEM_AVAILABLE, &available);
+        assert_eq!(found(RULE, &case).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn pages_that_turn_private_confirm_it() {
+        let shared: Vec<Bytes> = (0..=20).map(|i| MIB(300 - 10 * i)).collect();
+        let private: Vec<Bytes> = (0..=20).map(|i| MIB(10 * i)).collect();
+        let case = pair(&ramp(310, 140), 300, "redis")
+            .gauge_steps_of(Entity::Process, "10@1", PROC_SHARED_DIRTY, &shared)
+            .gauge_steps_of(Entity::Process, "10@1", PROC_PRIVATE_DIRTY, &private);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert_eq!(finding.evidence[1].signal, "proc.private_dirty");
+    }
+
+    #[test]
+    fn a_process_that_grows_by_itself_copies_nothing() {
+        let case = pair(&ramp(310, 140), 300, "redis").gauge_steps_of(
+            Entity::Process,
+            "10@1",
+            PROC_RSS_ANON,
+            &ramp(300, 140),
+        );
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn a_child_that_shares_or_is_another_program_is_clear() {
+        clear(RULE, &pair(&ramp(310, 10), 300, "redis"));
+        clear(RULE, &pair(&ramp(310, 140), 300, "sh"));
+        clear(RULE, &pair(&ramp(310, 140), 20, "redis"));
+    }
+
+    #[test]
+    fn kernels_without_rss_anon_are_judged_by_rss() {
+        let case = Case::over(20)
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge_steps(MEM_ANON, &ramp(310, 140))
+            .gauge_of(Entity::Process, "10@1", PROC_RSS, Pages::new(300 * 256))
+            .gauge_of(Entity::Process, "11@7", PROC_RSS, Pages::new(300 * 256))
+            .gauge_of(Entity::Process, "11@7", PROC_PARENT, Count::new(10));
+        // Without a name the key is the label, and keys differ.
+        clear(RULE, &case);
+        found(RULE, &case.named("10@1", "redis").named("11@7", "redis"));
+    }
+
+    #[test]
+    fn without_processes_it_says_what_it_lacks() {
+        let case = Case::over(20).gauge(MEM_TOTAL, MIB(1000));
+        assert_eq!(not_evaluated(RULE, &case).names, ["proc.parent"]);
+    }
 }

@@ -1,14 +1,230 @@
-//! PLACEHOLDER
+//! Reserved huge pages that nobody uses.
+
+use timeline::{
+    Entity, EntitySeries,
+    facts::NR_HUGEPAGES,
+    signals::{
+        HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL, HUGETLB_UNUSED,
+        MEM_AVAILABLE, PROC_HUGETLB,
+    },
+};
+use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::{Affected, Severity};
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Memory is reserved for huge pages that nobody uses.
+    ///
+    /// ## What it means
+    /// Pages of `vm.nr_hugepages` belong to programs that ask for hugetlb memory and to nobody else. They count neither
+    /// as free nor as available, and cannot hold page cache or swap out, so an unused reserve makes the host smaller.
+    /// ## How it is recognised
+    /// Huge pages that are free and not promised to anyone make up 5 % of RAM or more. Where RAM is not known: 1 GiB and
+    /// a tenth of the reserve.
+    /// ## Not this
+    /// - Pages promised but not touched yet (`HugePages_Rsvd`): a database that has just started.
+    /// - `thp-bloat`: transparent huge pages are taken from ordinary memory and are not reserved.
+    /// - A reserve for a program that runs at other hours: a recording over its cycle would show it.
+    /// ## What to do
+    /// Now: `sysctl -w vm.nr_hugepages=` what is in use. For good: the same in a file under `/etc/sysctl.d/`, or the
+    /// `hugepages=` of the kernel command line. PostgreSQL tells its need: `postgres -C shared_memory_size_in_huge_pages`.
+    /// Verify: MemAvailable rises by what is given back.
+    /// ## References
+    /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
     pub(crate) RULE = { id: "hugetlb-unused", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 34.
+const SHARE: Ratio = Ratio::from_percent(5.0);
+/// Less is not worth a change even on the smallest host; eight pages of 2 MiB.
+const LEAST: Bytes = Bytes::from_mib(16);
+/// Where RAM is not known: so much would matter on any host that uses huge pages at all; an engineering choice.
+const LEAST_OF_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
+/// Where RAM is not known: a smaller part of the reserve is slack.
+const PART_OF_RESERVE: Ratio = Ratio::from_percent(10.0);
+const HOLD: Span = Span::from_mins(10);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let total = cx.gauge(HUGEPAGES_TOTAL)?;
+    let free = cx.gauge(HUGEPAGES_FREE)?;
+    let promised = cx.gauge(HUGEPAGES_RSVD).ok();
+    let size = cx.gauge(HUGEPAGE_SIZE)?.last().unwrap_or_default();
+    let pages = total.last().unwrap_or_default();
+    if pages == Count::ZERO {
+        return clear!("no huge pages are reserved");
+    }
+    let unused = match &promised {
+        Some(promised) => free.minus(promised),
+        None => free,
+    };
+    let ram = cx.ram().ok();
+    let reserve = size_of(pages, size);
+    let least = match ram {
+        Some(ram) => ram.share(SHARE).max(LEAST),
+        None => reserve.share(PART_OF_RESERVE).max(LEAST_OF_UNKNOWN_RAM),
+    };
+    let idle = unused.last().unwrap_or_default();
+    let wasted = size_of(idle, size);
+    let enough = unused.is(|pages| size_of(pages, size) >= least);
+    let held = cx.sustained_level(&enough, HOLD);
+    let (Some(stretch), true) = (held, wasted >= least) else {
+        return clear!("{wasted} of {reserve} reserved for huge pages are unused");
+    };
+
+    let of_ram = ram
+        .and_then(|ram| wasted.ratio_of(ram))
+        .map_or_else(String::new, |share| format!(", {share} of RAM,"));
+    let used = pages.saturating_sub(idle);
+    let mut finding = RULE
+        .found(
+            Severity::Warning,
+            format!(
+                "{wasted}{of_ram} lie idle: {idle} of {pages} reserved huge pages are used by nobody."
+            ),
+        )
+        .during(stretch)
+        .shows(
+            HUGETLB_UNUSED,
+            wasted,
+            None,
+            format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"),
+        )
+        .from(least)
+        .shows(
+            HUGEPAGES_TOTAL,
+            pages,
+            None,
+            format!("{reserve} are reserved in all"),
+        );
+    if let Ok(setting) = cx.number(NR_HUGEPAGES) {
+        finding = finding.shows_fact(
+            NR_HUGEPAGES,
+            setting,
+            format!("vm.nr_hugepages = {setting}"),
+        );
+    }
+    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
+        && let Some(now) = available.last()
+    {
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            now,
+            None,
+            format!("available is {now}; the reserve is not part of it"),
+        );
+    }
+    let kept = used.get();
+    let old = pages.get();
+    Ok(finding
+        .not("unaccounted-memory", "the reserve explains what no process holds")
+        .cause("vm.nr_hugepages (or hugepages= at boot) reserves more than any program asks for.")
+        .fix(
+            format!("Reserve what is used (undo: sysctl -w vm.nr_hugepages={old})."),
+            format!("sysctl -w vm.nr_hugepages={kept}"),
+            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.nr_hugepages = {kept}; hugepages= of the kernel command line likewise"),
+        )
+        .fix(
+            "Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages.",
+            "",
+            "",
+        )
+        .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
+        .affects(users(cx))
+        .sure(cx.confidence(
+            if promised.is_some() {
+                &["the reserve's counters", "no promise on them"]
+            } else {
+                &["the reserve's counters"]
+            },
+            "a recording over a cycle of the work would show whether anybody takes them at another hour",
+        ))
+        .see("kernel: Documentation/admin-guide/mm/hugetlbpage.rst")
+        .into())
+}
+
+fn size_of(pages: Count, size: Bytes) -> Bytes {
+    Bytes::from_f64(pages.as_f64() * size.as_f64())
+}
+
+/// Processes that do use huge pages, largest first.
+fn users(cx: &Evidence<'_>) -> Vec<Affected> {
+    let mut users: Vec<(&EntitySeries, Bytes)> = cx
+        .timeline
+        .entities(Entity::Process)
+        .filter_map(|process| {
+            let held = cx.timeline.last_of(process, PROC_HUGETLB)?;
+            (held > Bytes::ZERO).then_some((process, held))
+        })
+        .collect();
+    users.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    users
+        .into_iter()
+        .take(3)
+        .map(|(process, held)| Affected {
+            kind: "process",
+            name: process.label.clone(),
+            what: format!("{held} in huge pages"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+
+    fn reserved(case: Case, total: u64, free: u64, promised: u64) -> Case {
+        case.gauge(HUGEPAGES_TOTAL, Count::new(total))
+            .gauge(HUGEPAGES_FREE, Count::new(free))
+            .gauge(HUGEPAGES_RSVD, Count::new(promised))
+            .gauge(HUGEPAGE_SIZE, Bytes::from_mib(2))
+    }
+
+    #[test]
+    fn an_idle_reserve_is_found() {
+        let case = reserved(Case::over(20), 96, 96, 0).gauge(MEM_TOTAL, Bytes::from_mib(600));
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.title.starts_with("192 MiB, 32 % of RAM, lie idle"));
+        assert_eq!(finding.fixes[0].now, "sysctl -w vm.nr_hugepages=0");
+    }
+
+    #[test]
+    fn pages_in_use_or_promised_are_not_idle() {
+        let host = || Case::over(20).gauge(MEM_TOTAL, Bytes::from_mib(600));
+        clear(RULE, &reserved(host(), 96, 90, 85));
+        clear(RULE, &reserved(host(), 96, 3, 0));
+        clear(RULE, &reserved(host(), 0, 0, 0));
+    }
+
+    #[test]
+    fn a_reserve_that_is_taken_while_watched_is_clear() {
+        let steps: Vec<Count> = (0..20)
+            .map(|i| Count::new(if i < 15 { 96 } else { 2 }))
+            .collect();
+        let case = reserved(Case::over(20), 96, 0, 0)
+            .gauge_steps(HUGEPAGES_FREE, &steps)
+            .gauge(MEM_TOTAL, Bytes::from_mib(600));
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn one_look_without_total_ram_is_enough_for_a_large_reserve() {
+        let finding = found(RULE, &reserved(Case::once(), 53_342, 11_904, 0));
+        assert_eq!(finding.confidence.word(), "probable");
+        assert!(finding.title.starts_with("23 GiB lie idle"));
+        clear(RULE, &reserved(Case::once(), 53_342, 400, 0));
+    }
+
+    #[test]
+    fn needs_the_huge_page_lines() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::once()).names,
+            ["hugepages.total"]
+        );
+    }
 }

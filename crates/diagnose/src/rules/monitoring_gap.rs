@@ -1,14 +1,234 @@
-//! PLACEHOLDER
+//! What was watched has holes, so conclusions are limited.
+
+use timeline::{
+    AnySignal, BreakKind, SignalDef,
+    signals::{ALLOCSTALL, MEM_FREE, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE},
+};
+use units::{Count, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// The source has holes: what happened in them, or what it does not measure, no rule could see.
+    ///
+    /// ## What it means
+    /// A thrash of two minutes does not show in samples ten minutes apart, a shortage does not show without stalls or
+    /// refaults, and after a reboot or in a gap nobody looked. "Nothing found" then means less.
+    /// ## How it is recognised
+    /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that came
+    /// late itself for a fifth of the time; no memory pressure and no allocation stalls; no refaults; readings dropped
+    /// because there were too many processes. A single look is not called a gap: it says itself what it cannot tell.
+    /// ## Not this
+    /// - A short look: it is whole, only short.
+    /// ## What to do
+    /// Record on the host itself (`memtide record`), every few seconds, over a whole cycle of the work; boot with `psi=1`
+    /// where pressure is compiled in but off. Verify: this note is gone.
+    /// ## References
+    /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", purpose: Note, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 68.
+const COARSE: Span = Span::from_mins(5);
+/// A sample is late from this multiple of the usual interval on; reclaim delays a recorder by up to 4 s at 1 s (labelled
+/// captures), which is genuine and no gap.
+const LATE: f64 = 5.0;
+/// From here on the recorder missed what it was to see.
+const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if cx.is_single_look() {
+        return clear!("a single look: levels only, and no hole in it");
+    }
+    let usual = cx.timeline.interval().unwrap_or_default();
+    let mut holes = in_time(cx, usual);
+    holes.extend(blind_spots(cx));
+    let looks = cx.timeline.len();
+    let Some(worst) = holes.first() else {
+        return clear!("{looks} samples, {usual} apart, without a gap");
+    };
+    let mut finding = RULE.found(
+        Severity::Info,
+        format!("What this source can prove is limited: {}.", worst.text),
+    );
+    for hole in &holes {
+        finding = finding.shows(Named(hole.about), usual, None, hole.text.clone());
+    }
+    Ok(finding
+        .cause(format!(
+            "{looks} samples over {}: rules saw only what is in them.",
+            cx.look()
+        ))
+        .fix(
+            "Record on the host itself, over a whole cycle of its work.",
+            "memtide record",
+            "kernel command line: psi=1, where /proc/pressure is missing",
+        )
+        .verify("memtide check of the new recording does not show this note")
+        .sure(cx.confidence(&["the samples' own times and fields"], ""))
+        .see("kernel: Documentation/accounting/psi.rst")
+        .into())
+}
+
+/// Something that rules could not see.
+struct Hole {
+    /// The signal that stands for it.
+    about: &'static SignalDef,
+    text: String,
+}
+
+/// Times at which nobody looked.
+fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<Hole> {
+    let mut texts = Vec::new();
+    let mut gaps = Vec::new();
+    let (mut suspends, mut reboots) = (0_u32, 0_u32);
+    for hole in cx.timeline.breaks() {
+        match hole.kind {
+            BreakKind::Gap(span) => gaps.push(span),
+            BreakKind::Suspend(_) => suspends += 1,
+            BreakKind::Reboot => reboots += 1,
+            BreakKind::ClockForward(_) | BreakKind::ClockBack(_) => {}
+        }
+    }
+    if let Some(longest) = gaps.iter().max_by_key(|s| s.as_nanos()) {
+        let all = gaps.iter().fold(Span::ZERO, |sum, s| sum.plus(*s));
+        texts.push(match gaps.len() {
+            1 => format!("nobody looked for {longest}"),
+            n => format!("nobody looked {n} times, {all} in all, up to {longest}"),
+        });
+    }
+    texts.extend(times(suspends, "the machine was suspended"));
+    texts.extend(times(reboots, "the machine was restarted"));
+    if usual > COARSE {
+        texts.push(format!("samples are {usual} apart"));
+    }
+    if let Some(late) = late(cx, usual) {
+        texts.push(format!("samples came late for {late} of the time"));
+    }
+    let cut = cx.timeline.entities_cut();
+    if cut > 0 {
+        texts.push(format!(
+            "{} readings of processes and groups were dropped",
+            Count::new(cut as u64)
+        ));
+    }
+    let about = MEM_FREE.def();
+    texts.into_iter().map(|text| Hole { about, text }).collect()
+}
+
+/// What the source does not measure at all, and rules about shortage rest on.
+fn blind_spots(cx: &Evidence<'_>) -> Vec<Hole> {
+    let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err() && cx.rate(ALLOCSTALL).is_err();
+    let no_swap = cx.rate(PSWPIN).is_err() && cx.rate(PGMAJFAULT).is_err();
+    let spots = [
+        (no_stalls, PSI_MEMORY_SOME.def(), "stalls are not measured"),
+        (
+            cx.refaults_file().is_err(),
+            REFAULT_FILE.def(),
+            "refaults are not measured",
+        ),
+        (no_swap, PSWPIN.def(), "swap traffic is not measured"),
+    ];
+    let blind = spots.into_iter().filter(|(blind, ..)| *blind);
+    blind
+        .map(|(_, about, text)| Hole {
+            about,
+            text: text.to_owned(),
+        })
+        .collect()
+}
+
+/// A signal known by its entry in the catalogue only.
+#[derive(Clone, Copy)]
+struct Named(&'static SignalDef);
+
+impl AnySignal for Named {
+    fn definition(self) -> &'static SignalDef {
+        self.0
+    }
+}
+
+fn times(n: u32, what: &str) -> Option<String> {
+    match n {
+        0 => None,
+        1 => Some(what.to_owned()),
+        n => Some(format!("{what} {n} times")),
+    }
+}
+
+/// The share of the look that passed in intervals far longer than usual, where it matters.
+fn late(cx: &Evidence<'_>, usual: Span) -> Option<Ratio> {
+    let limit = usual.times(LATE);
+    let steps = cx.timeline.times().windows(2).map(|w| w[1] - w[0]);
+    let late = steps
+        .filter(|step| *step > limit)
+        .fold(Span::ZERO, Span::plus);
+    let share = late.as_secs_f64() / cx.look().as_secs_f64().max(f64::MIN_POSITIVE);
+    (share >= LATE_SHARE.get()).then(|| Ratio::new(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Evidence;
+    use crate::rules::testing::{Case, clear, found};
+    use timeline::{Facts, Sample, Timeline};
+    use units::{Bytes, Pages};
+
+    fn complete(seconds: u64) -> Case {
+        Case::over(seconds)
+            .counter(PSI_MEMORY_SOME, 0)
+            .counter(REFAULT_FILE, 0)
+            .counter(PSWPIN, 0)
+    }
+
+    /// A source that measures everything, sampled at these seconds.
+    fn at(seconds: &[u64]) -> Option<String> {
+        let mut timeline = Timeline::default();
+        for s in seconds {
+            let mut sample = Sample::at(Span::from_secs(*s));
+            sample.host.set(MEM_FREE, Bytes::from_mib(1));
+            sample.host.set(ALLOCSTALL, Count::ZERO);
+            sample.host.set(REFAULT_FILE, Pages::ZERO);
+            sample.host.set(PSWPIN, Pages::ZERO);
+            timeline.push(&sample).unwrap();
+        }
+        let facts = Facts::default();
+        match check(&Evidence::new(&timeline, &facts)).unwrap() {
+            Outcome::Found(finding) => Some(finding.title),
+            Outcome::Clear(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_whole_look_has_no_gap_however_short() {
+        clear(RULE, &complete(10));
+        clear(RULE, &Case::once());
+        // A recorder that reclaim delays by some seconds now and then is genuine.
+        assert_eq!(at(&[0, 1, 2, 5, 6, 7, 11, 12, 13]), None);
+    }
+
+    #[test]
+    fn gaps_coarse_and_late_samples_are_told() {
+        let mut gap: Vec<u64> = (0..20).collect();
+        gap.extend(3600..3620);
+        assert!(at(&gap).unwrap().contains("nobody looked for 60 min"));
+        assert!(at(&[0, 600, 1200]).unwrap().contains("10 min apart"));
+        let late: Vec<u64> = [0, 1, 2, 3, 4, 5, 20, 21, 22, 23].to_vec();
+        assert!(at(&late).unwrap().contains("late"));
+    }
+
+    #[test]
+    fn what_is_not_measured_is_told() {
+        let case = Case::over(20)
+            .gauge(MEM_FREE, Bytes::from_mib(1))
+            .counter(PSWPIN, 0)
+            .counter(REFAULT_FILE, 0);
+        let finding = found(RULE, &case);
+        assert!(finding.title.contains("stalls"), "{}", finding.title);
+        assert_eq!(finding.severity, Severity::Info);
+    }
 }

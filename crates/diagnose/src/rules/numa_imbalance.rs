@@ -1,14 +1,410 @@
-//! PLACEHOLDER
+//! NUMA imbalance: one node is full while another has plenty, and what is bound to the full one suffers.
+
+use timeline::{
+    Entity, EntitySeries, Stretch, Track,
+    facts::ZONE_RECLAIM_MODE,
+    signals::{
+        ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT,
+        PGDEMOTE_KSWAPD, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH, ZONE_MANAGED,
+        ZONE_PROTECTION,
+    },
+};
+use units::{Bytes, Count, PageSize, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::finding::{Affected, Finding, Severity};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// One NUMA node is full while another has plenty, and programs bound to the full one swap or reclaim.
+    ///
+    /// ## What it means
+    /// A program can be bound to the memory of some nodes (numactl, cpuset, mbind). Where those are full, it swaps and
+    /// reclaims although the host as a whole has memory; it may even be killed. Without a binding the kernel takes
+    /// memory of another node, which is slower to reach but hurts far less.
+    /// ## How it is recognised
+    /// One node is at its floor while another has 20 % free, sustained, and meanwhile pages are swapped out, allocations
+    /// stall or tasks wait for memory. Where allocations merely go to the other node (`numa_foreign`) and programs'
+    /// memory fills the full one, it is information.
+    /// ## Not this
+    /// - `node-reclaim-on`: vm.zone_reclaim_mode makes the full node reclaim; no binding is needed.
+    /// - Page cache that fills one node first: new allocations go to the other and nobody waits.
+    /// - A node without CPUs as a slower tier (CXL): pages are moved there on purpose.
+    /// ## What to do
+    /// Now: `migratepages PID FROM TO` moves what is there. For good: start the program with `numactl --interleave=all`
+    /// (MySQL: innodb_numa_interleave), or widen its cpuset. Verify: the nodes' free memory evens out, swap-out ends.
+    /// ## References
+    /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst
+    /// - kernel Documentation/admin-guide/numastat.rst
     pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 21: free memory up to this part of the node's floor.
+const FULL: f64 = 1.3;
+/// DOMAIN § 3, 21.
+const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
+/// Swap-out of 0.4 MiB/s; less is the odd cold page.
+const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
+/// As in `direct-reclaim-stall`.
+const STALLS: PerSecond<Count> = PerSecond::new(1.0);
+/// As in `direct-reclaim-stall`.
+const STALLED: Ratio = Ratio::from_percent(2.0);
+/// Allocations that went elsewhere; fewer are the odd page.
+const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
+/// The node is full of programs' memory, not of cache.
+const ANON: Ratio = Ratio::from_percent(50.0);
+/// As in `node-reclaim-on`.
+const NODE_SCAN: PerSecond<Pages> = PerSecond::new(1000.0);
+/// As in `node-reclaim-on`.
+const NODE_STALLS_PER_PAGE: f64 = 0.001;
+const HOLD: Span = Span::from_mins(10);
+
+/// A node over time.
+struct Node<'a> {
+    series: &'a EntitySeries,
+    free: Track<Bytes>,
+    total: Track<Bytes>,
+}
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if cx.timeline.entities(Entity::Node).count() < 2 {
+        return if cx.facts.nodes.len() < 2 {
+            clear!("the host has one NUMA node")
+        } else {
+            Err(Missing::because(
+                vec![NODE_FREE.def().name],
+                Need::File(NODE_FREE.def().file),
+            ))
+        };
+    }
+    let mode = cx.number(ZONE_RECLAIM_MODE).ok();
+    if let Some(mode) = mode
+        && mode != 0
+    {
+        return clear!("vm.zone_reclaim_mode is {mode}: see node-reclaim-on");
+    }
+    let mut nodes = Vec::new();
+    for series in cx.timeline.entities(Entity::Node) {
+        nodes.push(Node {
+            series,
+            free: cx.gauge_of(series, NODE_FREE)?,
+            total: cx.gauge_of(series, NODE_TOTAL)?,
+        });
+    }
+    let Some((full, other, stretch)) = uneven(cx, &nodes)? else {
+        return clear!("no node is at its floor while another has {FREE_ELSEWHERE} free");
+    };
+    let (full_name, other_name) = (&full.series.key, &other.series.key);
+    let left = full.free.mean_in(&stretch).unwrap_or_default();
+    let idle = other.free.mean_in(&stretch).unwrap_or_default();
+
+    for signal in [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT] {
+        if let Some(demoted) = cx.rate(signal).ok().and_then(|r| r.mean_in(&stretch))
+            && demoted.get() > 0.0
+        {
+            return clear!(
+                "{demoted} are moved to a slower tier: node {full_name} is full on purpose"
+            );
+        }
+    }
+    let hurt = hurt(cx, &stretch);
+    let foreign = cx
+        .rate_of(full.series, NODE_FOREIGN)
+        .ok()
+        .and_then(|r| r.mean_in(&stretch))
+        .filter(|rate| *rate >= FOREIGN);
+    let anon = cx
+        .gauge_of(full.series, NODE_ANON)
+        .ok()
+        .and_then(|anon| anon.mean_in(&stretch)?.ratio_of(full.total.last()?));
+    if hurt.is_empty() && (foreign.is_none() || anon.is_none_or(|share| share < ANON)) {
+        return clear!(
+            "node {full_name} is full and node {other_name} has {idle} free, but nobody waits: allocations go there"
+        );
+    }
+
+    if mode.is_none() && reclaims_like_a_node(cx, &stretch) {
+        return Err(Missing::fact(ZONE_RECLAIM_MODE));
+    }
+
+    let (severity, effect) = if hurt.is_empty() {
+        (Severity::Info, "its programs get memory of the other node")
+    } else {
+        (
+            Severity::Warning,
+            "what is bound to the full node must reclaim or swap",
+        )
+    };
+    let mut finding = RULE
+        .found(
+            severity,
+            format!(
+                "Node {full_name} is full although node {other_name} has {idle} free: {effect}."
+            ),
+        )
+        .during(stretch)
+        .graph("free on the full node", &full.free)
+        .shows(
+            NODE_FREE,
+            idle,
+            None,
+            format!("{idle} free on node {other_name}, {left} on node {full_name}"),
+        )
+        .from(other.total.last().unwrap_or_default().share(FREE_ELSEWHERE));
+    let mut kinds = vec!["the nodes' free memory"];
+    // Without the mode, node reclaim is not quite excluded.
+    if !hurt.is_empty() && mode.is_some() {
+        kinds.push("reclaim or stalls meanwhile");
+    }
+    for price in hurt {
+        finding = price.add_to(finding);
+    }
+    if let Some(rate) = foreign {
+        finding = finding
+            .shows(
+                NODE_FOREIGN,
+                rate,
+                None,
+                format!("{rate} wanted on node {full_name} came from another"),
+            )
+            .from(FOREIGN);
+    }
+    if let Some(share) = anon {
+        finding = finding.shows(
+            NODE_ANON,
+            share,
+            None,
+            format!("{share} of node {full_name} is programs' memory"),
+        );
+    }
+    let open = if mode == Some(0) {
+        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
+        "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would settle who is bound"
+    } else {
+        "vm.zone_reclaim_mode is not known"
+    };
+    Ok(finding
+        .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
+        .cause("A memory policy or cpuset keeps programs on one node, or one large program started there.")
+        .fix(
+            format!("Move the program's pages, then let it use all nodes (undo: migratepages PID {other_name} {full_name})."),
+            format!("migratepages PID {full_name} {other_name}"),
+            "unit file: NUMAPolicy=interleave, NUMAMask=all; or ExecStart=numactl --interleave=all …",
+        )
+        .verify("numastat -m: free memory of the nodes evens out; swap-out and allocation stalls end")
+        .affects([Affected {
+            kind: "node",
+            name: full_name.clone(),
+            what: format!("{left} free"),
+        }])
+        .sure(cx.confidence(&kinds, open))
+        .see("kernel: Documentation/admin-guide/mm/numa_memory_policy.rst")
+        .into())
+}
+
+/// The full node, the one with most free, and how long; the longest such pair.
+fn uneven<'a, 'b>(
+    cx: &Evidence<'_>,
+    nodes: &'b [Node<'a>],
+) -> Result<Option<(&'b Node<'a>, &'b Node<'a>, Stretch)>, Missing> {
+    let page = cx.page_size()?;
+    let mut longest: Option<(&Node<'_>, &Node<'_>, Stretch)> = None;
+    for full in nodes {
+        let floor = floor(cx, full.series, page)?;
+        let at_floor = full.free.at_most_track(&floor.scaled(FULL));
+        for other in nodes {
+            let idle = other
+                .free
+                .at_least_track(&other.total.scaled(FREE_ELSEWHERE.get()));
+            if let Some(stretch) = cx.sustained(&at_floor.and(&idle), HOLD)
+                && longest.is_none_or(|(_, _, known)| stretch.lasts() > known.lasts())
+            {
+                longest = Some((full, other, stretch));
+            }
+        }
+    }
+    Ok(longest)
+}
+
+/// Σ min(managed, high + protection) of a node's zones.
+fn floor(cx: &Evidence<'_>, node: &EntitySeries, page: PageSize) -> Result<Track<Bytes>, Missing> {
+    let mut sum: Option<Track<Bytes>> = None;
+    let zones = cx
+        .timeline
+        .entities(Entity::Zone)
+        .filter(|zone| zone.key.split('/').next() == Some(node.key.as_str()));
+    for zone in zones {
+        let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
+            continue;
+        };
+        let mut mark = cx.gauge_of(zone, ZONE_HIGH)?;
+        if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
+            mark = mark.plus(&protection);
+        }
+        let mark = mark.lower(&managed).to_bytes(page);
+        sum = Some(match sum {
+            Some(sum) => sum.plus(&mark),
+            None => mark,
+        });
+    }
+    sum.ok_or_else(|| {
+        Missing::because(vec![ZONE_HIGH.def().name], Need::File(ZONE_HIGH.def().file))
+    })
+}
+
+/// Whether allocating tasks scan without stalling, as only node reclaim makes them (see `node-reclaim-on`).
+fn reclaims_like_a_node(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
+    let scanned = cx.rate(PGSCAN_DIRECT).ok().and_then(|r| r.mean_in(stretch));
+    let stalls = cx.allocation_stalls().ok().and_then(|r| r.mean_in(stretch));
+    match (scanned, stalls) {
+        (Some(scanned), Some(stalls)) => {
+            scanned >= NODE_SCAN && stalls.get() < scanned.get() * NODE_STALLS_PER_PAGE
+        }
+        _ => false,
+    }
+}
+
+/// What it costs while the other node is idle.
+enum Price {
+    SwappedOut(PerSecond<Pages>),
+    Stalls(PerSecond<Count>),
+    Waited(Ratio),
+}
+
+impl Price {
+    fn add_to(self, finding: Finding) -> Finding {
+        match self {
+            Self::SwappedOut(rate) => finding
+                .shows(PSWPOUT, rate, None, format!("{rate} swapped out meanwhile"))
+                .from(SWAPPED_OUT),
+            Self::Stalls(rate) => finding
+                .shows(
+                    ALLOCSTALL,
+                    rate,
+                    None,
+                    format!("{rate} allocations had to reclaim meanwhile"),
+                )
+                .from(STALLS),
+            Self::Waited(share) => finding
+                .shows(
+                    PSI_MEMORY_SOME,
+                    share,
+                    None,
+                    format!("tasks waited for memory {share} of that time"),
+                )
+                .from(STALLED),
+        }
+    }
+}
+
+fn hurt(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Price> {
+    let swapped = cx
+        .swapped_out()
+        .ok()
+        .and_then(|r| r.mean_in(stretch))
+        .filter(|rate| *rate >= SWAPPED_OUT)
+        .map(Price::SwappedOut);
+    let stalls = cx
+        .allocation_stalls()
+        .ok()
+        .and_then(|r| r.mean_in(stretch))
+        .filter(|rate| *rate >= STALLS)
+        .map(Price::Stalls);
+    let waited = cx
+        .stall(PSI_MEMORY_SOME)
+        .ok()
+        .and_then(|s| s.mean_in(stretch))
+        .filter(|share| *share >= STALLED)
+        .map(Price::Waited);
+    [swapped, stalls, waited].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+
+    /// Two nodes of 500 MiB; node 0 with these many free, node 1 with these many.
+    fn nodes(free_0: u64, free_1: u64) -> Case {
+        nodes_of(Case::over(20).fact(ZONE_RECLAIM_MODE, "0"), free_0, free_1)
+    }
+
+    fn nodes_of(mut case: Case, free_0: u64, free_1: u64) -> Case {
+        for (key, free) in [("0", free_0), ("1", free_1)] {
+            let zone = format!("{key}/Normal");
+            case = case
+                .gauge_of(Entity::Node, key, NODE_FREE, Bytes::from_mib(free))
+                .gauge_of(Entity::Node, key, NODE_TOTAL, Bytes::from_mib(500))
+                .gauge_of(Entity::Zone, &zone, ZONE_MANAGED, Pages::new(128_000))
+                .gauge_of(Entity::Zone, &zone, ZONE_HIGH, Pages::new(20 * 256));
+        }
+        case
+    }
+
+    #[test]
+    fn a_full_node_that_swaps_beside_a_free_one_is_found() {
+        let finding = found(RULE, &nodes(22, 400).counter(PSWPOUT, 3000));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding
+                .title
+                .contains("Node 0 is full although node 1 has 400 MiB free")
+        );
+        assert_eq!(finding.fixes[0].now, "migratepages PID 0 1");
+    }
+
+    #[test]
+    fn memory_from_the_other_node_is_information() {
+        let spilling = |anon| {
+            nodes(22, 400)
+                .counter_of(Entity::Node, "0", NODE_FOREIGN, 3000)
+                .gauge_of(Entity::Node, "0", NODE_ANON, Bytes::from_mib(anon))
+        };
+        assert_eq!(found(RULE, &spilling(400)).severity, Severity::Info);
+        // Filled by page cache, it is how the kernel is meant to work.
+        clear(RULE, &spilling(40));
+    }
+
+    #[test]
+    fn even_nodes_and_a_reclaiming_mode_are_clear() {
+        clear(RULE, &nodes(22, 25).counter(PSWPOUT, 3000));
+        clear(RULE, &nodes(200, 400).counter(PSWPOUT, 3000));
+        let mode = nodes(22, 400)
+            .counter(PSWPOUT, 3000)
+            .fact(ZONE_RECLAIM_MODE, "1");
+        clear(RULE, &mode);
+        clear(RULE, &Case::over(20));
+    }
+
+    #[test]
+    fn a_slower_tier_is_full_on_purpose() {
+        let case = nodes(22, 400)
+            .counter(PSWPOUT, 3000)
+            .counter(PGDEMOTE_KSWAPD, 500);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn an_unknown_mode_makes_it_probable_or_leaves_it_open() {
+        let unknown = || nodes_of(Case::over(20), 22, 400).counter(PSI_MEMORY_SOME, 100_000);
+        assert_eq!(found(RULE, &unknown()).confidence.word(), "probable");
+        let scanning = unknown()
+            .counter(PGSCAN_DIRECT, 60_000)
+            .counter(ALLOCSTALL, 0);
+        assert_eq!(
+            not_evaluated(RULE, &scanning).names,
+            ["vm.zone_reclaim_mode"]
+        );
+    }
+
+    #[test]
+    fn needs_the_zones_marks() {
+        let case = Case::over(20)
+            .gauge_of(Entity::Node, "0", NODE_FREE, Bytes::from_mib(22))
+            .gauge_of(Entity::Node, "0", NODE_TOTAL, Bytes::from_mib(500))
+            .gauge_of(Entity::Node, "1", NODE_FREE, Bytes::from_mib(400))
+            .gauge_of(Entity::Node, "1", NODE_TOTAL, Bytes::from_mib(500));
+        assert_eq!(not_evaluated(RULE, &case).names, ["zone.high"]);
+    }
 }

@@ -1,14 +1,238 @@
-//! PLACEHOLDER
+//! The commit limit: allocations are refused although memory is free.
+
+use timeline::{
+    Fact,
+    facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO},
+    signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL},
+};
+use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::{Finding, Severity};
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::who;
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Allocations are refused because promised memory has reached the commit limit, whatever is free.
+    ///
+    /// ## What it means
+    /// With `vm.overcommit_memory=2` the kernel promises no more memory than `CommitLimit`: a share of RAM plus swap.
+    /// Programs promise themselves far more than they touch, so malloc and fork fail ("Cannot allocate memory") while
+    /// memory is free.
+    /// ## How it is recognised
+    /// The mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so near to it that only the reserve for
+    /// root is left.
+    /// ## Not this
+    /// - Mode 0 or 1: `Committed_AS` may exceed `CommitLimit` by far and means nothing.
+    /// - `RLIMIT_AS`, `RLIMIT_DATA`, `vm.max_map_count` or a cgroup's limits refuse as well; they do not move
+    ///   `Committed_AS` to the limit.
+    /// - `available-exhaustion`: memory is really used up.
+    /// ## What to do
+    /// Now: `sysctl -w vm.overcommit_memory=0`, or a larger share with `vm.overcommit_ratio`. For good: the same in a
+    /// file under `/etc/sysctl.d/`. More swap raises the limit as well. Verify: Committed_AS stays below 90 % of the
+    /// limit, and fork works.
+    /// ## References
+    /// - kernel Documentation/mm/overcommit-accounting.rst
+    /// - kernel mm/util.c, __vm_enough_memory
     pub(crate) RULE = { id: "overcommit-limit", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 55.
+const SHARE: Ratio = Ratio::from_percent(95.0);
+/// What mode 2 keeps for root unless set otherwise: 8 MiB (mm/mmap.c, init_admin_reserve).
+const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
+/// How much larger than today's promises the advised limit is.
+const ROOM: f64 = 1.25;
+/// A ratio beyond this leaves nothing for the kernel itself (DOMAIN § 3, 55: 80 to 95 with swap).
+const MOST_RATIO: f64 = 95.0;
+const HOLD: Span = Span::from_mins(5);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let mode = cx.number(OVERCOMMIT_MEMORY)?;
+    if mode != 2 {
+        return clear!("vm.overcommit_memory is {mode}: the commit limit is not enforced");
+    }
+    let promised = cx.gauge(COMMITTED_AS)?;
+    let limit = cx.gauge(COMMIT_LIMIT)?;
+    let reserve = cx
+        .number(ADMIN_RESERVE)
+        .map_or(ADMIN_RESERVE_DEFAULT, Bytes::from_kib);
+    let near = promised
+        .at_least_track(&limit.scaled(SHARE.get()))
+        .or(&limit.minus(&promised).at_most(reserve));
+    let Some(stretch) = cx.sustained_level(&near, HOLD) else {
+        let most = promised.max().map(|(most, _)| most).unwrap_or_default();
+        let limit = limit.last().unwrap_or_default();
+        return clear!("at most {most} of the {limit} that may be promised were");
+    };
+    let (most, index) = promised.max_in(&stretch).unwrap_or_default();
+    let allowed = limit.at(index).or(limit.last()).unwrap_or_default();
+    let part = most.ratio_of(allowed).unwrap_or(SHARE);
+
+    let available = cx
+        .gauge(MEM_AVAILABLE)
+        .ok()
+        .and_then(|track| track.min_in(&stretch))
+        .map(|(least, _)| least);
+    let although = available.map_or_else(String::new, |left| {
+        format!(" although {left} are available")
+    });
+    let mut finding = RULE
+        .found(
+            Severity::Warning,
+            format!(
+                "Allocations are refused{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
+            ),
+        )
+        .during(stretch)
+        .graph("promised", &promised)
+        .shows_fact(
+            OVERCOMMIT_MEMORY,
+            mode,
+            "vm.overcommit_memory = 2: what exceeds the limit is refused",
+        )
+        .shows(
+            COMMITTED_AS,
+            most,
+            Some(cx.timeline.times()[index]),
+            format!("{most} promised, {part} of CommitLimit {allowed}"),
+        )
+        .from(allowed.share(SHARE));
+    let mut kinds = vec!["the setting", "promises at the limit"];
+    if let Some(left) = available {
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            left,
+            None,
+            format!("at least {left} available all the time"),
+        );
+        kinds.push("available memory");
+        finding = finding.not("available-exhaustion", format!("{left} are available"));
+    }
+    for (fact, unit) in [(OVERCOMMIT_RATIO, " %"), (OVERCOMMIT_KBYTES, " kB")] {
+        if let Ok(value) = cx.number(fact)
+            && value > 0
+        {
+            finding = finding.shows_fact(fact, value, format!("{} = {value}{unit}", fact.name));
+        }
+    }
+    finding = finding
+        .cause("Programs reserve more address space than they touch, and in mode 2 every reservation counts.")
+        .fix(
+            "Let the kernel judge by what is touched (undo: sysctl -w vm.overcommit_memory=2).",
+            "sysctl -w vm.overcommit_memory=0",
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.overcommit_memory = 0",
+        );
+    Ok(raise_the_limit(cx, finding, most)
+        .verify("memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc succeed")
+        .affects(who::largest(cx, index, 3))
+        .sure(cx.confidence(&kinds, ""))
+        .see("kernel: Documentation/mm/overcommit-accounting.rst")
+        .into())
+}
+
+/// A limit with room above today's promises, by whichever setting rules it now; nothing where RAM cannot carry it.
+fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, promised: Bytes) -> Finding {
+    let swap = cx.timeline.last(SWAP_TOTAL).unwrap_or_default();
+    let hugetlb = cx.timeline.last(MEM_HUGETLB).unwrap_or_default();
+    let Ok(ram) = cx.ram() else {
+        return finding;
+    };
+    let countable = ram.saturating_sub(hugetlb);
+    let wanted = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(swap);
+    let Some(share) = wanted.ratio_of(countable) else {
+        return finding;
+    };
+    let percent = (share.get() * 100.0).ceil();
+    if percent > MOST_RATIO {
+        return finding.fix(
+            "Or more swap: it counts towards the limit in full and need not be used.",
+            "fallocate -l SIZE /swapfile; chmod 600 /swapfile; mkswap /swapfile; swapon /swapfile",
+            "/etc/fstab: /swapfile none swap sw 0 0",
+        );
+    }
+    let set = |fact: Fact, value: String, now: u64| {
+        (
+            format!(
+                "Or keep the limit and raise it (undo: sysctl -w {}={now}).",
+                fact.name
+            ),
+            format!("sysctl -w {}={value}", fact.name),
+            format!("/etc/sysctl.d/99-zz-memtide.conf: {} = {value}", fact.name),
+        )
+    };
+    let (what, now, persistent) = match (cx.number(OVERCOMMIT_KBYTES), cx.number(OVERCOMMIT_RATIO))
+    {
+        (Ok(kbytes), _) if kbytes > 0 => {
+            set(OVERCOMMIT_KBYTES, (wanted.get() / 1024).to_string(), kbytes)
+        }
+        (_, Ok(ratio)) => set(OVERCOMMIT_RATIO, format!("{percent:.0}"), ratio),
+        _ => return finding,
+    };
+    finding.fix(what, now, persistent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+
+    fn promised(mode: &str, mib: u64, limit: u64) -> Case {
+        Case::over(20)
+            .gauge(MEM_TOTAL, Bytes::from_mib(720))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(540))
+            .gauge(SWAP_TOTAL, Bytes::from_mib(128))
+            .gauge(COMMITTED_AS, Bytes::from_mib(mib))
+            .gauge(COMMIT_LIMIT, Bytes::from_mib(limit))
+            .fact(OVERCOMMIT_MEMORY, mode)
+            .fact(OVERCOMMIT_RATIO, "50")
+    }
+
+    #[test]
+    fn promises_at_an_enforced_limit_are_found() {
+        let finding = found(RULE, &promised("2", 480, 488));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        // 1.25 × 480 MiB − 128 MiB of swap is 66 % of 720 MiB.
+        assert_eq!(finding.fixes[1].now, "sysctl -w vm.overcommit_ratio=66");
+    }
+
+    #[test]
+    fn a_limit_that_is_not_enforced_means_nothing() {
+        clear(RULE, &promised("0", 615, 360));
+        clear(RULE, &promised("1", 615, 360));
+    }
+
+    #[test]
+    fn room_below_the_limit_is_clear_but_not_the_reserve_of_root() {
+        clear(RULE, &promised("2", 400, 488));
+        found(RULE, &promised("2", 94, 100));
+    }
+
+    #[test]
+    fn one_look_is_enough() {
+        let case = Case::once()
+            .gauge(COMMITTED_AS, Bytes::from_mib(480))
+            .gauge(COMMIT_LIMIT, Bytes::from_mib(488))
+            .fact(OVERCOMMIT_MEMORY, "2");
+        assert_eq!(found(RULE, &case).confidence.word(), "probable");
+    }
+
+    #[test]
+    fn a_limit_that_ram_cannot_carry_is_raised_by_swap() {
+        let finding = found(RULE, &promised("2", 800, 810));
+        assert!(finding.fixes[1].now.contains("swapon"));
+    }
+
+    #[test]
+    fn needs_mode_and_figures() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::once()).names,
+            ["vm.overcommit_memory"]
+        );
+        let no_figures = Case::once().fact(OVERCOMMIT_MEMORY, "2");
+        assert_eq!(not_evaluated(RULE, &no_figures).names, ["mem.committed_as"]);
+    }
 }

@@ -1,14 +1,345 @@
-//! PLACEHOLDER
+//! Page tables: what it costs to map memory has become large itself.
+
+use std::collections::BTreeMap;
+
+use timeline::{
+    Entity,
+    signals::{
+        HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
+        PROC_RSS_SHMEM,
+    },
+};
+use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::{Affected, Severity};
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// The tables that map memory take a large share of RAM: many processes map the same segment with small pages.
+    ///
+    /// ## What it means
+    /// Every process needs 8 bytes of page table for each page it maps, for itself alone. A shared segment of 64 GiB
+    /// mapped by 500 processes costs 62 GiB of page tables, although the segment is there once. Page tables cannot be
+    /// swapped out.
+    /// ## How it is recognised
+    /// Page tables are more than 3 % of RAM and 16 MiB or more; or more than 1.5 GiB and ten times what the mapped
+    /// memory would need once. Processes' own figures say who.
+    /// ## Not this
+    /// - A host whose many small processes need a few megabytes: below the thresholds.
+    /// - Nested paging of virtual machines (`SecPageTables`): not counted here.
+    /// - `fork-cow-spike`: a fork doubles the page tables for as long as the child lives.
+    /// ## What to do
+    /// Map the segment with huge pages: PostgreSQL `huge_pages=on`, Oracle `use_large_pages`, with `vm.nr_hugepages` set
+    /// to match; and fewer processes (a connection pooler). Verify: PageTables below 1 % of RAM at the same load.
+    /// ## References
+    /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
+    /// - PostgreSQL documentation, Managing Kernel Resources: Linux Huge Pages
     pub(crate) RULE = { id: "page-tables-large", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 35. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
+const SHARE: Ratio = Ratio::from_percent(3.0);
+/// A hundred small processes need as much; the smallest hosts would exceed the share with them.
+const LEAST: Bytes = Bytes::from_mib(16);
+/// DOMAIN § 3, 35: so much matters on large hosts too.
+const MUCH: Bytes = Bytes::from_mib(1536);
+/// 8 bytes for each 4 KiB are 0.2 % of what is mapped once; ten times that means sharing or sparse mappings.
+const OF_MAPPED: Ratio = Ratio::from_percent(2.0);
+/// Shared memory mapped by fewer processes would not explain large page tables.
+const MANY_TIMES: f64 = 4.0;
+/// One entry.
+const ENTRY: Bytes = Bytes::new(8);
+/// The processes named hold at least this part of all page tables, else they do not explain them.
+const EXPLAINS: Ratio = Ratio::from_percent(50.0);
+const HOLD: Span = Span::from_mins(5);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let tables = cx.gauge(MEM_PAGE_TABLES)?;
+    let ram = cx.ram()?;
+    let least = ram.share(SHARE).max(LEAST);
+    let mut large = tables.at_least(least);
+    let mapped = cx
+        .gauge(MEM_ANON)
+        .and_then(|anon| Ok(anon.plus(&cx.gauge(MEM_MAPPED)?)));
+    if let Ok(mapped) = &mapped {
+        let much = tables
+            .at_least(MUCH)
+            .and(&tables.at_least_track(&mapped.scaled(OF_MAPPED.get())));
+        large = large.or(&much);
+    }
+    let Some(stretch) = cx.sustained_level(&large, HOLD) else {
+        let most = tables.max().map(|(most, _)| most).unwrap_or_default();
+        return clear!("page tables take {most} at most");
+    };
+    let (most, index) = tables.max_in(&stretch).unwrap_or_default();
+    let part = most.ratio_of(ram).unwrap_or(SHARE);
+    let groups = groups(cx, index);
+    let top = groups
+        .first()
+        .filter(|group| group.tables >= most.share(EXPLAINS));
+
+    let who = top.map_or_else(
+        || "the same memory is mapped many times, or sparsely".to_owned(),
+        |group| {
+            format!(
+                "{} {} processes map {} each with small pages",
+                Count::new(group.processes),
+                group.name,
+                group.shared
+            )
+        },
+    );
+    let mut finding = RULE
+        .found(
+            Severity::Warning,
+            format!("Page tables take {most}, {part} of RAM: {who}."),
+        )
+        .during(stretch)
+        .graph("page tables", &tables)
+        .shows(
+            MEM_PAGE_TABLES,
+            most,
+            Some(cx.timeline.times()[index]),
+            format!("page tables {most}, {part} of RAM"),
+        )
+        .from(if most >= least { least } else { MUCH });
+    let mut kinds = vec!["the size of page tables"];
+    if let Some(of_mapped) = mapped
+        .ok()
+        .and_then(|mapped| most.ratio_of(mapped.at(index)?))
+    {
+        finding = finding
+            .shows(
+                MEM_MAPPED,
+                of_mapped,
+                None,
+                format!(
+                    "that is {of_mapped} of the memory they map; mapped once it would be 0.2 %"
+                ),
+            )
+            .from(OF_MAPPED);
+        if of_mapped >= OF_MAPPED {
+            kinds.push("their proportion to what is mapped");
+        }
+    }
+    if let Some(group) = top {
+        kinds.push("the processes' own figures");
+        let all = predicted(cx, group.processes, group.shared);
+        finding = finding.shows(
+            PROC_PAGE_TABLES,
+            group.tables,
+            None,
+            format!(
+                "{} of them in {} {} processes; 8 bytes for each page of {} in each predict {all}",
+                group.tables,
+                Count::new(group.processes),
+                group.name,
+                group.shared,
+            ),
+        );
+    }
+    let shared = cx.gauge(MEM_SHMEM).ok().and_then(|shmem| shmem.at(index));
+    if top.is_none()
+        && let Some(shared) = shared
+        && let Some(times) = most.ratio_of(predicted(cx, 1, shared))
+        && times.get() >= MANY_TIMES
+    {
+        let times = Count::from_f64(times.get());
+        finding = finding.shows(
+            MEM_SHMEM,
+            shared,
+            None,
+            format!("page tables for {shared} of shared memory, mapped about {times} times, would be as large"),
+        );
+    }
+    let segment = top.map(|group| group.shared).or(shared);
+    let (now, persistent) = segment.map_or_else(Default::default, |segment| reserve(cx, segment));
+    Ok(finding
+        .not("unaccounted-memory", "the kernel counts page tables; they are only easy to overlook")
+        .cause("Each process has its own page tables, 8 bytes for each page it maps, also for memory that all share.")
+        .fix(
+            "Map the shared segment with huge pages; the program must ask for them and be restarted.",
+            now,
+            persistent,
+        )
+        .fix(
+            "Fewer processes on the segment: a connection pooler in front of the database.",
+            "",
+            "",
+        )
+        .verify("memtide check at the same load: page tables below 1 % of RAM")
+        .affects(groups.iter().take(3).map(|group| Affected {
+            kind: "process",
+            name: group.name.to_owned(),
+            what: format!(
+                "{} processes: {} of page tables",
+                Count::new(group.processes),
+                group.tables
+            ),
+        }))
+        .sure(cx.confidence(
+            &kinds,
+            if top.is_some() {
+                ""
+            } else {
+                "processes' VmPTE would say whose they are"
+            },
+        ))
+        .see("kernel: Documentation/admin-guide/mm/hugetlbpage.rst")
+        .into())
+}
+
+/// Commands that reserve huge pages for a segment, for now and for good.
+fn reserve(cx: &Evidence<'_>, segment: Bytes) -> (String, String) {
+    let size = cx
+        .timeline
+        .last(HUGEPAGE_SIZE)
+        .filter(|size| *size > Bytes::ZERO)
+        .unwrap_or(Bytes::from_mib(2));
+    let pages = segment.get().div_ceil(size.get());
+    if pages == 0 {
+        return Default::default();
+    }
+    (
+        format!("sysctl -w vm.nr_hugepages={pages}"),
+        format!(
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.nr_hugepages = {pages}; PostgreSQL: huge_pages = on"
+        ),
+    )
+}
+
+/// 8 bytes for each page, in each process.
+fn predicted(cx: &Evidence<'_>, processes: u64, segment: Bytes) -> Bytes {
+    let page = cx
+        .facts
+        .page_size
+        .map_or(Bytes::from_kib(4), |page| page.bytes());
+    let entries = segment.as_f64() / page.as_f64();
+    Bytes::from_f64(entries * ENTRY.as_f64() * Count::new(processes).as_f64())
+}
+
+/// Processes of one name.
+struct Group<'a> {
+    name: &'a str,
+    processes: u64,
+    tables: Bytes,
+    /// The largest shared memory that one of them has in RAM.
+    shared: Bytes,
+}
+
+/// Groups of processes around sample `index`, by their page tables.
+fn groups<'a>(cx: &Evidence<'a>, index: usize) -> Vec<Group<'a>> {
+    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        let Some(tables) = cx.timeline.at_of(process, PROC_PAGE_TABLES, index) else {
+            continue;
+        };
+        let group = groups.entry(&process.label).or_insert(Group {
+            name: &process.label,
+            processes: 0,
+            tables: Bytes::ZERO,
+            shared: Bytes::ZERO,
+        });
+        group.processes += 1;
+        group.tables += tables;
+        if let Some(shared) = cx.timeline.at_of(process, PROC_RSS_SHMEM, index) {
+            group.shared = group.shared.max(shared);
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.tables));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
+
+    fn tables(ram_mib: u64, tables_mib: u64) -> Case {
+        Case::over(20)
+            .gauge(MEM_TOTAL, Bytes::from_mib(ram_mib))
+            .gauge(MEM_PAGE_TABLES, Bytes::from_mib(tables_mib))
+    }
+
+    #[test]
+    fn processes_on_one_segment_are_named() {
+        let mut case = tables(720, 140);
+        for pid in 100..200 {
+            let key = format!("{pid}@1");
+            case = case
+                .gauge_of(
+                    Entity::Process,
+                    &key,
+                    PROC_PAGE_TABLES,
+                    Bytes::from_kib(1400),
+                )
+                .gauge_of(Entity::Process, &key, PROC_RSS_SHMEM, Bytes::from_mib(192))
+                .named(&key, "postgres");
+        }
+        let finding = found(RULE, &case);
+        assert!(
+            finding
+                .title
+                .contains("100 postgres processes map 192 MiB each")
+        );
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert_eq!(finding.fixes[0].now, "sysctl -w vm.nr_hugepages=96");
+        assert_eq!(finding.affected[0].name, "postgres");
+    }
+
+    #[test]
+    fn without_processes_it_is_probable() {
+        let finding = found(RULE, &tables(720, 140));
+        assert_eq!(finding.confidence.word(), "probable");
+        let shared = found(
+            RULE,
+            &tables(720, 140).gauge(MEM_SHMEM, Bytes::from_mib(200)),
+        );
+        assert!(
+            shared
+                .evidence
+                .iter()
+                .any(|line| line.text.contains("about 358 times"))
+        );
+        assert_eq!(shared.fixes[0].now, "sysctl -w vm.nr_hugepages=100");
+    }
+
+    #[test]
+    fn a_small_host_with_many_processes_is_clear() {
+        clear(RULE, &tables(256, 12));
+        clear(RULE, &tables(2048, 30));
+    }
+
+    #[test]
+    fn two_gib_are_much_only_for_what_they_map() {
+        let host = |mapped_gib| {
+            tables(1_048_576, 2048)
+                .gauge(MEM_ANON, Bytes::from_gib(mapped_gib))
+                .gauge(MEM_MAPPED, Bytes::from_gib(1))
+        };
+        clear(RULE, &host(900));
+        found(RULE, &host(20));
+    }
+
+    #[test]
+    fn a_passing_spike_is_clear() {
+        let mut steps = vec![Bytes::from_mib(5); 20];
+        steps[8] = Bytes::from_mib(200);
+        let case = Case::over(20)
+            .gauge(MEM_TOTAL, Bytes::from_mib(720))
+            .gauge_steps(MEM_PAGE_TABLES, &steps);
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn needs_the_figure() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::once()).names,
+            ["mem.page_tables"]
+        );
+    }
 }

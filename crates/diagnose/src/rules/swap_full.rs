@@ -1,14 +1,191 @@
-//! PLACEHOLDER
+//! Swap is full and little is available: what grows next is killed.
 
+use timeline::signals::{MEM_AVAILABLE, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL};
+use units::{Bytes, Quantity, Ratio, Span};
+
+use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, declare_rule};
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
+use crate::who;
 
 declare_rule! {
-    /// PLACEHOLDER
+    /// Swap is nearly full and hardly any memory is available: the next growth ends in an OOM kill.
+    ///
+    /// ## What it means
+    /// RAM and swap together are nearly used up. The kernel can no longer move anonymous memory away, so it drops the
+    /// last file pages and then kills a process.
+    /// ## How it is recognised
+    /// Less than 10 % of swap is free and less than 10 % of RAM is available, for long. It is critical when less than 2 %
+    /// of swap is free and tasks stall or files are read again and again.
+    /// ## Not this
+    /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
+    /// - `swap-thrash`: pages move in and out; both may hold.
+    /// ## What to do
+    /// Now: find what lies in swap (VmSwap of each process, tmpfs) and stop or cap it; a further swap file buys time.
+    /// For good: less demand or more RAM. Verify: more than 30 % of swap stays free over a work cycle.
+    /// ## References
+    /// - kernel Documentation/admin-guide/mm/concepts.rst, reclaim
+    /// - swapon(8), fallocate(1)
     pub(crate) RULE = { id: "swap-full", since: "0.1.0", purpose: Finding, check: check }
 }
 
-fn check(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    Err(Missing::because(vec![], Need::TwoLooks))
+/// DOMAIN § 3, 9.
+const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
+/// DOMAIN § 3, 9.
+const FULL: Ratio = Ratio::from_percent(2.0);
+/// DOMAIN § 3, 9: with more than this available, full swap is a stock of cold pages.
+const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// As for available-exhaustion.
+const HOLD: Span = Span::from_mins(5);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let total = cx.gauge(SWAP_TOTAL)?.last().unwrap_or_default();
+    if total == Bytes::ZERO {
+        return clear!("there is no swap");
+    }
+    let free = cx.gauge(SWAP_FREE)?;
+    let available = cx.gauge(MEM_AVAILABLE)?;
+    let ram = cx.ram()?;
+    let full = free
+        .at_most(total.share(NEARLY_FULL))
+        .and(&available.at_most(ram.share(LITTLE)));
+    let Some(stretch) = cx.sustained_level(&full, HOLD) else {
+        return match free.min() {
+            Some((least, _)) if least <= total.share(NEARLY_FULL) => {
+                clear!(
+                    "swap was down to {least} free, but not for long or not while RAM was short too"
+                )
+            }
+            Some((least, _)) => clear!("at least {least} of swap were free"),
+            None => clear!("swap is not full"),
+        };
+    };
+    let (Some(left), Some((least, index))) = (free.mean_in(&stretch), available.min_in(&stretch))
+    else {
+        return clear!("swap is not full");
+    };
+    let stalls = Stalls::during(cx, &stretch);
+    let again = cx
+        .page_size()
+        .ok()
+        .and_then(|page| cx.refaults_file().ok()?.to_bytes(page).mean_in(&stretch))
+        .filter(|again| *again >= READ_AGAIN);
+    let critical = left < total.share(FULL)
+        && !cx.is_single_look()
+        && (again.is_some() || stalls.for_memory());
+    let mut finding = RULE
+        .found(
+            if critical {
+                Severity::Critical
+            } else {
+                Severity::Warning
+            },
+            format!(
+                "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
+            ),
+        )
+        .during(stretch)
+        .graph("free swap", &free)
+        .shows(SWAP_FREE, left, None, format!("{left} of {total} swap free"))
+        .below(total.share(NEARLY_FULL))
+        .shows(
+            MEM_AVAILABLE,
+            least,
+            Some(cx.timeline.times()[index]),
+            format!("available fell to {least}"),
+        )
+        .below(ram.share(LITTLE));
+    let mut kinds = vec!["swap and RAM both used up"];
+    if let Some(again) = again {
+        finding = finding
+            .shows(
+                REFAULT_FILE,
+                again,
+                None,
+                format!("{again} of files came back after eviction"),
+            )
+            .from(READ_AGAIN);
+        kinds.push("refaults");
+    }
+    if stalls.any() {
+        kinds.push("stalls");
+    }
+    let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
+    Ok(stalls
+        .shown_in(finding)
+        .not("swap-cold-harmless", format!("only {least} of RAM are available"))
+        .cause("Anonymous and shared memory together are nearly as large as RAM and swap.")
+        .fix(
+            "Stop or cap what lies in swap; restart what leaks.",
+            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
+            "systemctl set-property UNIT MemoryHigh=SIZE",
+        )
+        .fix(
+            format!("Buy time with another swap file (here about {size})."),
+            "fallocate -l SIZE /swapfile2 && chmod 600 /swapfile2 && mkswap /swapfile2 && swapon /swapfile2",
+            "/etc/fstab: /swapfile2 none swap sw 0 0",
+        )
+        .verify("more than 30 % of swap stays free over a work cycle: memtide record")
+        .affects(who::largest(cx, index, 3))
+        .sure(cx.confidence(&kinds, stalls.open()))
+        .see("kernel: Documentation/admin-guide/mm/concepts.rst")
+        .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::{ALLOCSTALL, MEM_TOTAL};
+
+    /// A host of 1,000 MiB with 500 MiB of swap, of which `free` MiB are free and `available` of RAM.
+    fn host(case: Case, free: u64, available: u64) -> Case {
+        case.gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge(SWAP_TOTAL, Bytes::from_mib(500))
+            .gauge(SWAP_FREE, Bytes::from_mib(free))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+    }
+
+    #[test]
+    fn both_used_up_is_a_warning_and_with_stalls_critical() {
+        let case = || host(Case::over(60), 5, 40);
+        assert_eq!(found(RULE, &case()).severity, Severity::Warning);
+        let stalled = case().counter(ALLOCSTALL, 50);
+        assert_eq!(found(RULE, &stalled).severity, Severity::Critical);
+        let room = host(Case::over(60), 40, 40).counter(ALLOCSTALL, 50);
+        assert_eq!(found(RULE, &room).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn full_swap_beside_available_memory_is_a_stock() {
+        clear(RULE, &host(Case::over(60), 5, 300));
+        clear(RULE, &host(Case::over(60), 100, 40));
+    }
+
+    #[test]
+    fn two_seconds_are_not_long() {
+        let mut free = vec![Bytes::from_mib(300); 61];
+        free[20] = Bytes::ZERO;
+        free[21] = Bytes::ZERO;
+        clear(
+            RULE,
+            &host(Case::over(60), 0, 40).gauge_steps(SWAP_FREE, &free),
+        );
+    }
+
+    #[test]
+    fn one_look_shows_it_but_does_not_confirm_it() {
+        let finding = found(RULE, &host(Case::once(), 5, 40));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_ne!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn without_swap_it_is_clear_and_without_meminfo_not_evaluated() {
+        clear(RULE, &Case::over(60).gauge(SWAP_TOTAL, Bytes::ZERO));
+        assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["swap.total"]);
+    }
 }

@@ -118,6 +118,47 @@ impl Case {
         self
     }
 
+    /// A counter that stands at this total.
+    pub(crate) fn counter_at<U: Unit>(mut self, signal: Signal<Counter<U>>, total: u64) -> Self {
+        for sample in &mut self.samples {
+            sample.host.set(signal, U::from_raw(total));
+        }
+        self
+    }
+
+    /// An entity's counter that rises by `increases[i]` in second i, from 1000.
+    pub(crate) fn counter_steps_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        signal: Signal<Counter<U>>,
+        increases: &[u64],
+    ) -> Self {
+        let mut total = 1000;
+        for (i, sample) in self.samples.iter_mut().enumerate() {
+            if i > 0 {
+                total += increases.get(i - 1).copied().unwrap_or(0);
+            }
+            let row = sample.table_mut(entity).entry(key);
+            row.row.set(signal, U::from_raw(total));
+        }
+        self
+    }
+
+    /// A gauge of an entity that is there for the first `values.len()` samples only.
+    pub(crate) fn gauge_until_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        signal: Signal<Gauge<U>>,
+        values: &[U],
+    ) -> Self {
+        for (sample, value) in self.samples.iter_mut().zip(values) {
+            sample.table_mut(entity).entry(key).row.set(signal, *value);
+        }
+        self
+    }
+
     /// A process (key `PID@START`) is called this.
     #[allow(dead_code)]
     pub(crate) fn named(mut self, key: &str, name: &str) -> Self {

@@ -1,6 +1,8 @@
 //! `memtide check`: what is wrong with a host's memory.
 
 use import::{Opened, Watch};
+use report::text::Detail;
+use units::Span;
 
 use crate::cli::{Check, Format};
 use crate::commands::source;
@@ -13,9 +15,10 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
             Watch {
                 lasts: args.lasts,
                 every: args.every,
+                shares: Span::ZERO,
             },
             output,
-        )?;
+        );
         return answer(&[opened], args, output);
     }
     let mut exit = Exit::Ok;
@@ -47,12 +50,16 @@ fn answer(sources: &[Opened], args: &Check, output: &Output) -> anyhow::Result<E
             &source::info(source),
         ));
     }
+    let mut screen = output.screen();
+    if args.all {
+        screen.detail = Detail::All;
+    }
     let text = match (args.format, reports.as_slice()) {
-        (Format::Json, [report]) => report::to_json(report),
-        (Format::Json, reports) => report::to_json(&reports),
+        (Format::Json, [report]) => report::json(report)? + "\n",
+        (Format::Json, reports) => report::json(&reports)? + "\n",
         (Format::Text, reports) => reports
             .iter()
-            .map(|report| report::text::check(report, &output.style(), args.all))
+            .map(|report| report::text::check(report, &screen))
             .collect::<Vec<_>>()
             .join("\n"),
     };

@@ -1,4 +1,4 @@
-//! Opens what a command was pointed at, with progress and with help where it fails.
+//! Opens what a command was pointed at, with progress and with warnings of what was wrong with it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use units::Span;
 use crate::output::Output;
 
 /// Watches this host.
-pub(crate) fn watch(watch: Watch, output: &Output) -> anyhow::Result<Opened> {
+pub(crate) fn watch(watch: Watch, output: &Output) -> Opened {
     let total = watch.lasts.as_nanos();
     let bar = output.progress("watching this host", total);
     let opened = import::watch(&probe::Root::default(), watch, &mut |elapsed: Span| {
         bar.set_position(elapsed.as_nanos().min(total));
     });
     bar.finish_and_clear();
-    Ok(opened?)
+    opened
 }
 
 /// Reads a file or standard input.

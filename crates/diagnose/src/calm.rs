@@ -1,0 +1,173 @@
+//! Whether anybody missed memory while it was watched: refaults, swap-ins, stalls. What a note that says "this is fine"
+//! rests on; without it such a note would contradict a finding.
+
+use timeline::{
+    Stretch, Track,
+    signals::{
+        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, PSI_MEMORY_SOME, PSWPIN,
+        REFAULT_FILE,
+    },
+};
+use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::missing::Missing;
+
+/// What was measured, all of it low.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calm {
+    refaults: Option<PerSecond<Pages>>,
+    swapped_in: Option<PerSecond<Pages>>,
+    stalled: Option<Ratio>,
+}
+
+impl Calm {
+    /// DOMAIN § 3, 3; a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
+    pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
+    /// Half of what the catalogue (§ 3, 7) asks of thrash.
+    const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
+    /// kswapd that keeps up with a stream of reads makes 1 % (labelled capture); users notice 10 %.
+    pub(crate) const STALLED: Ratio = Ratio::from_percent(2.0);
+    /// DOMAIN § 3, 15.
+    const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
+    /// The catalogue's time in a recording.
+    const HOLD: Span = Span::from_mins(5);
+
+    /// How calm `stretch` was, or what disturbed it. What lasted elsewhere in the look disturbs too: a note must not
+    /// call fine what was not fine a minute ago.
+    pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, String> {
+        fn low<Q: Quantity>(
+            cx: &Evidence<'_>,
+            track: Option<Track<Q>>,
+            stretch: &Stretch,
+            from: Q,
+            what: &str,
+        ) -> Result<Option<Q>, String> {
+            let Some(track) = track else { return Ok(None) };
+            let disturbed = |stretch: &Stretch| {
+                let mean = track.mean_in(stretch)?;
+                (mean >= from).then(|| format!("{mean} {what}"))
+            };
+            let elsewhere = cx.sustained(&track.at_least(from), Calm::HOLD);
+            match disturbed(stretch).or_else(|| elsewhere.as_ref().and_then(disturbed)) {
+                Some(why) => Err(why),
+                None => Ok(track.mean_in(stretch)),
+            }
+        }
+        let refaults = low(
+            cx,
+            cx.refaults_file().ok(),
+            stretch,
+            Self::REFAULTS,
+            "of files were read again after eviction",
+        )?;
+        let swapped_in = low(
+            cx,
+            cx.swapped_in().ok(),
+            stretch,
+            Self::SWAPPED_IN,
+            "were swapped in",
+        )?;
+        let stalled = low(
+            cx,
+            cx.stall(PSI_MEMORY_SOME).ok(),
+            stretch,
+            Self::STALLED,
+            "of the time somebody waited for memory",
+        )?;
+        low(
+            cx,
+            cx.allocation_stalls().ok(),
+            stretch,
+            Self::ALLOCATION_STALLS,
+            "allocations had to reclaim memory themselves",
+        )?;
+        Ok(Self {
+            refaults,
+            swapped_in,
+            stalled,
+        })
+    }
+
+    /// The independent kinds of evidence that were measured.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let mut kinds = Vec::new();
+        if self.refaults.is_some() {
+            kinds.push("no refaults");
+        }
+        if self.stalled.is_some() {
+            kinds.push("no stalls");
+        }
+        if kinds.is_empty() && self.swapped_in.is_some() {
+            kinds.push("no swap-ins");
+        }
+        kinds
+    }
+
+    /// What would settle it.
+    pub(crate) fn open(&self) -> &'static str {
+        match (self.refaults, self.stalled) {
+            (Some(_), Some(_)) => "",
+            (Some(_), None) => "memory stalls (PSI) would settle it",
+            (None, Some(_)) => "refaults would settle it",
+            (None, None) => "refaults and memory stalls would settle it",
+        }
+    }
+
+    /// `, and nobody missed any`, as far as that was measured.
+    pub(crate) fn clause(&self, cx: &Evidence<'_>) -> &'static str {
+        if !self.kinds().is_empty() {
+            ", and nobody missed any"
+        } else if cx.is_single_look() {
+            "; whether anybody misses some, one look cannot tell"
+        } else {
+            "; whether anybody misses some was not measured"
+        }
+    }
+
+    /// Adds what was measured to a finding's evidence.
+    pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
+        if let Some(refaults) = self.refaults {
+            finding = finding
+                .shows(
+                    REFAULT_FILE,
+                    refaults,
+                    None,
+                    format!("{refaults} of files read again after eviction"),
+                )
+                .below(Self::REFAULTS);
+        }
+        if let Some(swapped_in) = self.swapped_in {
+            finding = finding
+                .shows(PSWPIN, swapped_in, None, format!("{swapped_in} swapped in"))
+                .below(Self::SWAPPED_IN);
+        }
+        if let Some(stalled) = self.stalled {
+            finding = finding
+                .shows(
+                    PSI_MEMORY_SOME,
+                    stalled,
+                    None,
+                    format!("somebody waited for memory {stalled} of the time"),
+                )
+                .below(Self::STALLED);
+        }
+        finding
+    }
+}
+
+/// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
+/// free memory plus files' pages; then `false`.
+pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
+    let lacking = match cx.gauge(MEM_AVAILABLE) {
+        Ok(track) => return Ok((track, true)),
+        Err(lacking) => lacking,
+    };
+    let free = cx.gauge(MEM_FREE)?;
+    let files = match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
+        (Ok(active), Ok(inactive)) => active.plus(&inactive),
+        _ => cx.page_cache().map_err(|_| lacking)?,
+    };
+    Ok((free.plus(&files), false))
+}

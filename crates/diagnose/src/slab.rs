@@ -1,0 +1,117 @@
+//! Which slab caches are the largest. /proc/slabinfo is for root only and is read more rarely than the rest.
+
+use timeline::{
+    Entity, Stretch,
+    signals::{SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_PAGES},
+};
+use units::Bytes;
+
+use crate::evidence::Evidence;
+use crate::finding::Affected;
+
+/// One slab cache at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cache {
+    /// The kernel's name: `dentry`, `kmalloc-1k`.
+    pub(crate) name: String,
+    /// What it takes in RAM.
+    pub(crate) bytes: Bytes,
+}
+
+impl Cache {
+    /// Whether the kernel counts the cache as SReclaimable (SLAB_RECLAIM_ACCOUNT); slabinfo does not say, so by name.
+    pub(crate) fn is_reclaimable(&self) -> bool {
+        const NAMES: [&str; 8] = [
+            "dentry",
+            "buffer_head",
+            "radix_tree_node",
+            "inode_cache",
+            "xfs_inode",
+            "ext4_extent_status",
+            "jbd2_journal_head",
+            "mb_cache_entry",
+        ];
+        NAMES.contains(&self.name.as_str())
+            || self.name.ends_with("_inode_cache")
+            || self.name.starts_with("kmalloc-rcl-")
+    }
+
+    /// Whether it holds names and inodes of files.
+    pub(crate) fn is_of_files(&self) -> bool {
+        self.name == "dentry" || self.name == "xfs_inode" || self.name.ends_with("inode_cache")
+    }
+}
+
+/// All caches around sample `index`, largest first; empty where slabinfo was not read.
+pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<Cache> {
+    let mut caches: Vec<Cache> = cx
+        .timeline
+        .entities(Entity::Slab)
+        .filter_map(|series| {
+            let pages = || {
+                let pages = cx.timeline.latest_of(series, SLAB_PAGES, index)?;
+                Some(pages.to_bytes(cx.facts.page_size?))
+            };
+            let objects = || {
+                let count = cx.timeline.latest_of(series, SLAB_OBJECTS, index)?;
+                let size = cx.timeline.latest_of(series, SLAB_OBJECT_SIZE, index)?;
+                Some(Bytes::new(size.get().saturating_mul(count.get())))
+            };
+            Some(Cache {
+                name: series.key.clone(),
+                bytes: pages().or_else(objects)?,
+            })
+        })
+        .collect();
+    caches.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    caches
+}
+
+/// The cache that grew most over a stretch, and by how much; `None` where slabinfo was not read at both ends.
+pub(crate) fn grown(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Cache> {
+    let before = caches(cx, stretch.first);
+    // slabinfo is read more rarely: its first look after the stretch still tells what the stretch brought.
+    let after = caches(cx, cx.timeline.len().saturating_sub(1));
+    let grew = after.into_iter().filter_map(|cache| {
+        let old = before.iter().find(|b| b.name == cache.name)?;
+        Some(Cache {
+            bytes: cache.bytes.saturating_sub(old.bytes),
+            name: cache.name,
+        })
+    });
+    grew.max_by_key(|cache| cache.bytes)
+        .filter(|cache| cache.bytes > Bytes::ZERO)
+}
+
+/// The largest of `caches` as those that a finding is about.
+pub(crate) fn affected(caches: &[Cache], most: usize) -> Vec<Affected> {
+    let chosen = caches.iter().filter(|c| c.bytes > Bytes::ZERO).take(most);
+    chosen
+        .map(|cache| Affected {
+            kind: "slab cache",
+            name: cache.name.clone(),
+            what: cache.bytes.to_string(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_of_files_are_reclaimable_and_plain_kmalloc_is_not() {
+        let cache = |name: &str| Cache {
+            name: name.to_owned(),
+            bytes: Bytes::ZERO,
+        };
+        for name in ["dentry", "ext4_inode_cache", "inode_cache", "xfs_inode"] {
+            assert!(cache(name).is_reclaimable(), "{name}");
+            assert!(cache(name).is_of_files(), "{name}");
+        }
+        for name in ["ebitmap_node", "kmalloc-512", "task_struct"] {
+            assert!(!cache(name).is_reclaimable(), "{name}");
+        }
+        assert!(cache("buffer_head").is_reclaimable() && !cache("buffer_head").is_of_files());
+    }
+}

@@ -1,0 +1,174 @@
+//! Whether tasks waited during a stretch, for memory or for disks: pressure totals, allocation stalls, major faults,
+//! blocked tasks. Each is absent where the source does not measure it; absence is not calm.
+
+use timeline::{
+    Stretch,
+    signals::{
+        PGMAJFAULT, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME, TASKS_BLOCKED,
+    },
+};
+use units::{Count, PerSecond, Ratio};
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+
+/// Means over a stretch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stalls {
+    /// At least one task waited for memory.
+    pub(crate) memory_some: Option<Ratio>,
+    /// All tasks that could have run waited for memory.
+    pub(crate) memory_full: Option<Ratio>,
+    /// At least one task waited for a disk.
+    pub(crate) io_some: Option<Ratio>,
+    /// All tasks that could have run waited for a disk.
+    pub(crate) io_full: Option<Ratio>,
+    allocation_stalls: Option<PerSecond<Count>>,
+    major_faults: Option<PerSecond<Count>>,
+    blocked: Option<f64>,
+}
+
+impl Stalls {
+    /// Memory pressure from here on is more than noise (DOMAIN § 3, 5); healthy hosts stay below 1 %.
+    pub(crate) const MEMORY: Ratio = Ratio::from_percent(5.0);
+    /// The same for disks, where a busy healthy host waits more (DOMAIN § 3, 5).
+    pub(crate) const IO: Ratio = Ratio::from_percent(10.0);
+    /// Nothing at all ran for a quarter of the time: work stands still. systemd-oomd kills at 60 % for 30 s, which its
+    /// manual calls the last resort; users complain long before.
+    pub(crate) const STANDSTILL: Ratio = Ratio::from_percent(25.0);
+    /// DOMAIN § 3, 15: allocations that had to reclaim memory themselves.
+    const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
+    /// DOMAIN § 3, 6: page faults that waited for a disk.
+    const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
+    /// One task in uninterruptible sleep at every look.
+    const BLOCKED: f64 = 1.0;
+
+    /// What the source tells of `stretch`.
+    pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
+        let share = |signal| {
+            cx.stall(signal)
+                .ok()
+                .and_then(|track| track.mean_in(stretch))
+        };
+        Self {
+            memory_some: share(PSI_MEMORY_SOME),
+            memory_full: share(PSI_MEMORY_FULL),
+            io_some: share(PSI_IO_SOME),
+            io_full: share(PSI_IO_FULL),
+            allocation_stalls: cx
+                .allocation_stalls()
+                .ok()
+                .and_then(|track| track.mean_in(stretch)),
+            major_faults: cx
+                .rate(PGMAJFAULT)
+                .ok()
+                .and_then(|track| track.mean_in(stretch)),
+            blocked: cx.gauge(TASKS_BLOCKED).ok().and_then(|track| {
+                // A mean of counts must keep its fraction: half a task is a task every second look.
+                let looks: Vec<f64> = (stretch.first..=stretch.last)
+                    .filter_map(|i| track.values()[i])
+                    .collect();
+                #[allow(clippy::cast_precision_loss)]
+                (!looks.is_empty()).then(|| looks.iter().sum::<f64>() / looks.len() as f64)
+            }),
+        }
+    }
+
+    /// Tasks waited because memory had to be made first.
+    pub(crate) fn for_memory(&self) -> bool {
+        self.memory_some.is_some_and(|s| s >= Self::MEMORY)
+            || self
+                .allocation_stalls
+                .is_some_and(|s| s >= Self::ALLOCATION_STALLS)
+    }
+
+    /// Tasks waited for pages to come from a disk.
+    pub(crate) fn for_disk(&self) -> bool {
+        self.io_some.is_some_and(|s| s >= Self::IO)
+            || self.major_faults.is_some_and(|f| f >= Self::MAJOR_FAULTS)
+            || self.blocked.is_some_and(|b| b >= Self::BLOCKED)
+    }
+
+    /// Tasks waited for either.
+    pub(crate) fn any(&self) -> bool {
+        self.for_memory() || self.for_disk()
+    }
+
+    /// Whether the source has any measure of waiting.
+    pub(crate) fn measured(&self) -> bool {
+        self.memory_some.is_some()
+            || self.io_some.is_some()
+            || self.allocation_stalls.is_some()
+            || self.major_faults.is_some()
+            || self.blocked.is_some()
+    }
+
+    /// Nothing ran for much of the time.
+    pub(crate) fn standstill(&self) -> bool {
+        self.longest().is_some_and(|full| full >= Self::STANDSTILL)
+    }
+
+    /// The larger of the two shares of time in which nothing ran. They overlap, so they are not added.
+    fn longest(&self) -> Option<Ratio> {
+        match (self.memory_full, self.io_full) {
+            (Some(memory), Some(io)) => Some(if memory >= io { memory } else { io }),
+            (memory, io) => memory.or(io),
+        }
+    }
+
+    /// A second sentence for a title: ` Tasks stood still 61 % of the time.`; empty where it is not worth saying.
+    pub(crate) fn sentence(&self) -> String {
+        match self.longest() {
+            Some(full) if full >= Self::MEMORY => {
+                format!(" Tasks stood still {full} of the time.")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What would settle the matter, where pressure is not measured.
+    pub(crate) fn open(&self) -> &'static str {
+        if self.memory_some.is_some() || self.io_some.is_some() {
+            ""
+        } else {
+            "memory and I/O stalls (PSI) would settle it"
+        }
+    }
+
+    /// Adds the stalls that were measured to a finding's evidence.
+    pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
+        if let (Some(some), Some(full)) = (self.memory_some, self.memory_full) {
+            finding = finding
+                .shows(
+                    PSI_MEMORY_SOME,
+                    some,
+                    None,
+                    format!("memory stalls: some {some}, full {full}"),
+                )
+                .from(Self::MEMORY);
+        }
+        if let (Some(some), Some(full)) = (self.io_some, self.io_full) {
+            finding = finding
+                .shows(
+                    PSI_IO_SOME,
+                    some,
+                    None,
+                    format!("I/O stalls: some {some}, full {full}"),
+                )
+                .from(Self::IO);
+        }
+        if self.memory_some.is_none()
+            && let Some(stalls) = self.allocation_stalls
+        {
+            finding = finding
+                .shows(
+                    timeline::signals::ALLOCSTALL,
+                    stalls,
+                    None,
+                    format!("{stalls} allocations had to reclaim memory themselves"),
+                )
+                .from(Self::ALLOCATION_STALLS);
+        }
+        finding
+    }
+}

@@ -1,0 +1,39 @@
+//! `memtide rules`: the catalogue of rules, explained.
+
+use anyhow::bail;
+use report::RuleEntry;
+
+use crate::cli::{Format, Rules};
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Rules, output: &Output) -> anyhow::Result<Exit> {
+    let rules = match &args.id {
+        None => RuleEntry::all(),
+        Some(id) => match RuleEntry::by_id(id) {
+            Some(rule) => vec![rule],
+            None => bail!("there is no rule `{id}`; `memtide rules` lists them{}", nearest(id)),
+        },
+    };
+    let text = match (args.format, rules.as_slice()) {
+        (Format::Json, rules) => report::json(&rules)? + "\n",
+        (Format::Text, [rule]) => report::text::rule(rule, &output.screen()),
+        (Format::Text, rules) => report::text::rules(rules, &output.screen()),
+    };
+    output.print(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Rules whose id shares a word with what was typed.
+fn nearest(id: &str) -> String {
+    let near: Vec<_> = diagnose::rules::ALL
+        .iter()
+        .map(|rule| rule.id)
+        .filter(|known| id.split('-').any(|word| word.len() > 2 && known.contains(word)))
+        .collect();
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; near: {}", near.join(", "))
+    }
+}

@@ -1,0 +1,51 @@
+//! `memtide signals`: the catalogue of signals, explained.
+
+use anyhow::bail;
+use report::SignalEntry;
+use timeline::{SignalDef, signals};
+
+use crate::cli::{Format, Signals};
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Signals, output: &Output) -> anyhow::Result<Exit> {
+    let found: Vec<&SignalDef> = signals::ALL
+        .iter()
+        .filter(|def| args.name.as_deref().is_none_or(|name| matches(def, name)))
+        .collect();
+    if let (true, Some(name)) = (found.is_empty(), &args.name) {
+        bail!("no signal, kernel field or other tool's name contains `{name}`; `memtide signals` lists all");
+    }
+    let entries: Vec<SignalEntry> = found.into_iter().map(SignalEntry::from).collect();
+    let screen = output.screen();
+    let text = match args.format {
+        Format::Json => report::json(&entries)? + "\n",
+        // A few are explained in full, many are listed.
+        Format::Text if args.name.is_some() && entries.len() <= 8 => entries
+            .iter()
+            .map(|entry| report::text::signal(entry, &screen))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        Format::Text => report::text::signals(&entries, &screen),
+    };
+    output.print(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// Whether any of a signal's names contains what was typed; an exact name of ours is meant alone.
+fn matches(def: &SignalDef, name: &str) -> bool {
+    if signals::by_name(name).is_some() {
+        return def.name == name;
+    }
+    let name = name.to_lowercase();
+    [
+        Some(def.name.to_owned()),
+        Some(def.field.to_owned()),
+        Some(def.sar.to_owned()),
+        def.pcp(),
+        def.node_exporter(),
+    ]
+    .into_iter()
+    .flatten()
+    .any(|known| known.to_lowercase().contains(&name))
+}

@@ -1,0 +1,62 @@
+//! ARCHITECTURE.md is true: crate edges, and files that pages name.
+
+use std::collections::BTreeSet;
+
+use crate::support::root;
+
+/// Dependencies of a crate within the workspace, tests' own left out.
+fn edges(manifest: &str) -> BTreeSet<String> {
+    let dependencies = manifest
+        .split("\n[")
+        .find_map(|section| section.strip_prefix("dependencies]\n"))
+        .unwrap_or_default();
+    dependencies
+        .lines()
+        .filter_map(|line| line.strip_suffix(".workspace = true"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn crate_edges_are_those_of_the_page() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let mut crates = 0;
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).unwrap();
+        let line = page
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name} →")))
+            .unwrap_or_else(|| panic!("ARCHITECTURE.md does not name {name}"));
+        let said: BTreeSet<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(said, edges(&manifest), "{name}");
+        crates += 1;
+    }
+    assert_eq!(crates, page.lines().filter(|l| l.contains(" →")).filter(|l| !l.contains('▶')).count());
+}
+
+#[test]
+fn every_rule_has_its_file_and_every_file_its_rule() {
+    let directory = root().join("crates/diagnose/src/rules");
+    let files: BTreeSet<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".rs").map(|stem| stem.replace('_', "-")))
+        .filter(|id| id != "mod" && id != "testing")
+        .collect();
+    let listed: BTreeSet<String> = diagnose::rules::ALL.iter().map(|r| r.id.to_owned()).collect();
+    assert_eq!(files, listed);
+}
+
+#[test]
+fn links_in_the_pages_lead_somewhere() {
+    for page in ["README.md", "ARCHITECTURE.md", "corpus/README.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if !target.starts_with("http") {
+                assert!(root().join(page).parent().unwrap().join(target).exists(), "{page}: {target}");
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What can be typed, and what comes back.
+
+use crate::support::{file, json, memtide, root, stderr, stdout};
+
+fn corpus(name: &str) -> String {
+    root().join("corpus").join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn exit_codes_are_those_of_monitoring_plugins() {
+    for (case, code) in [
+        ("healthy--idle.jsonl.gz", 0),
+        ("swap-thrash--512m-swapdisk.jsonl.gz", 2),
+        ("node-reclaim--dist21.jsonl.gz", 2),
+    ] {
+        let output = memtide(&["check", &corpus(case)]);
+        assert_eq!(output.status.code(), Some(code), "{case}: {}", stdout(&output));
+    }
+    for usage in [&["check", "--for", "never"][..], &["chek"], &["check", "--nonsense"]] {
+        assert_eq!(memtide(usage).status.code(), Some(3), "{usage:?}");
+    }
+    assert_eq!(memtide(&["--help"]).status.code(), Some(0));
+    assert_eq!(memtide(&["--version"]).status.code(), Some(0));
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let good = corpus("healthy--idle.jsonl.gz");
+    let output = memtide(&["check", "/no/such/file", &good]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("OK"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("/no/such/file"));
+}
+
+#[test]
+fn standard_input_is_a_source() {
+    let capture = std::fs::File::open(corpus("healthy--idle.jsonl.gz")).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(["check", "-"])
+        .stdin(capture)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn the_report_follows_its_schema_for_every_case() {
+    for entry in std::fs::read_dir(root().join("corpus")).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.to_string_lossy().ends_with(".jsonl.gz") {
+            continue;
+        }
+        let report = json(&memtide(&["check", path.to_str().unwrap(), "--format", "json"]));
+        let accounting = &report["accounting"];
+        let terms: i64 = accounting["terms"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|term| term["bytes"].as_i64().unwrap())
+            .sum();
+        assert_eq!(
+            terms + accounting["unaccounted_bytes"].as_i64().unwrap(),
+            accounting["total_bytes"].as_i64().unwrap(),
+            "{}",
+            path.display()
+        );
+        for finding in report["findings"].as_array().unwrap() {
+            for key in ["title", "cause", "verify"] {
+                let text = finding[key].as_str().unwrap();
+                assert!(!text.is_empty(), "{}: {} has no {key}", path.display(), finding["id"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_is_off_without_a_terminal_and_on_when_asked_for() {
+    let case = corpus("swap-thrash--512m-swapdisk.jsonl.gz");
+    assert!(!stdout(&memtide(&["check", &case])).contains('\u{1b}'));
+    assert!(stdout(&memtide(&["check", &case, "--color", "always"])).contains('\u{1b}'));
+}
+
+#[test]
+fn no_line_is_wider_than_80_columns() {
+    for entry in std::fs::read_dir(root().join("corpus")).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.to_string_lossy().ends_with(".jsonl.gz") {
+            continue;
+        }
+        for command in ["check", "where"] {
+            let output = memtide(&[command, path.to_str().unwrap()]);
+            for line in stdout(&output).lines() {
+                assert!(line.chars().count() <= 80, "{command} {}: {line}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_and_signals_explain_themselves() {
+    let rule = stdout(&memtide(&["rules", "swap-thrash"]));
+    assert!(rule.contains("What it means") && rule.contains("How it is recognised"), "{rule}");
+    let unknown = memtide(&["rules", "swap-trash"]);
+    assert_eq!(unknown.status.code(), Some(3));
+    assert!(stderr(&unknown).contains("near: "), "{}", stderr(&unknown));
+    let signal = stdout(&memtide(&["signals", "kbavail"]));
+    assert!(signal.contains("mem.available"), "sar's name finds it: {signal}");
+    let rules = json(&memtide(&["rules", "--format", "json"]));
+    assert_eq!(rules.as_array().unwrap().len(), diagnose::rules::ALL.len());
+    let signals = json(&memtide(&["signals", "--format", "json"]));
+    assert_eq!(signals.as_array().unwrap().len(), timeline::signals::ALL.len());
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&memtide(&["completions", shell]));
+        assert!(script.contains("capture"), "{shell}");
+    }
+}
+
+/// A host of 80,429 MB with 579 MB free and 9,662 MB available, of which the owner believed that it has room.
+#[test]
+fn the_misjudged_host_is_not_called_fine() {
+    let kib = |mb: u64| mb * 1024;
+    let meminfo = format!(
+        "MemTotal: {} kB\nMemFree: {} kB\nMemAvailable: {} kB\nBuffers: 0 kB\nCached: {} kB\nShmem: {} kB\nSwapTotal: {} kB\nSwapFree: {} kB\n",
+        kib(80_429), kib(579), kib(9_662), kib(20_943), kib(1_028), kib(20_480), kib(20_480 - 1_402)
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let text = crate::support::capture(&[vec![("/proc/meminfo", meminfo)]]);
+    let output = memtide(&["check", &file(&directory, "host.jsonl", text)]);
+    let answer = stdout(&output);
+    assert_eq!(output.status.code(), Some(3), "{answer}");
+    assert!(answer.contains("does not look like room for more"), "{answer}");
+    assert!(!answer.contains("Memory is enough"), "{answer}");
+}

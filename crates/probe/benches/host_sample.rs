@@ -1,0 +1,116 @@
+//! What a host sample costs above reading the files: `cargo bench -p memtide-probe`.
+//!
+//! The goal is a ratio, `HostProbe::sample` ÷ the bare `pread`s of the same files to their end, of CPU times measured in
+//! turns in one run: on a shared machine two runs cannot be compared. Benchmark libraries compare runs and measure wall
+//! time, so this is a program of its own. `hot` takes sample after sample; `cold` sleeps in between, as a recorder does:
+//! both parts then cost several times as much, because the caches have gone to others.
+
+#![allow(clippy::print_stdout)]
+
+use std::fs::File;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use probe::{HostProbe, Root};
+use rustix::io::pread;
+use rustix::time::{ClockId, clock_gettime};
+use timeline::Sample;
+
+/// A sample must cost less than this times the bare reads.
+const GOAL: f64 = 1.3;
+
+fn main() {
+    // Slabinfo is not a part of the usual sample.
+    let mut probe = HostProbe::open(&Root::default()).slabinfo_every(u32::MAX);
+    let mut sample = Sample::default();
+    let mut take = || {
+        sample.clear();
+        probe.sample(&mut sample);
+        black_box(&sample);
+    };
+    take();
+    let mut bare = Bare::open(&HostProbe::open(&Root::default()));
+    println!("{} files, {} bytes", bare.files.len(), bare.read());
+    println!("              reads   sample   ratio   (CPU µs, medians; goal {GOAL})");
+    for (name, rounds, pause) in [
+        ("hot", 4_000, Duration::ZERO),
+        ("cold, 50 ms", 80, Duration::from_millis(50)),
+        ("cold, 200 ms", 25, Duration::from_millis(200)),
+    ] {
+        let (mut reads, mut samples) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            reads.push(cpu_micros(pause, || {
+                black_box(bare.read());
+            }));
+            samples.push(cpu_micros(pause, &mut take));
+        }
+        let (reads, samples) = (median(reads), median(samples));
+        let ratio = samples / reads;
+        println!("{name:<12} {reads:>6.1} {samples:>8.1} {ratio:>7.2}");
+    }
+}
+
+/// The lower bound: the files that a sample reads, each read to its end and not looked at.
+struct Bare {
+    files: Vec<BareFile>,
+    buffer: Vec<u8>,
+}
+
+struct BareFile {
+    file: File,
+    /// Bytes to ask for: the cheapest request, as sysctl clears as many as it is asked for.
+    request: usize,
+}
+
+impl Bare {
+    fn open(probe: &HostProbe) -> Self {
+        let paths = probe.paths().filter(|path| !path.ends_with("slabinfo"));
+        let open = |path: &Path| BareFile {
+            file: File::open(path).expect("it is open in the probe, too"),
+            request: if path.starts_with("/proc/sys") {
+                256
+            } else {
+                64 << 10
+            },
+        };
+        Self {
+            files: paths.map(open).collect(),
+            buffer: vec![0; 64 << 10],
+        }
+    }
+
+    fn read(&mut self) -> u64 {
+        let mut bytes = 0;
+        for BareFile { file, request } in &self.files {
+            let mut offset = 0;
+            loop {
+                match pread(file, &mut self.buffer[..*request], offset) {
+                    Ok(0) | Err(_) => break,
+                    Ok(got) => offset += got as u64,
+                }
+            }
+            bytes += offset;
+        }
+        bytes
+    }
+}
+
+/// CPU time of this process, user and system, that `work` takes after a pause.
+fn cpu_micros(pause: Duration, work: impl FnOnce()) -> f64 {
+    if !pause.is_zero() {
+        std::thread::sleep(pause);
+    }
+    let now = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+    };
+    let before = now();
+    work();
+    now() - before
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,373 @@
+//! All control groups and their memory: a walk over the hierarchy, largest first.
+//!
+//! A group's usage contains that of the groups below it, so visiting the group with the most memory next, and only then
+//! looking below it, gives the largest groups of the whole tree without reading the rest. Bounds: 1,000 groups become
+//! rows, 16,384 are looked at, eight levels deep; what lies beyond is counted. Groups that vanish meanwhile are skipped.
+//!
+//! Cost, measured on 6.18 with v1: 30 µs a group, 8 of them for `memory.stat`. A v2 group has twelve files instead of
+//! seven, and its `memory.stat` costs more in deep trees and with many CPUs: there, walk less often than once a second.
+
+use std::collections::BinaryHeap;
+use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use timeline::{Entity, Sample, facts::CgroupMode};
+
+use crate::cgroup::CgroupFiles;
+use crate::directory::{Directory, Walk};
+use crate::hierarchy::Hierarchy;
+use crate::kernel_file::Root;
+use crate::text;
+
+/// The hierarchy that manages memory, ready to be walked again and again.
+#[derive(Debug)]
+pub struct Cgroups {
+    root: Root,
+    /// Where it is; looked for again at each walk until it is found, as control groups may be mounted late.
+    mounted: Option<(CgroupMode, PathBuf)>,
+    files: CgroupFiles,
+    queue: BinaryHeap<Candidate>,
+    paths: Paths,
+    /// The directory that is being listed.
+    listed: Vec<u8>,
+    /// The text of the file at hand.
+    text: Vec<u8>,
+}
+
+/// A group that waits for its visit. The field that decides comes first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    usage: u64,
+    depth: usize,
+    start: usize,
+    end: usize,
+}
+
+/// The candidates' paths below the mount, one after the other, and room for one more.
+#[derive(Debug, Default)]
+struct Paths {
+    bytes: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Paths {
+    /// Adds `parent/name`.
+    fn add(&mut self, parent: Range<usize>, name: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        if !parent.is_empty() {
+            self.bytes.extend_from_within(parent);
+            self.bytes.push(b'/');
+        }
+        self.bytes.extend_from_slice(name);
+        start..self.bytes.len()
+    }
+
+    /// The path of a file of the group.
+    fn file(&mut self, group: &Range<usize>, name: &str) -> &[u8] {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&self.bytes[group.clone()]);
+        if !group.is_empty() {
+            self.scratch.push(b'/');
+        }
+        self.scratch.extend_from_slice(name.as_bytes());
+        &self.scratch
+    }
+}
+
+impl Cgroups {
+    /// Groups that become rows: a large Kubernetes node has 110 pods of a few containers each.
+    const MOST: usize = 1_000;
+    /// Groups whose usage is asked for, to find the largest.
+    const MOST_LOOKS: usize = 16_384;
+    /// Levels below the mount. A container in Kubernetes lies at 4, an application of a desktop at 5.
+    const DEEPEST: usize = 8;
+
+    /// The control groups below `root`.
+    pub fn new(root: &Root) -> Self {
+        Self {
+            root: root.clone(),
+            mounted: None,
+            files: CgroupFiles::default(),
+            queue: BinaryHeap::new(),
+            paths: Paths::default(),
+            listed: Vec::new(),
+            text: Vec::new(),
+        }
+    }
+
+    /// Reads the groups into rows of `sample`, the mount itself first and then by falling usage.
+    pub fn sample(&mut self, sample: &mut Sample) -> Walk {
+        if self.mounted.is_none() {
+            self.mounted =
+                Hierarchy::find(&self.root).map(|found| (found.mode, self.root.path(&found.point)));
+        }
+        let Some((mode, point)) = &self.mounted else {
+            return Walk::absent(Errno::NOENT);
+        };
+        let mode = *mode;
+        let mount = match Directory::open(point) {
+            Ok(mount) => mount,
+            Err(errno) => return Walk::absent(errno),
+        };
+        let mut walk = Walk::default();
+        let mut looks = 0;
+        self.queue.clear();
+        self.paths.bytes.clear();
+        self.queue.push(Candidate {
+            usage: u64::MAX,
+            depth: 0,
+            start: 0,
+            end: 0,
+        });
+        while let Some(group) = self.queue.pop() {
+            if walk.read == Self::MOST {
+                walk.left_out += 1 + self.queue.len();
+                break;
+            }
+            self.read_group(&mount, mode, &group, sample, &mut walk);
+            self.look_below(&mount, mode, &group, &mut looks, &mut walk);
+        }
+        walk
+    }
+
+    fn read_group(
+        &mut self,
+        mount: &Directory,
+        mode: CgroupMode,
+        group: &Candidate,
+        sample: &mut Sample,
+        walk: &mut Walk,
+    ) {
+        let table = sample.table_mut(Entity::Cgroup);
+        let entity = table.add();
+        entity.key.push('/');
+        let path = group.start..group.end;
+        text::push_lossy(&mut entity.key, &self.paths.bytes[path.clone()]);
+        for name in CgroupFiles::names(mode) {
+            match mount.read(self.paths.file(&path, name), &mut self.text) {
+                Ok(()) => {
+                    let files = &mut self.files;
+                    walk.note_parse(files.parse(mode, name, &self.text, &mut entity.row));
+                }
+                Err(errno) => walk.note_errno(errno),
+            }
+        }
+        if entity.row.is_empty() {
+            table.drop_last();
+        } else {
+            walk.read += 1;
+        }
+    }
+
+    /// Queues the groups below this one that have memory of their own.
+    fn look_below(
+        &mut self,
+        mount: &Directory,
+        mode: CgroupMode,
+        group: &Candidate,
+        looks: &mut usize,
+        walk: &mut Walk,
+    ) {
+        let Self {
+            queue,
+            paths,
+            listed,
+            text,
+            ..
+        } = self;
+        let usage_file = match mode {
+            CgroupMode::V1 => "memory.usage_in_bytes",
+            CgroupMode::V2 => "memory.current",
+        };
+        let parent = group.start..group.end;
+        listed.clear();
+        listed.extend_from_slice(paths.file(&parent, "."));
+        let result = mount.each_directory(listed, |name| {
+            if group.depth == Self::DEEPEST || *looks == Self::MOST_LOOKS {
+                walk.left_out += 1;
+                return ControlFlow::Continue(());
+            }
+            *looks += 1;
+            let path = paths.add(parent.clone(), name);
+            match mount.read(paths.file(&path, usage_file), text) {
+                Ok(()) => queue.push(Candidate {
+                    // What is no number comes last; the visit says what is wrong with it.
+                    usage: text::number(text::trim(text)).unwrap_or(0),
+                    depth: group.depth + 1,
+                    start: path.start,
+                    end: path.end,
+                }),
+                // On v2 a group without the controller has no memory file, and neither has any group below it.
+                Err(errno) => walk.note_errno(errno),
+            }
+            ControlFlow::Continue(())
+        });
+        if let Err(errno) = result {
+            walk.note_errno(errno);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+    use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX};
+    use units::{Bytes, Limit};
+
+    fn group(at: &Path, current: u64) {
+        fs::create_dir_all(at).unwrap();
+        fs::write(at.join("memory.current"), format!("{current}\n")).unwrap();
+        fs::write(at.join("memory.max"), "max\n").unwrap();
+        fs::write(at.join("memory.stat"), format!("anon {current}\nfile 0\n")).unwrap();
+    }
+
+    /// A v2 machine: its root has no usage of its own.
+    fn machine() -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let mount = directory.path().join("sys/fs/cgroup");
+        fs::create_dir_all(&mount).unwrap();
+        fs::write(mount.join("cgroup.controllers"), "memory\n").unwrap();
+        fs::write(mount.join("memory.stat"), "anon 5\n").unwrap();
+        (directory, mount)
+    }
+
+    fn read(directory: &Path) -> (Sample, Walk) {
+        let mut sample = Sample::default();
+        let mut cgroups = Cgroups::new(&Root::at(directory));
+        let first = cgroups.sample(&mut sample);
+        sample.clear();
+        let walk = cgroups.sample(&mut sample);
+        assert_eq!(first, walk, "a second walk sees the same");
+        (sample, walk)
+    }
+
+    fn keys(sample: &Sample) -> Vec<&str> {
+        let rows = sample.table(Entity::Cgroup).rows();
+        rows.iter().map(|row| row.key.as_str()).collect()
+    }
+
+    #[test]
+    fn groups_come_largest_first_with_their_path_as_key() {
+        let (directory, mount) = machine();
+        group(&mount.join("small"), 10);
+        group(&mount.join("system.slice"), 100);
+        group(&mount.join("system.slice/a.service"), 60);
+        group(&mount.join("system.slice/b.service"), 5);
+        fs::create_dir(mount.join("no-controller")).unwrap();
+        let (sample, walk) = read(directory.path());
+        assert_eq!(
+            keys(&sample),
+            [
+                "/",
+                "/system.slice",
+                "/system.slice/a.service",
+                "/small",
+                "/system.slice/b.service"
+            ]
+        );
+        assert_eq!((walk.read, walk.left_out, walk.denied), (5, 0, 0));
+        let rows = sample.table(Entity::Cgroup).rows();
+        assert_eq!(rows[0].row.get(CGROUP_CURRENT), None);
+        assert_eq!(rows[2].row.get(CGROUP_ANON), Some(Bytes::new(60)));
+        assert_eq!(rows[2].row.get(CGROUP_MAX), Some(Limit::Unlimited));
+    }
+
+    #[test]
+    fn v1_groups_fill_the_same_signals() {
+        let directory = tempfile::tempdir().unwrap();
+        let mount = directory.path().join("sys/fs/cgroup/memory");
+        for (path, usage) in [("", 100), ("docker", 40)] {
+            let at = mount.join(path);
+            fs::create_dir_all(&at).unwrap();
+            fs::write(at.join("memory.usage_in_bytes"), format!("{usage}\n")).unwrap();
+            fs::write(at.join("memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
+            fs::write(
+                at.join("memory.stat"),
+                "cache 1\nrss 2\ntotal_cache 3\ntotal_rss 4\n",
+            )
+            .unwrap();
+        }
+        let (sample, _) = read(directory.path());
+        assert_eq!(keys(&sample), ["/", "/docker"]);
+        let row = &sample.table(Entity::Cgroup).rows()[1].row;
+        assert_eq!(row.get(CGROUP_CURRENT), Some(Bytes::new(40)));
+        assert_eq!(row.get(CGROUP_ANON), Some(Bytes::new(4)));
+        assert_eq!(row.get(CGROUP_MAX), Some(Limit::Unlimited));
+    }
+
+    #[test]
+    fn deep_trees_are_cut_and_counted() {
+        let (directory, mount) = machine();
+        let mut at = mount;
+        for depth in 0..12 {
+            at = at.join("d");
+            group(&at, 100 - depth);
+        }
+        let (sample, walk) = read(directory.path());
+        assert_eq!(
+            sample.table(Entity::Cgroup).rows().len(),
+            1 + Cgroups::DEEPEST
+        );
+        assert_eq!(walk.left_out, 1);
+    }
+
+    #[test]
+    fn wide_trees_are_cut_to_the_largest_and_counted() {
+        let (directory, mount) = machine();
+        let groups = Cgroups::MOST as u64 + 20;
+        for i in 0..groups {
+            group(&mount.join(format!("g{i:04}")), 1_000 + i);
+        }
+        let (sample, walk) = read(directory.path());
+        assert_eq!((walk.read, walk.left_out), (Cgroups::MOST, 21));
+        assert_eq!(keys(&sample)[1], format!("/g{:04}", groups - 1));
+        assert!(!keys(&sample).contains(&"/g0000"));
+    }
+
+    #[test]
+    fn a_group_that_vanishes_is_skipped() {
+        let (directory, mount) = machine();
+        group(&mount.join("ok"), 10);
+        // What a removed group looks like to a walk that still lists it: a directory without files.
+        fs::create_dir(mount.join("gone")).unwrap();
+        let (sample, walk) = read(directory.path());
+        assert_eq!(keys(&sample), ["/", "/ok"]);
+        assert_eq!((walk.denied, walk.malformed), (0, None));
+    }
+
+    #[test]
+    fn malformed_text_is_reported_once_and_the_rest_is_read() {
+        let (directory, mount) = machine();
+        group(&mount.join("web"), 10);
+        fs::write(mount.join("web/memory.current"), "-5\n").unwrap();
+        let (sample, walk) = read(directory.path());
+        let error = walk.malformed.unwrap().to_string();
+        assert!(error.contains("memory.current"), "{error}");
+        let row = &sample.table(Entity::Cgroup).rows()[1].row;
+        assert_eq!(row.get(CGROUP_CURRENT), None);
+        assert_eq!(row.get(CGROUP_ANON), Some(Bytes::new(10)));
+    }
+
+    #[test]
+    fn without_a_hierarchy_the_walk_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sample = Sample::default();
+        let walk = Cgroups::new(&Root::at(directory.path())).sample(&mut sample);
+        assert_eq!(walk.absent, Some(timeline::Absence::NotFound));
+    }
+
+    #[test]
+    fn this_machine_can_be_walked() {
+        let mut sample = Sample::default();
+        let walk = Cgroups::new(&Root::default()).sample(&mut sample);
+        if walk.absent.is_some() {
+            return; // A machine without control groups.
+        }
+        assert_eq!(walk.read, sample.table(Entity::Cgroup).rows().len());
+        assert!(walk.malformed.is_none(), "{:?}", walk.malformed);
+        assert_eq!(keys(&sample)[0], "/");
+    }
+}

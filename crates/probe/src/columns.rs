@@ -1,0 +1,66 @@
+//! Files of one line of numbers, in which only the place says what a number is: `/proc/sys/fs/dentry-state`, zram's
+//! `mm_stat`, KSM's counts.
+//!
+//! The catalogue's field is the number's place, counted from 1. Old kernels have fewer, new ones may have more: a
+//! missing one is absent, a further one is passed over because nothing says what it is.
+
+use timeline::{Row, SignalId, signals};
+
+use crate::error::{First, ParseError};
+use crate::text;
+
+/// Reads one file's line of numbers into a row.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    file: &'static str,
+    /// Place counted from 0, signal, scale; in the order of the places.
+    signals: Vec<(usize, SignalId, u64)>,
+    /// The signal for which 0 means that the kernel does not count it.
+    uncounted_if_zero: Option<SignalId>,
+}
+
+impl Columns {
+    /// For a file that the catalogue names as a source.
+    pub(crate) fn of(file: &'static str) -> Self {
+        let mut signals: Vec<_> = signals::field_of(file)
+            .filter_map(|(field, signal, def)| {
+                let place: usize = field.parse().ok()?;
+                Some((place.checked_sub(1)?, signal, def.scale))
+            })
+            .collect();
+        signals.sort_unstable_by_key(|(place, ..)| *place);
+        Self {
+            file,
+            signals,
+            uncounted_if_zero: None,
+        }
+    }
+
+    /// Of this signal, 0 is no reading: older kernels print it in a place that meant nothing yet.
+    pub(crate) fn uncounted_if_zero(mut self, signal: SignalId) -> Self {
+        self.uncounted_if_zero = Some(signal);
+        self
+    }
+
+    /// Reads the first line.
+    pub(crate) fn parse(&self, text: &[u8], row: &mut Row) -> Result<(), ParseError> {
+        let mut first = First::default();
+        let line = text::lines(text).next().map_or(&b""[..], |(_, line)| line);
+        let mut wanted = self.signals.iter().peekable();
+        for (place, word) in text::words(line).enumerate() {
+            let Some((_, signal, scale)) = wanted.next_if(|(wanted, ..)| *wanted == place) else {
+                continue;
+            };
+            match text::number(word).and_then(|value| value.checked_mul(*scale)) {
+                Some(0) if self.uncounted_if_zero == Some(*signal) => {}
+                Some(value) => row.set_raw(*signal, value),
+                None => first.note(|| ParseError::new(self.file, 1, "a number", word)),
+            }
+        }
+        if wanted.len() == self.signals.len() {
+            // Not even the first: an empty file is no line of numbers.
+            first.note(|| ParseError::new(self.file, 1, "a line of numbers", line));
+        }
+        first.into_result()
+    }
+}

@@ -1,0 +1,133 @@
+//! Where the control groups with their memory are: which version, mounted where, and which of them is ours.
+
+use timeline::facts::CgroupMode;
+
+use crate::kernel_file::Root;
+use crate::mounts::{self, Mount};
+use crate::{service, text};
+
+/// The hierarchy that manages memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hierarchy {
+    pub(crate) mode: CgroupMode,
+    /// Where it is mounted, below the root.
+    pub(crate) point: String,
+    /// Which group is mounted there: `/`, or a container's own.
+    inside: Vec<u8>,
+}
+
+impl Hierarchy {
+    /// Finds the hierarchy below `root`; `None` where none is mounted.
+    pub(crate) fn find(root: &Root) -> Option<Self> {
+        let mountinfo = root.read("/proc/self/mountinfo").unwrap_or_default();
+        let mounted = |mode, has: &dyn Fn(&str) -> bool| {
+            // The last mount at a point is the one that is seen.
+            let all = mounts::mountinfo(&mountinfo).filter(|mount| mounts::is_cgroup(mount, mode));
+            let found = all.filter_map(|mount| Self::of(mode, &mount));
+            found.filter(|hierarchy| has(&hierarchy.point)).last()
+        };
+        let has_stat = |point: &str| root.has(&format!("{point}/memory.stat"));
+        let has_memory = |point: &str| {
+            let controllers = root.read(&format!("{point}/cgroup.controllers"));
+            controllers.is_ok_and(|list| text::words(text::trim(&list)).any(|c| c == b"memory"))
+        };
+        // Without a mount table, as in a directory of saved files, the usual places are tried.
+        let usual = |mode, point: &str, has: &dyn Fn(&str) -> bool| {
+            has(point).then(|| Self {
+                mode,
+                point: point.to_owned(),
+                inside: b"/".to_vec(),
+            })
+        };
+        mounted(CgroupMode::V1, &has_stat)
+            .or_else(|| mounted(CgroupMode::V2, &has_memory))
+            .or_else(|| {
+                usual(CgroupMode::V1, "/sys/fs/cgroup/memory", &|point| {
+                    root.has(&format!("{point}/memory.usage_in_bytes"))
+                })
+            })
+            .or_else(|| usual(CgroupMode::V2, "/sys/fs/cgroup", &has_memory))
+    }
+
+    fn of(mode: CgroupMode, mount: &Mount<'_>) -> Option<Self> {
+        Some(Self {
+            mode,
+            point: String::from_utf8(mount.point.to_vec()).ok()?,
+            inside: mount.inside.to_vec(),
+        })
+    }
+
+    /// The group of the process whose `/proc/PID/cgroup` this is, as keyed in the timeline: its path below the mount.
+    /// `None` where it lies outside of what is mounted.
+    pub(crate) fn key(&self, cgroup: &[u8]) -> Option<String> {
+        let path = service::memory_path(cgroup, self.mode)?;
+        let below = match &self.inside[..] {
+            b"/" => path,
+            inside => path.strip_prefix(inside)?,
+        };
+        match below {
+            b"" | b"/" => Some("/".to_owned()),
+            // A group outside of the cgroup namespace.
+            [b'/', b'.', b'.', ..] => None,
+            [b'/', ..] => Some(text::lossy(below).into_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn hierarchy(mode: CgroupMode, inside: &str) -> Hierarchy {
+        Hierarchy {
+            mode,
+            point: "/sys/fs/cgroup".to_owned(),
+            inside: inside.as_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_own_group_is_its_path_below_the_mount() {
+        use CgroupMode::{V1, V2};
+        for (mode, inside, cgroup, expected) in [
+            (V2, "/", "0::/\n", Some("/")),
+            (V2, "/", "0::/a/b.service\n", Some("/a/b.service")),
+            (V2, "/", "0::/../other\n", None),
+            (V1, "/docker/ab", "4:memory:/docker/ab\n", Some("/")),
+            (V1, "/docker/ab", "4:memory:/docker/ab/in\n", Some("/in")),
+            (V1, "/docker/ab", "4:memory:/docker/abc\n", None),
+            (V1, "/", "4:cpu:/x\n0::/y\n", None),
+        ] {
+            let key = hierarchy(mode, inside).key(cgroup.as_bytes());
+            assert_eq!(key.as_deref(), expected, "{inside} {cgroup}");
+        }
+    }
+
+    #[test]
+    fn the_version_with_the_memory_controller_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        assert_eq!(Hierarchy::find(&root), None);
+        let group = directory.path().join("sys/fs/cgroup");
+        fs::create_dir_all(group.join("unified")).unwrap();
+        fs::create_dir_all(directory.path().join("proc/self")).unwrap();
+        fs::write(group.join("cgroup.controllers"), "cpu io memory pids\n").unwrap();
+        let found = Hierarchy::find(&root).unwrap();
+        assert_eq!(
+            (found.mode, &*found.point),
+            (CgroupMode::V2, "/sys/fs/cgroup")
+        );
+
+        // Memory on v1, the unified hierarchy beside it has none: what a hybrid host looks like.
+        fs::write(group.join("cgroup.controllers"), "hugetlb\n").unwrap();
+        fs::create_dir_all(directory.path().join("cg/mem,cpu")).unwrap();
+        fs::write(directory.path().join("cg/mem,cpu/memory.stat"), "cache 0\n").unwrap();
+        let mounts = "31 1 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+            35 31 0:32 / /cg/mem,cpu rw,relatime - cgroup cgroup rw,cpu,memory\n";
+        fs::write(directory.path().join("proc/self/mountinfo"), mounts).unwrap();
+        let found = Hierarchy::find(&root).unwrap();
+        assert_eq!((found.mode, &*found.point), (CgroupMode::V1, "/cg/mem,cpu"));
+    }
+}

@@ -1,0 +1,326 @@
+//! The host's kernel files: where each is, in which shape the kernel hands it out, and which parser reads it.
+//!
+//! One table for live and saved texts. Files of nodes and zram devices are there once for each: their path holds a `*`
+//! in the catalogue, and which one is meant is the file's *instance*: `0` of `node0`, `zram0`.
+
+use timeline::{
+    Entity, Sample,
+    signals::{
+        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, SLABINFO, SOCKSTAT, STAT,
+        SWAPS, VMSTAT, ZONEINFO,
+    },
+};
+
+use crate::buddyinfo::Buddyinfo;
+use crate::columns::Columns;
+use crate::error::ParseError;
+use crate::kernel_file::{Root, Shape};
+use crate::meminfo::Meminfo;
+use crate::numa::{NODE_MEMINFO, NODE_NUMASTAT, Numa};
+use crate::saved::PRESSURE;
+use crate::slabinfo::Slabinfo;
+use crate::sockstat::Sockstat;
+use crate::vmstat::Vmstat;
+use crate::zoneinfo::Zoneinfo;
+use crate::{diskstats, fs_state, ksm, stat, swaps, zram};
+
+/// A kind of host file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostFile {
+    Meminfo,
+    Vmstat,
+    Zoneinfo,
+    Buddyinfo,
+    PressureMemory,
+    PressureIo,
+    PressureCpu,
+    Stat,
+    Diskstats,
+    Swaps,
+    DentryState,
+    InodeNr,
+    FileNr,
+    Sockstat,
+    KsmShared,
+    KsmSharing,
+    NodeMeminfo,
+    NodeNumastat,
+    ZramMmStat,
+    ZramIoStat,
+    ZramDiskSize,
+    Slabinfo,
+}
+
+impl HostFile {
+    /// All kinds, in the order in which they are read: what belongs together stands together.
+    pub(crate) const ALL: [Self; 22] = [
+        Self::Meminfo,
+        Self::Vmstat,
+        Self::Zoneinfo,
+        Self::Buddyinfo,
+        Self::PressureMemory,
+        Self::PressureIo,
+        Self::PressureCpu,
+        Self::Stat,
+        Self::Diskstats,
+        Self::Swaps,
+        Self::DentryState,
+        Self::InodeNr,
+        Self::FileNr,
+        Self::Sockstat,
+        Self::KsmShared,
+        Self::KsmSharing,
+        Self::NodeMeminfo,
+        Self::NodeNumastat,
+        Self::ZramMmStat,
+        Self::ZramIoStat,
+        Self::ZramDiskSize,
+        Self::Slabinfo,
+    ];
+
+    /// The path, as the catalogue has it.
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Meminfo => MEMINFO,
+            Self::Vmstat => VMSTAT,
+            Self::Zoneinfo => ZONEINFO,
+            Self::Buddyinfo => BUDDYINFO,
+            Self::PressureMemory => PRESSURE[0].file,
+            Self::PressureIo => PRESSURE[1].file,
+            Self::PressureCpu => PRESSURE[2].file,
+            Self::Stat => STAT,
+            Self::Diskstats => DISKSTATS,
+            Self::Swaps => SWAPS,
+            Self::DentryState => DENTRY_STATE,
+            Self::InodeNr => INODE_NR,
+            Self::FileNr => FILE_NR,
+            Self::Sockstat => SOCKSTAT,
+            Self::KsmShared => ksm::PAGES_SHARED,
+            Self::KsmSharing => ksm::PAGES_SHARING,
+            Self::NodeMeminfo => NODE_MEMINFO,
+            Self::NodeNumastat => NODE_NUMASTAT,
+            Self::ZramMmStat => zram::MM_STAT,
+            Self::ZramIoStat => zram::IO_STAT,
+            Self::ZramDiskSize => zram::DISK_SIZE,
+            Self::Slabinfo => SLABINFO,
+        }
+    }
+
+    /// How the kernel hands it out.
+    pub(crate) const fn shape(self) -> Shape {
+        match self {
+            // Records are a node, a swap area with its path, a cache: of any length.
+            Self::Zoneinfo | Self::Swaps | Self::Slabinfo => Shape::Records,
+            // A field: the longest name has 30 characters, a number has 20 digits.
+            Self::Vmstat => Shape::ShortRecords(96),
+            // A node: at most six zones of 16 orders.
+            Self::Buddyinfo => Shape::ShortRecords(2048),
+            // A device: a name of 32 characters, 17 numbers.
+            Self::Diskstats => Shape::ShortRecords(512),
+            Self::DentryState
+            | Self::InodeNr
+            | Self::FileNr
+            | Self::KsmShared
+            | Self::KsmSharing
+            | Self::ZramMmStat
+            | Self::ZramIoStat
+            | Self::ZramDiskSize => Shape::OneLine,
+            Self::Meminfo
+            | Self::PressureMemory
+            | Self::PressureIo
+            | Self::PressureCpu
+            | Self::Stat
+            | Self::Sockstat
+            | Self::NodeMeminfo
+            | Self::NodeNumastat => Shape::OneRecord,
+        }
+    }
+
+    /// The kind and instance of the file with this path; the instance of a file that is there once is empty.
+    pub(crate) fn at(path: &str) -> Option<(Self, &str)> {
+        Self::ALL
+            .iter()
+            .find_map(|kind| Some((*kind, kind.instance(path)?)))
+    }
+
+    /// Which instance the file with this path is; `None` where it is of another kind.
+    fn instance(self, path: &str) -> Option<&str> {
+        let Some((directory, device, file)) = self.pattern() else {
+            return (path == self.path()).then_some("");
+        };
+        let name = path.strip_prefix(directory)?.strip_suffix(file)?;
+        let number = name.strip_prefix(device)?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        // A node is keyed by its number, a zram device by its name.
+        let instance = if device == "node" { number } else { name };
+        is_number.then_some(instance)
+    }
+
+    /// Directory, what an instance's name begins with, and file of a kind that is there several times.
+    fn pattern(self) -> Option<(&'static str, &'static str, &'static str)> {
+        let (before, file) = self.path().split_once('*')?;
+        let device = &before[before.rfind('/')? + 1..];
+        Some((before.strip_suffix(device)?, device, file))
+    }
+
+    /// Path and instance of all files of this kind below `root`; of one that is there once, whether or not it exists.
+    pub(crate) fn below(self, root: &Root) -> Vec<(String, String)> {
+        let Some((directory, _, file)) = self.pattern() else {
+            return vec![(self.path().to_owned(), String::new())];
+        };
+        let paths = root.names(directory).into_iter();
+        paths
+            .map(|name| format!("{directory}{name}{file}"))
+            .filter_map(|path| Some((self.instance(&path)?.to_owned(), path)))
+            .map(|(instance, path)| (path, instance))
+            .collect()
+    }
+}
+
+/// The parsers of all host files, with what they remember between samples.
+#[derive(Debug)]
+pub(crate) struct HostParsers {
+    meminfo: Meminfo,
+    vmstat: Vmstat,
+    zoneinfo: Zoneinfo,
+    buddyinfo: Buddyinfo,
+    sockstat: Sockstat,
+    numa: Numa,
+    slabinfo: Slabinfo,
+    dentry_state: Columns,
+    inode_nr: Columns,
+    file_nr: Columns,
+    ksm_shared: Columns,
+    ksm_sharing: Columns,
+    zram_mm_stat: Columns,
+    zram_io_stat: Columns,
+    zram_disk_size: Columns,
+}
+
+impl Default for HostParsers {
+    fn default() -> Self {
+        Self {
+            meminfo: Meminfo::default(),
+            vmstat: Vmstat::default(),
+            zoneinfo: Zoneinfo::default(),
+            buddyinfo: Buddyinfo::default(),
+            sockstat: Sockstat::default(),
+            numa: Numa::default(),
+            slabinfo: Slabinfo::default(),
+            dentry_state: fs_state::dentry_state(),
+            inode_nr: fs_state::inode_nr(),
+            file_nr: fs_state::file_nr(),
+            ksm_shared: ksm::pages_shared(),
+            ksm_sharing: ksm::pages_sharing(),
+            zram_mm_stat: zram::mm_stat(),
+            zram_io_stat: zram::io_stat(),
+            zram_disk_size: zram::disk_size(),
+        }
+    }
+}
+
+impl HostParsers {
+    /// Reads a file's text into the sample.
+    ///
+    /// # Errors
+    /// What was wrong with the first bad line; readings of the other lines are kept.
+    pub(crate) fn parse(
+        &mut self,
+        file: HostFile,
+        instance: &str,
+        text: &[u8],
+        sample: &mut Sample,
+    ) -> Result<(), ParseError> {
+        match file {
+            HostFile::Meminfo => self.meminfo.parse(text, sample),
+            HostFile::Vmstat => self.vmstat.parse(text, sample),
+            HostFile::Zoneinfo => self.zoneinfo.parse(text, sample),
+            HostFile::Buddyinfo => self.buddyinfo.parse(text, sample),
+            HostFile::PressureMemory => PRESSURE[0].parse(text, &mut sample.host),
+            HostFile::PressureIo => PRESSURE[1].parse(text, &mut sample.host),
+            HostFile::PressureCpu => PRESSURE[2].parse(text, &mut sample.host),
+            HostFile::Stat => stat::parse(text, sample),
+            HostFile::Diskstats => diskstats::parse(text, sample),
+            HostFile::Swaps => swaps::parse(text, sample),
+            HostFile::DentryState => self.dentry_state.parse(text, &mut sample.host),
+            HostFile::InodeNr => self.inode_nr.parse(text, &mut sample.host),
+            HostFile::FileNr => self.file_nr.parse(text, &mut sample.host),
+            HostFile::Sockstat => self.sockstat.parse(text, sample),
+            HostFile::KsmShared => self.ksm_shared.parse(text, &mut sample.host),
+            HostFile::KsmSharing => self.ksm_sharing.parse(text, &mut sample.host),
+            HostFile::NodeMeminfo => self.numa.parse_meminfo(instance, text, sample),
+            HostFile::NodeNumastat => self.numa.parse_numastat(instance, text, sample),
+            HostFile::ZramMmStat => zram_row(&self.zram_mm_stat, instance, text, sample),
+            HostFile::ZramIoStat => zram_row(&self.zram_io_stat, instance, text, sample),
+            HostFile::ZramDiskSize => zram_row(&self.zram_disk_size, instance, text, sample),
+            HostFile::Slabinfo => self.slabinfo.parse(text, sample),
+        }
+    }
+}
+
+/// Reads a zram device's file into its row.
+fn zram_row(
+    columns: &Columns,
+    device: &str,
+    text: &[u8],
+    sample: &mut Sample,
+) -> Result<(), ParseError> {
+    let device = sample.table_mut(Entity::Zram).entry(device);
+    columns.parse(text, &mut device.row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals;
+
+    #[test]
+    fn a_path_says_kind_and_instance() {
+        for (path, expected) in [
+            ("/proc/vmstat", Some((HostFile::Vmstat, ""))),
+            ("/proc/pressure/io", Some((HostFile::PressureIo, ""))),
+            (
+                "/sys/devices/system/node/node12/meminfo",
+                Some((HostFile::NodeMeminfo, "12")),
+            ),
+            (
+                "/sys/devices/system/node/node0/numastat",
+                Some((HostFile::NodeNumastat, "0")),
+            ),
+            (
+                "/sys/block/zram1/mm_stat",
+                Some((HostFile::ZramMmStat, "zram1")),
+            ),
+            (
+                "/sys/block/zram1/disksize",
+                Some((HostFile::ZramDiskSize, "zram1")),
+            ),
+            ("/sys/block/zram/mm_stat", None),
+            ("/sys/block/zramx/mm_stat", None),
+            ("/sys/block/sda/mm_stat", None),
+            ("/sys/devices/system/node/node0/vmstat", None),
+            ("/sys/devices/system/node/node*/meminfo", None),
+            ("/proc/vmstat/", None),
+            ("", None),
+        ] {
+            assert_eq!(HostFile::at(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_host_signal_of_the_catalogue_has_a_file_here() {
+        let elsewhere = ["/sys/fs/cgroup/", "/proc/PID/", signals::DERIVED];
+        for def in signals::ALL {
+            let is_here = HostFile::ALL.iter().any(|file| file.path() == def.file);
+            let is_elsewhere = elsewhere.iter().any(|start| def.file.starts_with(start));
+            assert!(is_here != is_elsewhere, "{} of {}", def.name, def.file);
+        }
+        for file in HostFile::ALL {
+            assert!(
+                signals::field_of(file.path()).next().is_some(),
+                "{} is read for nothing",
+                file.path()
+            );
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Mounted file systems: `/proc/self/mounts` (also saved as `/proc/mounts`) and `/proc/self/mountinfo`.
+//!
+//! Both list what the reader's mount namespace sees, oldest first; a later mount hides an earlier one at its point.
+//! Blanks, tabs, newlines and backslashes in paths are written as octal (`\040`). `mountinfo` tells in addition which
+//! directory of the file system is mounted, which a cgroup path needs inside a container. Cost: 10 to 50 µs, more on
+//! hosts with thousands of container mounts.
+
+use std::borrow::Cow;
+
+use timeline::facts::{CgroupMode, MemoryMount};
+use units::Bytes;
+
+use crate::text;
+
+/// One mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount<'a> {
+    /// The mounted directory of the file system; `/` where all of it is.
+    pub(crate) inside: Cow<'a, [u8]>,
+    /// Where it is mounted.
+    pub(crate) point: Cow<'a, [u8]>,
+    /// Its type: `tmpfs`, `cgroup2`.
+    pub(crate) kind: &'a [u8],
+    options: &'a [u8],
+}
+
+impl Mount<'_> {
+    /// Whether it has this option.
+    fn has(&self, option: &[u8]) -> bool {
+        self.options.split(|b| *b == b',').any(|o| o == option)
+    }
+
+    /// The `size=` option in bytes; the kernel writes it in KiB.
+    fn size(&self) -> Option<Bytes> {
+        let mut options = self.options.split(|b| *b == b',');
+        let size = options.find_map(|option| option.strip_prefix(b"size="))?;
+        let (digits, shift) = match size.split_last()? {
+            (b'k' | b'K', digits) => (digits, 10),
+            (b'm' | b'M', digits) => (digits, 20),
+            (b'g' | b'G', digits) => (digits, 30),
+            _ => (size, 0),
+        };
+        text::number(digits)?
+            .checked_mul(1 << shift)
+            .map(Bytes::new)
+    }
+}
+
+/// The lines of `/proc/self/mounts`: `DEVICE POINT TYPE OPTIONS 0 0`. Lines of another form are skipped.
+pub(crate) fn mounts(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+    text::lines(text).filter_map(|(_, line)| {
+        let mut words = text::words(line).skip(1);
+        Some(Mount {
+            inside: Cow::Borrowed(b"/"),
+            point: unescaped(words.next()?),
+            kind: words.next()?,
+            options: words.next()?,
+        })
+    })
+}
+
+/// The lines of `/proc/self/mountinfo`: `ID PARENT MAJOR:MINOR INSIDE POINT OPTIONS [TAG…] - TYPE DEVICE OPTIONS`.
+pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+    text::lines(text).filter_map(|(_, line)| {
+        let mut words = text::words(line).skip(3);
+        let inside = unescaped(words.next()?);
+        let point = unescaped(words.next()?);
+        words.find(|word| *word == b"-")?;
+        Some(Mount {
+            inside,
+            point,
+            kind: words.next()?,
+            options: words.nth(1)?,
+        })
+    })
+}
+
+/// The file systems that keep their data in RAM; a later mount at the same point replaces an earlier one.
+pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<MemoryMount> {
+    let mut found: std::collections::BTreeMap<String, MemoryMount> = Default::default();
+    for mount in mounts {
+        let point = text::lossy(&mount.point).into_owned();
+        // An initramfs that is still the root is `rootfs`, a tmpfs or ramfs by another name.
+        if !matches!(mount.kind, b"tmpfs" | b"ramfs" | b"devtmpfs" | b"rootfs") {
+            found.remove(&point);
+            continue;
+        }
+        let memory = MemoryMount {
+            point: point.clone(),
+            kind: text::lossy(mount.kind).into_owned(),
+            size: mount.size(),
+        };
+        found.insert(point, memory);
+    }
+    found.into_values().collect()
+}
+
+/// Which version manages memory, as far as mounts tell: a v1 mount with the controller, else the unified one.
+pub(crate) fn cgroup_mode<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Option<CgroupMode> {
+    let mut mode = None;
+    for mount in mounts {
+        match mount.kind {
+            b"cgroup" if mount.has(b"memory") => return Some(CgroupMode::V1),
+            b"cgroup2" => mode = Some(CgroupMode::V2),
+            _ => {}
+        }
+    }
+    mode
+}
+
+/// Where a hierarchy of this version is mounted, with its memory controller in the case of v1.
+pub(crate) fn is_cgroup(mount: &Mount<'_>, mode: CgroupMode) -> bool {
+    match mode {
+        CgroupMode::V1 => mount.kind == b"cgroup" && mount.has(b"memory"),
+        CgroupMode::V2 => mount.kind == b"cgroup2",
+    }
+}
+
+/// Octal escapes back into the bytes they stand for.
+fn unescaped(word: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', word).is_none() {
+        return Cow::Borrowed(word);
+    }
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((byte, after)) = rest.split_first() {
+        let octal = |b: u8| (b'0'..=b'7').contains(&b).then(|| u32::from(b - b'0'));
+        let escaped = match after {
+            [a, b, c, ..] if *byte == b'\\' => octal(*a)
+                .zip(octal(*b))
+                .zip(octal(*c))
+                .and_then(|((a, b), c)| u8::try_from(a * 64 + b * 8 + c).ok()),
+            _ => None,
+        };
+        match escaped {
+            Some(value) => {
+                bytes.push(value);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// From a 6.18 host.
+    const MOUNTS: &[u8] = b"proc /proc proc rw,relatime 0 0\n\
+        devtmpfs /dev devtmpfs rw,relatime,size=12334492k,nr_inodes=3083623,mode=755 0 0\n\
+        tmpfs /dev/shm tmpfs rw,relatime,size=24684092k 0 0\n\
+        /dev/vda / ext4 rw,relatime,discard 0 0\n\
+        tmpfs /dev/shm tmpfs rw,relatime,size=1024k 0 0\n\
+        none /mnt/two\\040words ramfs rw,relatime 0 0\n\
+        tmpfs /sys/fs/cgroup tmpfs rw,relatime,mode=755 0 0\n\
+        cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n\
+        cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+
+    #[test]
+    fn file_systems_in_ram_have_a_point_a_kind_and_perhaps_a_size() {
+        let found = in_memory(mounts(MOUNTS));
+        let listed: Vec<_> = found
+            .iter()
+            .map(|m| (m.point.as_str(), m.kind.as_str(), m.size.map(Bytes::get)))
+            .collect();
+        assert_eq!(
+            listed,
+            [
+                ("/dev", "devtmpfs", Some(12_334_492 << 10)),
+                ("/dev/shm", "tmpfs", Some(1 << 20)),
+                ("/mnt/two words", "ramfs", None),
+                ("/sys/fs/cgroup", "tmpfs", None),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_initramfs_root_is_in_ram_until_another_root_hides_it() {
+        let text = b"rootfs / rootfs rw,size=363216k,nr_inodes=90804,inode64 0 0\n";
+        let found = in_memory(mounts(text));
+        assert_eq!(found[0].size, Some(Bytes::from_kib(363_216)));
+        let text = [&text[..], b"/dev/vda1 / ext4 rw 0 0\n"].concat();
+        assert_eq!(in_memory(mounts(&text)), []);
+    }
+
+    #[test]
+    fn sizes_that_are_no_bytes_are_absent() {
+        for option in [
+            "size=50%",
+            "size=",
+            "size=-1k",
+            "size=99999999999999999999k",
+            "size=k",
+        ] {
+            let line = format!("tmpfs /t tmpfs rw,{option} 0 0");
+            assert_eq!(in_memory(mounts(line.as_bytes()))[0].size, None, "{option}");
+        }
+        let found = in_memory(mounts(b"tmpfs /t tmpfs rw,size=2g 0 0"));
+        assert_eq!(found[0].size, Some(Bytes::from_gib(2)));
+    }
+
+    #[test]
+    fn a_v1_memory_mount_decides_over_a_unified_one() {
+        assert_eq!(cgroup_mode(mounts(MOUNTS)), Some(CgroupMode::V1));
+        let unified = b"c /sys/fs/cgroup cgroup2 rw,relatime 0 0\n";
+        assert_eq!(cgroup_mode(mounts(unified)), Some(CgroupMode::V2));
+        let no_memory = b"cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n";
+        assert_eq!(cgroup_mode(mounts(no_memory)), None);
+    }
+
+    #[test]
+    fn mountinfo_tells_which_directory_is_mounted() {
+        let text = b"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+            40 31 0:33 /docker/ab /sys/fs/cgroup/memory ro,nosuid master:15 shared:2 - cgroup cgroup rw,memory\n\
+            41 cut\n";
+        let all: Vec<_> = mountinfo(text).collect();
+        assert_eq!(all.len(), 2);
+        assert_eq!(&*all[0].inside, b"/");
+        assert_eq!(&*all[1].inside, b"/docker/ab");
+        assert_eq!(&*all[1].point, b"/sys/fs/cgroup/memory");
+        assert!(is_cgroup(&all[1], CgroupMode::V1));
+    }
+
+    #[test]
+    fn octal_escapes_become_bytes_and_others_stay() {
+        for (escaped, plain) in [
+            (&b"/a\\040b\\134"[..], &b"/a b\\"[..]),
+            (b"/a\\", b"/a\\"),
+            (b"/\\999\\777", b"/\\999\\777"),
+            (b"\\012", b"\n"),
+        ] {
+            assert_eq!(&*unescaped(escaped), plain);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text: Vec<u8>, lines in "([a-z/\\\\0-9=,-]{0,5} ?){0,12}") {
+            for text in [&text[..], lines.as_bytes()] {
+                in_memory(mounts(text));
+                in_memory(mountinfo(text));
+                cgroup_mode(mounts(text));
+            }
+        }
+    }
+}

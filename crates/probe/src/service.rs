@@ -1,0 +1,185 @@
+//! Which service a process belongs to: read from its control groups in `/proc/PID/cgroup`.
+//!
+//! A line is `HIERARCHY:CONTROLLERS:PATH`; the unified hierarchy is number 0 without controllers. The service is the
+//! innermost part of a path that a person would know: a systemd unit (`ssh.service`, `session-3.scope`), a container's
+//! id, or a pod; it is empty for processes that are in none. Paths are relative to the reader's cgroup namespace.
+
+use timeline::facts::CgroupMode;
+
+use crate::text;
+
+/// Appends the name of the service to `name`; nothing where there is none.
+pub(crate) fn push_name(text: &[u8], name: &mut String) {
+    // On a host that runs both versions, systemd's own hierarchy has the units and the others may be flat.
+    let of = |wanted: fn(&[u8]) -> bool| {
+        lines(text)
+            .filter(|(controllers, _)| wanted(controllers))
+            .find_map(|(_, path)| innermost(path))
+    };
+    let found = of(|controllers| controllers.is_empty() || controllers == b"name=systemd")
+        .or_else(|| of(|_| true));
+    if let Some(found) = found {
+        text::push_lossy(name, found);
+    }
+}
+
+/// The path in the hierarchy that manages memory.
+pub(crate) fn memory_path(text: &[u8], mode: CgroupMode) -> Option<&[u8]> {
+    lines(text)
+        .find(|(controllers, _)| match mode {
+            CgroupMode::V2 => controllers.is_empty(),
+            CgroupMode::V1 => controllers.split(|b| *b == b',').any(|c| c == b"memory"),
+        })
+        .map(|(_, path)| path)
+}
+
+/// Controllers and path of each line.
+fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    text::lines(text).filter_map(|(_, line)| {
+        let mut parts = line.splitn(3, |b| *b == b':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        // A group that was removed while its last process ends.
+        Some((
+            controllers,
+            path.strip_suffix(b" (deleted)").unwrap_or(path),
+        ))
+    })
+}
+
+/// The innermost part of a path that names a service.
+fn innermost(path: &[u8]) -> Option<&[u8]> {
+    let mut init = None;
+    let mut inner = path;
+    while let Some(slash) = memchr::memrchr(b'/', inner) {
+        let (outer, part) = (&inner[..slash], &inner[slash + 1..]);
+        // Every systemd, also a user's or a container's, has an `init.scope`: what is around it says more.
+        if part == b"init.scope" {
+            init = Some(part);
+        } else if is_service(part, outer) {
+            return Some(part);
+        }
+        inner = outer;
+    }
+    init
+}
+
+fn is_service(part: &[u8], outer: &[u8]) -> bool {
+    part.ends_with(b".service")
+        || part.ends_with(b".scope")
+        || is_container_id(part)
+        || is_pod(part)
+        || is_lxc(part, outer)
+}
+
+/// Docker, containerd, CRI-O and podman name a container with 64 hexadecimal digits.
+fn is_container_id(part: &[u8]) -> bool {
+    part.len() == 64 && part.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// `pod<uid>` or `kubepods-burstable-pod<uid>.slice`.
+fn is_pod(part: &[u8]) -> bool {
+    let slice = part.strip_suffix(b".slice");
+    let is_uid = |uid: &[u8]| uid.len() >= 32;
+    match slice {
+        Some(slice) => {
+            memchr::memmem::rfind(slice, b"-pod").is_some_and(|at| is_uid(&slice[at + 4..]))
+        }
+        None => part.strip_prefix(b"pod").is_some_and(is_uid),
+    }
+}
+
+/// `/lxc/NAME`, `/lxc.payload.NAME`, `/lxc.payload/NAME`.
+fn is_lxc(part: &[u8], outer: &[u8]) -> bool {
+    let parent = outer.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    part.starts_with(b"lxc.payload.") || parent == b"lxc" || parent == b"lxc.payload"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn name(text: &str) -> String {
+        let mut name = String::new();
+        push_name(text.as_bytes(), &mut name);
+        name
+    }
+
+    #[test]
+    fn the_innermost_known_part_is_the_service() {
+        let uid = "b7e34a5c-0f5e-4c9a-9a2e-2d1f0e3c4b5a";
+        for (path, expected) in [
+            ("/system.slice/ssh.service", "ssh.service"),
+            (
+                "/user.slice/user-1000.slice/session-3.scope",
+                "session-3.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-12.scope",
+                "app-firefox-12.scope",
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/init.scope",
+                "user@1000.service",
+            ),
+            ("/init.scope", "init.scope"),
+            (
+                &format!("/system.slice/docker-{ID}.scope"),
+                &format!("docker-{ID}.scope"),
+            ),
+            (&format!("/docker/{ID}"), ID),
+            (&format!("/kubepods/burstable/pod{uid}/{ID}"), ID),
+            (
+                &format!("/kubepods/burstable/pod{uid}"),
+                &format!("pod{uid}"),
+            ),
+            (
+                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",
+                "kubepods-burstable-podb7e34a5c_0f5e_4c9a_9a2e_2d1f0e3c4b5a.slice",
+            ),
+            ("/lxc/web1", "web1"),
+            (
+                "/lxc.payload.web1/system.slice/nginx.service",
+                "nginx.service",
+            ),
+            ("/lxc.payload.web1/init.scope", "lxc.payload.web1"),
+            ("/system.slice/old.service (deleted)", "old.service"),
+            ("/", ""),
+            ("/app", ""),
+            ("/system.slice", ""),
+            ("/podman", ""),
+            ("/a:b.service", "a:b.service"),
+        ] {
+            assert_eq!(name(&format!("0::{path}\n")), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn on_v1_the_units_are_in_systemds_hierarchy() {
+        let text = "12:memory:/flat\n9:pids:/user.slice/x.scope\n1:name=systemd:/system.slice/cron.service\n0::/\n";
+        assert_eq!(name(text), "cron.service");
+        let text = format!("4:memory:/docker/{ID}\n1:cpu:/\n");
+        assert_eq!(name(&text), ID, "no systemd at all");
+        assert_eq!(name("nonsense\n1:\n"), "");
+    }
+
+    #[test]
+    fn the_memory_hierarchy_has_its_own_path() {
+        let text = b"9:name=systemd:/\n4:cpu,memory:/a/b\n0::/c\n";
+        assert_eq!(memory_path(text, CgroupMode::V1), Some(&b"/a/b"[..]));
+        assert_eq!(memory_path(text, CgroupMode::V2), Some(&b"/c"[..]));
+        assert_eq!(memory_path(b"0::/c\n", CgroupMode::V1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text: Vec<u8>, paths in "([0-9]?:?[a-z,]{0,3}:?(/[a-z.-]{0,9}){0,4}\n?){0,5}") {
+            let mut name = String::new();
+            push_name(&text, &mut name);
+            push_name(paths.as_bytes(), &mut name);
+            memory_path(&text, CgroupMode::V1);
+        }
+    }
+}

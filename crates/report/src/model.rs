@@ -1,0 +1,359 @@
+//! The JSON contract: what `--format json` prints, and what text and HTML are drawn from.
+//!
+//! The only place that derives `Serialize` and `JsonSchema`: a rename elsewhere cannot break the contract. Sizes are
+//! bytes, shares are ratios, times are RFC 3339 in UTC where the source has a wall clock, and offsets in seconds from
+//! the first sample always. Every number is finite; what is not known is null or absent, never 0. Text that comes from
+//! the host (names of processes, groups, caches) is passed on as it is: whoever draws it escapes it.
+
+mod build;
+mod catalogue;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use build::{SourceInfo, json, json_schema};
+pub use catalogue::{RuleEntry, SignalEntry};
+
+/// Name and version of the contract of `check`.
+pub const SCHEMA: &str = "memtide-report/1";
+/// Name and version of the contract of `where`.
+pub const WHERE_SCHEMA: &str = "memtide-where/1";
+
+/// The whole answer of `check`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Report {
+    /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-report/1"))]
+    pub schema: &'static str,
+    /// The host.
+    pub host: Host,
+    /// Where the samples came from.
+    pub source: Source,
+    /// How it stands; also the exit code: ok 0, warning 1, critical 2, unknown 3.
+    pub verdict: Level,
+    /// The verdict in one or two sentences.
+    pub headline: String,
+    /// More sentences that belong to the verdict.
+    pub remarks: Vec<String>,
+    /// What is wrong: the worst root first, each followed by what it brings about.
+    pub findings: Vec<Finding>,
+    /// What looks wrong and is not, and limits of the source.
+    pub notes: Vec<Finding>,
+    /// What was looked for and is not there.
+    pub clear: Vec<Clear>,
+    /// What could not be looked for.
+    pub not_evaluated: Vec<NotEvaluated>,
+    /// What RAM held at the moment that matters; null where the source has no MemTotal.
+    pub accounting: Option<Accounting>,
+}
+
+/// The whole answer of `where`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WhereReport {
+    /// Name and version of this contract.
+    #[schemars(extend("const" = "memtide-where/1"))]
+    pub schema: &'static str,
+    /// The host.
+    pub host: Host,
+    /// Where the samples came from.
+    pub source: Source,
+    /// What RAM held; null where the source has no MemTotal.
+    pub accounting: Option<Accounting>,
+    /// The same, grouped and broken down, from MemTotal down.
+    pub tree: Option<Branch>,
+    /// Which of the kernel's numbers must not be added up, with this host's figures.
+    pub explanations: Vec<String>,
+}
+
+/// A part of RAM and what it is made of.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Branch {
+    /// What people call it; may be a name from the host.
+    pub label: String,
+    /// Its size; null where only its presence is known.
+    pub bytes: Option<u64>,
+    /// Its share of MemTotal.
+    pub share: Option<f64>,
+    /// What else is worth knowing; how its parts were measured.
+    pub note: String,
+    /// Its parts, largest first; below the first level they need not add up.
+    pub children: Vec<Branch>,
+}
+
+/// The host, as far as the source tells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Host {
+    /// The kernel's release: `6.1.0-56-cloud-amd64`.
+    pub kernel: Option<String>,
+    /// MemTotal.
+    pub ram_bytes: Option<u64>,
+    /// Size of all swap areas; 0 where there is none.
+    pub swap_bytes: Option<u64>,
+    /// CPUs online.
+    pub cpus: Option<u32>,
+    /// Size of a base page.
+    pub page_size_bytes: Option<u64>,
+    /// Its name, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The box that memtide ran in; absent on the machine itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+}
+
+/// The box that memtide ran in.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Container {
+    /// What gave it away.
+    pub signs: Vec<String>,
+    /// Whether `/proc/meminfo` shows the box instead of the machine.
+    pub meminfo_is_own: bool,
+}
+
+/// What kind of source it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceKind {
+    /// This host, while it was watched.
+    Live,
+    /// Kernel files saved over time.
+    Capture,
+}
+
+/// Where the samples came from.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Source {
+    /// What kind it is.
+    pub kind: SourceKind,
+    /// Its name for people: a file's name; null for this host.
+    pub name: Option<String>,
+    /// When the first sample was taken; null where the source has no wall clock.
+    pub from: Option<Timestamp>,
+    /// When the last sample was taken.
+    pub to: Option<Timestamp>,
+    /// Number of samples.
+    pub samples: usize,
+    /// The usual distance between samples (median); null with fewer than two.
+    pub interval_s: Option<f64>,
+    /// From the first sample to the last.
+    pub watched_s: f64,
+    /// Fields of kernel files that memtide does not know, `FILE FIELD`; at most 200.
+    pub unknown_fields: Vec<String>,
+    /// What was wrong with the source; the rest of it was read.
+    pub problems: Vec<String>,
+}
+
+/// How it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Memory is enough, as far as the look could tell.
+    Ok,
+    /// At least one warning.
+    Warning,
+    /// At least one critical finding.
+    Critical,
+    /// The source cannot say.
+    Unknown,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; never changes the verdict.
+    Info,
+    /// Something is slower or nearer to an edge than it should be.
+    Warning,
+    /// Work stands still, or processes were or will be killed.
+    Critical,
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// Id of the rule; `memtide rules ID` explains it.
+    pub id: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence: the effect, the number, the cause.
+    pub title: String,
+    /// From 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: f64,
+    /// `confirmed` from 0.9, `probable` from 0.6, else `possible`.
+    pub confidence_word: String,
+    /// What the confidence rests on, and what would settle it.
+    pub confidence_why: String,
+    /// When it began; null where the source has no wall clock, or it is a state without a beginning.
+    pub from: Option<Timestamp>,
+    /// When it ended.
+    pub to: Option<Timestamp>,
+    /// When it began, from the first sample on; null where it is a state without a beginning.
+    pub from_s: Option<f64>,
+    /// When it ended, from the first sample on.
+    pub to_s: Option<f64>,
+    /// The part of the watched time that it takes.
+    pub share: Option<f64>,
+    /// What proves it; the strongest first.
+    pub evidence: Vec<Evidence>,
+    /// What it is not.
+    pub ruled_out: Vec<RuledOut>,
+    /// Why it happens.
+    pub cause: String,
+    /// What to do.
+    pub fix: Vec<Fix>,
+    /// How to see that the fix worked.
+    pub verify: String,
+    /// Whom it hits or who does it.
+    pub affected: Vec<Affected>,
+    /// Kernel documentation, articles.
+    pub references: Vec<String>,
+    /// Other ids that a reader may know it by.
+    pub aliases: Vec<String>,
+    /// Id of the finding that this one follows from; null for a root.
+    pub caused_by: Option<String>,
+    /// How its main signal ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Graph>,
+}
+
+/// A measured value against its threshold.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Evidence {
+    /// Name of the signal or fact; `memtide signals NAME` explains it.
+    pub signal: String,
+    /// The value in `unit`; null where it is without limit.
+    pub value: Option<f64>,
+    /// Unit of value and threshold: `bytes`, `pages/s`, `ratio`.
+    pub unit: String,
+    /// From where on (or down from where) it counts.
+    pub threshold: Option<f64>,
+    /// The threshold in words: `from 1 MiB/s`.
+    pub threshold_text: Option<String>,
+    /// When; null where it speaks for the whole stretch, or the source has no wall clock.
+    pub at: Option<Timestamp>,
+    /// When, from the first sample on.
+    pub at_s: Option<f64>,
+    /// The sentence a person reads.
+    pub text: String,
+}
+
+/// A look-alike that the evidence excludes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RuledOut {
+    /// Id of a rule, or a short name for what has no rule.
+    pub id: String,
+    /// Why it is not that.
+    pub because: String,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Fix {
+    /// In words.
+    pub what: String,
+    /// Commands for now, one a line; empty where there is none.
+    pub now: String,
+    /// The form that survives a reboot, one a line; empty where there is none.
+    pub persistent: String,
+}
+
+/// A service, process, cgroup, node or device that a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Affected {
+    /// `process`, `cgroup`, `node`, `disk`, `slab cache`, …
+    pub kind: String,
+    /// Its name as the kernel gives it.
+    pub name: String,
+    /// What about it, with numbers.
+    pub what: String,
+}
+
+/// How a signal ran.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Graph {
+    /// What it draws: `swapped in`.
+    pub label: String,
+    /// Its peak, printed.
+    pub peak: String,
+    /// Where it starts, from the first sample on.
+    pub from_s: f64,
+    /// Where it ends.
+    pub to_s: f64,
+    /// Evenly spaced in time, the largest value within each step; null where nothing was measured. At most 240.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A rule that looked and found nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Clear {
+    /// Id of the rule.
+    pub id: String,
+    /// Why it is certain.
+    pub because: String,
+}
+
+/// A rule that could not look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NotEvaluated {
+    /// Id of the rule.
+    pub id: String,
+    /// Names of the signals and facts that the source lacks.
+    pub missing: Vec<String>,
+    /// What would make it possible.
+    pub needs: String,
+}
+
+/// What RAM held at one moment: `terms` and `unaccounted_bytes` add up to `total_bytes` exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Accounting {
+    /// When; null where the source has no wall clock.
+    pub at: Option<Timestamp>,
+    /// When, from the first sample on.
+    pub at_s: f64,
+    /// MemTotal.
+    pub total_bytes: u64,
+    /// Disjoint parts.
+    pub terms: Vec<Term>,
+    /// What no counter explains; slightly negative where counters drift.
+    pub unaccounted_bytes: i64,
+    /// MemAvailable: the kernel's estimate of what can be allocated without swapping; contains page cache.
+    pub available_bytes: Option<u64>,
+    /// Swap at that moment; null where there is none or it is not known.
+    pub swap: Option<SwapSpace>,
+    /// NUMA nodes at that moment; empty where the source does not tell or there is one.
+    pub nodes: Vec<NodeMemory>,
+}
+
+/// One disjoint part of RAM.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Term {
+    /// `free`, `anon`, `file_cache`, …
+    pub id: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What people call it.
+    pub label: String,
+}
+
+/// All swap areas together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SwapSpace {
+    /// Their size.
+    pub total_bytes: u64,
+    /// What holds something.
+    pub used_bytes: u64,
+}
+
+/// Memory of a NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NodeMemory {
+    /// Its number.
+    pub node: String,
+    /// Its RAM.
+    pub total_bytes: u64,
+    /// Its free RAM.
+    pub free_bytes: u64,
+}

@@ -1,0 +1,402 @@
+//! From a diagnosis to the report: a change of clothes, nothing is judged here.
+
+use diagnose::Diagnosis;
+use jiff::Timestamp;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL};
+use timeline::{Entity, Facts, Timeline};
+use units::{Bytes, PageSize, Ratio, Span};
+
+use super::{
+    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, Host, Level,
+    NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, SwapSpace,
+    Term, WHERE_SCHEMA, WhereReport,
+};
+
+/// What is known of a source apart from its samples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// What kind it is.
+    pub kind: SourceKind,
+    /// Its name for people; empty for this host.
+    pub name: String,
+    /// What was wrong with it, in words.
+    pub problems: Vec<String>,
+}
+
+impl SourceInfo {
+    /// This host.
+    pub const fn live() -> Self {
+        Self {
+            kind: SourceKind::Live,
+            name: String::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// A capture of this name.
+    pub fn capture(name: impl Into<String>) -> Self {
+        Self {
+            kind: SourceKind::Capture,
+            name: name.into(),
+            problems: Vec::new(),
+        }
+    }
+}
+
+/// A week of a new kernel's fields must not fill a report.
+const MOST_UNKNOWN_FIELDS: usize = 200;
+/// Two for each column of the widest terminal.
+const GRAPH_POINTS: usize = 240;
+
+/// The report as JSON text, indented.
+///
+/// # Errors
+/// None in practice: all values of the contract can be written.
+pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(value)
+}
+
+/// The JSON Schema of [`Report`], as published in `docs/report.schema.json`.
+///
+/// # Errors
+/// None in practice, as for [`json`].
+pub fn json_schema() -> Result<String, serde_json::Error> {
+    let schema = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Report>();
+    json(&schema)
+}
+
+impl Report {
+    /// The answer of `check`.
+    pub fn new(
+        diagnosis: &Diagnosis,
+        timeline: &Timeline,
+        facts: &Facts,
+        source: &SourceInfo,
+    ) -> Self {
+        let cx = Context { timeline };
+        Self {
+            schema: SCHEMA,
+            host: host(timeline, facts),
+            source: cx.source(source),
+            verdict: diagnosis.verdict.level.into(),
+            headline: diagnosis.verdict.headline.clone(),
+            remarks: diagnosis.verdict.remarks.clone(),
+            findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
+            notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
+            clear: diagnosis
+                .clear
+                .iter()
+                .map(|(id, because)| Clear {
+                    id: (*id).to_owned(),
+                    because: because.clone(),
+                })
+                .collect(),
+            not_evaluated: diagnosis
+                .not_evaluated
+                .iter()
+                .map(|(id, missing)| NotEvaluated {
+                    id: (*id).to_owned(),
+                    missing: owned(&missing.names),
+                    needs: missing.need.to_string(),
+                })
+                .collect(),
+            accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
+        }
+    }
+}
+
+impl WhereReport {
+    /// The answer of `where`, about the moment that `accounting` is about; `None` where the source has no MemTotal.
+    pub fn new(
+        accounting: Option<&diagnose::accounting::Accounting>,
+        timeline: &Timeline,
+        facts: &Facts,
+        source: &SourceInfo,
+    ) -> Self {
+        let cx = Context { timeline };
+        let evidence = diagnose::Evidence::new(timeline, facts);
+        Self {
+            schema: WHERE_SCHEMA,
+            host: host(timeline, facts),
+            source: cx.source(source),
+            accounting: accounting.map(|a| cx.accounting(a)),
+            tree: accounting.map(|a| branch(&a.tree(&evidence))),
+            explanations: accounting.map_or_else(Vec::new, |a| a.explanations(&evidence)),
+        }
+    }
+}
+
+fn host(timeline: &Timeline, facts: &Facts) -> Host {
+    Host {
+        kernel: facts.kernel_release().map(str::to_owned),
+        ram_bytes: timeline.last(MEM_TOTAL).map(Bytes::get),
+        swap_bytes: timeline.last(SWAP_TOTAL).map(Bytes::get),
+        cpus: facts.cpus,
+        page_size_bytes: facts.page_size.map(PageSize::bytes).map(Bytes::get),
+        hostname: facts.hostname.clone(),
+        container: facts.container.as_ref().map(|container| Container {
+            signs: container.signs.clone(),
+            meminfo_is_own: container.meminfo_is_own,
+        }),
+    }
+}
+
+/// What turns a timeline's clock into the contract's.
+struct Context<'a> {
+    timeline: &'a Timeline,
+}
+
+impl Context<'_> {
+    /// The wall clock at a time of the timeline, to the millisecond.
+    fn wall(&self, time: Span) -> Option<Timestamp> {
+        let nanos = self.timeline.wall_at(time)?.unix_nanos();
+        Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok()
+    }
+
+    fn source(&self, source: &SourceInfo) -> Source {
+        Source {
+            kind: source.kind,
+            name: (!source.name.is_empty()).then(|| source.name.clone()),
+            from: self.wall(Span::ZERO),
+            to: self.wall(self.timeline.lasts()),
+            samples: self.timeline.len(),
+            interval_s: self.timeline.interval().map(Span::as_secs_f64),
+            watched_s: self.timeline.lasts().as_secs_f64(),
+            unknown_fields: self
+                .timeline
+                .unknown()
+                .take(MOST_UNKNOWN_FIELDS)
+                .map(|(file, field, _)| format!("{file} {field}"))
+                .collect(),
+            problems: source.problems.clone(),
+        }
+    }
+
+    fn finding(&self, finding: &diagnose::Finding) -> Finding {
+        let when = finding.when;
+        let watched = self.timeline.lasts().as_secs_f64();
+        Finding {
+            id: finding.id.to_owned(),
+            severity: finding.severity.into(),
+            title: finding.title.clone(),
+            confidence: finite(finding.confidence.value).map_or(0.0, |c| c.clamp(0.0, 1.0)),
+            confidence_word: finding.confidence.word().to_owned(),
+            confidence_why: finding.confidence.why.clone(),
+            from: when.and_then(|w| self.wall(w.from)),
+            to: when.and_then(|w| self.wall(w.to)),
+            from_s: when.map(|w| w.from.as_secs_f64()),
+            to_s: when.map(|w| w.to.as_secs_f64()),
+            share: when.and_then(|w| finite(w.lasts().as_secs_f64() / watched)),
+            evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
+            ruled_out: finding
+                .ruled_out
+                .iter()
+                .map(|other| RuledOut {
+                    id: other.id.to_owned(),
+                    because: other.because.clone(),
+                })
+                .collect(),
+            cause: finding.cause.clone(),
+            fix: finding
+                .fixes
+                .iter()
+                .map(|fix| Fix {
+                    what: fix.what.clone(),
+                    now: fix.now.clone(),
+                    persistent: fix.persistent.clone(),
+                })
+                .collect(),
+            verify: finding.verify.clone(),
+            affected: finding
+                .affected
+                .iter()
+                .map(|one| Affected {
+                    kind: one.kind.to_owned(),
+                    name: one.name.clone(),
+                    what: one.what.clone(),
+                })
+                .collect(),
+            references: owned(&finding.references),
+            aliases: owned(&finding.aliases),
+            caused_by: finding.caused_by.map(str::to_owned),
+            graph: finding.graph.as_ref().map(|graph| Graph {
+                label: graph.label.clone(),
+                peak: graph.peak.clone(),
+                from_s: 0.0,
+                to_s: watched,
+                values: thin(self.timeline.times(), &graph.values),
+            }),
+        }
+    }
+
+    fn evidence(&self, line: &diagnose::EvidenceLine) -> Evidence {
+        Evidence {
+            signal: line.signal.to_owned(),
+            value: finite(line.value),
+            unit: line.unit.to_owned(),
+            threshold: line.threshold.and_then(finite),
+            threshold_text: line.threshold_text.clone(),
+            at: line.at.and_then(|at| self.wall(at)),
+            at_s: line.at.map(Span::as_secs_f64),
+            text: line.text.clone(),
+        }
+    }
+
+    fn accounting(&self, accounting: &diagnose::accounting::Accounting) -> Accounting {
+        let (at, index) = (accounting.at, accounting.index);
+        let timeline = self.timeline;
+        let level = |signal| timeline.at(signal, index);
+        let swap = || {
+            let total: Bytes = level(SWAP_TOTAL)?;
+            let free: Bytes = level(SWAP_FREE)?;
+            (total > Bytes::ZERO).then(|| SwapSpace {
+                total_bytes: total.get(),
+                used_bytes: total.saturating_sub(free).get(),
+            })
+        };
+        let nodes: Vec<NodeMemory> = timeline
+            .entities(Entity::Node)
+            .filter_map(|node| {
+                Some(NodeMemory {
+                    node: node.key.clone(),
+                    total_bytes: timeline.at_of(node, NODE_TOTAL, index)?.get(),
+                    free_bytes: timeline.at_of(node, NODE_FREE, index)?.get(),
+                })
+            })
+            .collect();
+        Accounting {
+            at: self.wall(at),
+            at_s: at.as_secs_f64(),
+            total_bytes: accounting.total.get(),
+            terms: accounting
+                .terms
+                .iter()
+                .map(|term| Term {
+                    id: term.id.to_owned(),
+                    bytes: term.bytes.get(),
+                    label: term.label.to_owned(),
+                })
+                .collect(),
+            unaccounted_bytes: accounting.unaccounted_bytes,
+            available_bytes: level(MEM_AVAILABLE).map(Bytes::get),
+            swap: swap(),
+            nodes: if nodes.len() > 1 { nodes } else { Vec::new() },
+        }
+    }
+}
+
+fn branch(node: &diagnose::accounting::Node) -> Branch {
+    Branch {
+        label: node.label.clone(),
+        bytes: node.bytes.map(Bytes::get),
+        share: node.share.map(Ratio::get).and_then(finite),
+        note: node.note.clone(),
+        children: node.children.iter().map(branch).collect(),
+    }
+}
+
+impl From<diagnose::Level> for Level {
+    fn from(level: diagnose::Level) -> Self {
+        match level {
+            diagnose::Level::Ok => Self::Ok,
+            diagnose::Level::Warning => Self::Warning,
+            diagnose::Level::Critical => Self::Critical,
+            diagnose::Level::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<diagnose::Severity> for Severity {
+    fn from(severity: diagnose::Severity) -> Self {
+        match severity {
+            diagnose::Severity::Info => Self::Info,
+            diagnose::Severity::Warning => Self::Warning,
+            diagnose::Severity::Critical => Self::Critical,
+        }
+    }
+}
+
+fn owned(names: &[&'static str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// JSON has no infinity: a size without limit becomes null.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// At most [`GRAPH_POINTS`] values, evenly spaced in time: each the largest of its step, so that no peak is lost.
+///
+/// The value at sample *i* speaks for the time since sample *i − 1*, as rates do.
+fn thin(times: &[Span], values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let points = times.len().min(values.len()).min(GRAPH_POINTS);
+    let Some(whole) = times.last().filter(|last| **last > Span::ZERO) else {
+        return values
+            .iter()
+            .take(points)
+            .map(|v| v.and_then(finite))
+            .collect();
+    };
+    let whole = u128::from(whole.as_nanos());
+    let step_of = |time: Span| {
+        let step = u128::from(time.as_nanos()) * points as u128 / whole;
+        usize::try_from(step).map_or(points, |step| step.min(points))
+    };
+    let mut thinned = vec![None; points];
+    for (i, value) in values.iter().take(times.len()).enumerate() {
+        let Some(value) = value.and_then(finite) else {
+            continue;
+        };
+        let begin = if i == 0 { 0 } else { step_of(times[i - 1]) };
+        let end = step_of(times[i]).max(begin + 1).min(points);
+        for slot in &mut thinned[begin.min(end)..end] {
+            *slot = Some(slot.map_or(value, |largest: f64| largest.max(value)));
+        }
+    }
+    thinned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(at: &[u64]) -> Vec<Span> {
+        at.iter().map(|s| Span::from_secs(*s)).collect()
+    }
+
+    #[test]
+    fn a_graph_keeps_every_peak_however_long_it_is() {
+        let times: Vec<Span> = (0..100_000).map(Span::from_secs).collect();
+        let mut values = vec![Some(1.0); times.len()];
+        values[77_777] = Some(9.0);
+        let thinned = thin(&times, &values);
+        assert_eq!(thinned.len(), GRAPH_POINTS);
+        assert_eq!(thinned.iter().filter(|v| **v == Some(9.0)).count(), 1);
+        assert!(thinned.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn a_late_sample_speaks_for_the_time_since_the_one_before() {
+        let times = seconds(&[0, 1, 2, 6, 7]);
+        let values = [None, Some(1.0), Some(1.0), Some(5.0), Some(2.0)];
+        // Five steps of 1.4 s.
+        assert_eq!(
+            thin(&times, &values),
+            [Some(1.0), Some(5.0), Some(5.0), Some(5.0), Some(2.0)]
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_or_is_not_finite_stays_absent() {
+        let times = seconds(&[0, 1, 2, 3]);
+        let values = [None, Some(f64::NAN), None, Some(f64::INFINITY)];
+        assert_eq!(thin(&times, &values), [None; 4]);
+        assert_eq!(thin(&seconds(&[0]), &[Some(3.0)]), [Some(3.0)]);
+        assert_eq!(thin(&[], &[]), []);
+    }
+}

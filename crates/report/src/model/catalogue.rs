@@ -1,0 +1,130 @@
+//! What memtide knows, as lists for `rules --format json` and `signals --format json`.
+
+use diagnose::{Purpose, Rule};
+use schemars::JsonSchema;
+use serde::Serialize;
+use timeline::SignalDef;
+
+/// A rule, explained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RuleEntry {
+    /// Names the pathology.
+    pub id: &'static str,
+    /// memtide's version that brought it.
+    pub since: &'static str,
+    /// `finding` or `note`.
+    pub purpose: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Its documentation in Markdown.
+    pub docs: String,
+}
+
+/// A signal, explained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SignalEntry {
+    /// Dotted name: `vm.pswpin`.
+    pub name: &'static str,
+    /// `gauge` or `counter`.
+    pub kind: &'static str,
+    /// Unit of a stored reading.
+    pub unit: &'static str,
+    /// What it is about: `host`, `cgroup`, …
+    pub entity: &'static str,
+    /// The kernel file, or `computed`.
+    pub file: &'static str,
+    /// The field in it, or the formula.
+    pub field: &'static str,
+    /// How many of `unit` one of the file's unit is.
+    pub scale: u64,
+    /// Kernel version that brought it; null where all kernels in use have it.
+    pub since: Option<&'static str>,
+    /// One sentence.
+    pub meaning: &'static str,
+    /// Its column of `sar`.
+    pub sar: Option<&'static str>,
+    /// Its metric of Performance Co-Pilot.
+    pub pcp: Option<String>,
+    /// Its metric of node_exporter.
+    pub node_exporter: Option<String>,
+}
+
+impl RuleEntry {
+    /// All rules, in the order of their catalogue.
+    pub fn all() -> Vec<Self> {
+        diagnose::rules::ALL.iter().map(Self::from).collect()
+    }
+
+    /// The rule with this id.
+    pub fn by_id(id: &str) -> Option<Self> {
+        diagnose::rules::by_id(id).map(Self::from)
+    }
+}
+
+impl SignalEntry {
+    /// All signals, in the order of their catalogue.
+    pub fn all() -> Vec<Self> {
+        timeline::signals::ALL.iter().map(Self::from).collect()
+    }
+
+    /// The signal of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        timeline::signals::by_name(name).map(|(_, def)| Self::from(def))
+    }
+
+    /// What it is about, in words: there is one host, and there are several of anything else.
+    pub(crate) fn whose(&self) -> String {
+        match self.entity {
+            "host" => "the host".to_owned(),
+            entity => format!("each {entity}"),
+        }
+    }
+}
+
+impl From<&Rule> for RuleEntry {
+    fn from(rule: &Rule) -> Self {
+        Self {
+            id: rule.id,
+            since: rule.since,
+            purpose: match rule.purpose {
+                Purpose::Finding => "finding",
+                Purpose::Note => "note",
+            },
+            summary: rule.summary(),
+            docs: markdown(rule.docs),
+        }
+    }
+}
+
+impl From<&SignalDef> for SignalEntry {
+    fn from(def: &SignalDef) -> Self {
+        Self {
+            name: def.name,
+            kind: def.kind(),
+            unit: def.unit,
+            entity: def.entity.name(),
+            file: def.file,
+            field: def.field,
+            scale: def.scale,
+            since: some(def.since),
+            meaning: def.meaning,
+            sar: some(def.sar),
+            pcp: def.pcp(),
+            node_exporter: def.node_exporter(),
+        }
+    }
+}
+
+fn some(name: &'static str) -> Option<&'static str> {
+    (!name.is_empty()).then_some(name)
+}
+
+/// A doc comment's text: its lines begin with the blank behind `///`.
+fn markdown(docs: &str) -> String {
+    let mut text = String::with_capacity(docs.len());
+    for line in docs.lines() {
+        text.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,191 @@
+//! Bars and small graphs out of block characters.
+//!
+//! A term has its own fill character, so that a bar reads without colour, and one colour, the same wherever memtide
+//! draws it. What cannot be taken back stands left, what can stands right.
+
+use super::page::{Piece, Style, piece};
+use crate::model::Accounting;
+
+/// What terms look alike in a bar: its fill character, its colour (256-colour palette), its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fill {
+    pub(super) name: &'static str,
+    pub(super) glyph: char,
+    pub(super) style: Style,
+}
+
+/// Fills, left to right in a bar, with the ids of the terms that they stand for.
+const FILLS: &[(Fill, &[&str])] = &[
+    (fill("anonymous", '█', 32), &["anon"]),
+    (fill("swap cache", '▓', 110), &["swapcache"]),
+    (fill("shared", '▒', 99), &["shmem"]),
+    (
+        fill("huge pages", 'H', 147),
+        &["hugetlb_used", "hugetlb_unused"],
+    ),
+    (fill("compressed swap", 'z', 28), &["compressed_pool"]),
+    (fill("balloon", 'b', 245), &["balloon"]),
+    KERNEL,
+    (fill(UNACCOUNTED, '?', 245), &[]),
+    (fill("page cache", '░', 36), &["file_cache", "buffers"]),
+    (FREE, &["free", "pcp"]),
+];
+
+/// What no term explains.
+const UNACCOUNTED: &str = "unaccounted";
+
+/// All other terms are the kernel's own.
+const KERNEL: (Fill, &[&str]) = (fill("kernel", '#', 166), &[]);
+
+/// What holds nothing.
+const FREE: Fill = fill("free", '·', 245);
+
+/// What holds something, where it does not matter what.
+const USED: Fill = fill("used", '█', 32);
+
+const fn fill(name: &'static str, glyph: char, colour: u8) -> Fill {
+    Fill {
+        name,
+        glyph,
+        style: Style::Data(colour),
+    }
+}
+
+/// What a term looks like.
+fn fill_of(id: &str) -> Fill {
+    FILLS
+        .iter()
+        .find(|(_, ids)| ids.contains(&id))
+        .map_or(KERNEL.0, |(fill, _)| *fill)
+}
+
+/// What RAM held, as (fill, bytes) in the order of a bar; nothing empty.
+pub(super) fn parts(accounting: &Accounting) -> Vec<(Fill, u64)> {
+    let unaccounted = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
+    FILLS
+        .iter()
+        .map(|(fill, _)| {
+            let of_terms = accounting
+                .terms
+                .iter()
+                .filter(|term| fill_of(&term.id) == *fill)
+                .fold(0u64, |sum, term| sum.saturating_add(term.bytes));
+            let rest = if fill.name == UNACCOUNTED {
+                unaccounted
+            } else {
+                0
+            };
+            (*fill, of_terms.saturating_add(rest))
+        })
+        .filter(|(_, bytes)| *bytes > 0)
+        .collect()
+}
+
+/// A whole of which a part holds something.
+pub(super) fn used_and_free(used: u64, total: u64) -> Vec<(Fill, u64)> {
+    vec![(USED, used), (FREE, total.saturating_sub(used))]
+}
+
+/// A bar of exactly `cells` cells.
+pub(super) fn bar(parts: &[(Fill, u64)], cells: usize) -> Vec<Piece> {
+    let sizes: Vec<u64> = parts.iter().map(|(_, bytes)| *bytes).collect();
+    share_out(&sizes, cells)
+        .into_iter()
+        .zip(parts)
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, (fill, _))| piece(fill.style, fill.glyph.to_string().repeat(n)))
+        .collect()
+}
+
+/// Shares `cells` out in proportion (largest remainder), so that they add up; nothing where all sizes are zero.
+fn share_out(sizes: &[u64], cells: usize) -> Vec<usize> {
+    let total: u128 = sizes.iter().map(|size| u128::from(*size)).sum();
+    if total == 0 {
+        return vec![0; sizes.len()];
+    }
+    let exact = |size: &u64| u128::from(*size) * cells as u128;
+    let mut shares: Vec<usize> = sizes
+        .iter()
+        .map(|size| usize::try_from(exact(size) / total).unwrap_or(cells))
+        .collect();
+    let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
+    by_remainder.sort_by_key(|i| std::cmp::Reverse(exact(&sizes[*i]) % total));
+    let missing = cells.saturating_sub(shares.iter().sum());
+    for i in by_remainder.into_iter().take(missing) {
+        shares[i] += 1;
+    }
+    shares
+}
+
+/// A graph of one line and `cells` cells from zero to its peak; a gap where nothing was measured.
+pub(super) fn spark(values: &[Option<f64>], cells: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let cells = cells.min(values.len());
+    if cells == 0 {
+        return String::new();
+    }
+    let peak = values
+        .iter()
+        .flatten()
+        .fold(0.0_f64, |peak, v| peak.max(*v));
+    (0..cells)
+        .map(|cell| {
+            let (begin, end) = (
+                cell * values.len() / cells,
+                (cell + 1) * values.len() / cells,
+            );
+            let largest = values[begin..end]
+                .iter()
+                .flatten()
+                .copied()
+                .reduce(f64::max);
+            match largest {
+                None => ' ',
+                Some(value) if peak > 0.0 => {
+                    // From 0 to 7: the clamp makes the cast exact.
+                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                    let level = (value / peak * 8.0).ceil().clamp(1.0, 8.0) as usize - 1;
+                    LEVELS[level]
+                }
+                Some(_) => LEVELS[0],
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_add_up_and_follow_the_sizes() {
+        for (sizes, cells, shares) in [
+            (&[1, 1, 1][..], 10, &[4, 3, 3][..]),
+            (&[376, 57, 29, 8], 50, &[40, 6, 3, 1]),
+            (&[0, 5], 7, &[0, 7]),
+            (&[0, 0], 7, &[0, 0]),
+            (&[u64::MAX, u64::MAX], 9, &[5, 4]),
+        ] {
+            assert_eq!(share_out(sizes, cells), shares);
+        }
+    }
+
+    #[test]
+    fn a_graph_shows_zero_peak_and_gap_apart() {
+        assert_eq!(spark(&[Some(0.0), None, Some(8.0), Some(4.0)], 10), "▁ █▄");
+        assert_eq!(
+            spark(&[Some(0.0), Some(9.0), Some(1.0), Some(1.0)], 2),
+            "█▁"
+        );
+        assert_eq!(spark(&[Some(0.0); 3], 3), "▁▁▁");
+        assert_eq!(spark(&[], 3), "");
+    }
+
+    #[test]
+    fn every_fill_is_told_apart_without_colour() {
+        let mut glyphs: Vec<char> = FILLS.iter().map(|(fill, _)| fill.glyph).collect();
+        glyphs.sort_unstable();
+        glyphs.dedup();
+        assert_eq!(glyphs.len(), FILLS.len());
+    }
+}

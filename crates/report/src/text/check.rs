@@ -1,0 +1,428 @@
+//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be looked for.
+
+use units::{Bytes, Count, Span};
+
+use super::bar::{self, Fill};
+use super::page::{Page, Piece, Style, piece};
+use super::when::Clock;
+use super::wrap::{cut, pad, width, wrap_items};
+use super::{Detail, Screen, finding};
+use crate::model::{Accounting, Finding, Host, Level, NotEvaluated, Report, Source, SourceKind};
+
+/// Where the verdict's sentences begin, behind the longest word for one.
+const VERDICT_INDENT: usize = 10;
+/// Where bars begin.
+const BAR_INDENT: usize = 15;
+/// Where the sentence behind a rule's id begins, behind the longest id.
+const ID_INDENT: usize = 27;
+/// Below this width text begins on a line of its own.
+pub(super) const NARROW: usize = 60;
+/// So many faults of a source are named; the rest is counted.
+const MOST_PROBLEMS: usize = 5;
+/// So many rules that lack the same thing are named; the rest is counted.
+const MOST_IDS: usize = 3;
+/// Notes about the source, not about the host.
+const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
+
+pub(super) fn draw(report: &Report, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    let clock = Clock::new(&report.source, screen);
+    host_line(&mut page, &report.host, &report.source, &clock, screen);
+    page.gap();
+    verdict(&mut page, report);
+    if let Some(accounting) = &report.accounting {
+        page.gap();
+        memory(&mut page, accounting, report, &clock, screen);
+    }
+    findings(&mut page, report, &clock, screen);
+    let (of_source, of_host): (Vec<_>, Vec<_>) = report
+        .notes
+        .iter()
+        .partition(|note| ABOUT_THE_SOURCE.contains(&note.id.as_str()));
+    notes(&mut page, "Looks bad, is not:", &of_host, screen);
+    notes(&mut page, "About this source:", &of_source, screen);
+    problems(&mut page, &report.source, screen);
+    not_evaluated(&mut page, &report.not_evaluated, screen);
+    clear(&mut page, report, screen);
+    page.finish()
+}
+
+/// Who is meant and how long was looked: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.
+pub(super) fn host_line(
+    page: &mut Page,
+    host: &Host,
+    source: &Source,
+    clock: &Clock<'_>,
+    screen: &Screen,
+) {
+    let mut items = Vec::new();
+    items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
+    items.extend(
+        host.kernel
+            .as_ref()
+            .map(|kernel| format!("Linux {}", cut(kernel, 40))),
+    );
+    let swap = match host.swap_bytes {
+        None => String::new(),
+        Some(0) => ", no swap".to_owned(),
+        Some(bytes) => format!(", {} swap", Bytes::new(bytes)),
+    };
+    items.extend(
+        host.ram_bytes
+            .map(|ram| format!("{} RAM{swap}", Bytes::new(ram))),
+    );
+    if host.container.is_some() {
+        items.push("in a container".to_owned());
+    }
+    items.push(looked(source, clock));
+    for line in wrap_items(&items, " · ", screen.width()) {
+        page.line(&[piece(Style::Faint, line)]);
+    }
+}
+
+fn looked(source: &Source, clock: &Clock<'_>) -> String {
+    let watched = Span::from_secs_f64(source.watched_s);
+    match (source.kind, source.samples) {
+        (_, 0) => "no sample".to_owned(),
+        (SourceKind::Capture, 1) => "capture of one look".to_owned(),
+        (SourceKind::Capture, samples) => {
+            format!(
+                "capture of {watched}, {} samples",
+                Count::new(samples as u64)
+            )
+        }
+        (SourceKind::Live, samples) => {
+            let until = clock.until();
+            if samples == 1 {
+                until.map_or_else(|| "one look".to_owned(), |at| format!("one look at {at}"))
+            } else {
+                let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+                format!("watched {watched}{until}")
+            }
+        }
+    }
+}
+
+fn verdict(page: &mut Page, report: &Report) {
+    let word = match report.verdict {
+        Level::Ok => "OK",
+        Level::Warning => "WARNING",
+        Level::Critical => "CRITICAL",
+        Level::Unknown => "UNKNOWN",
+    };
+    let head = [piece(report.verdict.into(), word)];
+    page.hanging(&head, VERDICT_INDENT, Style::Strong, &report.headline);
+    for remark in &report.remarks {
+        page.hanging(&[], VERDICT_INDENT, Style::Plain, remark);
+    }
+}
+
+/// A bar with what stands before and behind it.
+struct Row {
+    head: String,
+    parts: Vec<(Fill, u64)>,
+    tail: String,
+}
+
+fn memory(
+    page: &mut Page,
+    accounting: &Accounting,
+    report: &Report,
+    clock: &Clock<'_>,
+    screen: &Screen,
+) {
+    let total = Bytes::new(accounting.total_bytes);
+    let worst = !report.findings.is_empty() && report.source.samples > 1;
+    let ram = Row {
+        head: format!("RAM {:>9}", total.to_string()),
+        parts: bar::parts(accounting),
+        tail: if worst {
+            format!("worst at {}", clock.moment(accounting.at_s, accounting.at))
+        } else {
+            accounting
+                .available_bytes
+                .map_or_else(String::new, |bytes| {
+                    format!("{} available", Bytes::new(bytes))
+                })
+        },
+    };
+    let nodes = accounting.nodes.iter().map(|node| Row {
+        head: format!("   node {}", cut(&node.node, 5)),
+        parts: bar::used_and_free(
+            node.total_bytes.saturating_sub(node.free_bytes),
+            node.total_bytes,
+        ),
+        tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
+    });
+    let swap = accounting.swap.iter().map(|swap| Row {
+        head: format!("Swap {:>8}", Bytes::new(swap.total_bytes).to_string()),
+        parts: bar::used_and_free(swap.used_bytes, swap.total_bytes),
+        tail: match swap.used_bytes {
+            0 => "empty".to_owned(),
+            used => format!("{} used", Bytes::new(used)),
+        },
+    });
+    let legend = bar::parts(accounting);
+    let rows: Vec<Row> = std::iter::once(ram).chain(nodes).chain(swap).collect();
+    let narrow = screen.width() < NARROW;
+    let tail = rows
+        .iter()
+        .map(|row| width(&row.tail) + 2)
+        .max()
+        .unwrap_or(0);
+    let cells = (screen.width() - BAR_INDENT)
+        .saturating_sub(if narrow { 0 } else { tail })
+        .min(60);
+    for (i, row) in rows.iter().enumerate() {
+        let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
+        pieces.extend(bar::bar(&row.parts, cells));
+        if narrow {
+            page.line(&pieces);
+            if !row.tail.is_empty() {
+                page.hanging(&[], BAR_INDENT, Style::Plain, &row.tail);
+            }
+        } else {
+            pieces.push(piece(Style::Plain, format!("  {}", row.tail)));
+            page.line(&pieces);
+        }
+        if i == 0 {
+            draw_legend(page, &legend, screen);
+        }
+    }
+}
+
+/// `24 of 497 MiB`: the unit once where it is the same.
+fn part_of(part: u64, whole: u64) -> String {
+    let (part, whole) = (Bytes::new(part).to_string(), Bytes::new(whole).to_string());
+    match (part.split_once(' '), whole.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} of {whole}"),
+        _ => format!("{part} of {whole}"),
+    }
+}
+
+/// What the characters of the bar stand for, with sizes; the unit once where it is the same for all.
+fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
+    let sizes: Vec<String> = parts
+        .iter()
+        .map(|(_, b)| Bytes::new(*b).to_string())
+        .collect();
+    let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let same_unit = sizes
+        .windows(2)
+        .all(|pair| unit(&pair[0]) == unit(&pair[1]));
+    let entries: Vec<(Fill, String)> = parts
+        .iter()
+        .zip(&sizes)
+        .enumerate()
+        .map(|(i, ((fill, _), size))| {
+            let number = size
+                .split_once(' ')
+                .map_or(size.as_str(), |(number, _)| number);
+            let size = if same_unit && i + 1 < sizes.len() {
+                number
+            } else {
+                size
+            };
+            (*fill, format!("{} {size}", fill.name))
+        })
+        .collect();
+    let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
+    let indent = if BAR_INDENT + whole <= screen.width() + 2 {
+        BAR_INDENT
+    } else {
+        4
+    };
+    let mut line: Vec<Piece> = Vec::new();
+    let mut used = 0;
+    for (fill, text) in entries {
+        let cells = width(&text) + 2;
+        if used > 0 && indent + used + 2 + cells > screen.width() {
+            page.line(&std::mem::take(&mut line));
+            used = 0;
+        }
+        let blanks = if used == 0 { indent } else { 2 };
+        used += cells + if used == 0 { 0 } else { 2 };
+        line.push(piece(Style::Plain, " ".repeat(blanks)));
+        line.push(piece(fill.style, fill.glyph.to_string()));
+        line.push(piece(Style::Faint, format!(" {text}")));
+    }
+    if !line.is_empty() {
+        page.line(&line);
+    }
+}
+
+/// Roots, numbered, each with what it brings about.
+fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen) {
+    let is_root = |finding: &Finding| {
+        finding
+            .caused_by
+            .as_ref()
+            .is_none_or(|root| !report.findings.iter().any(|f| f.id == *root))
+    };
+    let roots = report.findings.iter().filter(|f| is_root(f));
+    for (i, root) in roots.enumerate() {
+        let consequences: Vec<&Finding> = report
+            .findings
+            .iter()
+            .filter(|f| !is_root(f) && f.caused_by.as_ref() == Some(&root.id))
+            .collect();
+        page.gap();
+        finding::draw(
+            page,
+            &finding::Numbered {
+                number: i + 1,
+                finding: root,
+                consequences: &consequences,
+                said_already: report
+                    .headline
+                    .starts_with(root.title.trim_end_matches('.')),
+            },
+            clock,
+            screen,
+        );
+    }
+}
+
+fn notes(page: &mut Page, heading: &str, notes: &[&Finding], screen: &Screen) {
+    if notes.is_empty() {
+        return;
+    }
+    page.heading(heading);
+    for note in notes {
+        entry(page, &note.id, &note.title, screen);
+    }
+}
+
+/// A rule's id and a sentence beside it, or below it where that is too narrow.
+pub(super) fn entry(page: &mut Page, id: &str, text: &str, screen: &Screen) {
+    let head = [piece(
+        Style::Plain,
+        format!("   {}", cut(id, ID_INDENT - 5)),
+    )];
+    if screen.width() < NARROW {
+        page.line(&head);
+        page.hanging(&[], 5, Style::Plain, text);
+    } else {
+        page.hanging(&head, ID_INDENT, Style::Plain, text);
+    }
+}
+
+fn problems(page: &mut Page, source: &Source, screen: &Screen) {
+    if !source.problems.is_empty() {
+        page.heading(&format!(
+            "Problems with this source ({}):",
+            source.problems.len()
+        ));
+        let most = match screen.detail {
+            Detail::Brief => MOST_PROBLEMS,
+            Detail::All => usize::MAX,
+        };
+        for problem in source.problems.iter().take(most) {
+            page.hanging(&[], 3, Style::Plain, problem);
+        }
+        if let Some(more) = source.problems.len().checked_sub(most).filter(|n| *n > 0) {
+            let more = format!("and {more} more: memtide check --all");
+            page.hanging(&[], 3, Style::Faint, &more);
+        }
+    }
+    if !source.unknown_fields.is_empty() && screen.detail == Detail::All {
+        page.heading("Fields of this kernel that memtide does not know:");
+        page.hanging(&[], 3, Style::Faint, &source.unknown_fields.join(", "));
+    }
+}
+
+/// What could not be looked for, by what would make it possible.
+fn not_evaluated(page: &mut Page, rules: &[NotEvaluated], screen: &Screen) {
+    if rules.is_empty() {
+        return;
+    }
+    let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();
+    for rule in rules {
+        match groups.iter_mut().find(|(needs, _)| *needs == rule.needs) {
+            Some((_, alike)) => alike.push(rule),
+            None => groups.push((&rule.needs, vec![rule])),
+        }
+    }
+    groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
+    page.heading(&format!("Not evaluated ({}):", rules.len()));
+    for (needs, alike) in groups {
+        let most = match screen.detail {
+            // One name fewer would take as much room as the words for it.
+            Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,
+            _ => alike.len(),
+        };
+        let ids: Vec<&str> = alike
+            .iter()
+            .take(most)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let ids = ids.join(", ");
+        let mut text = match (alike.len(), alike.len() - most) {
+            (1, _) => format!("{ids} needs {needs}"),
+            (_, 0) => format!("{ids} need {needs}"),
+            (_, more) => format!("{ids} and {more} more need {needs}"),
+        };
+        if screen.detail == Detail::All {
+            let mut missing: Vec<&str> = Vec::new();
+            for name in alike.iter().flat_map(|rule| &rule.missing) {
+                if !missing.contains(&name.as_str()) {
+                    missing.push(name);
+                }
+            }
+            if !missing.is_empty() {
+                text = format!("{text} ({})", missing.join(", "));
+            }
+        }
+        let head = [piece(Style::Faint, "   -")];
+        page.hanging(&head, 5, Style::Plain, &text);
+    }
+}
+
+fn clear(page: &mut Page, report: &Report, screen: &Screen) {
+    if report.clear.is_empty() {
+        return;
+    }
+    let rules = match report.clear.len() {
+        1 => "1 rule".to_owned(),
+        n => format!("{n} rules"),
+    };
+    match screen.detail {
+        Detail::Brief => {
+            page.gap();
+            let text = format!("{rules} found nothing: memtide check --all");
+            page.hanging(&[], 0, Style::Faint, &text);
+        }
+        Detail::All => {
+            page.heading(&format!("{rules} found nothing:"));
+            for rule in &report.clear {
+                entry(page, &rule.id, &rule.because, screen);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_about_the_source_are_rules() {
+        for id in ABOUT_THE_SOURCE {
+            let rule = diagnose::rules::by_id(id).unwrap();
+            assert_eq!(rule.purpose, diagnose::Purpose::Note, "{id}");
+        }
+    }
+
+    #[test]
+    fn every_id_fits_its_column() {
+        for rule in diagnose::rules::ALL {
+            assert!(rule.id.len() <= ID_INDENT - 5, "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn the_unit_is_written_once() {
+        assert_eq!(part_of(24 << 20, 497 << 20), "24 of 497 MiB");
+        assert_eq!(part_of(24 << 10, 497 << 20), "24 KiB of 497 MiB");
+    }
+}

@@ -1,0 +1,313 @@
+//! One finding: what, when, the proof, the cause, what follows from it, and what to do.
+
+use super::bar::spark;
+use super::check::NARROW;
+use super::page::{Page, Piece, Style, piece};
+use super::when::Clock;
+use super::wrap::{cut, width, wrap};
+use super::{Detail, Screen};
+use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity};
+
+/// Where labels begin.
+const LABEL_INDENT: usize = 3;
+/// Where text begins, behind the longest label.
+const TEXT_INDENT: usize = 15;
+/// The same where the label stands on a line of its own.
+const NARROW_TEXT_INDENT: usize = 5;
+/// With less room beside its caption, a graph has a line of its own.
+const FEWEST_GRAPH_CELLS: usize = 20;
+/// Wider says no more.
+const MOST_GRAPH_CELLS: usize = 60;
+/// `confirmed` and its like take fewer cells.
+const LONGEST_WORD: usize = 12;
+/// So many affected are named; the rest is counted.
+const MOST_AFFECTED: usize = 5;
+
+/// A finding as it is listed.
+pub(super) struct Numbered<'a> {
+    pub(super) number: usize,
+    pub(super) finding: &'a Finding,
+    /// What follows from it.
+    pub(super) consequences: &'a [&'a Finding],
+    /// Whether the verdict was its title.
+    pub(super) said_already: bool,
+}
+
+pub(super) fn draw(page: &mut Page, listed: &Numbered<'_>, clock: &Clock<'_>, screen: &Screen) {
+    let finding = listed.finding;
+    heading(page, listed, screen);
+    if !listed.said_already {
+        page.hanging(&[], LABEL_INDENT, Style::Plain, &finding.title);
+    }
+    let mut block = Block { page, screen };
+    block.graph(finding, clock);
+    block.evidence(&finding.evidence, clock);
+    block.text("why", [finding.cause.as_str()]);
+    block.consequences(listed.consequences);
+    block.affected(&finding.affected);
+    let not = |other: &crate::model::RuledOut| format!("{}: {}", other.id, other.because);
+    block.text("not", finding.ruled_out.iter().map(not));
+    block.fixes(&finding.fix);
+    block.text("verify", [finding.verify.as_str()]);
+    if finding.confidence_word != "confirmed" || screen.detail == Detail::All {
+        block.text("confidence", [finding.confidence_why.as_str()]);
+    }
+    if screen.detail == Detail::All {
+        block.text("see", &finding.references);
+        block.text("also called", &finding.aliases);
+    }
+}
+
+/// `1  swap-thrash                    critical · confirmed`.
+fn heading(page: &mut Page, listed: &Numbered<'_>, screen: &Screen) {
+    let finding = listed.finding;
+    let severity = match finding.severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Critical => "critical",
+    };
+    let number = format!("{:<LABEL_INDENT$}", listed.number);
+    let tail = format!(" · {}", cut(&finding.confidence_word, LONGEST_WORD));
+    let taken = width(&number) + width(severity) + width(&tail);
+    let id = cut(&finding.id, screen.width().saturating_sub(taken + 2).max(1));
+    let blanks = screen.width().saturating_sub(taken + width(&id)).max(2);
+    page.line(&[
+        piece(Style::Strong, number),
+        piece(Style::Strong, id),
+        piece(Style::Plain, " ".repeat(blanks)),
+        piece(finding.severity.into(), severity),
+        piece(Style::Plain, tail),
+    ]);
+}
+
+/// Labels on the left, text on the right.
+struct Block<'p, 's> {
+    page: &'p mut Page,
+    screen: &'s Screen,
+}
+
+impl Block<'_, '_> {
+    fn is_narrow(&self) -> bool {
+        self.screen.width() < NARROW
+    }
+
+    fn indent(&self) -> usize {
+        if self.is_narrow() {
+            NARROW_TEXT_INDENT
+        } else {
+            TEXT_INDENT
+        }
+    }
+
+    /// Cells for text.
+    fn room(&self) -> usize {
+        self.screen.width() - self.indent()
+    }
+
+    /// Lines beside a label; nothing where there are none.
+    fn lines(&mut self, label: &str, lines: impl IntoIterator<Item = Vec<Piece>>) {
+        let indent = self.indent();
+        let mut label = Some(label);
+        for line in lines {
+            let mut pieces = Vec::new();
+            match label.take() {
+                Some(label) if self.is_narrow() => {
+                    let label = format!("{:LABEL_INDENT$}{label}", "");
+                    self.page.line(&[piece(Style::Faint, label)]);
+                    pieces.push(piece(Style::Plain, " ".repeat(indent)));
+                }
+                Some(label) => {
+                    let label = format!("{:LABEL_INDENT$}{label}", "");
+                    pieces.push(piece(Style::Faint, format!("{label:<indent$}")));
+                }
+                None => pieces.push(piece(Style::Plain, " ".repeat(indent))),
+            }
+            pieces.extend(line);
+            self.page.line(&pieces);
+        }
+    }
+
+    /// Paragraphs beside a label; nothing where all are empty.
+    fn text(&mut self, label: &str, paragraphs: impl IntoIterator<Item = impl AsRef<str>>) {
+        let room = self.room();
+        let lines: Vec<_> = paragraphs
+            .into_iter()
+            .flat_map(|text| paragraph(text.as_ref(), room))
+            .collect();
+        self.lines(label, lines);
+    }
+
+    /// When it held, and how its main signal ran over the whole look: outside of that time it is faint.
+    fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
+        let when = match (finding.from_s, finding.to_s) {
+            (Some(from), Some(to)) => Some(clock.range((from, finding.from), (to, finding.to))),
+            _ => None,
+        };
+        let Some(graph) = &finding.graph else {
+            if let Some(when) = when {
+                self.text("when", [when]);
+            }
+            return;
+        };
+        let caption = format!("{}, peak {}", graph.label, graph.peak);
+        let beside = self.room().saturating_sub(width(&caption) + 2);
+        let cells = if beside < FEWEST_GRAPH_CELLS {
+            self.room()
+        } else {
+            beside
+        };
+        let curve = spark(&graph.values, cells.min(MOST_GRAPH_CELLS));
+        let mut drawn = curve_pieces(&curve, finding, graph);
+        let mut lines = Vec::new();
+        if beside < FEWEST_GRAPH_CELLS {
+            lines.push(drawn);
+            lines.extend(paragraph(&caption, self.room()));
+        } else {
+            drawn.push(piece(Style::Plain, format!("  {caption}")));
+            lines.push(drawn);
+        }
+        // A clock's range is wider than a label; then it stands above its graph.
+        let label = when.unwrap_or_default();
+        if self.is_narrow() || LABEL_INDENT + width(&label) < self.indent() {
+            self.lines(&label, lines);
+        } else {
+            let when = vec![piece(Style::Plain, label)];
+            self.lines("when", std::iter::once(when).chain(lines));
+        }
+    }
+
+    /// Sentences on the left, what they are measured against on the right.
+    fn evidence(&mut self, evidence: &[Evidence], clock: &Clock<'_>) {
+        let room = self.room();
+        let mut lines: Vec<Vec<Piece>> = Vec::new();
+        let mut counted = false;
+        for line in evidence {
+            match line.at_s {
+                Some(at_s) => {
+                    let at = clock.moment(at_s, line.at);
+                    lines.extend(paragraph(&format!("{} at {at}", line.text), room));
+                }
+                None => lines.extend(paragraph(&line.text, room)),
+            }
+            let Some(threshold) = &line.threshold_text else {
+                continue;
+            };
+            let word = if std::mem::replace(&mut counted, true) {
+                ""
+            } else {
+                "counts "
+            };
+            let threshold = cut(&format!("{word}{threshold}"), room);
+            let used = |line: &Vec<Piece>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
+            let fits = |line: &&mut Vec<Piece>| used(line) + 2 + width(&threshold) <= room;
+            match lines.last_mut().filter(fits) {
+                Some(last) => {
+                    let blanks = room - used(last) - width(&threshold);
+                    last.push(piece(Style::Plain, " ".repeat(blanks)));
+                    last.push(piece(Style::Faint, threshold));
+                }
+                None => {
+                    let blanks = room - width(&threshold);
+                    lines.push(vec![
+                        piece(Style::Plain, " ".repeat(blanks)),
+                        piece(Style::Faint, threshold),
+                    ]);
+                }
+            }
+        }
+        self.lines("evidence", lines);
+    }
+
+    fn consequences(&mut self, consequences: &[&Finding]) {
+        let room = self.room();
+        let lines: Vec<_> = consequences
+            .iter()
+            .flat_map(|finding| paragraph(&format!("{}: {}", finding.id, finding.title), room))
+            .collect();
+        self.lines("leads to", lines);
+    }
+
+    fn affected(&mut self, affected: &[Affected]) {
+        let room = self.room();
+        let most = match self.screen.detail {
+            Detail::Brief => MOST_AFFECTED,
+            Detail::All => usize::MAX,
+        };
+        let mut lines: Vec<_> = affected
+            .iter()
+            .take(most)
+            .flat_map(|one| {
+                let name = cut(&one.name, room * 2 / 3);
+                let who = match one.kind.as_str() {
+                    "process" => name,
+                    kind => format!("{kind} {name}"),
+                };
+                let separator = if one.what.is_empty() { "" } else { ", " };
+                paragraph(&format!("{who}{separator}{}", one.what), room)
+            })
+            .collect();
+        if let Some(more) = affected.len().checked_sub(most).filter(|n| *n > 0) {
+            lines.push(vec![piece(Style::Faint, format!("and {more} more"))]);
+        }
+        self.lines("who", lines);
+    }
+
+    /// What to do now, then what lasts. Advice without commands is for good.
+    fn fixes(&mut self, fixes: &[Fix]) {
+        let room = self.room();
+        let mut now = Vec::new();
+        let mut for_good = Vec::new();
+        for fix in fixes {
+            let has_now = !fix.now.trim().is_empty();
+            let advice = if has_now { &mut now } else { &mut for_good };
+            advice.extend(paragraph(&fix.what, room));
+            now.extend(commands(&fix.now, !fix.what.is_empty()));
+            for_good.extend(commands(&fix.persistent, !has_now && !fix.what.is_empty()));
+        }
+        self.lines("do now", now);
+        self.lines("for good", for_good);
+    }
+}
+
+/// A graph's cells: strong within the time of the finding, faint outside.
+fn curve_pieces(curve: &str, finding: &Finding, graph: &Graph) -> Vec<Piece> {
+    let cells: Vec<char> = curve.chars().collect();
+    let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
+        return vec![piece(Style::Data(32), curve)];
+    };
+    let whole = graph.to_s - graph.from_s;
+    let holds = |cell: usize| {
+        #[allow(clippy::cast_precision_loss)] // at most 60 cells
+        let middle = graph.from_s + whole * (cell as f64 + 0.5) / cells.len() as f64;
+        from <= middle && middle <= to
+    };
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (i, cell) in cells.iter().enumerate() {
+        let style = if holds(i) {
+            Style::Data(32)
+        } else {
+            Style::Faint
+        };
+        match pieces.last_mut().filter(|(last, _)| *last == style) {
+            Some((_, text)) => text.push(*cell),
+            None => pieces.push(piece(style, *cell)),
+        }
+    }
+    pieces
+}
+
+fn paragraph(text: &str, room: usize) -> Vec<Vec<Piece>> {
+    wrap(text, room)
+        .into_iter()
+        .map(|line| vec![piece(Style::Plain, line)])
+        .collect()
+}
+
+/// Commands, indented where they stand below their sentence. They are never broken: the terminal wraps them, and what
+/// is copied stays one line.
+fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>> {
+    let indent = if below_sentence { "  " } else { "" };
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(move |line| vec![piece(Style::Command, format!("{indent}{line}"))])
+}

@@ -1,0 +1,122 @@
+//! The screens of `rules` and `signals`: lists, and one entry explained.
+
+use super::page::{Page, Style, piece};
+use super::{Screen, check, markdown};
+use crate::model::{RuleEntry, SignalEntry};
+
+pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    for (purpose, heading) in [
+        ("finding", "Rules that find what is wrong"),
+        ("note", "Rules that explain what only looks wrong"),
+    ] {
+        let listed: Vec<_> = rules
+            .iter()
+            .filter(|rule| rule.purpose == purpose)
+            .collect();
+        if listed.is_empty() {
+            continue;
+        }
+        page.heading(&format!("{heading} ({}):", listed.len()));
+        for rule in listed {
+            check::entry(&mut page, rule.id, rule.summary, screen);
+        }
+    }
+    page.gap();
+    page.line(&[piece(Style::Faint, "memtide rules ID explains one.")]);
+    page.finish()
+}
+
+pub(super) fn rule(rule: &RuleEntry, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    page.line(&[
+        piece(Style::Strong, rule.id),
+        piece(
+            Style::Faint,
+            format!("  {}, since memtide {}", rule.purpose, rule.since),
+        ),
+    ]);
+    page.gap();
+    markdown::draw(&mut page, &rule.docs, 3);
+    page.finish()
+}
+
+pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    let mut entity = "";
+    for signal in signals {
+        if signal.entity != entity {
+            entity = signal.entity;
+            let n = signals
+                .iter()
+                .filter(|other| other.entity == entity)
+                .count();
+            page.heading(&format!("Of {} ({n}):", signal.whose()));
+        }
+        let text = format!("{} ({}, {})", signal.meaning, signal.kind, signal.unit);
+        let head = [piece(Style::Plain, format!("   {}", signal.name))];
+        // A name as long as its column has its meaning below it.
+        let indent = if screen.width() < check::NARROW {
+            5
+        } else {
+            30
+        };
+        if signal.name.len() + 4 > indent {
+            page.line(&head);
+            page.hanging(&[], indent, Style::Plain, &text);
+        } else {
+            page.hanging(&head, indent, Style::Plain, &text);
+        }
+    }
+    page.gap();
+    page.line(&[piece(Style::Faint, "memtide signals NAME explains one.")]);
+    page.finish()
+}
+
+pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    page.line(&[
+        piece(Style::Strong, signal.name),
+        piece(
+            Style::Faint,
+            format!(
+                "  {} of {}, of {}",
+                signal.kind,
+                signal.unit,
+                signal.whose()
+            ),
+        ),
+    ]);
+    page.gap();
+    page.hanging(&[], 3, Style::Plain, signal.meaning);
+    page.gap();
+    let source = match signal.file {
+        timeline::signals::DERIVED => format!("computed: {}", signal.field),
+        file => format!("{file}, {}", signal.field),
+    };
+    let scale = match (signal.scale, signal.unit) {
+        (1, _) => None,
+        (scale, unit) => Some(format!("1 in the file is {scale} {unit}")),
+    };
+    let rows = [
+        ("source", Some(source)),
+        ("scale", scale),
+        (
+            "since",
+            Some(signal.since.map_or_else(
+                || "all kernels in use".to_owned(),
+                |since| format!("kernel {since}"),
+            )),
+        ),
+        ("sar", signal.sar.map(str::to_owned)),
+        ("PCP", signal.pcp.clone()),
+        ("node_exporter", signal.node_exporter.clone()),
+    ];
+    for (label, text) in rows {
+        if let Some(text) = text {
+            let head = [piece(Style::Faint, format!("   {label}"))];
+            page.hanging(&head, 18, Style::Plain, &text);
+        }
+    }
+    page.finish()
+}

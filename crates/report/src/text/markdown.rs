@@ -1,0 +1,109 @@
+//! The rules' documentation on a terminal: the little Markdown that they use, wrapped. No general renderer.
+//!
+//! Knows headings, paragraphs, lists and fenced blocks; everything else is a paragraph. Code spans keep their backticks,
+//! so that a command is told apart without colour.
+
+use super::page::{Page, Style, piece};
+use super::wrap::width;
+
+/// Draws `text`, indented.
+pub(super) fn draw(page: &mut Page, text: &str, indent: usize) {
+    let mut paragraph = Paragraph::default();
+    let mut fenced = false;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") {
+            paragraph.end(page, indent);
+            fenced = !fenced;
+        } else if fenced {
+            page.line(&[piece(Style::Command, format!("{:indent$}  {line}", ""))]);
+        } else if trimmed.is_empty() {
+            paragraph.end(page, indent);
+            page.gap();
+        } else if let Some(heading) = heading(trimmed) {
+            paragraph.end(page, indent);
+            page.heading(heading);
+        } else {
+            if let Some((mark, rest)) = list_item(trimmed) {
+                paragraph.end(page, indent);
+                mark.clone_into(&mut paragraph.mark);
+                paragraph.add(rest);
+            } else {
+                paragraph.add(trimmed);
+            }
+        }
+    }
+    paragraph.end(page, indent);
+}
+
+/// Text of one paragraph or list item, which may span lines.
+#[derive(Default)]
+struct Paragraph {
+    mark: String,
+    text: String,
+}
+
+impl Paragraph {
+    fn add(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(line);
+    }
+
+    fn end(&mut self, page: &mut Page, indent: usize) {
+        let Self { mark, text } = std::mem::take(self);
+        if text.is_empty() {
+            return;
+        }
+        if mark.is_empty() {
+            page.hanging(&[], indent, Style::Plain, &text);
+        } else {
+            let head = format!("{:indent$}{mark} ", "");
+            let text_indent = width(&head);
+            page.hanging(
+                &[piece(Style::Faint, head)],
+                text_indent,
+                Style::Plain,
+                &text,
+            );
+        }
+    }
+}
+
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    (rest.len() < line.len()).then(|| rest.trim())
+}
+
+/// The mark of a list item and its text: `-`, `*`, `1.`.
+fn list_item(line: &str) -> Option<(&str, &str)> {
+    let (mark, rest) = line.split_once(' ')?;
+    let number = mark.strip_suffix('.').unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    (mark == "-" || mark == "*" || is_number).then_some((mark, rest.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Screen;
+
+    #[test]
+    fn headings_lists_and_paragraphs_are_told_apart() {
+        let mut page = Page::new(&Screen::of_width(40));
+        let text = "One\nparagraph.\n\n## Heading\n- an item that goes on\n  below its own beginning\n1. first\n\
+                    ```\nls -l\n```\n";
+        draw(&mut page, text, 3);
+        let lines = [
+            "   One paragraph.",
+            "",
+            "Heading",
+            "   - an item that goes on below its own",
+            "     beginning",
+            "   1. first",
+            "     ls -l",
+        ];
+        assert_eq!(page.finish(), lines.join("\n") + "\n");
+    }
+}

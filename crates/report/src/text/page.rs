@@ -1,0 +1,184 @@
+//! The sink of all text: lines of styled pieces, escaped, with colour or without.
+
+use super::escape::escape;
+use super::wrap;
+use super::{Colour, Screen};
+use crate::model::{Level, Severity};
+
+/// How a piece of text stands out; without colour it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    /// What the eye should find first.
+    Strong,
+    /// Labels, thresholds, asides.
+    Faint,
+    /// Commands to type.
+    Command,
+    /// A severity or verdict.
+    Critical,
+    Warning,
+    Fine,
+    Unknown,
+    /// Data: a colour of the 256-colour palette, never one of a severity.
+    Data(u8),
+}
+
+impl From<Level> for Style {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Ok => Self::Fine,
+            Level::Warning => Self::Warning,
+            Level::Critical => Self::Critical,
+            Level::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<Severity> for Style {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Info => Self::Unknown,
+            Severity::Warning => Self::Warning,
+            Severity::Critical => Self::Critical,
+        }
+    }
+}
+
+/// A piece of a line.
+pub(super) type Piece = (Style, String);
+
+/// A piece.
+pub(super) fn piece(style: Style, text: impl Into<String>) -> Piece {
+    (style, text.into())
+}
+
+/// Lines so far.
+pub(super) struct Page {
+    colour: Colour,
+    width: usize,
+    out: String,
+}
+
+impl Page {
+    pub(super) const fn new(screen: &Screen) -> Self {
+        Self {
+            colour: screen.colour,
+            width: screen.width(),
+            out: String::new(),
+        }
+    }
+
+    /// All lines, each ended.
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// An empty line, unless the page begins or just had one.
+    pub(super) fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// A line. Whatever the pieces hold, only this function's own sequences reach the terminal.
+    pub(super) fn line(&mut self, pieces: &[Piece]) {
+        let last = pieces
+            .iter()
+            .rposition(|(_, text)| !text.trim_end().is_empty());
+        for (i, (style, text)) in pieces.iter().enumerate() {
+            let safe = escape(text);
+            match last {
+                Some(last) if i < last => self.piece(*style, &safe),
+                Some(last) if i == last => self.piece(*style, safe.trim_end()),
+                _ => {}
+            }
+        }
+        self.out.push('\n');
+    }
+
+    fn piece(&mut self, style: Style, text: &str) {
+        let code = match (self.colour, style) {
+            (Colour::Plain, _) | (_, Style::Plain) => None,
+            (_, Style::Strong) => Some("1".to_owned()),
+            (_, Style::Faint) => Some("2".to_owned()),
+            (_, Style::Command) => Some("36".to_owned()),
+            (_, Style::Critical) => Some("1;31".to_owned()),
+            (_, Style::Warning) => Some("1;33".to_owned()),
+            (_, Style::Fine) => Some("1;32".to_owned()),
+            (_, Style::Unknown) => Some("1;34".to_owned()),
+            (_, Style::Data(colour)) => Some(format!("38;5;{colour}")),
+        };
+        match code {
+            Some(code) if !text.is_empty() => {
+                self.out.push_str("\u{1b}[");
+                self.out.push_str(&code);
+                self.out.push('m');
+                self.out.push_str(text);
+                self.out.push_str("\u{1b}[0m");
+            }
+            _ => self.out.push_str(text),
+        }
+    }
+
+    /// The heading of a block, with a gap above it.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.gap();
+        self.hanging(&[], 0, Style::Strong, text);
+    }
+
+    /// Text that begins behind `head` and goes on below its own beginning, `indent` cells from the left.
+    pub(super) fn hanging(&mut self, head: &[Piece], indent: usize, style: Style, text: &str) {
+        let lines = wrap::wrap(text, self.width.saturating_sub(indent));
+        let mut first = head.to_vec();
+        let taken: usize = head.iter().map(|(_, text)| wrap::width(text)).sum();
+        first.push(piece(
+            Style::Plain,
+            " ".repeat(indent.saturating_sub(taken)),
+        ));
+        let mut lines = lines.into_iter();
+        first.push(piece(style, lines.next().unwrap_or_default()));
+        self.line(&first);
+        for line in lines {
+            self.line(&[piece(Style::Plain, " ".repeat(indent)), (style, line)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(colour: Colour, pieces: &[Piece]) -> String {
+        let mut page = Page::new(&Screen {
+            colour,
+            ..Screen::default()
+        });
+        page.line(pieces);
+        page.finish()
+    }
+
+    #[test]
+    fn no_piece_can_bring_its_own_sequences() {
+        let hostile = [
+            piece(Style::Critical, "\u{1b}[2J"),
+            piece(Style::Plain, "\u{7}"),
+        ];
+        assert_eq!(line(Colour::Plain, &hostile), "\\x1b[2J\\x07\n");
+        assert_eq!(
+            line(Colour::Ansi, &hostile),
+            "\u{1b}[1;31m\\x1b[2J\u{1b}[0m\\x07\n"
+        );
+    }
+
+    #[test]
+    fn lines_have_no_trailing_blanks() {
+        let pieces = [
+            piece(Style::Plain, "a "),
+            piece(Style::Strong, " "),
+            piece(Style::Faint, ""),
+        ];
+        assert_eq!(line(Colour::Ansi, &pieces), "a\n");
+        assert_eq!(line(Colour::Plain, &[]), "\n");
+    }
+}

@@ -1,0 +1,148 @@
+//! Lines that fit: breaking, cutting and measuring text in terminal cells. What comes out is escaped.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::escape::escape;
+
+/// The cells that text takes once it is escaped.
+pub(super) fn width(text: &str) -> usize {
+    escape(text).chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    c.width().unwrap_or_default()
+}
+
+/// The text with blanks behind it up to `cells`.
+pub(super) fn pad(text: &str, cells: usize) -> String {
+    let blanks = cells.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(blanks))
+}
+
+/// The text, cut with `…` where it is wider than `most` cells.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let text = escape(text);
+    if width(&text) <= most {
+        return text.into_owned();
+    }
+    let mut short = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        if used + char_width(c) + 1 > most {
+            break;
+        }
+        used += char_width(c);
+        short.push(c);
+    }
+    short.push('…');
+    short
+}
+
+/// The text in lines of at most `most` cells, broken at blanks; a longer word is broken where it must. Empty text is no
+/// line.
+pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
+    let text = escape(text);
+    fill(&glue(&text), " ", most)
+}
+
+/// The items in lines of at most `most` cells, joined with `separator`.
+pub(super) fn wrap_items(items: &[String], separator: &str, most: usize) -> Vec<String> {
+    let items: Vec<String> = items.iter().map(|item| escape(item).into_owned()).collect();
+    fill(&items, separator, most)
+}
+
+fn fill(words: &[String], separator: &str, most: usize) -> Vec<String> {
+    let most = most.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            if width(&line) + width(separator) + width(word) <= most {
+                line.push_str(separator);
+                line.push_str(word);
+                continue;
+            }
+            lines.push(std::mem::take(&mut line));
+        }
+        let mut rest = word.as_str();
+        while width(rest) > most {
+            let (head, tail) = split_at_width(rest, most);
+            lines.push(head.to_owned());
+            rest = tail;
+        }
+        line.push_str(rest);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Splits so that the head takes at most `most` cells, but at least one character.
+fn split_at_width(text: &str, most: usize) -> (&str, &str) {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += char_width(c);
+        if used > most && at > 0 {
+            return text.split_at(at);
+        }
+    }
+    (text, "")
+}
+
+/// Words, with a number and its unit as one: `9.9 MiB/s` is never torn apart.
+fn glue(text: &str) -> Vec<String> {
+    const UNITS: [&str; 16] = [
+        "%", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "µs", "ms", "s", "min", "h", "d", "pages",
+        "samples", "×",
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let unit = word
+            .trim_end_matches(['.', ',', ';', ':', ')', '?'])
+            .trim_end_matches("/s");
+        match words.last_mut() {
+            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_blanks_and_long_words_where_they_must() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("a abcdefghij b", 4), ["a", "abcd", "efgh", "ij b"]);
+        assert_eq!(wrap("", 10), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(
+            wrap("it read 9.9 MiB/s, then less", 12),
+            ["it read", "9.9 MiB/s,", "then less"]
+        );
+        assert_eq!(wrap("for 61 % of it", 6), ["for", "61 %", "of it"]);
+    }
+
+    #[test]
+    fn wide_letters_count_twice() {
+        assert_eq!(width("日本"), 4);
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 6), "日本語");
+    }
+
+    #[test]
+    fn items_stay_whole_and_no_line_ends_with_their_separator() {
+        let items = ["one more".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(wrap_items(&items, " · ", 14), ["one more · two", "three"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! What docs/ holds is what the code says: `BLESS=1 cargo test -p memtide-report` writes it, otherwise stale files fail.
+
+use report::model::{RuleEntry, SignalEntry};
+
+/// The five headings of a rule's documentation.
+const HEADINGS: [&str; 5] = [
+    "What it means",
+    "How it is recognised",
+    "Not this",
+    "What to do",
+    "References",
+];
+
+#[track_caller]
+fn fresh(name: &str, text: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/").to_owned() + name;
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == text,
+        "docs/{name} is stale: BLESS=1 cargo test -p memtide-report writes it"
+    );
+}
+
+#[test]
+fn the_published_schema_is_fresh() {
+    fresh(
+        "report.schema.json",
+        &(report::json_schema().unwrap() + "\n"),
+    );
+}
+
+#[test]
+fn the_list_of_rules_is_fresh() {
+    fresh("rules.md", &report::docs::rules(&RuleEntry::all()));
+}
+
+#[test]
+fn the_list_of_signals_is_fresh() {
+    fresh("signals.md", &report::docs::signals(&SignalEntry::all()));
+}
+
+#[test]
+fn every_rule_is_documented_under_the_five_headings() {
+    let mut documented = 0;
+    for rule in RuleEntry::all() {
+        if rule.docs.contains("PLACEHOLDER") {
+            continue;
+        }
+        documented += 1;
+        let headings: Vec<&str> = rule
+            .docs
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .collect();
+        assert_eq!(headings, HEADINGS, "{}", rule.id);
+        assert!(rule.summary.ends_with('.'), "{}: {}", rule.id, rule.summary);
+        let sections = rule.docs.split("\n## ").skip(1);
+        for section in sections {
+            let (heading, text) = section.split_once('\n').unwrap_or((section, ""));
+            assert!(!text.trim().is_empty(), "{}: {heading} is empty", rule.id);
+        }
+    }
+    assert!(documented > 0);
+}

@@ -1,0 +1,10 @@
+//! The report from outside: what people see, what programs read, and that hostile text stays text.
+// These tests keep files of docs/ fresh, so they read files and the environment, which the crate itself must not.
+#![allow(clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod contract;
+mod docs;
+mod fixtures;
+mod hostile;
+mod screens;

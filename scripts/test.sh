@@ -1,0 +1,13 @@
+#!/bin/sh
+# All tests. The last line counts them.
+set -eu
+scripts/lint.sh
+cargo build --locked --release --package memtide
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+code=0
+cargo test --locked --workspace --no-fail-fast >"$log" 2>&1 || code=$?
+grep -vE '^$|^running |^test .* ok$' "$log" || true
+awk '/^test result:/ { passed += $4; failed += $6; skipped += $8 }
+     END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }' "$log"
+exit "$code"
