@@ -228,17 +228,16 @@ impl Ledger<'_, '_> {
             MEM_INACTIVE_FILE,
             MEM_UNEVICTABLE,
         ];
-        let listed = lists.into_iter().map(|s| self.at(s)).sum::<Option<Bytes>>()?;
+        let listed = lists
+            .into_iter()
+            .map(|s| self.at(s))
+            .sum::<Option<Bytes>>()?;
         // Pages in the hands of reclaim at this instant are on no list; kernels and sources without the two counters
         // lose a few.
         let isolated = [NR_ISOLATED_ANON, NR_ISOLATED_FILE];
         let isolated = isolated.into_iter().filter_map(|s| self.pages(s)).sum();
         let counted = self.at(MEM_ANON)? + self.at(MEM_CACHED)? + self.at(MEM_BUFFERS)?;
-        Some(
-            (listed + isolated)
-                .saturating_sub(counted)
-                .min(swap_cached),
-        )
+        Some((listed + isolated).saturating_sub(counted).min(swap_cached))
     }
 
     fn huge_pages(&mut self) {
@@ -254,8 +253,8 @@ impl Ledger<'_, '_> {
             self.missing.push(MEM_HUGETLB.def().name);
             return;
         };
-        let unused = pool(self.cx.timeline.at(HUGEPAGES_FREE, self.index))
-            .map(|unused| unused.min(whole));
+        let unused =
+            pool(self.cx.timeline.at(HUGEPAGES_FREE, self.index)).map(|unused| unused.min(whole));
         match unused {
             Some(unused) => {
                 let used = whole.saturating_sub(unused);
@@ -294,8 +293,7 @@ impl Ledger<'_, '_> {
             self.at(MEM_SLAB_RECLAIMABLE),
             self.at(MEM_SLAB_UNRECLAIMABLE),
         );
-        let unreclaimable =
-            unreclaimable.or_else(|| Some(slab?.saturating_sub(reclaimable?)));
+        let unreclaimable = unreclaimable.or_else(|| Some(slab?.saturating_sub(reclaimable?)));
         match (unreclaimable, reclaimable, slab) {
             (Some(_), Some(_), _) => {
                 self.put("slab_unreclaimable", "slab, unreclaimable", unreclaimable);
@@ -339,7 +337,11 @@ impl Ledger<'_, '_> {
         let other = self
             .at(MEM_KRECLAIMABLE)
             .and_then(|all| Some(all.saturating_sub(reclaimable?)));
-        self.put("kernel_reclaimable", "other reclaimable kernel memory", other);
+        self.put(
+            "kernel_reclaimable",
+            "other reclaimable kernel memory",
+            other,
+        );
         let buffers = self.read(MEM_BUFFERS);
         self.put("buffers", "page cache of block devices", buffers);
         let cached = self.read(MEM_CACHED);

@@ -4,8 +4,8 @@
 use timeline::{
     Stretch, Track,
     signals::{
-        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, PSI_MEMORY_SOME, PSWPIN,
-        REFAULT_FILE,
+        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, PGSCAN_DIRECT,
+        PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
     },
 };
 use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
@@ -29,6 +29,8 @@ impl Calm {
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
     /// kswapd that keeps up with a stream of reads makes 1 % (labelled capture); users notice 10 %.
     pub(crate) const STALLED: Ratio = Ratio::from_percent(2.0);
+    /// Where `node-reclaim-on` starts to count; a labelled stream that kswapd keeps up with has 52 in its worst second.
+    const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
     /// DOMAIN § 3, 15.
     const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// The catalogue's time in a recording.
@@ -78,6 +80,13 @@ impl Calm {
         )?;
         low(
             cx,
+            cx.rate(PGSCAN_DIRECT).ok(),
+            stretch,
+            Self::SCANNED,
+            "were looked at by tasks that had to reclaim memory themselves",
+        )?;
+        low(
+            cx,
             cx.allocation_stalls().ok(),
             stretch,
             Self::ALLOCATION_STALLS,
@@ -90,7 +99,7 @@ impl Calm {
         })
     }
 
-    /// The independent kinds of evidence that were measured.
+    /// The independent kinds of evidence that were measured. That nothing was swapped in is none: files may be missed.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds = Vec::new();
         if self.refaults.is_some() {
@@ -98,9 +107,6 @@ impl Calm {
         }
         if self.stalled.is_some() {
             kinds.push("no stalls");
-        }
-        if kinds.is_empty() && self.swapped_in.is_some() {
-            kinds.push("no swap-ins");
         }
         kinds
     }
@@ -170,4 +176,61 @@ pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missi
         _ => cx.page_cache().map_err(|_| lacking)?,
     };
     Ok((free.plus(&files), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::{MEM_BUFFERS, MEM_CACHED, MEM_SHMEM};
+    use timeline::{Facts, Sample, Timeline};
+
+    fn timeline(seconds: u64, fill: impl Fn(u64, &mut Sample)) -> Timeline {
+        let mut timeline = Timeline::default();
+        for s in 0..=seconds {
+            let mut sample = Sample::at(Span::from_secs(s));
+            fill(s, &mut sample);
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    #[test]
+    fn what_lasted_elsewhere_in_the_look_disturbs() {
+        // 300 pages a second in the first third, then nothing.
+        let timeline = timeline(30, |s, sample| {
+            sample.host.set(REFAULT_FILE, Pages::new(300 * s.min(10)));
+        });
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        let later = timeline.stretch(15, 30).unwrap();
+        let why = Calm::during(&cx, &later).unwrap_err();
+        assert!(why.contains("read again"), "{why}");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_evidence_of_calm() {
+        let timeline = timeline(10, |_, sample| sample.host.set(PSWPIN, Pages::ZERO));
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        let calm = Calm::during(&cx, &timeline.whole().unwrap()).unwrap();
+        assert!(calm.kinds().is_empty());
+        assert!(calm.clause(&cx).contains("not measured"));
+    }
+
+    #[test]
+    fn kernels_without_memavailable_are_estimated() {
+        let timeline = timeline(0, |_, sample| {
+            for (signal, mib) in [
+                (MEM_FREE, 100),
+                (MEM_CACHED, 300),
+                (MEM_SHMEM, 50),
+                (MEM_BUFFERS, 10),
+            ] {
+                sample.host.set(signal, Bytes::from_mib(mib));
+            }
+        });
+        let facts = Facts::default();
+        let (track, told) = available(&Evidence::new(&timeline, &facts)).unwrap();
+        assert_eq!((track.last(), told), (Some(Bytes::from_mib(360)), false));
+    }
 }

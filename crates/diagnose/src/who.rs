@@ -45,6 +45,8 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             .unwrap_or_default();
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
+    // Kernel threads hold nothing.
+    groups.retain(|(_, g)| g.held + g.swapped > Bytes::ZERO);
     groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
     groups
         .into_iter()

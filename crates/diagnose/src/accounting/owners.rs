@@ -39,15 +39,17 @@ enum Measure {
 pub(super) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let measured = |process: &EntitySeries| {
         let timeline = cx.timeline;
+        // PSS is read more rarely than the rest: a process may have shrunk since, and then RSS bounds it.
         let pss = || timeline.latest_of(process, PROC_PSS_ANON, index);
         let part = || timeline.at_of(process, PROC_RSS_ANON, index);
         let rss = || {
             let pages = timeline.at_of(process, PROC_RSS, index)?;
             Some(pages.to_bytes(cx.facts.page_size?))
         };
+        let part = part();
         pss()
-            .map(|b| (Measure::Pss, b))
-            .or_else(|| Some((Measure::RssPart, part()?)))
+            .map(|pss| (Measure::Pss, part.map_or(pss, |part| pss.min(part))))
+            .or_else(|| Some((Measure::RssPart, part?)))
             .or_else(|| Some((Measure::Rss, rss()?)))
     };
     let (owners, best, worst) = grouped(cx, index, measured, |sum, one| sum + one)?;
@@ -81,10 +83,7 @@ pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
         grouped(cx, index, rss, Ord::max)?
     };
     Some(Owners {
-        owners: owners
-            .into_iter()
-            .filter(|o| o.held > Bytes::ZERO)
-            .collect(),
+        owners,
         measured: if by_pss {
             "mapped, by PSS"
         } else {
@@ -114,7 +113,8 @@ fn grouped(
     let mut groups: BTreeMap<&str, (u64, Bytes)> = BTreeMap::new();
     let mut range: Option<(Measure, Measure)> = None;
     for process in living(cx, index) {
-        let Some((how, held)) = measure(process) else {
+        // Kernel threads hold nothing of this kind, and do not spoil how the others were measured.
+        let Some((how, held)) = measure(process).filter(|(_, held)| *held > Bytes::ZERO) else {
             continue;
         };
         range = Some(range.map_or((how, how), |(best, worst)| (best.min(how), worst.max(how))));

@@ -3,6 +3,7 @@
 
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Signal,
+    facts::MemoryMount,
     signals::{
         HUGEPAGE_SIZE, HUGEPAGES_RSVD, MEM_ANON_HUGE, MEM_CACHED, MEM_DIRTY, MEM_MAPPED,
         MEM_SWAP_CACHED, MEM_WRITEBACK, MEM_ZSWAPPED, PROC_RSS, THP_DEFERRED_SPLIT, ZRAM_ORIG,
@@ -33,6 +34,8 @@ pub struct Node {
 impl Accounting {
     /// Named owners and caches shown under one node; the rest is one more line.
     const NAMED: usize = 5;
+    /// Less is unexplained on every host.
+    const WORTH_A_WORD: Ratio = Ratio::from_percent(1.0);
 
     /// The terms as a tree, from MemTotal down.
     pub fn tree(&self, cx: &Evidence<'_>) -> Node {
@@ -131,7 +134,10 @@ impl Accounting {
         {
             self.own(&mut node, owners);
         }
-        for mount in &cx.facts.memory_mounts {
+        let may_hold_files = |mount: &&MemoryMount| {
+            mount.kind != "devtmpfs" && mount.size.is_none_or(|size| size >= Bytes::from_mib(1))
+        };
+        for mount in cx.facts.memory_mounts.iter().filter(may_hold_files) {
             let size = mount
                 .size
                 .map_or_else(String::new, |size| format!(", at most {size}"));
@@ -156,12 +162,14 @@ impl Accounting {
                 .noted(processes)
         };
         node.children.extend(named.iter().map(node_of));
-        let held: Bytes = rest.iter().map(|o| o.held).sum();
-        if held > Bytes::ZERO {
-            let others = Count::new(rest.len() as u64);
-            node.children
-                .push(self.node(format!("{others} others"), Some(held)));
-        }
+        node.children
+            .extend(self.others(rest.len(), rest.iter().map(|o| o.held).sum()));
+    }
+
+    /// The rest in one line.
+    fn others(&self, n: usize, held: Bytes) -> Option<Node> {
+        let n = Count::new(n as u64);
+        (held > Bytes::ZERO).then(|| self.node(format!("{n} others"), Some(held)))
     }
 
     fn huge_pages(&self, cx: &Evidence<'_>) -> Option<Node> {
@@ -198,9 +206,14 @@ impl Accounting {
         if let Some(reclaimable) = self.term("slab_reclaimable") {
             slab.note = format!("{reclaimable} reclaimable");
         }
-        for cache in slab::caches(cx, self.index).into_iter().take(Self::NAMED) {
-            slab.children.push(self.node(cache.name, Some(cache.bytes)));
-        }
+        let caches = slab::caches(cx, self.index);
+        let (named, rest) = caches.split_at(caches.len().min(Self::NAMED));
+        let named = named
+            .iter()
+            .map(|c| self.node(c.name.clone(), Some(c.bytes)));
+        slab.children.extend(named);
+        slab.children
+            .extend(self.others(rest.len(), rest.iter().map(|c| c.bytes).sum()));
         node.children.push(slab);
         node.children
             .extend(REST.into_iter().filter_map(|id| self.leaf(id)));
@@ -239,6 +252,9 @@ impl Accounting {
         if self.unaccounted_bytes < 0 {
             let over = Bytes::new(self.unaccounted_bytes.unsigned_abs());
             node.note = format!("the counters add up to {over} more than MemTotal: they drift");
+            return node;
+        }
+        if self.unaccounted_share() < Self::WORTH_A_WORD && self.missing.is_empty() {
             return node;
         }
         let mut owners = vec!["drivers (NIC rings, GPU, DMA buffers)"];
@@ -332,7 +348,6 @@ mod tests {
     use crate::accounting::account;
     use timeline::{
         Facts, Sample, Timeline,
-        facts::MemoryMount,
         signals::{
             MEM_ANON, MEM_BUFFERS, MEM_FREE, MEM_KERNEL_STACK, MEM_PAGE_TABLES, MEM_SHMEM,
             MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, PROC_PSS_ANON, PROC_RSS_ANON,

@@ -98,10 +98,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mut finding = RULE
         .found(
             Severity::Info,
-            format!(
-                "Memory looks full, but {given_back}{of_ram} of it is cache that is given back on demand{}.",
-                calm.clause(cx)
-            ),
+            if shared_is_known || told {
+                format!(
+                    "{given_back}{of_ram} that look used are cache, given back on demand{}.",
+                    calm.clause(cx)
+                )
+            } else {
+                format!(
+                    "{given_back}{of_ram} that look used are cache, given back on demand unless it is shared memory, which this source does not tell apart."
+                )
+            },
         )
         .graph("page cache", &cache)
         .shows(

@@ -93,8 +93,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .and_then(|ram| level.ratio_of(ram))
         .map_or_else(String::new, |share| format!(" ({share} of RAM)"));
     let harmless = match hurts {
-        Some(stalled) => format!(", and reclaiming it made tasks wait {stalled} of the time"),
-        None => ", which is given back when memory is wanted".to_owned(),
+        Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
+        None => "; it is given back when memory is wanted".to_owned(),
     };
     let title = match &rise {
         Some(rise) => format!(

@@ -338,7 +338,7 @@ fn remedy(
     let (background, most) = (background.get(), most.get());
     finding.fix(
         format!("Or make the waits shorter and even: start writing after one second's worth, stop writers at four{}.", undo(cx)),
-        format!("sysctl -w vm.dirty_background_bytes={background} vm.dirty_bytes={most}"),
+        format!("sysctl -w vm.dirty_background_bytes={background}\nsysctl -w vm.dirty_bytes={most}"),
         format!("/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = {background}, vm.dirty_bytes = {most}; remove the lines with ratios"),
     )
 }
@@ -409,7 +409,7 @@ mod tests {
         let fix = &finding.fixes[1];
         assert_eq!(
             fix.now,
-            "sysctl -w vm.dirty_background_bytes=20971520 vm.dirty_bytes=83886080"
+            "sysctl -w vm.dirty_background_bytes=20971520\nsysctl -w vm.dirty_bytes=83886080"
         );
         assert!(
             fix.what

@@ -1,5 +1,7 @@
 //! Program text is dropped and read again, because anonymous memory cannot be swapped instead.
 
+use std::collections::BTreeMap;
+
 use timeline::{
     Entity, Stretch,
     facts::SWAPPINESS,
@@ -105,7 +107,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         (Some(processes), _) if !processes.is_empty() => {
             return clear!(
                 "only {} took major faults: it re-reads a file of its own",
-                processes[0].name
+                processes[0].0
             );
         }
         (_, Some(faults)) if faults >= MAJOR_FAULTS => {}
@@ -202,7 +204,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if stalls.any() {
         kinds.push("stalls");
     }
-    let mut affected = faulting.unwrap_or_default();
+    let mut affected = by_name(&faulting.unwrap_or_default());
     affected.truncate(3);
     affected.extend(who::largest(cx, stretch.last, 2));
     let old = cx.facts.number(SWAPPINESS);
@@ -258,37 +260,49 @@ fn kept(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Kept>, Missing> {
     Ok((swappiness <= LOW_SWAPPINESS).then_some(Kept::Swappiness(swappiness)))
 }
 
-/// Processes that took major faults throughout, most first; `None` where the source has no processes.
-fn faulting(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Vec<Affected>> {
-    let mut measured = false;
-    let mut found: Vec<(f64, &str)> = Vec::new();
-    for process in cx.timeline.entities(Entity::Process) {
-        let Some(mean) = cx
-            .timeline
-            .rate_of(process, PROC_MAJFLT)
-            .and_then(|faults| faults.mean_in(stretch))
-        else {
-            continue;
-        };
-        measured = true;
-        if mean >= FAULTS_OF_ONE {
-            found.push((mean.get(), &process.label));
-        }
+/// Processes that took major faults throughout: name and rate. `None` where the source has no processes.
+fn faulting<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<Vec<(&'a str, PerSecond<Count>)>> {
+    let mut measured = cx
+        .timeline
+        .entities(Entity::Process)
+        .filter_map(|process| {
+            let faults = cx.timeline.rate_of(process, PROC_MAJFLT)?;
+            Some((process.label.as_str(), faults.mean_in(stretch)?))
+        })
+        .peekable();
+    measured.peek()?;
+    Some(
+        measured
+            .filter(|(_, mean)| *mean >= FAULTS_OF_ONE)
+            .collect(),
+    )
+}
+
+/// The same by name, most faults first.
+fn by_name(faulting: &[(&str, PerSecond<Count>)]) -> Vec<Affected> {
+    let mut names: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for (name, faults) in faulting {
+        let entry = names.entry(name).or_default();
+        entry.0 += 1;
+        entry.1 += faults.get();
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    measured.then(|| {
-        found
-            .into_iter()
-            .map(|(faults, name)| Affected {
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    names
+        .into_iter()
+        .map(|(name, (processes, faults))| {
+            let faults = PerSecond::<Count>::new(faults);
+            let processes = match processes {
+                1 => String::new(),
+                n => format!("{n} processes: "),
+            };
+            Affected {
                 kind: "process",
                 name: name.to_owned(),
-                what: format!(
-                    "{} page faults waited for a disk",
-                    PerSecond::<Count>::new(faults)
-                ),
-            })
-            .collect()
-    })
+                what: format!("{processes}{faults} page faults waited for a disk"),
+            }
+        })
+        .collect()
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {

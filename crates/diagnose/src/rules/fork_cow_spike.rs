@@ -12,6 +12,7 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
 use crate::missing::{Missing, Need};
@@ -102,8 +103,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
 
     let share = copied.ratio_of(fork.size).unwrap_or_default();
-    let available = cx.timeline.gauge(MEM_AVAILABLE);
-    let before = cx.timeline.at(MEM_AVAILABLE, fork.stretch.first);
+    let available = calm::available(cx).ok().map(|(track, _)| track);
+    let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
     let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
     let tight = before.zip(least).is_some_and(|(before, (least, _))| {
         least < before.share(FALL) || least < ram.share(LITTLE)

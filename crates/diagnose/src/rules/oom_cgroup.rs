@@ -3,6 +3,7 @@
 use timeline::{
     Entity::Cgroup,
     EntitySeries,
+    facts::CgroupMode,
     signals::{
         CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL,
         CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
@@ -228,14 +229,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         kinds.push("its limit events");
     }
     let (now, for_good) = groups::set_limit(cx, limited, Knob::Max);
-    Ok(finding
+    finding = finding
         .cause("The programs of the group want more memory than its limit allows, and nothing in it can be reclaimed.")
-        .fix("Raise the limit to what the group needs, or make its programs smaller (heap, workers).", now, for_good)
-        .fix(
-            "Set MemoryHigh a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix("Raise the limit to what the group needs, or make its programs smaller (heap, workers).", now, for_good);
+    if cx.facts.cgroup_mode != Some(CgroupMode::V1) {
+        let (now, for_good) = groups::set_limit(cx, limited, Knob::High);
+        finding = finding.fix(
+            "Set memory.high a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.",
+            now,
+            for_good,
+        );
+    }
+    Ok(finding
         .verify("oom_kill in the group's memory.events stays where it is over a work cycle")
         .affects(affected(cx, worst, &killed_in, &all))
         .sure(cx.confidence(&kinds, ""))
@@ -360,7 +365,6 @@ fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing>
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::facts::CgroupMode;
     use units::Limit;
 
     /// `kills` in second 5 in a group of 96 MiB, on a host with memory.

@@ -149,7 +149,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             MEM_AVAILABLE,
             least,
             Some(cx.timeline.times()[index]),
-            format!("available fell to {least}, and all of it is cache in use"),
+            format!("available fell to {least}, cache in use included"),
         );
     }
     let (mut finding, near) = near_or_far(cx, &stretch, &pages, finding);

@@ -8,6 +8,7 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio, Span};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
 use crate::missing::Missing;
@@ -65,8 +66,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
 
     let climbs = rise.as_ref().is_some_and(|rise| rise.is_climb(cx));
-    let least = cx.timeline.gauge(MEM_AVAILABLE);
-    let least = least.and_then(|t| t.min_in(&stretch));
+    let least = calm::available(cx).ok();
+    let least = least.and_then(|(available, _)| available.min_in(&stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE));
     let severity = if (climbs && share >= LARGE) || (share >= MOST && little) {
         Severity::Warning
@@ -92,6 +93,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
             rise.by(),
             rise.to,
+        ),
+        _ if little => format!(
+            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; {} are left for the rest ({owner}).",
+            least.map_or(Bytes::ZERO, |(least, _)| least)
         ),
         _ => format!(
             "{peak} of what counts as cache ({share} of RAM) is shared memory and cannot be dropped ({owner})."
@@ -222,7 +227,9 @@ fn affected(cx: &Evidence<'_>, mappers: Vec<(String, Bytes)>) -> Vec<Affected> {
             name,
             what: format!("maps {bytes}"),
         });
-    let mounts = cx.facts.memory_mounts.iter().take(5).map(|mount| Affected {
+    let mounts = cx.facts.memory_mounts.iter();
+    let mounts = mounts.filter(|mount| mount.kind != "devtmpfs").take(5);
+    let mounts = mounts.map(|mount| Affected {
         kind: "mount",
         name: mount.point.clone(),
         what: match mount.size {

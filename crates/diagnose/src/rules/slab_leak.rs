@@ -2,10 +2,11 @@
 
 use timeline::{
     Track,
-    signals::{MEM_AVAILABLE, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES},
+    signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES},
 };
 use units::{Bytes, Ratio, Span};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
@@ -81,7 +82,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
 
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM).max(HIGH_AT_LEAST);
-    let little = ram.zip(cx.timeline.gauge(MEM_AVAILABLE).and_then(|t| t.min()));
+    let little = ram.zip(calm::available(cx).ok().and_then(|(t, _)| t.min()));
     let little = little.is_some_and(|(ram, (least, _))| least < ram.share(LITTLE));
     let severity = match &climb {
         _ if too_high => Severity::Warning,
@@ -200,7 +201,7 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::{
         Entity,
-        signals::{MEM_TOTAL, SLAB_OBJECT_SIZE, SLAB_OBJECTS},
+        signals::{MEM_AVAILABLE, MEM_TOTAL, SLAB_OBJECT_SIZE, SLAB_OBJECTS},
     };
     use units::{Count, Pages};
 

@@ -1,12 +1,13 @@
 //! Memory that no counter of the kernel explains.
 
 use timeline::signals::{
-    MEM_ANON, MEM_AVAILABLE, MEM_CACHED, MEM_FREE, MEM_PAGE_TABLES, MEM_SLAB_UNRECLAIMABLE,
-    MEM_UNACCOUNTED, ZONE_PCP,
+    MEM_ANON, MEM_CACHED, MEM_FREE, MEM_PAGE_TABLES, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED,
+    ZONE_PCP,
 };
 use units::{Bytes, Ratio, Span};
 
 use crate::accounting::{Accounting, account};
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
@@ -72,6 +73,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     let third = looks.len().div_ceil(3);
     // The lowest and highest of several looks: files of one sample are not read at one instant.
+    // Terms that exceed MemTotal by drift leave nothing to explain.
     let rest = |a: &Accounting| Bytes::new(u64::try_from(a.unaccounted_bytes).unwrap_or(0));
     let all_the_time = looks.iter().map(rest).min().unwrap_or_default();
     let before = looks[..third].iter().map(rest).max().unwrap_or_default();
@@ -90,7 +92,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 
     let level = if grows { after } else { all_the_time };
     let of_ram = level.ratio_of(ram).unwrap_or_default();
-    let least = cx.timeline.gauge(MEM_AVAILABLE).and_then(|t| t.min());
+    let least = calm::available(cx).ok().and_then(|(t, _)| t.min());
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE));
     let severity = if grows || of_ram >= TOO_LARGE || little {
         Severity::Warning
@@ -188,7 +190,7 @@ mod tests {
         Entity,
         facts::KERNEL_VERSION,
         signals::{
-            MEM_BUFFERS, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PERCPU, MEM_SHMEM,
+            MEM_AVAILABLE, MEM_BUFFERS, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PERCPU, MEM_SHMEM,
             MEM_SLAB_RECLAIMABLE, MEM_SWAP_CACHED, MEM_TOTAL, MEM_VMALLOC_USED,
         },
     };

@@ -1,6 +1,6 @@
 //! What can be typed, and what comes back.
 
-use crate::support::{file, json, memtide, root, stderr, stdout};
+use crate::support::{file, folded, json, memtide, root, stderr, stdout};
 
 fn corpus(name: &str) -> String {
     root().join("corpus").join(name).to_str().unwrap().to_owned()
@@ -130,7 +130,7 @@ fn the_misjudged_host_is_not_called_fine() {
     let directory = tempfile::tempdir().unwrap();
     let text = crate::support::capture(&[vec![("/proc/meminfo", meminfo)]]);
     let output = memtide(&["check", &file(&directory, "host.jsonl", text)]);
-    let answer = stdout(&output);
+    let answer = folded(&output);
     assert_eq!(output.status.code(), Some(3), "{answer}");
     assert!(answer.contains("does not look like room for more"), "{answer}");
     assert!(!answer.contains("Memory is enough"), "{answer}");

@@ -55,22 +55,29 @@ fn fill(words: &[String], separator: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
+    let mut used = 0;
     for word in words {
+        let cells = width(word);
         if !line.is_empty() {
-            if width(&line) + width(separator) + width(word) <= most {
+            if used + width(separator) + cells <= most {
                 line.push_str(separator);
                 line.push_str(word);
+                used += width(separator) + cells;
                 continue;
             }
             lines.push(std::mem::take(&mut line));
         }
         let mut rest = word.as_str();
-        while width(rest) > most {
+        loop {
             let (head, tail) = split_at_width(rest, most);
+            if tail.is_empty() {
+                line.push_str(head);
+                used = width(head);
+                break;
+            }
             lines.push(head.to_owned());
             rest = tail;
         }
-        line.push_str(rest);
     }
     if !line.is_empty() {
         lines.push(line);

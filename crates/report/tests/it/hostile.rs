@@ -155,7 +155,7 @@ fn without_colour(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn escaped_text_is_visible_and_stays_escaped(text in any_text()) {
