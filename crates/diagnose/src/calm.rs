@@ -8,11 +8,13 @@ use timeline::{
         PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
     },
 };
-use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::missing::Missing;
+use crate::rules::node_reclaim_on;
+use crate::stalls::Stalls;
 
 /// What was measured, all of it low.
 #[derive(Debug, Clone, Default)]
@@ -29,10 +31,6 @@ impl Calm {
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
     /// kswapd that keeps up with a stream of reads makes 1 % (labelled capture); users notice 10 %.
     pub(crate) const STALLED: Ratio = Ratio::from_percent(2.0);
-    /// Where `node-reclaim-on` starts to count; a labelled stream that kswapd keeps up with has 52 in its worst second.
-    const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
-    /// DOMAIN § 3, 15.
-    const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// The catalogue's time in a recording.
     const HOLD: Span = Span::from_mins(5);
 
@@ -82,14 +80,15 @@ impl Calm {
             cx,
             cx.rate(PGSCAN_DIRECT).ok(),
             stretch,
-            Self::SCANNED,
+            // A labelled stream that kswapd keeps up with has 52 in its worst second.
+            node_reclaim_on::SCANNED,
             "were looked at by tasks that had to reclaim memory themselves",
         )?;
         low(
             cx,
             cx.allocation_stalls().ok(),
             stretch,
-            Self::ALLOCATION_STALLS,
+            Stalls::ALLOCATION_STALLS,
             "allocations had to reclaim memory themselves",
         )?;
         Ok(Self {

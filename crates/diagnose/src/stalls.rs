@@ -37,7 +37,7 @@ impl Stalls {
     /// manual calls the last resort; users complain long before.
     pub(crate) const STANDSTILL: Ratio = Ratio::from_percent(25.0);
     /// DOMAIN § 3, 15: allocations that had to reclaim memory themselves.
-    const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
+    pub(crate) const ALLOCATION_STALLS: PerSecond<Count> = PerSecond::new(1.0);
     /// DOMAIN § 3, 6: page faults that waited for a disk.
     const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
     /// One task in uninterruptible sleep at every look.

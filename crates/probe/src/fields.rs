@@ -27,10 +27,32 @@ enum Target {
 /// A name that was seen in the file.
 #[derive(Debug)]
 struct Name {
-    name: Box<[u8]>,
+    /// What its line begins with: the name and, as the texts of the kernel have one, the `:` or blank behind it.
+    begins: Box<[u8]>,
     target: Target,
     /// The name that followed it in the last text.
     next: usize,
+}
+
+impl Name {
+    /// The value of a line in its usual form, `name 12` or `name:   12 kB` with a line end, and the line's length.
+    #[inline(always)]
+    fn usual_value(&self, line: &[u8]) -> Option<(u64, usize)> {
+        if !begins_with(line, &self.begins) {
+            return None;
+        }
+        let mut at = self.begins.len();
+        while matches!(line.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        let (value, digits) = text::leading_number(line.get(at..)?)?;
+        at += digits;
+        match line.get(at..)? {
+            [b'\n', ..] => Some((value, at + 1)),
+            [b' ', b'k', b'B', b'\n', ..] => Some((value, at + 4)),
+            _ => None,
+        }
+    }
 }
 
 /// A signal whose reading is the sum of several fields.
@@ -66,7 +88,7 @@ impl Fields {
     /// For a file that the catalogue names as a source.
     pub(crate) fn of(file: &'static str) -> Self {
         let start = Name {
-            name: Box::default(),
+            begins: Box::default(),
             target: Target::Unwanted,
             next: Self::START,
         };
@@ -121,38 +143,29 @@ impl Fields {
         while !rest.is_empty() {
             count += 1;
             let expected = self.names[last].next;
-            let name = &self.names[expected].name;
-            let usual = rest
-                .strip_prefix(prefix)
-                .and_then(|line| line.strip_prefix(&**name))
-                .and_then(usual_value);
-            if let Some((value, behind)) = usual {
-                self.record(expected, value, row, &mut unknown)
-                    .unwrap_or_else(|bound| {
-                        first.note(|| {
-                            let line = &rest[prefix.len() + self.names[expected].name.len() + 1..];
-                            let end = memchr::memchr(b'\n', line).unwrap_or(line.len());
-                            ParseError::new(self.file, count, bound, text::trim(&line[..end]))
-                        });
-                    });
-                rest = behind;
+            if let Some(line) = strip_prefix(rest, prefix)
+                && let Some((value, length)) = self.names[expected].usual_value(line)
+                && self.record(expected, value, row, &mut unknown).is_ok()
+            {
+                rest = &line[length..];
                 last = expected;
                 continue;
             }
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = &rest[..end];
             rest = rest.get(end + 1..).unwrap_or_default();
-            let Some((name, words)) = line.strip_prefix(prefix).and_then(split_name) else {
+            let Some((name, separator, words)) = strip_prefix(line, prefix).and_then(split_name)
+            else {
                 continue;
             };
             let Some(value) = leading_number(words) else {
                 if !text::trim(words).is_empty() {
-                    self.note_lacking(name);
+                    self.note_lacking(name, separator);
                     first.note(|| ParseError::new(self.file, count, "a number", text::trim(words)));
                 }
                 continue;
             };
-            let Some(found) = self.find(name) else {
+            let Some(found) = self.find(name, separator) else {
                 continue;
             };
             self.names[last].next = found;
@@ -171,6 +184,7 @@ impl Fields {
     }
 
     /// Puts a value where it belongs, or says which bound it breaks.
+    #[inline(always)]
     fn record(
         &mut self,
         name: usize,
@@ -195,8 +209,8 @@ impl Fields {
     }
 
     /// Notes that the value of a name is no number.
-    fn note_lacking(&mut self, name: &[u8]) {
-        if let Some(found) = self.find(name)
+    fn note_lacking(&mut self, name: &[u8], separator: u8) {
+        if let Some(found) = self.find(name, separator)
             && let Target::Part(sum) = self.names[found].target
         {
             self.sums[sum].lacks_a_part = true;
@@ -204,7 +218,7 @@ impl Fields {
     }
 
     /// The index of a name, remembered from now on; `None` for one of too many that the catalogue does not know.
-    fn find(&mut self, name: &[u8]) -> Option<usize> {
+    fn find(&mut self, name: &[u8], separator: u8) -> Option<usize> {
         if let Some(found) = self.by_name.get(name) {
             return Some(*found);
         }
@@ -214,7 +228,7 @@ impl Fields {
         let target = self.target(name);
         let found = self.names.len();
         self.names.push(Name {
-            name: name.into(),
+            begins: [name, &[separator]].concat().into(),
             target,
             next: Self::START,
         });
@@ -246,7 +260,33 @@ impl Fields {
     }
 }
 
+/// What follows the prefix, which most files do not have.
+#[inline]
+fn strip_prefix<'a>(line: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    if prefix.is_empty() {
+        return Some(line);
+    }
+    line.strip_prefix(prefix)
+}
+
+/// Whether `line` begins with `name`, which is short: eight bytes at a time, without a call.
+#[inline(always)]
+fn begins_with(line: &[u8], name: &[u8]) -> bool {
+    let Some(line) = line.get(..name.len()) else {
+        return false;
+    };
+    let (Some(end), Some(line_end)) = (name.last_chunk::<8>(), line.last_chunk::<8>()) else {
+        return line == name;
+    };
+    let mut differs = u64::from_le_bytes(*end) ^ u64::from_le_bytes(*line_end);
+    for (a, b) in name.as_chunks::<8>().0.iter().zip(line.as_chunks::<8>().0) {
+        differs |= u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+    }
+    differs == 0
+}
+
 /// A value in the signal's unit, or the bound that it breaks.
+#[inline]
 fn scaled(value: u64, scale: u64) -> Result<u64, &'static str> {
     let scaled = value.checked_mul(scale).ok_or("a size below 2^64 bytes")?;
     // A counter that the kernel took below zero is printed as almost 2^64; it is no reading.
@@ -256,37 +296,12 @@ fn scaled(value: u64, scale: u64) -> Result<u64, &'static str> {
     Ok(scaled)
 }
 
-/// The value of a line in its usual form, ` 12` or `:   12 kB` and a line end, and what follows the line.
-fn usual_value(line: &[u8]) -> Option<(u64, &[u8])> {
-    let blanks = match line {
-        [b' ' | b'\t', ..] => line,
-        [b':', blanks @ ..] => blanks,
-        _ => return None,
-    };
-    let digits = &blanks[blanks.iter().position(|b| *b != b' ' && *b != b'\t')?..];
-    let mut value: u64 = 0;
-    let mut length = 0;
-    while let Some(digit) = digits.get(length).map(|b| b.wrapping_sub(b'0'))
-        && digit <= 9
-    {
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        length += 1;
-    }
-    // Any 19 digits fit 64 bits.
-    if length == 0 || length > 19 {
-        return None;
-    }
-    match &digits[length..] {
-        [b'\n', behind @ ..] | [b' ', b'k', b'B', b'\n', behind @ ..] => Some((value, behind)),
-        _ => None,
-    }
-}
-
-/// `MemFree:    12 kB` and `pswpin 12` into name and rest.
-fn split_name(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// `MemFree:    12 kB` and `pswpin 12` into name, separator and rest.
+fn split_name(line: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     let end = memchr::memchr3(b' ', b':', b'\t', line)?;
     let (name, rest) = line.split_at(end);
-    (!name.is_empty()).then(|| (name, &rest[1..]))
+    let (separator, rest) = rest.split_first()?;
+    (!name.is_empty()).then_some((name, *separator, rest))
 }
 
 /// The number at the start of `rest`, which must end there or at a blank.

@@ -126,33 +126,53 @@ impl<'a> Zone<'a> {
 
     /// Reads a line below the header, or gives back the value that is no number.
     fn line(&mut self, line: &'a [u8]) -> Result<(), &'a [u8]> {
-        let Some(start) = line.iter().position(|b| *b != b' ') else {
-            return Ok(());
-        };
-        let line = &line[start..];
-        // Most lines are statistics, and most of those begin so.
-        if line.starts_with(b"nr_") {
-            self.in_pages = false;
-            if let Some(value) = line.strip_prefix(b"nr_free_cma") {
-                self.readings[FREE_CMA] = Some(pages(value)?);
+        // Most lines are statistics and CPUs' lists: their indent is known, and they are told apart by one letter.
+        let line = [&b"              "[..], b"      "]
+            .iter()
+            .find_map(|indent| line.strip_prefix(*indent))
+            .unwrap_or(line)
+            .trim_ascii_start();
+        match line.first() {
+            Some(b'n') => {
+                // A statistic ends the block; what 4.8 calls `node_scanned` is in it.
+                self.in_pages &= !line.starts_with(b"nr_");
+                if let Some(value) = line.strip_prefix(b"nr_free_cma") {
+                    self.readings[FREE_CMA] = Some(pages(value)?);
+                    return Ok(());
+                }
             }
-        } else if let Some(value) = line.strip_prefix(b"count:") {
-            let count = pages(value);
-            let sum = self.per_cpu.unwrap_or(Some(0));
-            self.per_cpu = Some(sum.and_then(|sum| sum.checked_add(count.ok()?)));
-            count?;
-        } else if let Some(values) = line.strip_prefix(b"protection:") {
-            self.in_pages = false;
-            self.readings[PROTECTION] = Some(largest(values).ok_or(text::trim(values))?);
-        } else if let Some(field) = line.strip_prefix(b"pages ") {
-            self.in_pages = true;
-            return self.field(field);
-        } else if line.starts_with(b"pagesets") {
-            self.in_pages = false;
-        } else if self.in_pages {
+            Some(b'c') => {
+                if let Some(value) = line.strip_prefix(b"count:") {
+                    return self.list(value);
+                }
+            }
+            Some(b'p') => {
+                if let Some(field) = line.strip_prefix(b"pages ") {
+                    self.in_pages = true;
+                    return self.field(field);
+                }
+                if let Some(values) = line.strip_prefix(b"protection:") {
+                    self.in_pages = false;
+                    self.readings[PROTECTION] =
+                        Some(largest(values).ok_or_else(|| text::trim(values))?);
+                    return Ok(());
+                }
+                self.in_pages &= !line.starts_with(b"pagesets");
+            }
+            _ => {}
+        }
+        if self.in_pages {
             return self.field(line);
         }
         Ok(())
+    }
+
+    /// Adds the length of a CPU's list.
+    fn list(&mut self, count: &'a [u8]) -> Result<(), &'a [u8]> {
+        let count = pages(count);
+        let sum = self.per_cpu.unwrap_or(Some(0));
+        self.per_cpu = Some(sum.and_then(|sum| sum.checked_add(count.ok()?)));
+        count.map(|_| ())
     }
 
     /// Reads a field of the `pages` block.

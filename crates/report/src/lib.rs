@@ -13,7 +13,7 @@
 //!     &facts,
 //!     &report::SourceInfo::live(),
 //! );
-//! assert!(report::text::check(&report, &report::Screen::default()).starts_with("UNKNOWN"));
+//! assert!(report::text::check(&report, &report::Screen::default()).contains("UNKNOWN"));
 //! assert!(report::json(&report).unwrap().contains("\"verdict\": \"unknown\""));
 //! ```
 #![warn(clippy::disallowed_methods)]

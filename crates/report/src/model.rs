@@ -319,6 +319,11 @@ pub struct Accounting {
     pub terms: Vec<Term>,
     /// What no counter explains; slightly negative where counters drift.
     pub unaccounted_bytes: i64,
+    /// Whether the source tells the terms that hold nearly all memory of any host. Where it does not (the output of
+    /// `free`), the remainder is no riddle, only not broken down.
+    pub broken_down: bool,
+    /// Signals that the source lacks and that usually hold memory: it is in the remainder.
+    pub missing: Vec<String>,
     /// MemAvailable: the kernel's estimate of what can be allocated without swapping; contains page cache.
     pub available_bytes: Option<u64>,
     /// Swap at that moment; null where there is none or it is not known.

@@ -9,6 +9,7 @@ pub mod escape;
 mod finding;
 mod list;
 mod markdown;
+mod memory;
 mod page;
 mod place;
 mod when;

@@ -200,6 +200,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             what: format!("busy {} of the time, {} written", disk.busy, disk.written),
         }))
         .affects(writers(cx, &stretch))
+        .alias("dirty-throttling")
         .sure(cx.confidence(
             &kinds,
             if kinds.len() > 1 {

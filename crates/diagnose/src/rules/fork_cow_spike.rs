@@ -210,6 +210,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 }
             ),
         }))
+        .alias("cow-fork-spike")
         .sure(cx.confidence(&kinds, open))
         .see("kernel: mm/memory.c, do_wp_page")
         .into())

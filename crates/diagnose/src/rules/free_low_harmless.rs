@@ -140,6 +140,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .cause("The page cache has grown into memory that nobody else wants; it is given back when somebody does.")
         .fix("Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.", "", "")
         .verify("memtide check over a working day: available stays above 15 %, no refaults")
+        .alias("free-floor-harmless")
         .sure(cx.confidence(&kinds, open))
         .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")
         .into())

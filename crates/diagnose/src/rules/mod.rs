@@ -22,7 +22,7 @@ mod kswapd_saturated;
 mod min_free_too_large;
 mod monitoring_gap;
 mod no_swap_risk;
-mod node_reclaim_on;
+pub(crate) mod node_reclaim_on;
 mod numa_imbalance;
 mod oom_cgroup;
 mod oom_global;

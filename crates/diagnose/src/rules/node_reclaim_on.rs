@@ -35,7 +35,7 @@ declare_rule! {
 }
 
 /// Labelled capture, November 2026: 63,000 pages/s with the mode on, 0 with the same load and the mode off.
-const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
+pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
 /// Direct reclaim of a short host stalls once in some 30 to 120 scanned pages (same captures); node reclaim never.
 const STALLS_PER_PAGE: f64 = 0.001;
 /// Free on another node: DOMAIN § 3, 20.

@@ -243,6 +243,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .verify("oom_kill in the group's memory.events stays where it is over a work cycle")
         .affects(affected(cx, worst, &killed_in, &all))
+        .alias("cgroup-oom")
         .sure(cx.confidence(&kinds, ""))
         .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
         .into())

@@ -179,6 +179,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 group.tables
             ),
         }))
+        .alias("page-table-bloat")
         .sure(cx.confidence(
             &kinds,
             if top.is_some() {

@@ -175,6 +175,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .verify("a recording over a day (memtide record) shows Shmem level")
         .affects(affected(cx, mappers))
+        .alias("tmpfs-growth")
         .sure(cx.confidence(&kinds, open))
         .see("kernel: Documentation/filesystems/tmpfs.rst")
         .into())

@@ -283,6 +283,8 @@ impl Context<'_> {
                 })
                 .collect(),
             unaccounted_bytes: accounting.unaccounted_bytes,
+            broken_down: accounting.is_broken_down(),
+            missing: owned(&accounting.missing),
             available_bytes: level(MEM_AVAILABLE).map(Bytes::get),
             swap: swap(),
             nodes: if nodes.len() > 1 { nodes } else { Vec::new() },

@@ -33,6 +33,8 @@ const FILLS: &[(Fill, &[&str])] = &[
 
 /// What no term explains.
 const UNACCOUNTED: &str = "unaccounted";
+/// The same where the source does not give the terms.
+const NOT_BROKEN_DOWN: &str = "not broken down";
 
 /// All other terms are the kernel's own.
 const KERNEL: (Fill, &[&str]) = (fill("kernel", '#', 166), &[]);
@@ -61,24 +63,23 @@ fn fill_of(id: &str) -> Fill {
 
 /// What RAM held, as (fill, bytes) in the order of a bar; nothing empty.
 pub(super) fn parts(accounting: &Accounting) -> Vec<(Fill, u64)> {
-    let unaccounted = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
-    FILLS
-        .iter()
-        .map(|(fill, _)| {
-            let of_terms = accounting
-                .terms
-                .iter()
-                .filter(|term| fill_of(&term.id) == *fill)
-                .fold(0u64, |sum, term| sum.saturating_add(term.bytes));
-            let rest = if fill.name == UNACCOUNTED {
-                unaccounted
+    let part = |fill: &Fill| {
+        if fill.name == UNACCOUNTED {
+            let name = if accounting.broken_down {
+                UNACCOUNTED
             } else {
-                0
+                NOT_BROKEN_DOWN
             };
-            (*fill, of_terms.saturating_add(rest))
-        })
-        .filter(|(_, bytes)| *bytes > 0)
-        .collect()
+            let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
+            return (Fill { name, ..*fill }, rest);
+        }
+        let terms = accounting.terms.iter();
+        let alike = terms.filter(|term| fill_of(&term.id) == *fill);
+        let sum = alike.fold(0u64, |sum, term| sum.saturating_add(term.bytes));
+        (*fill, sum)
+    };
+    let parts = FILLS.iter().map(|(fill, _)| part(fill));
+    parts.filter(|(_, bytes)| *bytes > 0).collect()
 }
 
 /// A whole of which a part holds something.

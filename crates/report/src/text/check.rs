@@ -2,17 +2,14 @@
 
 use units::{Bytes, Count, Span};
 
-use super::bar::{self, Fill};
-use super::page::{Page, Piece, Style, piece};
+use super::page::{Page, Style, piece};
 use super::when::Clock;
-use super::wrap::{cut, pad, width, wrap_items};
-use super::{Detail, Screen, finding};
-use crate::model::{Accounting, Finding, Host, Level, NotEvaluated, Report, Source, SourceKind};
+use super::wrap::{cut, wrap_items};
+use super::{Detail, Screen, finding, memory};
+use crate::model::{Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
-/// Where bars begin.
-const BAR_INDENT: usize = 15;
 /// Where the sentence behind a rule's id begins, behind the longest id.
 const ID_INDENT: usize = 27;
 /// Below this width text begins on a line of its own.
@@ -32,7 +29,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     verdict(&mut page, report);
     if let Some(accounting) = &report.accounting {
         page.gap();
-        memory(&mut page, accounting, report, &clock, screen);
+        memory::draw(&mut page, accounting, report, &clock, screen);
     }
     findings(&mut page, report, &clock, screen);
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
@@ -75,6 +72,9 @@ pub(super) fn host_line(
         items.push("in a container".to_owned());
     }
     items.push(looked(source, clock));
+    // With several sources, each says which it is; the directory is known to whoever typed it.
+    let file_name = |name: &str| cut(name.rsplit('/').next().unwrap_or(name), 60);
+    items.extend(source.name.as_deref().map(file_name));
     for line in wrap_items(&items, " · ", screen.width()) {
         page.line(&[piece(Style::Faint, line)]);
     }
@@ -117,141 +117,7 @@ fn verdict(page: &mut Page, report: &Report) {
     }
 }
 
-/// A bar with what stands before and behind it.
-struct Row {
-    head: String,
-    parts: Vec<(Fill, u64)>,
-    tail: String,
-}
-
-fn memory(
-    page: &mut Page,
-    accounting: &Accounting,
-    report: &Report,
-    clock: &Clock<'_>,
-    screen: &Screen,
-) {
-    let total = Bytes::new(accounting.total_bytes);
-    let worst = !report.findings.is_empty() && report.source.samples > 1;
-    let ram = Row {
-        head: format!("RAM {:>9}", total.to_string()),
-        parts: bar::parts(accounting),
-        tail: if worst {
-            format!("worst at {}", clock.moment(accounting.at_s, accounting.at))
-        } else {
-            accounting
-                .available_bytes
-                .map_or_else(String::new, |bytes| {
-                    format!("{} available", Bytes::new(bytes))
-                })
-        },
-    };
-    let nodes = accounting.nodes.iter().map(|node| Row {
-        head: format!("   node {}", cut(&node.node, 5)),
-        parts: bar::used_and_free(
-            node.total_bytes.saturating_sub(node.free_bytes),
-            node.total_bytes,
-        ),
-        tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
-    });
-    let swap = accounting.swap.iter().map(|swap| Row {
-        head: format!("Swap {:>8}", Bytes::new(swap.total_bytes).to_string()),
-        parts: bar::used_and_free(swap.used_bytes, swap.total_bytes),
-        tail: match swap.used_bytes {
-            0 => "empty".to_owned(),
-            used => format!("{} used", Bytes::new(used)),
-        },
-    });
-    let legend = bar::parts(accounting);
-    let rows: Vec<Row> = std::iter::once(ram).chain(nodes).chain(swap).collect();
-    let narrow = screen.width() < NARROW;
-    let tail = rows
-        .iter()
-        .map(|row| width(&row.tail) + 2)
-        .max()
-        .unwrap_or(0);
-    let cells = (screen.width() - BAR_INDENT)
-        .saturating_sub(if narrow { 0 } else { tail })
-        .min(60);
-    for (i, row) in rows.iter().enumerate() {
-        let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
-        pieces.extend(bar::bar(&row.parts, cells));
-        if narrow {
-            page.line(&pieces);
-            if !row.tail.is_empty() {
-                page.hanging(&[], BAR_INDENT, Style::Plain, &row.tail);
-            }
-        } else {
-            pieces.push(piece(Style::Plain, format!("  {}", row.tail)));
-            page.line(&pieces);
-        }
-        if i == 0 {
-            draw_legend(page, &legend, screen);
-        }
-    }
-}
-
-/// `24 of 497 MiB`: the unit once where it is the same.
-fn part_of(part: u64, whole: u64) -> String {
-    let (part, whole) = (Bytes::new(part).to_string(), Bytes::new(whole).to_string());
-    match (part.split_once(' '), whole.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} of {whole}"),
-        _ => format!("{part} of {whole}"),
-    }
-}
-
-/// What the characters of the bar stand for, with sizes; the unit once where it is the same for all.
-fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
-    let sizes: Vec<String> = parts
-        .iter()
-        .map(|(_, b)| Bytes::new(*b).to_string())
-        .collect();
-    let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let same_unit = sizes
-        .windows(2)
-        .all(|pair| unit(&pair[0]) == unit(&pair[1]));
-    let entries: Vec<(Fill, String)> = parts
-        .iter()
-        .zip(&sizes)
-        .enumerate()
-        .map(|(i, ((fill, _), size))| {
-            let number = size
-                .split_once(' ')
-                .map_or(size.as_str(), |(number, _)| number);
-            let size = if same_unit && i + 1 < sizes.len() {
-                number
-            } else {
-                size
-            };
-            (*fill, format!("{} {size}", fill.name))
-        })
-        .collect();
-    let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
-    let indent = if BAR_INDENT + whole <= screen.width() + 2 {
-        BAR_INDENT
-    } else {
-        4
-    };
-    let mut line: Vec<Piece> = Vec::new();
-    let mut used = 0;
-    for (fill, text) in entries {
-        let cells = width(&text) + 2;
-        if used > 0 && indent + used + 2 + cells > screen.width() {
-            page.line(&std::mem::take(&mut line));
-            used = 0;
-        }
-        let blanks = if used == 0 { indent } else { 2 };
-        used += cells + if used == 0 { 0 } else { 2 };
-        line.push(piece(Style::Plain, " ".repeat(blanks)));
-        line.push(piece(fill.style, fill.glyph.to_string()));
-        line.push(piece(Style::Faint, format!(" {text}")));
-    }
-    if !line.is_empty() {
-        page.line(&line);
-    }
-}
-
-/// Roots, numbered, each with what it brings about.
+/// Roots, numbered, each with what it brings about; what is only worth knowing in short, until all is asked for.
 fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen) {
     let is_root = |finding: &Finding| {
         finding
@@ -259,8 +125,12 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
             .as_ref()
             .is_none_or(|root| !report.findings.iter().any(|f| f.id == *root))
     };
-    let roots = report.findings.iter().filter(|f| is_root(f));
-    for (i, root) in roots.enumerate() {
+    let (in_short, in_full): (Vec<&Finding>, Vec<&Finding>) = report
+        .findings
+        .iter()
+        .filter(|f| is_root(f))
+        .partition(|f| f.severity == Severity::Info && screen.detail == Detail::Brief);
+    for (i, root) in in_full.iter().enumerate() {
         let consequences: Vec<&Finding> = report
             .findings
             .iter()
@@ -280,6 +150,17 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
             clock,
             screen,
         );
+    }
+    if !in_short.is_empty() {
+        page.heading("Worth knowing (evidence and advice: --all):");
+        for finding in in_short {
+            let sure = match finding.confidence_word.as_str() {
+                "confirmed" => String::new(),
+                word => format!(" ({word})"),
+            };
+            let text = format!("{}{sure}", finding.title);
+            entry(page, &finding.id, &text, screen);
+        }
     }
 }
 
@@ -326,7 +207,7 @@ fn problems(page: &mut Page, source: &Source, screen: &Screen) {
         }
     }
     if !source.unknown_fields.is_empty() && screen.detail == Detail::All {
-        page.heading("Fields of this kernel that memtide does not know:");
+        page.heading("Kernel fields that memtide does not know:");
         page.hanging(&[], 3, Style::Faint, &source.unknown_fields.join(", "));
     }
 }
@@ -418,11 +299,5 @@ mod tests {
         for rule in diagnose::rules::ALL {
             assert!(rule.id.len() <= ID_INDENT - 5, "{}", rule.id);
         }
-    }
-
-    #[test]
-    fn the_unit_is_written_once() {
-        assert_eq!(part_of(24 << 20, 497 << 20), "24 of 497 MiB");
-        assert_eq!(part_of(24 << 10, 497 << 20), "24 KiB of 497 MiB");
     }
 }

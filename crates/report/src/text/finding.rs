@@ -104,25 +104,29 @@ impl Block<'_, '_> {
         self.screen.width() - self.indent()
     }
 
-    /// Lines beside a label; nothing where there are none.
+    /// Lines beside a label; nothing where there are none. A command too long for its place begins further left.
     fn lines(&mut self, label: &str, lines: impl IntoIterator<Item = Vec<Piece>>) {
-        let indent = self.indent();
+        let (indent, room) = (self.indent(), self.room());
         let mut label = Some(label);
         for line in lines {
+            let is_long = matches!(line.as_slice(), [(Style::Command, text)] if width(text) > room);
             let mut pieces = Vec::new();
-            match label.take() {
-                Some(label) if self.is_narrow() => {
-                    let label = format!("{:LABEL_INDENT$}{label}", "");
-                    self.page.line(&[piece(Style::Faint, label)]);
-                    pieces.push(piece(Style::Plain, " ".repeat(indent)));
+            if let Some(label) = label.take() {
+                let label = piece(Style::Faint, format!("{:LABEL_INDENT$}{label}", ""));
+                if is_long || self.is_narrow() {
+                    self.page.line(&[label]);
+                } else {
+                    pieces.push(label);
                 }
-                Some(label) => {
-                    let label = format!("{:LABEL_INDENT$}{label}", "");
-                    pieces.push(piece(Style::Faint, format!("{label:<indent$}")));
-                }
-                None => pieces.push(piece(Style::Plain, " ".repeat(indent))),
             }
-            pieces.extend(line);
+            let indent = if is_long { NARROW_TEXT_INDENT } else { indent };
+            let taken: usize = pieces.iter().map(|(_, text)| width(text)).sum();
+            let blanks = " ".repeat(indent.saturating_sub(taken));
+            pieces.push(piece(Style::Plain, blanks));
+            pieces.extend(line.into_iter().map(|(style, text)| match is_long {
+                true => piece(style, text.trim_start()),
+                false => (style, text),
+            }));
             self.page.line(&pieces);
         }
     }
@@ -185,7 +189,7 @@ impl Block<'_, '_> {
             match line.at_s {
                 Some(at_s) => {
                     let at = clock.moment(at_s, line.at);
-                    lines.extend(paragraph(&format!("{} at {at}", line.text), room));
+                    lines.extend(paragraph(&format!("{} ({at})", line.text), room));
                 }
                 None => lines.extend(paragraph(&line.text, room)),
             }
@@ -218,13 +222,17 @@ impl Block<'_, '_> {
         self.lines("evidence", lines);
     }
 
+    /// Each in one sentence; the whole title on request.
     fn consequences(&mut self, consequences: &[&Finding]) {
-        let room = self.room();
-        let lines: Vec<_> = consequences
-            .iter()
-            .flat_map(|finding| paragraph(&format!("{}: {}", finding.id, finding.title), room))
-            .collect();
-        self.lines("leads to", lines);
+        let detail = self.screen.detail;
+        let told = |finding: &&Finding| {
+            let title = match (detail, finding.title.split_once(". ")) {
+                (Detail::Brief, Some((first, _))) => format!("{first}."),
+                _ => finding.title.clone(),
+            };
+            format!("{}: {title}", finding.id)
+        };
+        self.text("leads to", consequences.iter().map(told));
     }
 
     fn affected(&mut self, affected: &[Affected]) {
@@ -262,7 +270,8 @@ impl Block<'_, '_> {
             let advice = if has_now { &mut now } else { &mut for_good };
             advice.extend(paragraph(&fix.what, room));
             now.extend(commands(&fix.now, !fix.what.is_empty()));
-            for_good.extend(commands(&fix.persistent, !has_now && !fix.what.is_empty()));
+            let below = !has_now && !fix.what.is_empty();
+            for_good.extend(settings(&fix.persistent, below, room));
         }
         self.lines("do now", now);
         self.lines("for good", for_good);
@@ -303,11 +312,22 @@ fn paragraph(text: &str, room: usize) -> Vec<Vec<Piece>> {
         .collect()
 }
 
-/// Commands, indented where they stand below their sentence. They are never broken: the terminal wraps them, and what
-/// is copied stays one line.
+/// Commands, indented where they stand below their sentence, and never broken: what is copied stays one line.
 fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()
         .filter(|line| !line.trim().is_empty())
         .map(move |line| vec![piece(Style::Command, format!("{indent}{line}"))])
+}
+
+/// What to write where, so that it lasts: commands, or a file and its lines. Long ones go on below, indented.
+fn settings(text: &str, below_sentence: bool, room: usize) -> impl Iterator<Item = Vec<Piece>> {
+    let indent = if below_sentence { 2 } else { 0 };
+    text.lines().flat_map(move |line| {
+        let lines = wrap(line, room.saturating_sub(indent + 2));
+        lines.into_iter().enumerate().map(move |(i, line)| {
+            let indent = if i == 0 { indent } else { indent + 2 };
+            vec![piece(Style::Command, format!("{:indent$}{line}", ""))]
+        })
+    })
 }

@@ -45,12 +45,7 @@ fn the_list_of_signals_is_fresh() {
 
 #[test]
 fn every_rule_is_documented_under_the_five_headings() {
-    let mut documented = 0;
     for rule in RuleEntry::all() {
-        if rule.docs.contains("PLACEHOLDER") {
-            continue;
-        }
-        documented += 1;
         let headings: Vec<&str> = rule
             .docs
             .lines()
@@ -64,5 +59,4 @@ fn every_rule_is_documented_under_the_five_headings() {
             assert!(!text.trim().is_empty(), "{}: {heading} is empty", rule.id);
         }
     }
-    assert!(documented > 0);
 }

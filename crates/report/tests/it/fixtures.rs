@@ -89,6 +89,8 @@ fn accounting(at_s: f64, total_mib: u64, terms: &[(&str, u64)]) -> Accounting {
             })
             .collect(),
         unaccounted_bytes: (total_mib * MIB) as i64 - (known * MIB) as i64,
+        broken_down: true,
+        missing: Vec::new(),
         available_bytes: None,
         swap: None,
         nodes: Vec::new(),
@@ -159,6 +161,7 @@ pub(crate) fn healthy() -> Report {
             ("pagetables", 12),
         ],
     );
+    accounting.at = report.source.to;
     accounting.available_bytes = Some(22_430 * MIB);
     accounting.swap = Some(SwapSpace {
         total_bytes: 2048 * MIB,
@@ -395,6 +398,8 @@ pub(crate) fn single_look() -> Report {
         &[("free", 579), ("shmem", 1028), ("file_cache", 19_915)],
     );
     accounting.available_bytes = Some(9662 * MIB);
+    accounting.broken_down = false;
+    accounting.missing = vec!["mem.anon".into()];
     report.accounting = Some(accounting);
     let rates = [
         "swap-thrash",

@@ -1,0 +1,177 @@
+//! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and what its characters stand for.
+
+use units::Bytes;
+
+use super::Screen;
+use super::bar::{self, Fill};
+use super::check::NARROW;
+use super::page::{Page, Piece, Style, piece};
+use super::when::Clock;
+use super::wrap::{cut, pad, width};
+use crate::model::{Accounting, Report, Severity};
+
+/// Where bars begin.
+const BAR_INDENT: usize = 15;
+/// Where a legend begins that is too long for one line below its bar.
+const LEGEND_INDENT: usize = 4;
+/// Longer bars say no more.
+const MOST_CELLS: usize = 60;
+
+/// So many NUMA nodes are drawn; the rest is counted.
+const MOST_NODES: usize = 16;
+
+/// A bar with what stands before and behind it.
+struct Row {
+    head: String,
+    parts: Vec<(Fill, u64)>,
+    tail: String,
+}
+
+pub(super) fn draw(
+    page: &mut Page,
+    accounting: &Accounting,
+    report: &Report,
+    clock: &Clock<'_>,
+    screen: &Screen,
+) {
+    let ram = Row {
+        head: format!("RAM {:>9}", Bytes::new(accounting.total_bytes).to_string()),
+        parts: bar::parts(accounting),
+        tail: moment(accounting, report, clock),
+    };
+    let nodes = accounting.nodes.iter().take(MOST_NODES).map(|node| Row {
+        head: format!("   node {}", cut(&node.node, 5)),
+        parts: bar::used_and_free(
+            node.total_bytes.saturating_sub(node.free_bytes),
+            node.total_bytes,
+        ),
+        tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
+    });
+    let swap = accounting.swap.iter().map(|swap| Row {
+        head: format!("Swap {:>8}", Bytes::new(swap.total_bytes).to_string()),
+        parts: bar::used_and_free(swap.used_bytes, swap.total_bytes),
+        tail: match swap.used_bytes {
+            0 => "empty".to_owned(),
+            used => format!("{} used", Bytes::new(used)),
+        },
+    });
+    let legend = bar::parts(accounting);
+    let rows: Vec<Row> = std::iter::once(ram).chain(nodes).chain(swap).collect();
+    let narrow = screen.width() < NARROW;
+    let tail = rows
+        .iter()
+        .map(|row| width(&row.tail) + 2)
+        .max()
+        .unwrap_or(0);
+    let cells = (screen.width() - BAR_INDENT)
+        .saturating_sub(if narrow { 0 } else { tail })
+        .min(MOST_CELLS);
+    for (i, row) in rows.iter().enumerate() {
+        let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
+        pieces.extend(bar::bar(&row.parts, cells));
+        if narrow {
+            page.line(&pieces);
+            if !row.tail.is_empty() {
+                page.hanging(&[], BAR_INDENT, Style::Plain, &row.tail);
+            }
+        } else {
+            pieces.push(piece(Style::Plain, format!("  {}", row.tail)));
+            page.line(&pieces);
+        }
+        if i == 0 {
+            draw_legend(page, &legend, screen);
+        }
+    }
+    if let Some(more) = accounting
+        .nodes
+        .len()
+        .checked_sub(MOST_NODES)
+        .filter(|n| *n > 0)
+    {
+        page.hanging(&[], 3, Style::Faint, &format!("and {more} more nodes"));
+    }
+}
+
+/// Why this moment is shown: it is the worst one of what is wrong, else what was available then.
+fn moment(accounting: &Accounting, report: &Report, clock: &Clock<'_>) -> String {
+    let at = clock.moment(accounting.at_s, accounting.at);
+    let is_wrong = report.findings.iter().any(|f| f.severity > Severity::Info);
+    let is_last = accounting.at_s >= report.source.watched_s;
+    match accounting.available_bytes.map(Bytes::new) {
+        _ if is_wrong && report.source.samples > 1 => format!("worst at {at}"),
+        Some(available) if is_last => format!("{available} available"),
+        Some(available) => format!("{available} available at {at}"),
+        None => String::new(),
+    }
+}
+
+/// `24 of 497 MiB`: the unit once where it is the same.
+fn part_of(part: u64, whole: u64) -> String {
+    let (part, whole) = (Bytes::new(part).to_string(), Bytes::new(whole).to_string());
+    match (part.split_once(' '), whole.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} of {whole}"),
+        _ => format!("{part} of {whole}"),
+    }
+}
+
+/// What the characters of the bar stand for, with sizes; the unit once where it is the same for all.
+fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
+    let sizes: Vec<String> = parts
+        .iter()
+        .map(|(_, b)| Bytes::new(*b).to_string())
+        .collect();
+    let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let same_unit = sizes
+        .windows(2)
+        .all(|pair| unit(&pair[0]) == unit(&pair[1]));
+    let entries: Vec<(Fill, String)> = parts
+        .iter()
+        .zip(&sizes)
+        .enumerate()
+        .map(|(i, ((fill, _), size))| {
+            let number = size
+                .split_once(' ')
+                .map_or(size.as_str(), |(number, _)| number);
+            let size = if same_unit && i + 1 < sizes.len() {
+                number
+            } else {
+                size
+            };
+            (*fill, format!("{} {size}", fill.name))
+        })
+        .collect();
+    let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
+    let indent = if BAR_INDENT + whole <= screen.width() + 2 {
+        BAR_INDENT
+    } else {
+        LEGEND_INDENT
+    };
+    let mut line: Vec<Piece> = Vec::new();
+    let mut used = 0;
+    for (fill, text) in entries {
+        let cells = width(&text) + 2;
+        if used > 0 && indent + used + 2 + cells > screen.width() {
+            page.line(&std::mem::take(&mut line));
+            used = 0;
+        }
+        let blanks = if used == 0 { indent } else { 2 };
+        used += cells + if used == 0 { 0 } else { 2 };
+        line.push(piece(Style::Plain, " ".repeat(blanks)));
+        line.push(piece(fill.style, fill.glyph.to_string()));
+        line.push(piece(Style::Faint, format!(" {text}")));
+    }
+    if !line.is_empty() {
+        page.line(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_is_written_once() {
+        assert_eq!(part_of(24 << 20, 497 << 20), "24 of 497 MiB");
+        assert_eq!(part_of(24 << 10, 497 << 20), "24 KiB of 497 MiB");
+    }
+}
