@@ -14,8 +14,9 @@ test: ## set up and run all tests
 lint: ## format, clippy, dependencies
 	scripts/lint.sh
 
-docs: ## write docs/ anew from the code
+docs: ## write docs/ and README's screens anew from the code
 	BLESS=1 $(CARGO) test --quiet --package memtide-report
+	BLESS=1 $(CARGO) test --quiet --package memtide --test it pages
 
 bench: ## the sampler against raw pread of the same files
 	$(CARGO) bench --package memtide-probe

@@ -1,6 +1,6 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL};
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSI_MEMORY_SOME};
 use units::{Bytes, Quantity, Ratio};
 
 use crate::evidence::Evidence;
@@ -53,7 +53,7 @@ impl Verdict {
                 "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
                     .to_owned(),
             ),
-            _ => (Level::Ok, all_is_well(limit.as_ref())),
+            _ => (Level::Ok, all_is_well(cx, limit.as_ref())),
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
         if cx.is_single_look() {
@@ -67,14 +67,16 @@ impl Verdict {
     }
 }
 
-fn all_is_well(limit: Option<&OwnLimit>) -> String {
-    match limit {
-        None => "Memory is enough, and nothing waits for it.".to_owned(),
-        Some(limit) => format!(
-            "Memory is enough within this container's limit of {}, and nothing waits for it.",
-            limit.max
-        ),
-    }
+fn all_is_well(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
+    let within = limit.map_or_else(String::new, |limit| {
+        format!(" within this container's limit of {}", limit.max)
+    });
+    // Without pressure files nothing says that nobody waits.
+    let waits = match cx.timeline.rate(PSI_MEMORY_SOME) {
+        Some(_) => ", and nothing waits for it",
+        None => ", as far as can be told without memory pressure (PSI)",
+    };
+    format!("Memory is enough{within}{waits}.")
 }
 
 /// In a container: which of the two memories is meant, the container's first.
@@ -193,7 +195,9 @@ mod tests {
         sample.host.set(MEM_FREE, Bytes::from_mib(free));
         sample.host.set(MEM_AVAILABLE, Bytes::from_mib(available));
         sample.host.set(SWAP_TOTAL, Bytes::from_mib(20_480));
-        sample.host.set(SWAP_FREE, Bytes::from_mib(20_480 - swapped));
+        sample
+            .host
+            .set(SWAP_FREE, Bytes::from_mib(20_480 - swapped));
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let facts = Facts::default();
@@ -205,7 +209,11 @@ mod tests {
         let verdict = one_look(80_429, 579, 9_662, 1_402);
         assert_eq!(verdict.level, Level::Unknown);
         assert!(verdict.headline.contains("does not look like room"));
-        assert!(verdict.remarks[0].contains("is not room"), "{:?}", verdict.remarks);
+        assert!(
+            verdict.remarks[0].contains("is not room"),
+            "{:?}",
+            verdict.remarks
+        );
     }
 
     #[test]

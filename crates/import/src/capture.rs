@@ -77,9 +77,15 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let first_line = start.split(|b| *b == b'\n').next().unwrap_or_default();
     first_line.starts_with(b"{")
-        && ["\"files\"", "\"t\"", "\"kernel\"", "\"interval_s\"", "\"format\""]
-            .iter()
-            .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
+        && [
+            "\"files\"",
+            "\"t\"",
+            "\"kernel\"",
+            "\"interval_s\"",
+            "\"format\"",
+        ]
+        .iter()
+        .any(|name| memchr::memmem::find(first_line, name.as_bytes()).is_some())
 }
 
 /// Reads a capture's text. Whatever is wrong with it is among the problems; whatever is good is kept.
@@ -145,9 +151,9 @@ impl Reader {
                 "line {count} is cut in the middle; the {} samples before it are used",
                 self.timeline.len()
             )),
-            Err(error) => self
-                .problems
-                .note(format!("line {count} is no sample and was passed over: {error}")),
+            Err(error) => self.problems.note(format!(
+                "line {count} is no sample and was passed over: {error}"
+            )),
         }
     }
 
@@ -187,7 +193,8 @@ impl Reader {
                 .parsers
                 .read(path, text.as_bytes(), &mut self.sample, &mut self.facts);
             if let Err(error) = read {
-                self.problems.note(format!("sample at {} s: {error}", line.t));
+                self.problems
+                    .note(format!("sample at {} s: {error}", line.t));
             }
         }
         if self.facts.page_size.is_none() {
@@ -291,7 +298,11 @@ mod tests {
 
     #[test]
     fn samples_become_a_timeline() {
-        let opened = capture(&format!("{{\"interval_s\": 1}}\n{}{}", sample(0.0, 4), sample(1.5, 8)));
+        let opened = capture(&format!(
+            "{{\"interval_s\": 1}}\n{}{}",
+            sample(0.0, 4),
+            sample(1.5, 8)
+        ));
         assert_eq!(opened.problems, Vec::<String>::new());
         assert_eq!(opened.timeline.lasts(), Span::from_secs_f64(1.5));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(8)));
@@ -306,15 +317,28 @@ mod tests {
     fn a_cut_line_and_a_broken_line_cost_themselves_only() {
         let cut = capture(&format!("{}{}", sample(0.0, 4), &sample(1.0, 5)[..20]));
         assert_eq!(cut.timeline.len(), 1);
-        assert!(cut.problems[0].contains("line 2 is cut"), "{:?}", cut.problems);
-        let broken = capture(&format!("{}{{\"t\": }}\n{}", sample(0.0, 4), sample(1.0, 5)));
+        assert!(
+            cut.problems[0].contains("line 2 is cut"),
+            "{:?}",
+            cut.problems
+        );
+        let broken = capture(&format!(
+            "{}{{\"t\": }}\n{}",
+            sample(0.0, 4),
+            sample(1.0, 5)
+        ));
         assert_eq!(broken.timeline.len(), 2);
         assert!(broken.problems[0].contains("line 2 is no sample"));
     }
 
     #[test]
     fn samples_that_go_back_in_time_are_passed_over_and_counted() {
-        let opened = capture(&format!("{}{}{}", sample(2.0, 1), sample(1.0, 2), sample(0.0, 3)));
+        let opened = capture(&format!(
+            "{}{}{}",
+            sample(2.0, 1),
+            sample(1.0, 2),
+            sample(0.0, 3)
+        ));
         assert_eq!(opened.timeline.len(), 1);
         assert!(opened.problems[0].starts_with("2 samples lie before"));
     }
@@ -329,20 +353,36 @@ mod tests {
     fn the_page_size_follows_from_two_counts_of_free_memory() {
         let mut sample = Sample::default();
         sample.host.set(MEM_FREE, Bytes::from_kib(64_100));
-        sample.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        sample
+            .host
+            .set(signals::NR_FREE_PAGES, units::Pages::new(1000));
         assert_eq!(page_size(&sample), PageSize::from_bytes(65_536));
         let mut torn = Sample::default();
         torn.host.set(MEM_FREE, Bytes::from_kib(6_000));
-        torn.host.set(signals::NR_FREE_PAGES, units::Pages::new(1000));
+        torn.host
+            .set(signals::NR_FREE_PAGES, units::Pages::new(1000));
         assert_eq!(page_size(&torn), None);
     }
 
     #[test]
     fn what_is_written_is_read_back() {
-        let mut writer = Writer::new(Vec::new(), &Header { page_size: Some(4096), ..Header::default() }).unwrap();
+        let mut writer = Writer::new(
+            Vec::new(),
+            &Header {
+                page_size: Some(4096),
+                ..Header::default()
+            },
+        )
+        .unwrap();
         let files = BTreeMap::from([("/proc/meminfo".to_owned(), "MemFree: 7 kB\n".to_owned())]);
         writer
-            .sample(&SampleLine { t: 0.0, wall_ns: Some(1), awake: None, cost_ms: None, files })
+            .sample(&SampleLine {
+                t: 0.0,
+                wall_ns: Some(1),
+                awake: None,
+                cost_ms: None,
+                files,
+            })
             .unwrap();
         let opened = read(&mut writer.into_inner().as_slice(), "file");
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(7)));

@@ -91,9 +91,8 @@ impl Collector {
             root.names(directory)
                 .into_iter()
                 .filter(|name| {
-                    name.strip_prefix(stem).is_some_and(|n| {
-                        !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())
-                    })
+                    name.strip_prefix(stem)
+                        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
                 })
                 .map(|name| format!("{directory}/{name}"))
                 .collect()
@@ -170,7 +169,10 @@ impl Collector {
                 .lines()
                 .filter(|line| {
                     let kind = line.split(' ').nth(2).unwrap_or_default();
-                    matches!(kind, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "cgroup" | "cgroup2")
+                    matches!(
+                        kind,
+                        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "cgroup" | "cgroup2"
+                    )
                 })
                 .map(|line| format!("{line}\n"))
                 .collect();
@@ -276,7 +278,11 @@ mod tests {
             .find(|path| path.ends_with("/cmdline") || path.ends_with("/environ"));
         assert_eq!(loud, None);
         if let Some(mounts) = quiet.get("/proc/mounts") {
-            assert!(mounts.lines().all(|line| !line.contains(" ext4 ") && !line.contains(" nfs")));
+            assert!(
+                mounts
+                    .lines()
+                    .all(|line| !line.contains(" ext4 ") && !line.contains(" nfs"))
+            );
         }
     }
 

@@ -46,7 +46,11 @@ pub fn watch(root: &Root, watch: Watch, progress: &mut dyn FnMut(Span)) -> Opene
         }
         sample.clear();
         host.sample(&mut sample);
-        note(&mut problems, "control groups", &cgroups.sample(&mut sample));
+        note(
+            &mut problems,
+            "control groups",
+            &cgroups.sample(&mut sample),
+        );
         note(&mut problems, "processes", &processes.sample(&mut sample));
         if timeline.push(&sample).is_err() {
             problems.note("a sample was not later than the one before it and was passed over");

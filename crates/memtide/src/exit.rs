@@ -36,7 +36,11 @@ impl Exit {
             Self::Unknown => 2,
             Self::Critical => 3,
         };
-        if rank(other) > rank(self) { other } else { self }
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
     }
 }
 

@@ -18,7 +18,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers; anything else is bad usage, which for a monitoring plugin is "unknown".
-            let exit = if error.use_stderr() { Exit::Unknown } else { Exit::Ok };
+            let exit = if error.use_stderr() {
+                Exit::Unknown
+            } else {
+                Exit::Ok
+            };
             let _ = error.print();
             return exit.into();
         }

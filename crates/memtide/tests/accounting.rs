@@ -2,6 +2,7 @@
 //! this test's own. A binary of its own, because other tests move the same terms.
 //!
 //! Needs root, python3 and a memory control group; skips with a reason where they are missing, except on CI.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers fail as the test does, and say what they measured
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,10 @@ impl Group {
     /// Runs a Python program in the group until it says that it is ready.
     fn run(&self, program: &str, arguments: &[&str]) -> Load {
         let mut child = Command::new("sh")
-            .args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec python3 -c \"$@\""])
+            .args([
+                "-c",
+                "echo $$ > \"$0\"/cgroup.procs && exec python3 -c \"$@\"",
+            ])
             .arg(&self.0)
             .arg(program)
             .args(arguments)
@@ -93,7 +97,11 @@ fn follows(what: &str, ids: &[&str], mut load: impl FnMut() -> (Load, i64)) {
         let (held, expected) = load();
         let difference = terms()(ids) - before;
         drop(held);
-        println!("{what}: {:.1} MiB added, moved by {:.1}", mib(expected), mib(difference));
+        println!(
+            "{what}: {:.1} MiB added, moved by {:.1}",
+            mib(expected),
+            mib(difference)
+        );
         if (difference - expected).abs() <= expected / 50 {
             return;
         }
@@ -149,7 +157,9 @@ fn terms_move_by_what_was_added() {
     follows("slab", &["slab_reclaimable", "slab_unreclaimable"], || {
         rounds += 1;
         let missing = format!("{}/missing-{rounds}-", directory.path().display());
-        let program = format!("import os, sys; [os.path.exists(sys.argv[1] + str(i)) for i in range(500000)]; {WAIT}");
+        let program = format!(
+            "import os, sys; [os.path.exists(sys.argv[1] + str(i)) for i in range(500000)]; {WAIT}"
+        );
         let before = dentries();
         let load = group.run(&program, &[&missing]);
         (load, dentries() - before)
@@ -159,8 +169,17 @@ fn terms_move_by_what_was_added() {
 /// Bytes of the dentry cache, from /proc/slabinfo.
 fn dentries() -> i64 {
     let text = std::fs::read_to_string("/proc/slabinfo").unwrap();
-    let line = text.lines().find(|line| line.starts_with("dentry ")).unwrap();
-    let column = |i: usize| line.split_whitespace().nth(i).unwrap().parse::<i64>().unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("dentry "))
+        .unwrap();
+    let column = |i: usize| {
+        line.split_whitespace()
+            .nth(i)
+            .unwrap()
+            .parse::<i64>()
+            .unwrap()
+    };
     // name active num size per_slab pages_per_slab : tunables . . . : slabdata active_slabs num_slabs shared
     column(14) * column(5) * 4096
 }

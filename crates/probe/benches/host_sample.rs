@@ -2,8 +2,8 @@
 //!
 //! The goal is a ratio, `HostProbe::sample` ÷ the bare `pread`s of the same files to their end, of CPU times measured in
 //! turns in one run: on a shared machine two runs cannot be compared. Benchmark libraries compare runs and measure wall
-//! time, so this is a program of its own. `hot` takes sample after sample; `cold` sleeps in between, as a recorder does:
-//! both parts then cost several times as much, because the caches have gone to others.
+//! time, so this is a program of its own. A recorder sleeps between samples, and the CPU's caches go to others: both parts
+//! then cost several times as much. `evicted` brings that about at once and repeatably, by walking through 16 MiB.
 
 #![allow(clippy::print_stdout)]
 
@@ -33,17 +33,24 @@ fn main() {
     let mut bare = Bare::open(&HostProbe::open(&Root::default()));
     println!("{} files, {} bytes", bare.files.len(), bare.read());
     println!("              reads   sample   ratio   (CPU µs, medians; goal {GOAL})");
-    for (name, rounds, pause) in [
-        ("hot", 4_000, Duration::ZERO),
-        ("cold, 50 ms", 80, Duration::from_millis(50)),
-        ("cold, 200 ms", 25, Duration::from_millis(200)),
-    ] {
+    let mut others = vec![0_u8; 16 << 20];
+    let mut evict = || others.iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
+    let pause = |millis| move || std::thread::sleep(Duration::from_millis(millis));
+    let cases: [(&str, usize, &mut dyn FnMut()); 4] = [
+        ("hot", 4_000, &mut || {}),
+        ("evicted", 500, &mut evict),
+        ("every 50 ms", 80, &mut pause(50)),
+        ("every 200 ms", 25, &mut pause(200)),
+    ];
+    for (name, rounds, before) in cases {
         let (mut reads, mut samples) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            reads.push(cpu_micros(pause, || {
+            before();
+            reads.push(cpu_micros(|| {
                 black_box(bare.read());
             }));
-            samples.push(cpu_micros(pause, &mut take));
+            before();
+            samples.push(cpu_micros(&mut take));
         }
         let (reads, samples) = (median(reads), median(samples));
         let ratio = samples / reads;
@@ -96,11 +103,8 @@ impl Bare {
     }
 }
 
-/// CPU time of this process, user and system, that `work` takes after a pause.
-fn cpu_micros(pause: Duration, work: impl FnOnce()) -> f64 {
-    if !pause.is_zero() {
-        std::thread::sleep(pause);
-    }
+/// CPU time of this process, user and system, that `work` takes.
+fn cpu_micros(work: impl FnOnce()) -> f64 {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3

@@ -2,7 +2,7 @@
 //!
 //! Which signal a name is comes from the catalogue. The kernel prints the same names in the same order every time, so
 //! every name remembers which one followed it, and a line is only compared with the one that is expected: no search for
-//! its parts and no hashing in steady state, 6 ns a line. An unexpected line costs a look-up and is then expected.
+//! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a look-up and is then expected.
 
 use std::collections::HashMap;
 
@@ -12,47 +12,27 @@ use crate::error::{First, ParseError};
 use crate::text;
 
 /// Where a field's value goes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Target {
     /// It is the signal's reading, in so many of the signal's unit.
     Reading(SignalId, u64),
     /// It is one of several that add up to the sum of this index.
     Part(usize),
     /// The catalogue does not know it under this name.
-    Unknown(Box<str>),
+    Unknown,
     /// It is known and not wanted here.
     Unwanted,
 }
 
 /// A name that was seen in the file.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Name {
-    /// What its line begins with: the name and, as the texts of the kernel have one, the `:` or blank behind it.
-    begins: Box<[u8]>,
+    /// Where in [`Fields::written`] it begins, and where it ends behind its `:` or blank.
+    start: usize,
+    end: usize,
     target: Target,
     /// The name that followed it in the last text.
     next: usize,
-}
-
-impl Name {
-    /// The value of a line in its usual form, `name 12` or `name:   12 kB` with a line end, and the line's length.
-    #[inline(always)]
-    fn usual_value(&self, line: &[u8]) -> Option<(u64, usize)> {
-        if !begins_with(line, &self.begins) {
-            return None;
-        }
-        let mut at = self.begins.len();
-        while matches!(line.get(at), Some(b' ' | b'\t')) {
-            at += 1;
-        }
-        let (value, digits) = text::leading_number(line.get(at..)?)?;
-        at += digits;
-        match line.get(at..)? {
-            [b'\n', ..] => Some((value, at + 1)),
-            [b' ', b'k', b'B', b'\n', ..] => Some((value, at + 4)),
-            _ => None,
-        }
-    }
 }
 
 /// A signal whose reading is the sum of several fields.
@@ -69,13 +49,16 @@ struct Sum {
 #[derive(Debug)]
 pub(crate) struct Fields {
     file: &'static str,
-    by_field: HashMap<&'static [u8], (SignalId, u64)>,
+    by_field: HashMap<&'static str, (SignalId, u64)>,
     /// The field of the catalogue that a name is a part of.
-    part_of: fn(&[u8]) -> Option<&'static str>,
-    is_unwanted: fn(&[u8]) -> bool,
+    part_of: fn(&str) -> Option<&'static str>,
+    is_unwanted: fn(&str) -> bool,
     /// The names that were seen. The first is none: it stands for the start of the text.
     names: Vec<Name>,
-    by_name: HashMap<Box<[u8]>, usize>,
+    /// The names, each with the `:` or blank that follows it in the file. They lie one after the other because a recorder
+    /// that wakes up with cold caches needs them all.
+    written: String,
+    by_name: HashMap<Box<str>, usize>,
     sums: Vec<Sum>,
 }
 
@@ -88,31 +71,33 @@ impl Fields {
     /// For a file that the catalogue names as a source.
     pub(crate) fn of(file: &'static str) -> Self {
         let start = Name {
-            begins: Box::default(),
+            start: 0,
+            end: 0,
             target: Target::Unwanted,
             next: Self::START,
         };
         Self {
             file,
             by_field: signals::field_of(file)
-                .map(|(field, signal, def)| (field.as_bytes(), (signal, def.scale)))
+                .map(|(field, signal, def)| (field, (signal, def.scale)))
                 .collect(),
             part_of: |_| None,
             is_unwanted: |_| false,
             names: vec![start],
+            written: String::new(),
             by_name: HashMap::new(),
             sums: Vec::new(),
         }
     }
 
     /// Names that are parts of a field of the catalogue: their values are added up.
-    pub(crate) fn adding_up(mut self, part_of: fn(&[u8]) -> Option<&'static str>) -> Self {
+    pub(crate) fn adding_up(mut self, part_of: fn(&str) -> Option<&'static str>) -> Self {
         self.part_of = part_of;
         self
     }
 
     /// Names that are known, although not in this file's part of the catalogue, and are passed over.
-    pub(crate) fn without(mut self, is_unwanted: fn(&[u8]) -> bool) -> Self {
+    pub(crate) fn without(mut self, is_unwanted: fn(&str) -> bool) -> Self {
         self.is_unwanted = is_unwanted;
         self
     }
@@ -123,9 +108,9 @@ impl Fields {
         &mut self,
         text: &[u8],
         row: &mut Row,
-        unknown: impl FnMut(&str, u64),
+        mut unknown: impl FnMut(&str, u64),
     ) -> Result<(), ParseError> {
-        self.parse_after(b"", text, row, unknown)
+        self.parse_after(b"", text, row, &mut unknown)
     }
 
     /// The same for lines that begin with `prefix`; others are skipped.
@@ -134,7 +119,8 @@ impl Fields {
         prefix: &[u8],
         text: &[u8],
         row: &mut Row,
-        mut unknown: impl FnMut(&str, u64),
+        // Not generic: each copy of this code would have to come into a cold cache of its own.
+        unknown: &mut dyn FnMut(&str, u64),
     ) -> Result<(), ParseError> {
         let mut first = First::default();
         let mut last = Self::START;
@@ -144,8 +130,8 @@ impl Fields {
             count += 1;
             let expected = self.names[last].next;
             if let Some(line) = strip_prefix(rest, prefix)
-                && let Some((value, length)) = self.names[expected].usual_value(line)
-                && self.record(expected, value, row, &mut unknown).is_ok()
+                && let Some((value, length)) = self.usual_value(expected, line)
+                && self.record(expected, value, row, unknown).is_ok()
             {
                 rest = &line[length..];
                 last = expected;
@@ -154,24 +140,15 @@ impl Fields {
             let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let line = &rest[..end];
             rest = rest.get(end + 1..).unwrap_or_default();
-            let Some((name, separator, words)) = strip_prefix(line, prefix).and_then(split_name)
-            else {
-                continue;
-            };
-            let Some(value) = leading_number(words) else {
-                if !text::trim(words).is_empty() {
-                    self.note_lacking(name, separator);
-                    first.note(|| ParseError::new(self.file, count, "a number", text::trim(words)));
+            match self.other_line(prefix, line, row, unknown) {
+                Ok(None) => {}
+                Ok(Some(found)) => {
+                    self.names[last].next = found;
+                    last = found;
                 }
-                continue;
-            };
-            let Some(found) = self.find(name, separator) else {
-                continue;
-            };
-            self.names[last].next = found;
-            last = found;
-            if let Err(bound) = self.record(found, value, row, &mut unknown) {
-                first.note(|| ParseError::new(self.file, count, bound, text::trim(words)));
+                Err((expected, found)) => {
+                    first.note(|| ParseError::new(self.file, count, expected, found));
+                }
             }
         }
         for sum in &mut self.sums {
@@ -183,6 +160,59 @@ impl Fields {
         first.into_result()
     }
 
+    /// Reads a line that is not the expected one, or not in its usual form. The index of its name; `None` where there is
+    /// no value to read; or what stands where what should.
+    #[cold]
+    fn other_line<'a>(
+        &mut self,
+        prefix: &[u8],
+        line: &'a [u8],
+        row: &mut Row,
+        unknown: &mut dyn FnMut(&str, u64),
+    ) -> Result<Option<usize>, (&'static str, &'a [u8])> {
+        let Some((name, separator, words)) = strip_prefix(line, prefix).and_then(split_name) else {
+            return Ok(None);
+        };
+        let Some(word) = text::words(words).next() else {
+            return Ok(None);
+        };
+        let Some(name) = self.find(name, separator) else {
+            return Ok(None);
+        };
+        let value = text::number(word).ok_or("a number");
+        match value.and_then(|value| self.record(name, value, row, unknown)) {
+            Ok(()) => Ok(Some(name)),
+            Err(expected) => {
+                if let Target::Part(sum) = self.names[name].target {
+                    self.sums[sum].lacks_a_part = true;
+                }
+                Err((expected, text::trim(words)))
+            }
+        }
+    }
+
+    /// The value of a line in its usual form, `name 12` or `name:   12 kB` with a line end, and the line's length; `None`
+    /// where it has another form or another name.
+    #[inline(always)]
+    fn usual_value(&self, name: usize, line: &[u8]) -> Option<(u64, usize)> {
+        let name = &self.names[name];
+        let name = self.written.as_bytes().get(name.start..name.end)?;
+        if !begins_with(line, name) {
+            return None;
+        }
+        let mut at = name.len();
+        while matches!(line.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        let (value, digits) = text::leading_number(line.get(at..)?)?;
+        at += digits;
+        match line.get(at..)? {
+            [b'\n', ..] => Some((value, at + 1)),
+            [b' ', b'k', b'B', b'\n', ..] => Some((value, at + 4)),
+            _ => None,
+        }
+    }
+
     /// Puts a value where it belongs, or says which bound it breaks.
     #[inline(always)]
     fn record(
@@ -190,35 +220,27 @@ impl Fields {
         name: usize,
         value: u64,
         row: &mut Row,
-        unknown: &mut impl FnMut(&str, u64),
+        unknown: &mut dyn FnMut(&str, u64),
     ) -> Result<(), &'static str> {
-        match &self.names[name].target {
-            Target::Reading(signal, scale) => row.set_raw(*signal, scaled(value, *scale)?),
+        let name = &self.names[name];
+        match name.target {
+            Target::Reading(signal, scale) => row.set_raw(signal, scaled(value, scale)?),
             Target::Part(sum) => {
-                let sum = &mut self.sums[*sum];
+                let sum = &mut self.sums[sum];
+                let value = scaled(value, sum.scale)?;
                 let before = sum.of_this_text.unwrap_or(0);
-                let after = scaled(value, sum.scale)
-                    .and_then(|value| before.checked_add(value).ok_or("a sum below 2^64"));
-                sum.lacks_a_part |= after.is_err();
-                sum.of_this_text = Some(after?);
+                sum.of_this_text = Some(before.checked_add(value).ok_or("a sum below 2^64")?);
             }
-            Target::Unknown(name) => unknown(name, value),
+            Target::Unknown => unknown(&self.written[name.start..name.end - 1], value),
             Target::Unwanted => {}
         }
         Ok(())
     }
 
-    /// Notes that the value of a name is no number.
-    fn note_lacking(&mut self, name: &[u8], separator: u8) {
-        if let Some(found) = self.find(name, separator)
-            && let Target::Part(sum) = self.names[found].target
-        {
-            self.sums[sum].lacks_a_part = true;
-        }
-    }
-
-    /// The index of a name, remembered from now on; `None` for one of too many that the catalogue does not know.
+    /// The index of a name, remembered from now on. `None` for one that the catalogue does not know where there are too
+    /// many, and for one that is no text: the kernel has none of either kind.
     fn find(&mut self, name: &[u8], separator: u8) -> Option<usize> {
+        let name = std::str::from_utf8(name).ok()?;
         if let Some(found) = self.by_name.get(name) {
             return Some(*found);
         }
@@ -227,8 +249,12 @@ impl Fields {
         }
         let target = self.target(name);
         let found = self.names.len();
+        let start = self.written.len();
+        self.written.push_str(name);
+        self.written.push(char::from(separator));
         self.names.push(Name {
-            begins: [name, &[separator]].concat().into(),
+            start,
+            end: self.written.len(),
             target,
             next: Self::START,
         });
@@ -236,11 +262,11 @@ impl Fields {
         Some(found)
     }
 
-    fn target(&mut self, name: &[u8]) -> Target {
+    fn target(&mut self, name: &str) -> Target {
         if let Some((signal, scale)) = self.by_field.get(name) {
             return Target::Reading(*signal, *scale);
         }
-        let whole = (self.part_of)(name).and_then(|field| self.by_field.get(field.as_bytes()));
+        let whole = (self.part_of)(name).and_then(|field| self.by_field.get(field));
         if let Some((signal, scale)) = whole {
             let known = self.sums.iter().position(|sum| sum.signal == *signal);
             return Target::Part(known.unwrap_or_else(|| {
@@ -256,12 +282,12 @@ impl Fields {
         if (self.is_unwanted)(name) {
             return Target::Unwanted;
         }
-        Target::Unknown(text::lossy(name).into())
+        Target::Unknown
     }
 }
 
 /// What follows the prefix, which most files do not have.
-#[inline]
+#[inline(always)]
 fn strip_prefix<'a>(line: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     if prefix.is_empty() {
         return Some(line);
@@ -278,15 +304,15 @@ fn begins_with(line: &[u8], name: &[u8]) -> bool {
     let (Some(end), Some(line_end)) = (name.last_chunk::<8>(), line.last_chunk::<8>()) else {
         return line == name;
     };
-    let mut differs = u64::from_le_bytes(*end) ^ u64::from_le_bytes(*line_end);
+    let mut differs = u64::from_ne_bytes(*end) ^ u64::from_ne_bytes(*line_end);
     for (a, b) in name.as_chunks::<8>().0.iter().zip(line.as_chunks::<8>().0) {
-        differs |= u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        differs |= u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b);
     }
     differs == 0
 }
 
 /// A value in the signal's unit, or the bound that it breaks.
-#[inline]
+#[inline(always)]
 fn scaled(value: u64, scale: u64) -> Result<u64, &'static str> {
     let scaled = value.checked_mul(scale).ok_or("a size below 2^64 bytes")?;
     // A counter that the kernel took below zero is printed as almost 2^64; it is no reading.
@@ -302,11 +328,6 @@ fn split_name(line: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     let (name, rest) = line.split_at(end);
     let (separator, rest) = rest.split_first()?;
     (!name.is_empty()).then_some((name, *separator, rest))
-}
-
-/// The number at the start of `rest`, which must end there or at a blank.
-fn leading_number(rest: &[u8]) -> Option<u64> {
-    text::words(rest).next().and_then(text::number)
 }
 
 #[cfg(test)]

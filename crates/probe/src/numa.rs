@@ -32,8 +32,7 @@ pub(crate) struct Numa {
 
 impl Default for Numa {
     fn default() -> Self {
-        let is_the_machines =
-            |name: &[u8]| field_of(MEMINFO).any(|(field, ..)| field.as_bytes() == name);
+        let is_the_machines = |name: &str| field_of(MEMINFO).any(|(field, ..)| field == name);
         Self {
             meminfo: Fields::of(NODE_MEMINFO).without(is_the_machines),
             numastat: Fields::of(NODE_NUMASTAT),
@@ -62,11 +61,12 @@ impl Numa {
         key.clear();
         key.push_str(node);
         let (row, unknown) = sample.entry_and_unknown(Entity::Node, node);
-        let keep = |field: &str, value| {
+        let mut keep = |field: &str, value| {
             keep_of(key, field.as_bytes(), value, NODE_MEMINFO, unknown);
         };
         let prefix = prefix.as_bytes();
-        self.meminfo.parse_after(prefix, text, &mut row.row, keep)?;
+        self.meminfo
+            .parse_after(prefix, text, &mut row.row, &mut keep)?;
         if memchr::memmem::find(text, prefix).is_none() {
             let line = text::lines(text).next().map_or(&b""[..], |(_, line)| line);
             return Err(ParseError::new(

@@ -72,7 +72,9 @@ impl Parsers {
         if let Some(place) = cgroup::Place::of(path, text) {
             place.note_mode(facts);
             let row = place.row(sample.table_mut(Entity::Cgroup));
-            return self.cgroup.parse(place.mode, place.name, text, &mut row.row);
+            return self
+                .cgroup
+                .parse(place.mode, place.name, text, &mut row.row);
         }
         if host_facts::from_saved(path, text, facts) {
             return Ok(true);

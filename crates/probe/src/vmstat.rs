@@ -35,29 +35,29 @@ impl Vmstat {
 }
 
 /// The endings that `mm/vmstat.c` (`TEXTS_FOR_ZONES`) gives an event that is counted for each zone.
-const ZONES: [&[u8]; 6] = [b"dma", b"dma32", b"normal", b"high", b"movable", b"device"];
+const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
 /// The catalogue's field that `name` is a part of.
-fn split_by_zone(name: &[u8]) -> Option<&'static str> {
+fn split_by_zone(name: &str) -> Option<&'static str> {
     // `allocstall` was one counter until 4.9; `kswapd_steal` is what `pgsteal_kswapd` was called until 3.4.
     match name {
-        b"allocstall" => return Some("allocstall_*"),
-        b"kswapd_steal" => return Some("pgsteal_kswapd"),
+        "allocstall" => return Some("allocstall_*"),
+        "kswapd_steal" => return Some("pgsteal_kswapd"),
         _ => {}
     }
-    let end = memchr::memrchr(b'_', name)?;
-    if !ZONES.contains(&&name[end + 1..]) {
+    let (event, zone) = name.rsplit_once('_')?;
+    if !ZONES.contains(&zone) {
         return None;
     }
-    match &name[..end] {
-        b"allocstall" => Some("allocstall_*"),
-        b"pgalloc" => Some("pgalloc_*"),
-        b"pgskip" => Some("pgskip_*"),
-        b"pgrefill" => Some("pgrefill"),
-        b"pgscan_kswapd" => Some("pgscan_kswapd"),
-        b"pgscan_direct" => Some("pgscan_direct"),
-        b"pgsteal_kswapd" => Some("pgsteal_kswapd"),
-        b"pgsteal_direct" => Some("pgsteal_direct"),
+    match event {
+        "allocstall" => Some("allocstall_*"),
+        "pgalloc" => Some("pgalloc_*"),
+        "pgskip" => Some("pgskip_*"),
+        "pgrefill" => Some("pgrefill"),
+        "pgscan_kswapd" => Some("pgscan_kswapd"),
+        "pgscan_direct" => Some("pgscan_direct"),
+        "pgsteal_kswapd" => Some("pgsteal_kswapd"),
+        "pgsteal_direct" => Some("pgsteal_direct"),
         _ => None,
     }
 }

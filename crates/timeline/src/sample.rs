@@ -212,10 +212,7 @@ impl Sample {
         entity: Entity,
         key: &str,
     ) -> (&mut EntityRow, &mut UnknownFields) {
-        (
-            self.entities[entity as usize].entry(key),
-            &mut self.unknown,
-        )
+        (self.entities[entity as usize].entry(key), &mut self.unknown)
     }
 }
 

@@ -81,7 +81,9 @@ fn header(args: &Capture, root: &Root) -> Header {
     probe::host_facts::read(root, Span::ZERO, &mut facts);
     Header {
         format: Some("memtide-capture/1".to_owned()),
-        kernel: facts.text(timeline::facts::KERNEL_VERSION).map(str::to_owned),
+        kernel: facts
+            .text(timeline::facts::KERNEL_VERSION)
+            .map(str::to_owned),
         interval_s: Some(args.every.as_secs_f64()),
         page_size: facts.page_size.map(|page| page.bytes().get()),
         user_hz: facts.ticks_per_second,

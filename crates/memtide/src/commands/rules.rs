@@ -12,7 +12,10 @@ pub(crate) fn run(args: &Rules, output: &Output) -> anyhow::Result<Exit> {
         None => RuleEntry::all(),
         Some(id) => match RuleEntry::by_id(id) {
             Some(rule) => vec![rule],
-            None => bail!("there is no rule `{id}`; `memtide rules` lists them{}", nearest(id)),
+            None => bail!(
+                "there is no rule `{id}`; `memtide rules` lists them{}",
+                nearest(id)
+            ),
         },
     };
     let text = match (args.format, rules.as_slice()) {
@@ -29,7 +32,10 @@ fn nearest(id: &str) -> String {
     let near: Vec<_> = diagnose::rules::ALL
         .iter()
         .map(|rule| rule.id)
-        .filter(|known| id.split('-').any(|word| word.len() > 2 && known.contains(word)))
+        .filter(|known| {
+            id.split('-')
+                .any(|word| word.len() > 2 && known.contains(word))
+        })
         .collect();
     if near.is_empty() {
         String::new()

@@ -14,7 +14,9 @@ pub(crate) fn run(args: &Signals, output: &Output) -> anyhow::Result<Exit> {
         .filter(|def| args.name.as_deref().is_none_or(|name| matches(def, name)))
         .collect();
     if let (true, Some(name)) = (found.is_empty(), &args.name) {
-        bail!("no signal, kernel field or other tool's name contains `{name}`; `memtide signals` lists all");
+        bail!(
+            "no signal, kernel field or other tool's name contains `{name}`; `memtide signals` lists all"
+        );
     }
     let entries: Vec<SignalEntry> = found.into_iter().map(SignalEntry::from).collect();
     let screen = output.screen();

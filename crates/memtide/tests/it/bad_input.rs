@@ -21,8 +21,16 @@ fn what_is_no_capture_is_named() {
     let directory = tempfile::tempdir().unwrap();
     for (name, content, says) in [
         ("empty", &b""[..], "is empty"),
-        ("picture.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture"),
-        ("notes.txt", b"hello there\n", "it starts with `hello there`"),
+        (
+            "picture.jpg",
+            b"\xff\xd8\xff\xe0\x00\x10JFIF",
+            "a JPEG picture",
+        ),
+        (
+            "notes.txt",
+            b"hello there\n",
+            "it starts with `hello there`",
+        ),
         ("list.json", b"[1, 2]\n", "is not a capture"),
     ] {
         let (code, message) = check(&file(&directory, name, content));
@@ -44,7 +52,11 @@ fn a_cut_file_gives_what_was_before_the_cut() {
     let whole = healthy();
     let cut = file(&directory, "cut.jsonl.gz", &whole[..whole.len() / 2]);
     let output = memtide(&["check", &cut, "--format", "json"]);
-    assert!(stderr(&output).contains("ends early"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("ends early"),
+        "{}",
+        stderr(&output)
+    );
     let report = json(&output);
     assert!(report["source"]["samples"].as_u64().unwrap() > 2);
     assert!(!report["source"]["problems"].as_array().unwrap().is_empty());
@@ -65,16 +77,29 @@ fn a_flipped_bit_anywhere_never_panics() {
 #[test]
 fn one_sample_says_levels_and_not_that_all_is_well() {
     let directory = tempfile::tempdir().unwrap();
-    let one = capture(&[vec![("/proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 800000 kB\n".to_owned())]]);
+    let one = capture(&[vec![(
+        "/proc/meminfo",
+        "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 800000 kB\n".to_owned(),
+    )]]);
     let output = memtide(&["check", &file(&directory, "one.jsonl", one)]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(folded(&output).contains("One look cannot say"), "{}", stdout(&output));
+    assert!(
+        folded(&output).contains("One look cannot say"),
+        "{}",
+        stdout(&output)
+    );
 }
 
 #[test]
 fn samples_in_reverse_order_are_said() {
     let directory = tempfile::tempdir().unwrap();
-    let forward = capture(&vec![vec![("/proc/meminfo", "MemTotal: 1000 kB\n".to_owned())]; 5]);
+    let forward = capture(&vec![
+        vec![(
+            "/proc/meminfo",
+            "MemTotal: 1000 kB\n".to_owned()
+        )];
+        5
+    ]);
     let mut lines: Vec<&str> = forward.lines().collect();
     lines[1..].reverse();
     let (code, message) = check(&file(&directory, "reverse.jsonl", lines.join("\n")));
@@ -85,14 +110,30 @@ fn samples_in_reverse_order_are_said() {
 #[test]
 fn impossible_numbers_cost_their_line() {
     let directory = tempfile::tempdir().unwrap();
-    for number in ["-5", "1180591620717411303424", "18446744073709551615", "12abc", "0x10"] {
-        let meminfo = format!("MemTotal: 1000000 kB\nMemFree: {number} kB\nMemAvailable: 900000 kB\n");
+    for number in [
+        "-5",
+        "1180591620717411303424",
+        "18446744073709551615",
+        "12abc",
+        "0x10",
+    ] {
+        let meminfo =
+            format!("MemTotal: 1000000 kB\nMemFree: {number} kB\nMemAvailable: 900000 kB\n");
         let text = capture(&vec![vec![("/proc/meminfo", meminfo)]; 12]);
         let (code, message) = check(&file(&directory, "numbers.jsonl", text));
         assert!((0..=3).contains(&code));
-        assert!(message.contains("/proc/meminfo, line 2"), "{number}: {message}");
+        assert!(
+            message.contains("/proc/meminfo, line 2"),
+            "{number}: {message}"
+        );
     }
-    let zeros = capture(&vec![vec![("/proc/meminfo", "MemTotal: 0 kB\nMemFree: 0 kB\n".to_owned())]; 12]);
+    let zeros = capture(&vec![
+        vec![(
+            "/proc/meminfo",
+            "MemTotal: 0 kB\nMemFree: 0 kB\n".to_owned()
+        )];
+        12
+    ]);
     let (code, _) = check(&file(&directory, "zeros.jsonl", zeros));
     assert_eq!(code, 3, "a host without memory says nothing");
 }
@@ -102,7 +143,13 @@ fn a_huge_line_is_passed_over_in_bounded_memory() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("long.jsonl");
     let mut out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
-    let samples = capture(&vec![vec![("/proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 800000 kB\n".to_owned())]; 12]);
+    let samples = capture(&vec![
+        vec![(
+            "/proc/meminfo",
+            "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 800000 kB\n".to_owned()
+        )];
+        12
+    ]);
     out.write_all(samples.as_bytes()).unwrap();
     let block = vec![b'x'; 1 << 20];
     for _ in 0..300 {
@@ -118,17 +165,27 @@ fn a_huge_line_is_passed_over_in_bounded_memory() {
         .output()
         .unwrap();
     let message = stderr(&output);
-    assert!(message.contains("has 300 MiB and was passed over"), "{message}");
+    assert!(
+        message.contains("has 300 MiB and was passed over"),
+        "{message}"
+    );
     assert_eq!(output.status.code(), Some(3), "{message}");
     let answer = folded(&output);
-    assert!(answer.contains("whether memory is enough cannot be said"), "{answer}");
+    assert!(
+        answer.contains("whether memory is enough cannot be said"),
+        "{answer}"
+    );
 }
 
 #[test]
 fn hostile_names_are_inert_everywhere() {
     let directory = tempfile::tempdir().unwrap();
     let name = "\u{1b}[31mred\u{202e}<script>alert(1)</script>";
-    let stat = |utime: u64| format!("66 ({name}) S 1 66 66 0 -1 0 1 0 900 0 {utime} 10 0 0 20 0 1 0 55 104857600 200000 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    let stat = |utime: u64| {
+        format!(
+            "66 ({name}) S 1 66 66 0 -1 0 1 0 900 0 {utime} 10 0 0 20 0 1 0 55 104857600 200000 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+        )
+    };
     let status = format!("Name:\t{name}\nRssAnon:\t  800000 kB\nVmSwap:\t  100000 kB\n");
     let samples: Vec<_> = (0..20u64)
         .map(|i| {
@@ -143,12 +200,19 @@ fn hostile_names_are_inert_everywhere() {
     let path = file(&directory, "hostile.jsonl", capture(&samples));
     let text = memtide(&["check", &path, "--color", "never"]);
     assert_eq!(text.status.code(), Some(2), "{}", stdout(&text));
-    assert!(stdout(&text).contains("red"), "the process is named: {}", stdout(&text));
+    assert!(
+        stdout(&text).contains("red"),
+        "the process is named: {}",
+        stdout(&text)
+    );
     for output in [&text, &memtide(&["where", &path, "--color", "never"])] {
         for bad in ['\u{1b}', '\u{202e}'] {
             assert!(!stdout(output).contains(bad), "{}", stdout(output));
         }
     }
     let report = json(&memtide(&["check", &path, "--format", "json"]));
-    assert!(report.to_string().contains("<script>"), "JSON keeps the name as it is");
+    assert!(
+        report.to_string().contains("<script>"),
+        "JSON keeps the name as it is"
+    );
 }

@@ -3,7 +3,12 @@
 use crate::support::{file, folded, json, memtide, root, stderr, stdout};
 
 fn corpus(name: &str) -> String {
-    root().join("corpus").join(name).to_str().unwrap().to_owned()
+    root()
+        .join("corpus")
+        .join(name)
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -14,9 +19,18 @@ fn exit_codes_are_those_of_monitoring_plugins() {
         ("node-reclaim--dist21.jsonl.gz", 2),
     ] {
         let output = memtide(&["check", &corpus(case)]);
-        assert_eq!(output.status.code(), Some(code), "{case}: {}", stdout(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{case}: {}",
+            stdout(&output)
+        );
     }
-    for usage in [&["check", "--for", "never"][..], &["chek"], &["check", "--nonsense"]] {
+    for usage in [
+        &["check", "--for", "never"][..],
+        &["chek"],
+        &["check", "--nonsense"],
+    ] {
         assert_eq!(memtide(usage).status.code(), Some(3), "{usage:?}");
     }
     assert_eq!(memtide(&["--help"]).status.code(), Some(0));
@@ -50,7 +64,12 @@ fn the_report_follows_its_schema_for_every_case() {
         if !path.to_string_lossy().ends_with(".jsonl.gz") {
             continue;
         }
-        let report = json(&memtide(&["check", path.to_str().unwrap(), "--format", "json"]));
+        let report = json(&memtide(&[
+            "check",
+            path.to_str().unwrap(),
+            "--format",
+            "json",
+        ]));
         let accounting = &report["accounting"];
         let terms: i64 = accounting["terms"]
             .as_array()
@@ -67,7 +86,12 @@ fn the_report_follows_its_schema_for_every_case() {
         for finding in report["findings"].as_array().unwrap() {
             for key in ["title", "cause", "verify"] {
                 let text = finding[key].as_str().unwrap();
-                assert!(!text.is_empty(), "{}: {} has no {key}", path.display(), finding["id"]);
+                assert!(
+                    !text.is_empty(),
+                    "{}: {} has no {key}",
+                    path.display(),
+                    finding["id"]
+                );
             }
         }
     }
@@ -90,7 +114,11 @@ fn no_line_is_wider_than_80_columns() {
         for command in ["check", "where"] {
             let output = memtide(&[command, path.to_str().unwrap()]);
             for line in stdout(&output).lines() {
-                assert!(line.chars().count() <= 80, "{command} {}: {line}", path.display());
+                assert!(
+                    line.chars().count() <= 80,
+                    "{command} {}: {line}",
+                    path.display()
+                );
             }
         }
     }
@@ -99,16 +127,25 @@ fn no_line_is_wider_than_80_columns() {
 #[test]
 fn rules_and_signals_explain_themselves() {
     let rule = stdout(&memtide(&["rules", "swap-thrash"]));
-    assert!(rule.contains("What it means") && rule.contains("How it is recognised"), "{rule}");
+    assert!(
+        rule.contains("What it means") && rule.contains("How it is recognised"),
+        "{rule}"
+    );
     let unknown = memtide(&["rules", "swap-trash"]);
     assert_eq!(unknown.status.code(), Some(3));
     assert!(stderr(&unknown).contains("near: "), "{}", stderr(&unknown));
     let signal = stdout(&memtide(&["signals", "kbavail"]));
-    assert!(signal.contains("mem.available"), "sar's name finds it: {signal}");
+    assert!(
+        signal.contains("mem.available"),
+        "sar's name finds it: {signal}"
+    );
     let rules = json(&memtide(&["rules", "--format", "json"]));
     assert_eq!(rules.as_array().unwrap().len(), diagnose::rules::ALL.len());
     let signals = json(&memtide(&["signals", "--format", "json"]));
-    assert_eq!(signals.as_array().unwrap().len(), timeline::signals::ALL.len());
+    assert_eq!(
+        signals.as_array().unwrap().len(),
+        timeline::signals::ALL.len()
+    );
 }
 
 #[test]
@@ -125,13 +162,22 @@ fn the_misjudged_host_is_not_called_fine() {
     let kib = |mb: u64| mb * 1024;
     let meminfo = format!(
         "MemTotal: {} kB\nMemFree: {} kB\nMemAvailable: {} kB\nBuffers: 0 kB\nCached: {} kB\nShmem: {} kB\nSwapTotal: {} kB\nSwapFree: {} kB\n",
-        kib(80_429), kib(579), kib(9_662), kib(20_943), kib(1_028), kib(20_480), kib(20_480 - 1_402)
+        kib(80_429),
+        kib(579),
+        kib(9_662),
+        kib(20_943),
+        kib(1_028),
+        kib(20_480),
+        kib(20_480 - 1_402)
     );
     let directory = tempfile::tempdir().unwrap();
     let text = crate::support::capture(&[vec![("/proc/meminfo", meminfo)]]);
     let output = memtide(&["check", &file(&directory, "host.jsonl", text)]);
     let answer = folded(&output);
     assert_eq!(output.status.code(), Some(3), "{answer}");
-    assert!(answer.contains("does not look like room for more"), "{answer}");
+    assert!(
+        answer.contains("does not look like room for more"),
+        "{answer}"
+    );
     assert!(!answer.contains("Memory is enough"), "{answer}");
 }

@@ -36,7 +36,11 @@ fn cases() -> Vec<Case> {
             let ids = |key: &str| -> Vec<String> {
                 header[key]
                     .as_array()
-                    .map(|ids| ids.iter().map(|id| id.as_str().unwrap().to_owned()).collect())
+                    .map(|ids| {
+                        ids.iter()
+                            .map(|id| id.as_str().unwrap().to_owned())
+                            .collect()
+                    })
                     .unwrap_or_default()
             };
             let opened = import::open(&path, &mut |_| ()).unwrap();

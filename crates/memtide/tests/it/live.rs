@@ -4,7 +4,9 @@ use crate::support::{json, memtide, stdout};
 
 #[test]
 fn check_watches_this_machine_and_answers() {
-    let output = memtide(&["check", "--for", "1s", "--every", "200ms", "--format", "json"]);
+    let output = memtide(&[
+        "check", "--for", "1s", "--every", "200ms", "--format", "json",
+    ]);
     let code = output.status.code().unwrap();
     assert!((0..=2).contains(&code), "{}", stdout(&output));
     let report = json(&output);
@@ -57,7 +59,15 @@ fn a_capture_keeps_secrets_out() {
         .env("TOKEN", "hunter2hunter2")
         .spawn()
         .unwrap();
-    let taken = memtide(&["capture", "--for", "200ms", "--every", "200ms", "-o", path.to_str().unwrap()]);
+    let taken = memtide(&[
+        "capture",
+        "--for",
+        "200ms",
+        "--every",
+        "200ms",
+        "-o",
+        path.to_str().unwrap(),
+    ]);
     secretive.kill().unwrap();
     secretive.wait().unwrap();
     assert_eq!(taken.status.code(), Some(0));
@@ -72,6 +82,9 @@ fn a_capture_to_a_full_or_missing_place_says_so() {
         let taken = memtide(&["capture", "--for", "100ms", "--every", "100ms", "-o", place]);
         assert_eq!(taken.status.code(), Some(3), "{place}");
         let message = crate::support::stderr(&taken);
-        assert!(message.contains(&format!("cannot write {place}")), "{message}");
+        assert!(
+            message.contains(&format!("cannot write {place}")),
+            "{message}"
+        );
     }
 }

@@ -28,7 +28,10 @@ pub(crate) fn stdout(output: &Output) -> String {
 
 /// The answer with its line breaks folded, for sentences that the terminal's width breaks.
 pub(crate) fn folded(output: &Output) -> String {
-    stdout(output).split_whitespace().collect::<Vec<_>>().join(" ")
+    stdout(output)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 pub(crate) fn stderr(output: &Output) -> String {
@@ -45,7 +48,10 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     .unwrap();
     if value["schema"] == "memtide-report/1" && value.get("verdict").is_some() {
         let validator = jsonschema::validator_for(&schema).unwrap();
-        let faults: Vec<_> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        let faults: Vec<_> = validator
+            .iter_errors(&value)
+            .map(|e| e.to_string())
+            .collect();
         assert_eq!(faults, Vec::<String>::new());
     }
     value

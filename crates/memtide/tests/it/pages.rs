@@ -1,0 +1,63 @@
+//! README.md and its kin are true: what they show is what memtide prints, and their links lead somewhere.
+
+use std::process::Command;
+
+use crate::support::root;
+
+/// The blocks that begin with `$ memtide`: what was typed, and where the block stands in the text.
+fn console_blocks(page: &str) -> Vec<(std::ops::Range<usize>, String)> {
+    const OPEN: &str = "```console\n$ memtide ";
+    let mut blocks = Vec::new();
+    let mut from = 0;
+    while let Some(start) = page[from..].find(OPEN).map(|i| from + i) {
+        let end = start + page[start + 3..].find("```").unwrap() + 3;
+        let typed = page[start + OPEN.len()..end].lines().next().unwrap();
+        blocks.push((start..end, typed.to_owned()));
+        from = end;
+    }
+    blocks
+}
+
+/// `BLESS=1 cargo test -p memtide --test it pages` writes the page anew.
+#[test]
+fn the_readme_shows_what_memtide_prints() {
+    let path = root().join("README.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let blocks = console_blocks(&page);
+    assert!(!blocks.is_empty());
+    let mut fresh = page.clone();
+    for (range, typed) in blocks.into_iter().rev() {
+        let output = Command::new(env!("CARGO_BIN_EXE_memtide"))
+            .args(typed.split(' '))
+            .current_dir(root())
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let answer = String::from_utf8(output.stdout).unwrap();
+        fresh.replace_range(range, &format!("```console\n$ memtide {typed}\n{answer}"));
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, fresh).unwrap();
+    } else {
+        assert!(fresh == page, "README.md is stale: make docs");
+    }
+}
+
+#[test]
+fn links_in_the_pages_lead_somewhere() {
+    for page in ["README.md", "ARCHITECTURE.md", "corpus/README.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            if !target.starts_with("http") {
+                assert!(
+                    root().join(page).parent().unwrap().join(target).exists(),
+                    "{page}: {target}"
+                );
+            }
+        }
+    }
+}
