@@ -29,8 +29,6 @@ impl Calm {
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
     /// Half of what the catalogue (§ 3, 7) asks of thrash.
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
-    /// kswapd that keeps up with a stream of reads makes 1 % (labelled capture); users notice 10 %.
-    pub(crate) const STALLED: Ratio = Ratio::from_percent(2.0);
     /// The catalogue's time in a recording.
     const HOLD: Span = Span::from_mins(5);
 
@@ -73,7 +71,7 @@ impl Calm {
             cx,
             cx.stall(PSI_MEMORY_SOME).ok(),
             stretch,
-            Self::STALLED,
+            Stalls::MEMORY,
             "of the time somebody waited for memory",
         )?;
         low(
@@ -156,7 +154,7 @@ impl Calm {
                     None,
                     format!("somebody waited for memory {stalled} of the time"),
                 )
-                .below(Self::STALLED);
+                .below(Stalls::MEMORY);
         }
         finding
     }
