@@ -13,7 +13,6 @@ use units::{Bytes, Pages, PerSecond, Quantity, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::missing::Missing;
-use crate::rules::node_reclaim_on;
 use crate::stalls::Stalls;
 
 /// What was measured, all of it low.
@@ -78,8 +77,7 @@ impl Calm {
             cx,
             cx.rate(PGSCAN_DIRECT).ok(),
             stretch,
-            // A labelled stream that kswapd keeps up with has 52 in its worst second.
-            node_reclaim_on::SCANNED,
+            Stalls::SCANNED,
             "were looked at by tasks that had to reclaim memory themselves",
         )?;
         low(
@@ -132,29 +130,31 @@ impl Calm {
     /// Adds what was measured to a finding's evidence.
     pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
         if let Some(refaults) = self.refaults {
-            finding = finding
-                .shows(
-                    REFAULT_FILE,
-                    refaults,
-                    None,
-                    format!("{refaults} of files read again after eviction"),
-                )
-                .below(Self::REFAULTS);
+            finding = finding.shows_below(
+                REFAULT_FILE,
+                refaults,
+                Self::REFAULTS,
+                None,
+                format!("{refaults} of files read again after eviction"),
+            );
         }
         if let Some(swapped_in) = self.swapped_in {
-            finding = finding
-                .shows(PSWPIN, swapped_in, None, format!("{swapped_in} swapped in"))
-                .below(Self::SWAPPED_IN);
+            finding = finding.shows_below(
+                PSWPIN,
+                swapped_in,
+                Self::SWAPPED_IN,
+                None,
+                format!("{swapped_in} swapped in"),
+            );
         }
         if let Some(stalled) = self.stalled {
-            finding = finding
-                .shows(
-                    PSI_MEMORY_SOME,
-                    stalled,
-                    None,
-                    format!("somebody waited for memory {stalled} of the time"),
-                )
-                .below(Stalls::MEMORY);
+            finding = finding.shows_below(
+                PSI_MEMORY_SOME,
+                stalled,
+                Stalls::MEMORY,
+                None,
+                format!("somebody waited for memory {stalled} of the time"),
+            );
         }
         finding
     }

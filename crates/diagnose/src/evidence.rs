@@ -4,14 +4,16 @@
 //! are computed here, once.
 
 use timeline::{
-    Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch, Timeline, Track,
+    AnySignal, Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch, Timeline, Track,
     signals::{
-        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT,
+        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_BOTH,
         REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN,
         ZSWPOUT,
     },
 };
-use units::{Bytes, BytesPerSecond, Count, Micros, PageSize, Pages, PerSecond, Ratio, Span, Unit};
+use units::{
+    Bytes, BytesPerSecond, Count, Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Unit,
+};
 
 use crate::finding::Confidence;
 use crate::floor::Floor;
@@ -75,6 +77,42 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Where the condition is [`sustained`](Self::sustained), and the mean of `track` there.
+    pub fn held<Q: Quantity>(
+        &self,
+        condition: &Condition,
+        track: &Track<Q>,
+        full: Span,
+    ) -> Option<(Stretch, Q)> {
+        let stretch = self.sustained(condition, full)?;
+        Some((stretch, track.mean_in(&stretch)?))
+    }
+
+    /// Where a level's condition is [`sustained`](Self::sustained_level), and the largest value of `track` there with
+    /// its sample.
+    pub fn held_peak<Q: Quantity>(
+        &self,
+        condition: &Condition,
+        track: &Track<Q>,
+        full: Span,
+    ) -> Option<(Stretch, Q, usize)> {
+        let stretch = self.sustained_level(condition, full)?;
+        let (most, index) = track.max_in(&stretch)?;
+        Some((stretch, most, index))
+    }
+
+    /// The mean of what was computed from `signal`, over a stretch found by other signals.
+    pub fn mean_in<Q: Quantity>(
+        &self,
+        stretch: &Stretch,
+        signal: impl AnySignal,
+        track: &Track<Q>,
+    ) -> Result<Q, Missing> {
+        track
+            .mean_in(stretch)
+            .ok_or_else(|| Missing::because(vec![signal.definition().name], Need::SameTime))
+    }
+
     /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
     /// two or more confirm, one makes probable. A short look lowers it. `open` says what would settle the rest.
     pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {
@@ -113,6 +151,11 @@ impl<'a> Evidence<'a> {
             .ok_or_else(|| self.lacks(signal))
     }
 
+    /// The last reading of a signal: a gauge's level, a counter's total since boot.
+    pub fn last<K: Kind>(&self, signal: Signal<K>) -> Result<K::Unit, Missing> {
+        self.timeline.last(signal).ok_or_else(|| self.lacks(signal))
+    }
+
     /// The rates of a counter.
     pub fn rate<U: Unit>(
         &self,
@@ -146,11 +189,6 @@ impl<'a> Evidence<'a> {
         Ok(self.rate(signal)?.to_share())
     }
 
-    /// A counter's total since boot.
-    pub fn since_boot<U: Unit>(&self, signal: Signal<Counter<U>>) -> Result<U, Missing> {
-        self.timeline.last(signal).ok_or_else(|| self.lacks(signal))
-    }
-
     /// How much a counter rose while the source was watched.
     pub fn increase<U: Unit>(&self, signal: Signal<Counter<U>>) -> Result<f64, Missing> {
         let rate = self.rate(signal)?;
@@ -181,10 +219,17 @@ impl<'a> Evidence<'a> {
 
     // ---- quantities that several rules need ----
 
-    /// MemTotal.
+    /// MemTotal; 0 is no host's.
     pub fn ram(&self) -> Result<Bytes, Missing> {
-        self.timeline
-            .last(MEM_TOTAL)
+        self.last(MEM_TOTAL)
+            .ok()
+            .filter(|ram| *ram > Bytes::ZERO)
+            .ok_or_else(|| self.lacks(MEM_TOTAL))
+    }
+
+    /// What part of RAM that is.
+    pub fn of_ram(&self, part: Bytes) -> Result<Ratio, Missing> {
+        part.ratio_of(self.ram()?)
             .ok_or_else(|| self.lacks(MEM_TOTAL))
     }
 
@@ -232,7 +277,7 @@ impl<'a> Evidence<'a> {
         if let Some(rate) = self.timeline.rate(REFAULT_FILE).filter(|r| !r.is_empty()) {
             return Ok(rate);
         }
-        match self.rate(REFAULT) {
+        match self.rate(REFAULT_BOTH) {
             Ok(both) => Ok(match self.rate(PSWPIN) {
                 Ok(swapped_in) => both.minus(&swapped_in),
                 Err(_) => both,

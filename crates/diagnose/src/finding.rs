@@ -1,7 +1,10 @@
 //! What a rule found, with everything a reader needs to believe it and to act.
 
-use timeline::{AnySignal, Stretch, Track};
-use units::{Quantity, Span};
+use timeline::{AnySignal, Counter, Gauge, Signal, Stretch, Track};
+use units::{
+    Bytes, BytesPerSecond, Limit, Micros, Millis, Pages, PerSecond, Quantity, Ratio, Span, Ticks,
+    Unit,
+};
 
 use crate::rule::Rule;
 
@@ -38,23 +41,77 @@ impl Confidence {
     }
 }
 
-/// One line of evidence: a measured value against its threshold.
+/// One line of evidence: a sentence, and what was measured where it is about a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvidenceLine {
+    /// The measured value; `None` where the sentence is not about one.
+    pub measured: Option<Measured>,
+    /// When, on the timeline's clock.
+    pub at: Option<Span>,
+    /// The sentence a person reads, numbers included.
+    pub text: String,
+}
+
+/// A value as it leaves the types: named, in its unit, against its threshold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
     /// Name of the signal or fact in its catalogue.
     pub signal: &'static str,
     /// The value in `unit`.
     pub value: f64,
     /// Unit of the value: `bytes`, `pages/s`, `ratio`.
     pub unit: &'static str,
-    /// From where on (or down from where) it counts, in `unit`.
-    pub threshold: Option<f64>,
-    /// The threshold in words: `from 1 MiB/s`.
-    pub threshold_text: Option<String>,
-    /// When, on the timeline's clock.
-    pub at: Option<Span>,
-    /// The sentence a person reads, numbers included.
+    /// From where on (or down from where) it counts.
+    pub threshold: Option<Threshold>,
+}
+
+/// From where on a value counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// In the value's unit.
+    pub value: f64,
+    /// In words: `from 1 MiB/s`.
     pub text: String,
+}
+
+/// A signal that can say `Q`, without computing anything but what its kind and unit mean: a gauge its level, a counter
+/// its rate or its total; pages may be told in bytes, time per time as a share. Anything else is [`Computed`].
+pub(crate) trait Says<Q: Quantity> {
+    /// The signal's name.
+    fn name(&self) -> &'static str;
+}
+
+/// A quantity that a rule computed from this signal and others: a share of a whole, a sum, bytes counted as blocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Computed<S>(pub(crate) S);
+
+macro_rules! says {
+    ($(for[$($u:ident)?] $signal:ty => $quantity:ty;)*) => {$(
+        impl<$($u: Unit)?> Says<$quantity> for Signal<$signal> {
+            fn name(&self) -> &'static str {
+                self.definition().name
+            }
+        }
+    )*};
+}
+
+says! {
+    for[U] Gauge<U> => U;
+    for[U] Counter<U> => U;
+    for[U] Counter<U> => PerSecond<U>;
+    for[] Gauge<Pages> => Bytes;
+    for[] Counter<Pages> => Bytes;
+    for[] Counter<Pages> => BytesPerSecond;
+    for[] Gauge<Limit> => Bytes;
+    for[] Counter<Micros> => Ratio;
+    for[] Counter<Millis> => Ratio;
+    for[] Counter<Ticks> => Ratio;
+}
+
+impl<S: AnySignal, Q: Quantity> Says<Q> for Computed<S> {
+    fn name(&self) -> &'static str {
+        self.0.definition().name
+    }
 }
 
 /// A look-alike that the evidence excludes.
@@ -171,47 +228,75 @@ impl Finding {
     /// A value of a signal; `at` where it belongs to one moment.
     #[must_use]
     pub(crate) fn shows<Q: Quantity>(
-        mut self,
-        signal: impl AnySignal,
+        self,
+        signal: impl Says<Q>,
         value: Q,
         at: Option<Span>,
         text: impl Into<String>,
     ) -> Self {
+        self.measured(signal.name(), value, None, at, text.into())
+    }
+
+    /// A value of a signal that counts from a threshold up.
+    #[must_use]
+    pub(crate) fn shows_from<Q: Quantity>(
+        self,
+        signal: impl Says<Q>,
+        value: Q,
+        threshold: Q,
+        at: Option<Span>,
+        text: impl Into<String>,
+    ) -> Self {
+        let threshold = Some(("from", threshold));
+        self.measured(signal.name(), value, threshold, at, text.into())
+    }
+
+    /// A value of a signal that counts from a threshold down.
+    #[must_use]
+    pub(crate) fn shows_below<Q: Quantity>(
+        self,
+        signal: impl Says<Q>,
+        value: Q,
+        threshold: Q,
+        at: Option<Span>,
+        text: impl Into<String>,
+    ) -> Self {
+        let threshold = Some(("below", threshold));
+        self.measured(signal.name(), value, threshold, at, text.into())
+    }
+
+    fn measured<Q: Quantity>(
+        mut self,
+        signal: &'static str,
+        value: Q,
+        threshold: Option<(&str, Q)>,
+        at: Option<Span>,
+        text: String,
+    ) -> Self {
         self.evidence.push(EvidenceLine {
-            signal: signal.definition().name,
-            value: value.as_f64(),
-            unit: Q::NAME,
-            threshold: None,
-            threshold_text: None,
+            measured: Some(Measured {
+                signal,
+                value: value.as_f64(),
+                unit: Q::NAME,
+                threshold: threshold.map(|(word, threshold)| Threshold {
+                    value: threshold.as_f64(),
+                    text: format!("{word} {threshold}"),
+                }),
+            }),
             at,
-            text: text.into(),
+            text,
         });
         self
     }
 
-    /// The last shown value counts from this threshold up.
+    /// Something that proves it and is no measurement: an order, a gap, a name.
     #[must_use]
-    pub(crate) fn from<Q: Quantity>(self, threshold: Q) -> Self {
-        self.threshold(threshold, "from")
-    }
-
-    /// The last shown value counts from this threshold down.
-    #[must_use]
-    pub(crate) fn below<Q: Quantity>(self, threshold: Q) -> Self {
-        self.threshold(threshold, "below")
-    }
-
-    fn threshold<Q: Quantity>(mut self, threshold: Q, word: &str) -> Self {
-        if let Some(line) = self.evidence.last_mut() {
-            debug_assert_eq!(
-                line.unit,
-                Q::NAME,
-                "{}: threshold in another unit",
-                line.signal
-            );
-            line.threshold = Some(threshold.as_f64());
-            line.threshold_text = Some(format!("{word} {threshold}"));
-        }
+    pub(crate) fn tells(mut self, text: impl Into<String>) -> Self {
+        self.evidence.push(EvidenceLine {
+            measured: None,
+            at: None,
+            text: text.into(),
+        });
         self
     }
 
@@ -225,11 +310,12 @@ impl Finding {
     ) -> Self {
         #[allow(clippy::cast_precision_loss)]
         self.evidence.push(EvidenceLine {
-            signal: fact.name,
-            value: value as f64,
-            unit: "setting",
-            threshold: None,
-            threshold_text: None,
+            measured: Some(Measured {
+                signal: fact.name,
+                value: value as f64,
+                unit: "setting",
+                threshold: None,
+            }),
             at: None,
             text: text.into(),
         });

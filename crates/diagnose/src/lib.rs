@@ -30,7 +30,9 @@ mod who;
 
 pub use diagnosis::{Diagnosis, diagnose};
 pub use evidence::Evidence;
-pub use finding::{Affected, Confidence, EvidenceLine, Finding, Fix, RuledOut, Severity};
+pub use finding::{
+    Affected, Confidence, EvidenceLine, Finding, Fix, Measured, RuledOut, Severity, Threshold,
+};
 pub use missing::{Missing, Need};
 pub use own_limit::OwnLimit;
 pub use rule::{Outcome, Purpose, Rule};

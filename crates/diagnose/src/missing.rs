@@ -1,7 +1,6 @@
 //! Why a rule could not be evaluated: which signals or facts the source lacks, and what would supply them.
 
 use timeline::{Absence, Fact, SignalDef};
-use units::Span;
 
 /// What a rule asked for and did not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +27,8 @@ pub enum Need {
     Root(&'static str),
     /// Rates need two looks.
     TwoLooks,
-    /// Watched for too short a time.
-    LongerLook(Span),
-    /// Growth and cycles show only in a recording this long.
-    Recording(Span),
+    /// It was read, but not while the rest of what proves it held.
+    SameTime,
     /// The size of a page is not known, so pages cannot be turned into bytes.
     PageSize,
 }
@@ -78,12 +75,7 @@ impl std::fmt::Display for Need {
             Self::TwoLooks => {
                 f.write_str("two looks some seconds apart: memtide check on that host")
             }
-            Self::LongerLook(span) => write!(
-                f,
-                "a look of at least {span}: --for {}s",
-                span.as_secs_f64().ceil()
-            ),
-            Self::Recording(span) => write!(f, "samples over {span} or more"),
+            Self::SameTime => f.write_str("readings of it at the time in question"),
             Self::PageSize => {
                 f.write_str("the page size (MemFree and nr_free_pages of one moment tell it)")
             }

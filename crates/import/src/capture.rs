@@ -10,7 +10,8 @@ use std::io::{BufRead, ErrorKind, Write};
 
 use probe::saved::Parsers;
 use serde::{Deserialize, Serialize};
-use timeline::{Facts, Sample, Timeline, facts, signals};
+use timeline::facts::{self, Container};
+use timeline::{Facts, Sample, Stamp, Timeline, signals};
 use units::{PageSize, Quantity, Span, WallClock};
 
 use crate::lines::{Line, Lines};
@@ -52,6 +53,45 @@ pub struct Header {
     /// What gave a container away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Vec<String>>,
+    /// Whether `/proc/meminfo` shows that container instead of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meminfo_is_own: Option<bool>,
+}
+
+impl Header {
+    /// What a capture says of the host apart from its kernel files.
+    pub fn new(facts: &Facts, every: Span) -> Self {
+        let container = facts.container.as_ref();
+        Self {
+            format: Some("memtide-capture/1".to_owned()),
+            kernel: facts.text(facts::KERNEL_VERSION).map(str::to_owned),
+            interval_s: Some(every.as_secs_f64()),
+            page_size: facts.page_size.map(|page| page.bytes().get()),
+            user_hz: facts.ticks_per_second,
+            cpus: facts.cpus,
+            hostname: facts.hostname.clone(),
+            own_cgroup: facts.own_cgroup.clone(),
+            container: container.map(|container| container.signs.clone()),
+            meminfo_is_own: container.map(|container| container.meminfo_is_own),
+        }
+    }
+
+    /// The same, as facts.
+    fn into_facts(self, facts: &mut Facts) {
+        if let Some(kernel) = &self.kernel {
+            facts.record(Span::ZERO, facts::KERNEL_VERSION, kernel);
+        }
+        facts.page_size = self.page_size.and_then(PageSize::from_bytes);
+        facts.ticks_per_second = self.user_hz.filter(|hz| (1..=10_000).contains(hz));
+        facts.cpus = self.cpus;
+        facts.hostname = self.hostname;
+        facts.own_cgroup = self.own_cgroup;
+        facts.container = self.container.map(|signs| Container {
+            signs,
+            // Other makers' headers do not tell; then the signs do not either.
+            meminfo_is_own: self.meminfo_is_own == Some(true),
+        });
+    }
 }
 
 /// One sample.
@@ -62,7 +102,7 @@ pub struct SampleLine {
     /// The wall clock, nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<i64>,
-    /// Seconds on the monotonic clock, which stands still in suspend.
+    /// Seconds on the monotonic clock, which stands still in suspend, since the first sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awake: Option<f64>,
     /// What taking the sample cost.
@@ -70,6 +110,20 @@ pub struct SampleLine {
     pub cost_ms: Option<f64>,
     /// Kernel path → text.
     pub files: BTreeMap<String, String>,
+}
+
+impl SampleLine {
+    /// A sample taken at `stamp`; `first` is when the first one was.
+    pub fn new(first: Stamp, stamp: Stamp, files: BTreeMap<String, String>) -> Self {
+        let awake = stamp.awake.zip(first.awake);
+        Self {
+            t: (stamp.boot - first.boot).as_secs_f64(),
+            wall_ns: stamp.wall.map(WallClock::unix_nanos),
+            awake: awake.map(|(now, then)| now.saturating_sub(then).as_secs_f64()),
+            cost_ms: None,
+            files,
+        }
+    }
 }
 
 /// Whether a text begins like a capture: with a JSON object that names a field of header or sample.
@@ -161,18 +215,7 @@ impl Reader {
         let Ok(header) = serde_json::from_slice::<Header>(text) else {
             return false;
         };
-        if let Some(kernel) = &header.kernel {
-            self.facts.record(Span::ZERO, facts::KERNEL_VERSION, kernel);
-        }
-        self.facts.page_size = header.page_size.and_then(PageSize::from_bytes);
-        self.facts.ticks_per_second = header.user_hz.filter(|hz| (1..=10_000).contains(hz));
-        self.facts.cpus = header.cpus;
-        self.facts.hostname = header.hostname;
-        self.facts.own_cgroup = header.own_cgroup;
-        self.facts.container = header.container.map(|signs| timeline::facts::Container {
-            signs,
-            meminfo_is_own: false,
-        });
+        header.into_facts(&mut self.facts);
         true
     }
 
@@ -218,7 +261,7 @@ impl Reader {
         }
         if self.timeline.entities_cut() > 0 {
             self.problems.note(format!(
-                "{} readings of processes and cgroups were dropped to bound memory",
+                "{} rows of processes and control groups were dropped to bound memory",
                 self.timeline.entities_cut()
             ));
         }
@@ -375,17 +418,36 @@ mod tests {
         )
         .unwrap();
         let files = BTreeMap::from([("/proc/meminfo".to_owned(), "MemFree: 7 kB\n".to_owned())]);
-        writer
-            .sample(&SampleLine {
-                t: 0.0,
-                wall_ns: Some(1),
-                awake: None,
-                cost_ms: None,
-                files,
-            })
-            .unwrap();
+        let stamp = |boot, awake| Stamp {
+            boot: Span::from_secs(boot),
+            awake: Some(Span::from_secs(awake)),
+            wall: None,
+        };
+        let first = stamp(1_000, 700);
+        for (boot, awake) in [(1_000, 700), (1_010, 702)] {
+            let line = SampleLine::new(first, stamp(boot, awake), files.clone());
+            writer.sample(&line).unwrap();
+        }
         let opened = read(&mut writer.into_inner().as_slice(), "file");
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(7)));
         assert_eq!(opened.facts.page_size, PageSize::from_bytes(4096));
+        let slept = timeline::BreakKind::Suspend(Span::from_secs(8));
+        assert_eq!(opened.timeline.breaks()[0].kind, slept);
+    }
+
+    #[test]
+    fn a_box_of_its_own_memory_stays_one() {
+        for meminfo_is_own in [false, true] {
+            let mut facts = Facts::default();
+            facts.container = Some(Container {
+                signs: vec!["lxcfs on /proc/meminfo".to_owned()],
+                meminfo_is_own,
+            });
+            facts.hostname = Some("db1".to_owned());
+            let header = serde_json::to_string(&Header::new(&facts, Span::from_secs(1))).unwrap();
+            let read = capture(&format!("{header}\n{}", sample(0.0, 4))).facts;
+            assert_eq!(read.container, facts.container);
+            assert_eq!(read.hostname, facts.hostname);
+        }
     }
 }

@@ -1,10 +1,15 @@
-//! Reads this host's kernel files as they are, to be brought home in a capture. Nothing is interpreted here but what
-//! must stay out: environments always, command lines and the host's name unless asked for, mounts other than memory's.
+//! This host's kernel files as they are, to be brought home in a capture: read by the same walks as live, shown as text.
+//!
+//! What is decided here is how often a file is kept, which processes are too small to matter, and what must stay out:
+//! environments always; command lines unless asked for; mounts other than memory's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
-use probe::{KernelFile, Root, text};
-use timeline::facts;
+use probe::{Cgroups, Closeness, HostTexts, Processes, Root, host_facts, text};
+use timeline::signals::{PROC_RSS, PROC_SWAP};
+use timeline::{Entity, EntityRow, Facts, Sample, facts};
+use units::{Bytes, PageSize};
 
 /// What a capture may contain beyond the kernel's own numbers and names of programs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,272 +22,152 @@ pub struct Secrets {
 
 /// Reads a host's kernel files, sample by sample.
 #[derive(Debug)]
-pub struct Collector {
+pub(crate) struct Collector {
     root: Root,
     secrets: Secrets,
-    nodes: Vec<String>,
-    zrams: Vec<String>,
-    hierarchy: Option<&'static str>,
+    page_size: Option<PageSize>,
+    host: HostTexts,
+    cgroups: Cgroups,
+    processes: Processes,
+    sample: Sample,
     taken: usize,
-    buffer: Vec<u8>,
 }
 
-/// Read in every sample.
-const EVERY_SAMPLE: &[&str] = &[
-    "/proc/meminfo",
-    "/proc/vmstat",
-    "/proc/zoneinfo",
-    "/proc/buddyinfo",
-    "/proc/pressure/memory",
-    "/proc/pressure/io",
-    "/proc/pressure/cpu",
-    "/proc/stat",
-    "/proc/loadavg",
-    "/proc/diskstats",
-    "/proc/swaps",
-    "/proc/net/sockstat",
-    "/proc/sys/fs/dentry-state",
-    "/proc/sys/fs/inode-nr",
-    "/proc/sys/fs/file-nr",
-    "/sys/kernel/mm/ksm/pages_shared",
-    "/sys/kernel/mm/ksm/pages_sharing",
-];
-/// Read in the first sample and every fifth: they cost more and change slowly.
+/// Slab caches and proportional shares are kept in the first sample and every fifth: they cost more and change slowly.
 const EVERY_FIFTH: usize = 5;
-/// Processes with fewer resident pages than this are left out, as nothing that fills memory is that small.
-const SMALLEST_PROCESS_PAGES: u64 = 256;
-/// Processes whose PSS is read: each costs some 3 µs a MiB while it holds the process's mmap lock.
-const MOST_PSS: usize = 20;
-/// PSS of a larger process is not read: 1 GiB takes about 3 ms.
-const LARGEST_PSS_PAGES: u64 = 1 << 20;
-/// Processes of one sample.
+/// Processes that hold less than this are left out, as nothing that fills memory is that small.
+const SMALLEST_PROCESS: Bytes = Bytes::from_mib(1);
+/// Processes of one sample, the largest: with 2 KiB for each, a sample stays well below a line's bound.
 const MOST_PROCESSES: usize = 5_000;
-/// Control groups of one sample.
-const MOST_CGROUPS: usize = 500;
-/// Depth of the control-group tree.
-const DEEPEST_CGROUP: usize = 8;
-const CGROUP_V2_FILES: &[&str] = &[
-    "memory.current",
-    "memory.peak",
-    "memory.max",
-    "memory.high",
-    "memory.low",
-    "memory.min",
-    "memory.swap.current",
-    "memory.swap.max",
-    "memory.events",
-    "memory.stat",
-    "memory.pressure",
-    "io.pressure",
-];
-const CGROUP_V1_FILES: &[&str] = &[
-    "memory.usage_in_bytes",
-    "memory.limit_in_bytes",
-    "memory.max_usage_in_bytes",
-    "memory.failcnt",
-    "memory.oom_control",
-    "memory.stat",
-];
+/// How many processes are looked at closely. More than live (20 µs for each), as nobody can ask the host again.
+const CLOSELY: usize = 1_000;
+/// How long proportional shares may take in all, which is also the longest that a process can be held: 14 GiB of it.
+const SHARES: Duration = Duration::from_millis(50);
+/// Kernel threads hold nothing, but the CPU time of these is the cost of reclaim.
+const RECLAIM: [&str; 3] = ["kswapd", "kcompactd", "khugepaged"];
 
 impl Collector {
-    /// For the host below `root`.
-    pub fn new(root: Root, secrets: Secrets) -> Self {
-        let numbered = |directory: &str, stem: &str| -> Vec<String> {
-            root.names(directory)
-                .into_iter()
-                .filter(|name| {
-                    name.strip_prefix(stem)
-                        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-                })
-                .map(|name| format!("{directory}/{name}"))
-                .collect()
-        };
-        let nodes = numbered("/sys/devices/system/node", "node");
-        let zrams = numbered("/sys/block", "zram");
-        let hierarchy = if root.has("/sys/fs/cgroup/memory/memory.stat") {
-            Some("/sys/fs/cgroup/memory")
-        } else if root.has("/sys/fs/cgroup/cgroup.controllers") {
-            Some("/sys/fs/cgroup")
-        } else {
-            None
-        };
+    /// For the host below `root`, of which these facts are known.
+    pub(crate) fn new(root: &Root, facts: &Facts, secrets: Secrets) -> Self {
         Self {
-            root,
+            root: root.clone(),
             secrets,
-            nodes,
-            zrams,
-            hierarchy,
+            page_size: facts.page_size,
+            host: HostTexts::open(root),
+            cgroups: Cgroups::new(root),
+            processes: Processes::new(root),
+            sample: Sample::default(),
             taken: 0,
-            buffer: Vec::new(),
         }
     }
 
     /// Reads one sample: kernel path → text. What cannot be read is left out.
-    pub fn sample(&mut self) -> BTreeMap<String, String> {
+    pub(crate) fn sample(&mut self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
-        let fifth = self.taken.is_multiple_of(EVERY_FIFTH);
+        let mut keep = |path: &str, text: &[u8]| {
+            files.insert(path.to_owned(), text::lossy(text).into_owned());
+        };
+        let is_fifth = self.taken.is_multiple_of(EVERY_FIFTH);
         // The host's own files first and together: per-process files may wait for a busy process's locks.
-        for path in EVERY_SAMPLE {
-            self.read(path, &mut files);
-        }
-        for node in self.nodes.clone() {
-            for file in ["meminfo", "numastat"] {
-                self.read(&format!("{node}/{file}"), &mut files);
-            }
-        }
-        for zram in self.zrams.clone() {
-            for file in ["mm_stat", "io_stat", "disksize"] {
-                self.read(&format!("{zram}/{file}"), &mut files);
-            }
-        }
+        self.host.read(is_fifth, &mut keep);
         if self.taken == 0 {
-            self.once(&mut files);
+            self.facts(&mut keep);
         }
-        if fifth {
-            self.read("/proc/slabinfo", &mut files);
-        }
-        self.cgroups(&mut files);
-        self.processes(fifth, &mut files);
+        self.sample.clear();
+        self.cgroups.sample_showing(&mut self.sample, &mut keep);
+        self.processes.closeness = Closeness {
+            largest: CLOSELY,
+            shares: is_fifth.then_some(SHARES),
+        };
+        self.processes.sample_showing(&mut self.sample, &mut keep);
+        self.keep_large_processes(&mut files);
         self.taken += 1;
         files
     }
 
-    /// What does not change from sample to sample.
-    fn once(&mut self, files: &mut BTreeMap<String, String>) {
-        for fact in facts::ALL {
-            if fact != &facts::KERNEL_CMDLINE || self.secrets.command_lines {
-                self.read(fact.file, files);
+    /// What changes rarely.
+    fn facts(&self, keep: &mut dyn FnMut(&str, &[u8])) {
+        for path in host_facts::files(&self.root) {
+            let is_secret = path == facts::KERNEL_CMDLINE.file;
+            if is_secret && !self.secrets.command_lines {
+                continue;
             }
-        }
-        for node in self.nodes.clone() {
-            self.read(&format!("{node}/distance"), files);
-        }
-        for disk in self.root.names("/sys/block") {
-            if !disk.starts_with("loop") && !disk.starts_with("ram") {
-                self.read(&format!("/sys/block/{disk}/queue/rotational"), files);
+            if let Ok(text) = self.root.read(&path) {
+                keep(&path, &host_facts::without_private(&path, &text));
             }
-        }
-        // Other mounts tell of servers, users and paths that are nobody's business.
-        self.read("/proc/mounts", files);
-        if let Some(mounts) = files.get_mut("/proc/mounts") {
-            *mounts = mounts
-                .lines()
-                .filter(|line| {
-                    let kind = line.split(' ').nth(2).unwrap_or_default();
-                    matches!(
-                        kind,
-                        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "cgroup" | "cgroup2"
-                    )
-                })
-                .map(|line| format!("{line}\n"))
-                .collect();
-        }
-        if self.secrets.hostname {
-            self.read("/proc/sys/kernel/hostname", files);
         }
     }
 
-    fn cgroups(&mut self, files: &mut BTreeMap<String, String>) {
-        let Some(mount) = self.hierarchy else { return };
-        let names = if mount.ends_with("/memory") {
-            CGROUP_V1_FILES
-        } else {
-            CGROUP_V2_FILES
-        };
-        let mut groups = vec![(mount.to_owned(), 0)];
-        let mut next = 0;
-        while let Some((group, depth)) = groups.get(next).cloned() {
-            next += 1;
-            for name in names {
-                self.read(&format!("{group}/{name}"), files);
-            }
-            if depth == DEEPEST_CGROUP {
-                continue;
-            }
-            for name in self.root.names(&group) {
-                let path = format!("{group}/{name}");
-                if groups.len() < MOST_CGROUPS && self.root.path(&path).is_dir() {
-                    groups.push((path, depth + 1));
+    /// Drops processes that are too small, and adds the command lines of the others where asked for.
+    fn keep_large_processes(&self, files: &mut BTreeMap<String, String>) {
+        let rows = self.sample.table(Entity::Process).rows();
+        let mut large: Vec<(Bytes, &str)> = rows
+            .iter()
+            .filter_map(|process| {
+                let (pid, _) = process.key.split_once('@')?;
+                let held = self.held(process);
+                let reclaims = RECLAIM.iter().any(|name| process.label.starts_with(name));
+                if reclaims {
+                    return Some((Bytes::new(u64::MAX), pid));
+                }
+                (held >= SMALLEST_PROCESS).then_some((held, pid))
+            })
+            .collect();
+        large.sort_unstable_by(|a, b| b.cmp(a));
+        large.truncate(MOST_PROCESSES);
+        let large: HashSet<&str> = large.into_iter().map(|(_, pid)| pid).collect();
+        files.retain(|path, _| pid_of(path).is_none_or(|pid| large.contains(pid)));
+        if self.secrets.command_lines {
+            for pid in large {
+                let path = format!("/proc/{pid}/cmdline");
+                if let Ok(text) = self.root.read(&path) {
+                    files.insert(path, text::lossy(&text).into_owned());
                 }
             }
         }
     }
 
-    fn processes(&mut self, with_pss: bool, files: &mut BTreeMap<String, String>) {
-        let mut sizes: Vec<(u64, String)> = Vec::new();
-        for pid in self.root.names("/proc") {
-            if !pid.bytes().all(|b| b.is_ascii_digit()) || sizes.len() >= MOST_PROCESSES {
-                continue;
-            }
-            let Some(stat) = self.text(&format!("/proc/{pid}/stat")) else {
-                continue; // it has ended
-            };
-            let after_name = stat.rsplit(')').next().unwrap_or_default();
-            let resident = after_name
-                .split(' ')
-                .nth(22)
-                .and_then(|pages| pages.parse().ok());
-            let reclaims = ["(kswapd", "(kcompactd", "(khugepaged"]
-                .iter()
-                .any(|name| stat.contains(name));
-            let Some(pages) = resident.filter(|p| *p >= SMALLEST_PROCESS_PAGES || reclaims) else {
-                continue;
-            };
-            files.insert(format!("/proc/{pid}/stat"), stat);
-            if !reclaims {
-                for name in ["status", "io", "oom_score_adj", "cgroup"] {
-                    self.read(&format!("/proc/{pid}/{name}"), files);
-                }
-                if self.secrets.command_lines {
-                    self.read(&format!("/proc/{pid}/cmdline"), files);
-                }
-            }
-            sizes.push((pages, pid));
-        }
-        if with_pss {
-            sizes.retain(|(pages, _)| *pages <= LARGEST_PSS_PAGES);
-            sizes.sort_unstable_by_key(|(pages, _)| std::cmp::Reverse(*pages));
-            for (_, pid) in sizes.into_iter().take(MOST_PSS) {
-                self.read(&format!("/proc/{pid}/smaps_rollup"), files);
-            }
-        }
+    /// What a process has in RAM and in swap, as far as it is known.
+    fn held(&self, process: &EntityRow) -> Bytes {
+        let swapped = process.row.get(PROC_SWAP).unwrap_or_default();
+        // Without a page size, as below a foreign root, 4 KiB is the least that a page can be.
+        let resident = process.row.get(PROC_RSS).unwrap_or_default();
+        let page = self.page_size.or(PageSize::from_bytes(4096));
+        page.map_or(Bytes::ZERO, |page| resident.to_bytes(page)) + swapped
     }
+}
 
-    fn read(&mut self, path: &str, files: &mut BTreeMap<String, String>) {
-        if let Some(text) = self.text(path) {
-            files.insert(path.to_owned(), text);
-        }
-    }
-
-    fn text(&mut self, path: &str) -> Option<String> {
-        KernelFile::open(&self.root, path)
-            .and_then(|file| file.read(&mut self.buffer))
-            .ok()?;
-        Some(text::lossy(&self.buffer).into_owned())
-    }
+/// The PID of a process's file.
+fn pid_of(path: &str) -> Option<&str> {
+    let (pid, _) = path.strip_prefix("/proc/")?.split_once('/')?;
+    text::number(pid.as_bytes()).map(|_| pid)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    fn collect(root: &Root, secrets: Secrets) -> BTreeMap<String, String> {
+        let mut facts = Facts::default();
+        host_facts::read(root, units::Span::ZERO, &mut facts);
+        Collector::new(root, &facts, secrets).sample()
+    }
 
     #[test]
     fn secrets_stay_out_unless_asked_for() {
-        let quiet = Collector::new(Root::default(), Secrets::default()).sample();
+        let quiet = collect(&Root::default(), Secrets::default());
         assert!(quiet.contains_key("/proc/meminfo"));
         assert!(quiet.contains_key("/proc/sys/vm/swappiness"));
-        assert!(!quiet.contains_key("/proc/cmdline"));
-        assert!(!quiet.contains_key("/proc/sys/kernel/hostname"));
-        let loud = quiet
-            .keys()
-            .find(|path| path.ends_with("/cmdline") || path.ends_with("/environ"));
+        let loud = quiet.keys().find(|path| {
+            ["/cmdline", "/environ", "hostname"]
+                .iter()
+                .any(|name| path.ends_with(name))
+        });
         assert_eq!(loud, None);
-        if let Some(mounts) = quiet.get("/proc/mounts") {
-            assert!(
-                mounts
-                    .lines()
-                    .all(|line| !line.contains(" ext4 ") && !line.contains(" nfs"))
-            );
+        let mounts = quiet.iter().filter(|(path, _)| path.ends_with("/mounts"));
+        for (_, mounts) in mounts {
+            assert!(!mounts.contains(" ext4 ") && !mounts.contains(" proc "));
         }
     }
 
@@ -290,11 +175,37 @@ mod tests {
     fn command_lines_come_when_asked_for() {
         let secrets = Secrets {
             command_lines: true,
-            hostname: true,
+            hostname: false,
         };
-        let files = Collector::new(Root::default(), secrets).sample();
+        let files = collect(&Root::default(), secrets);
         assert!(files.contains_key("/proc/cmdline"));
-        assert!(files.contains_key("/proc/sys/kernel/hostname"));
         assert!(files.contains_key(&format!("/proc/{}/cmdline", std::process::id())));
+    }
+
+    #[test]
+    fn small_processes_are_left_out_and_those_that_reclaim_or_are_swapped_out_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        for (pid, name, size, pages, swap) in [
+            (1, "init", 1 << 20, 10, 0),
+            (20, "server", 1 << 30, 5_000, 0),
+            (30, "idle", 1 << 30, 3, 4_096),
+            (40, "kswapd0", 0, 0, 0),
+            (41, "kworker", 0, 0, 0),
+        ] {
+            let at = directory.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&at).unwrap();
+            let stat = format!(
+                "{pid} ({name}) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 7 {size} {pages} 0"
+            );
+            fs::write(at.join("stat"), stat).unwrap();
+            fs::write(at.join("status"), format!("VmSwap:\t{swap} kB\n")).unwrap();
+        }
+        let files = collect(&Root::at(directory.path()), Secrets::default());
+        let stats: Vec<&str> = files
+            .keys()
+            .filter(|path| path.ends_with("/stat"))
+            .map(String::as_str)
+            .collect();
+        assert_eq!(stats, ["/proc/20/stat", "/proc/30/stat", "/proc/40/stat"]);
     }
 }

@@ -11,16 +11,22 @@
 
 pub mod capture;
 mod collect;
+mod compress;
 mod decompress;
 mod lines;
 mod live;
 mod open;
+mod pace;
 mod problems;
+mod record;
 
-pub use collect::{Collector, Secrets};
-pub use live::{Pace, Watch, watch};
+pub use collect::Secrets;
+pub use compress::Packed;
+pub use live::{Watch, watch};
 pub use open::{OpenError, open, open_bytes, open_stdin};
+pub use pace::Progress;
 pub use problems::Problems;
+pub use record::{Recording, record};
 
 use timeline::{Facts, Timeline};
 

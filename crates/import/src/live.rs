@@ -3,12 +3,11 @@
 //! System-wide files are read first and together; control groups and processes, whose files may wait for a busy
 //! process's locks, after them. A late sample is recorded at the time at which it was taken.
 
-use std::time::{Duration, Instant};
-
-use probe::{Cgroups, HostProbe, Processes, Root, Walk, host_facts};
-use timeline::{Facts, Sample, Timeline};
+use probe::{Cgroups, Closeness, HostProbe, Processes, Root, Walk, host_facts};
+use timeline::{Absence, Entity, Facts, Sample, Timeline, signals};
 use units::Span;
 
+use crate::pace::{Pace, Progress};
 use crate::problems::Problems;
 use crate::{Opened, SourceKind};
 
@@ -19,16 +18,15 @@ pub struct Watch {
     pub lasts: Span,
     /// From sample to sample.
     pub every: Span,
-    /// How long reading processes' proportional shares (PSS) may take in the last sample; zero reads none. Reading
-    /// them holds a lock of the process for 3 µs a MiB.
-    pub shares: Span,
+    /// How closely the last sample looks at processes; those before it look as by default.
+    pub last: Closeness,
 }
 
 /// Slab caches are read with the first sample and each this many after it: 100 µs, and they change slowly.
 const SLABINFO_EVERY: u32 = 5;
 
-/// Watches the host below `root`; `progress` is told how much time has passed.
-pub fn watch(root: &Root, watch: Watch, progress: &mut dyn FnMut(Span)) -> Opened {
+/// Watches the host below `root`.
+pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
     let mut facts = Facts::default();
     host_facts::read(root, Span::ZERO, &mut facts);
     let mut host = HostProbe::open(root).slabinfo_every(SLABINFO_EVERY);
@@ -37,35 +35,44 @@ pub fn watch(root: &Root, watch: Watch, progress: &mut dyn FnMut(Span)) -> Opene
     let mut timeline = Timeline::default();
     let mut problems = Problems::default();
     let mut sample = Sample::default();
-    let started = Instant::now();
-    let pace = Pace::new(watch.every, watch.lasts);
+    let mut groups = Walked::of(Entity::Cgroup);
+    let mut tasks = Walked::of(Entity::Process);
+    let pace = Pace::start(watch.every, watch.lasts);
     loop {
-        let next = pace.after(started.elapsed());
-        if next.is_none() && watch.shares > Span::ZERO {
-            processes.closeness.shares = Some(duration(watch.shares));
+        let next = pace.next();
+        if next.is_none() {
+            processes.closeness = watch.last;
         }
         sample.clear();
         host.sample(&mut sample);
-        note(
-            &mut problems,
-            "control groups",
-            &cgroups.sample(&mut sample),
-        );
-        note(&mut problems, "processes", &processes.sample(&mut sample));
+        groups.note(cgroups.sample(&mut sample), &mut problems);
+        tasks.note(processes.sample(&mut sample), &mut problems);
         if timeline.push(&sample).is_err() {
             problems.note("a sample was not later than the one before it and was passed over");
         }
         let Some(next) = next else { break };
-        let passed = started.elapsed();
-        progress(Span::from_nanos(
-            u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX),
+        if pace.wait(next, progress).is_break() {
+            break;
+        }
+    }
+    for walked in [groups, tasks] {
+        walked.finish(&mut timeline, &mut problems);
+    }
+    if timeline.entities_cut() > 0 {
+        problems.note(format!(
+            "{} rows of processes and control groups were dropped to bound memory",
+            timeline.entities_cut()
         ));
-        std::thread::sleep(next.saturating_sub(passed));
     }
     for problem in host.problems() {
         problems.note(problem.to_string());
     }
     timeline.absent.extend(host.absent());
+    if !host_facts::user_is_root() {
+        if let Some(more) = more_as_root(&timeline) {
+            problems.note(more);
+        }
+    }
     Opened {
         kind: SourceKind::Live,
         name: String::new(),
@@ -75,59 +82,77 @@ pub fn watch(root: &Root, watch: Watch, progress: &mut dyn FnMut(Span)) -> Opene
     }
 }
 
-fn note(problems: &mut Problems, what: &str, walk: &Walk) {
-    if let Some(malformed) = &walk.malformed {
-        problems.note(malformed.to_string());
-    }
-    if walk.left_out > 0 {
-        problems.note(format!(
-            "{} {what} were too many to read; the {} largest are shown",
-            walk.left_out, walk.read
-        ));
-    }
+/// The files that another user would have read.
+fn more_as_root(timeline: &Timeline) -> Option<String> {
+    let denied = timeline
+        .absent
+        .iter()
+        .filter_map(|(file, why)| (*why == Absence::PermissionDenied).then_some(*file));
+    let denied: Vec<&str> = denied.collect();
+    (!denied.is_empty()).then(|| format!("root would also have read {}", denied.join(", ")))
 }
 
-/// When samples are due: on the beat since the start, so that a late one does not make all later ones late.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    every: Duration,
-    lasts: Duration,
+/// What the walks over one kind of entity could not read.
+struct Walked {
+    entity: Entity,
+    /// The most that one walk left out.
+    left_out: usize,
+    /// Why the last walk had nothing to walk.
+    absent: Option<Absence>,
+    /// Files that this user may not read, by their names in the catalogue.
+    denied: Vec<&'static str>,
 }
 
-impl Pace {
-    /// A beat every so often, for so long.
-    pub fn new(every: Span, lasts: Span) -> Self {
+impl Walked {
+    fn of(entity: Entity) -> Self {
         Self {
-            every: duration(every).max(Duration::from_millis(1)),
-            lasts: duration(lasts),
+            entity,
+            left_out: 0,
+            absent: None,
+            denied: Vec::new(),
         }
     }
 
-    /// The next beat after `passed` since the start; `None` where the last one is over.
-    pub fn after(&self, passed: Duration) -> Option<Duration> {
-        let beats = u32::try_from(passed.as_nanos() / self.every.as_nanos()).unwrap_or(u32::MAX);
-        let next = self.every.saturating_mul(beats.saturating_add(1));
-        (next <= self.lasts).then_some(next)
+    fn note(&mut self, walk: Walk, problems: &mut Problems) {
+        if let Some(malformed) = &walk.malformed {
+            problems.note(malformed.to_string());
+        }
+        self.left_out = self.left_out.max(walk.left_out);
+        self.absent = walk.absent;
+        for file in walk.denied_files {
+            if !self.denied.contains(&file) {
+                self.denied.push(file);
+            }
+        }
     }
-}
 
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos())
+    fn finish(self, timeline: &mut Timeline, problems: &mut Problems) {
+        if self.left_out > 0 {
+            let (what, which) = match self.entity {
+                Entity::Cgroup => ("control groups", "the largest were, eight levels deep"),
+                _ => ("processes", "there were too many"),
+            };
+            problems.note(format!(
+                "up to {} {what} at once were not read: {which}",
+                self.left_out
+            ));
+        }
+        if let Some(absent) = &self.absent {
+            let of_entity = signals::ALL.iter().filter(|def| def.entity == self.entity);
+            for def in of_entity {
+                timeline.absent.insert(def.file, absent.clone());
+            }
+        }
+        for file in self.denied {
+            timeline.absent.insert(file, Absence::PermissionDenied);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_late_sample_does_not_shift_the_beat() {
-        let pace = Pace::new(Span::from_secs(1), Span::from_secs(10));
-        let at = Duration::from_secs_f64;
-        assert_eq!(pace.after(at(0.0)), Some(at(1.0)));
-        assert_eq!(pace.after(at(3.7)), Some(at(4.0)));
-        assert_eq!(pace.after(at(9.99)), Some(at(10.0)));
-        assert_eq!(pace.after(at(10.0)), None);
-    }
+    use std::ops::ControlFlow;
 
     #[test]
     fn one_sample_is_taken_even_of_no_time() {
@@ -135,8 +160,59 @@ mod tests {
         let once = Watch {
             lasts: Span::ZERO,
             every: Span::from_secs(1),
-            shares: Span::ZERO,
+            last: Closeness::default(),
         };
-        assert_eq!(watch(&root, once, &mut |_| ()).timeline.len(), 1);
+        let timeline = watch(&root, once, &mut |_| ControlFlow::Continue(())).timeline;
+        assert_eq!(timeline.len(), 1);
+        for def in [signals::CGROUP_CURRENT.def(), signals::PROC_RSS.def()] {
+            let absent = timeline.absent.get(def.file);
+            assert_eq!(absent, Some(&Absence::NotFound), "{}", def.file);
+        }
+    }
+
+    #[test]
+    fn what_walks_left_out_is_said_once_and_with_the_right_words() {
+        let mut problems = Problems::default();
+        let mut timeline = Timeline::default();
+        for (entity, says) in [
+            (
+                Entity::Cgroup,
+                "up to 9 control groups at once were not read: the largest were",
+            ),
+            (
+                Entity::Process,
+                "up to 9 processes at once were not read: there were too many",
+            ),
+        ] {
+            let mut walked = Walked::of(entity);
+            for left_out in [7, 9, 8] {
+                let walk = Walk {
+                    left_out,
+                    denied_files: vec!["/proc/PID/io"],
+                    ..Walk::default()
+                };
+                walked.note(walk, &mut problems);
+            }
+            walked.finish(&mut timeline, &mut problems);
+            let texts = std::mem::take(&mut problems).into_texts();
+            assert_eq!(texts.len(), 1, "{texts:?}");
+            assert!(texts[0].starts_with(says), "{texts:?}");
+        }
+        let denied = timeline.absent.get("/proc/PID/io");
+        assert_eq!(denied, Some(&Absence::PermissionDenied));
+        let more = more_as_root(&timeline).unwrap();
+        assert_eq!(more, "root would also have read /proc/PID/io");
+        assert_eq!(more_as_root(&Timeline::default()), None);
+    }
+
+    #[test]
+    fn a_watch_that_is_ended_early_keeps_what_it_saw() {
+        let long = Watch {
+            lasts: Span::from_hours(1),
+            every: Span::from_secs(60),
+            last: Closeness::default(),
+        };
+        let seen = watch(&Root::default(), long, &mut |_| ControlFlow::Break(()));
+        assert_eq!(seen.timeline.len(), 1);
     }
 }

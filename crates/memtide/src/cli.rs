@@ -40,6 +40,7 @@ pub(crate) enum Command {
 ///
 /// Without FILE it watches this host for a while; with FILE it reads a capture. It prints a verdict in one sentence,
 /// what RAM holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told.
+/// Ctrl-C ends watching early and reports what was seen.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -48,6 +49,9 @@ Examples:
   memtide check sick.jsonl.zst         a capture brought home
   memtide check --format json | jq .verdict
   ssh HOST memtide capture -o - | memtide check -
+
+With --format json, one FILE gives an object and several give an array with one element for each, in order;
+one that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 
 Exit codes, as monitoring plugins have them:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
@@ -75,12 +79,13 @@ pub(crate) struct Check {
 
 /// Show where memory went: a tree that adds up to MemTotal
 ///
-/// What no counter explains is a line of its own. As root it also reads the PSS of the largest processes and the slab caches.
+/// What no counter explains is a line of its own. It also reads the PSS of the largest processes, for at most 0.2 s, and
+/// the slab caches; those of other users only as root.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   memtide where                        this host, now
-  memtide where --deep                 PSS of more processes (root; takes a moment)
+  memtide where --deep                 PSS of every process (those of others: as root)
   memtide where sick.jsonl.zst         the last sample of a capture
   memtide where --format json | jq .accounting")]
 pub(crate) struct Where {
@@ -88,7 +93,7 @@ pub(crate) struct Where {
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Read the PSS of every process, however long it takes
+    /// Read the PSS of every process, not only of the largest; 3 ms for each GiB that they hold
     #[arg(long)]
     pub(crate) deep: bool,
 
@@ -100,7 +105,7 @@ pub(crate) struct Where {
 /// Save this host's kernel files over time, to bring a sick host home
 ///
 /// The file holds the kernel's own numbers, names of programs and of control groups. It never holds environments; command
-/// lines and the host's name only when asked for.
+/// lines and the host's name only when asked for. Ctrl-C ends it early and keeps what was taken.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

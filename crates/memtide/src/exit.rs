@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use diagnose::Level;
 
 /// How memtide ends. `check` follows the monitoring-plugins convention; other commands end with 0 or 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done; for `check`: memory is enough as far as it was seen.
     Ok = 0,
     /// At least one warning.
     Warning = 1,
-    /// Nothing can be said: bad usage, an unreadable source, too little data.
-    Unknown = 3,
     /// At least one critical finding.
     Critical = 2,
+    /// Nothing can be said: bad usage, an unreadable source, too little data.
+    Unknown = 3,
 }
 
 impl Exit {
@@ -47,5 +47,24 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_that_is_critical_outdoes_a_source_that_says_nothing() {
+        use Exit::{Critical, Ok, Unknown, Warning};
+        for (one, other, worse) in [
+            (Ok, Warning, Warning),
+            (Warning, Unknown, Unknown),
+            (Unknown, Critical, Critical),
+            (Ok, Ok, Ok),
+        ] {
+            assert_eq!(one.worse(other), worse);
+            assert_eq!(other.worse(one), worse);
+        }
     }
 }

@@ -1,15 +1,17 @@
 //! Where answers and messages go: stdout is the answer, stderr is progress and warnings.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // the one place that prints
 
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::ops::ControlFlow;
 
-use import::OpenError;
+use import::{OpenError, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::text::escape::escape;
 use report::{Colour, Screen};
+use units::Span;
 
 use crate::cli::ColorChoice;
+use crate::interrupt;
 
 /// How to write to whoever called.
 #[derive(Debug)]
@@ -66,20 +68,42 @@ impl Output {
 
     /// A fault that ends the command.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        eprintln!("error: {}", escape(&format!("{error:#}")));
+        say(&format!("error: {}", escape(&format!("{error:#}"))));
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
-            eprintln!("help: {help}");
+            say(&format!("help: {help}"));
         }
     }
 
     /// A fault that does not.
     pub(crate) fn warn(&self, text: &str) {
-        eprintln!("warning: {}", escape(text));
+        say(&format!("warning: {}", escape(text)));
     }
 
     /// Something worth knowing, apart from the answer.
     pub(crate) fn note(&self, text: &str) {
-        eprintln!("{}", escape(text));
+        say(&escape(text));
+    }
+
+    /// Runs what watches this host for a while, with a line about how far it is. Ctrl-C ends it early.
+    pub(crate) fn watching<T>(
+        &self,
+        what: &str,
+        lasts: Span,
+        run: impl FnOnce(Progress<'_>) -> T,
+    ) -> T {
+        let total = lasts.as_nanos();
+        let bar = self.progress(what, total);
+        let interrupted = interrupt::listen();
+        let result = run(&mut |elapsed| {
+            bar.set_position(elapsed.as_nanos().min(total));
+            if interrupted() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        bar.finish_and_clear();
+        result
     }
 
     /// A line about what goes on, drawn over itself; only on a terminal.
@@ -94,4 +118,9 @@ impl Output {
         bar.set_message(what.to_owned());
         bar
     }
+}
+
+/// Writes a message. Where even that fails there is nobody left to tell, and the exit code still says it.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

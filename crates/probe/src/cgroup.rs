@@ -13,9 +13,10 @@ use timeline::{
     EntityRow, EntityTable, Facts, Gauge, Row, Signal,
     facts::CgroupMode,
     signals::{
-        CGROUP_CURRENT, CGROUP_HIGH, CGROUP_LOW, CGROUP_MAX, CGROUP_MIN, CGROUP_PEAK,
-        CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME,
-        CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX,
+        CGROUP_CURRENT, CGROUP_EVENTS, CGROUP_HIGH, CGROUP_IO_PRESSURE, CGROUP_LOW, CGROUP_MAX,
+        CGROUP_MEMORY_PRESSURE, CGROUP_MIN, CGROUP_PEAK, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME,
+        CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME, CGROUP_STAT, CGROUP_SWAP_CURRENT,
+        CGROUP_SWAP_MAX,
     },
 };
 use units::{Bytes, Limit};
@@ -26,16 +27,13 @@ use crate::fields::Fields;
 use crate::pressure::Pressure;
 use crate::text;
 
-const STAT: &str = "/sys/fs/cgroup/**/memory.stat";
-const EVENTS: &str = "/sys/fs/cgroup/**/memory.events";
-
 const MEMORY_PRESSURE: Pressure = Pressure {
-    file: "/sys/fs/cgroup/**/memory.pressure",
+    file: CGROUP_MEMORY_PRESSURE,
     some: CGROUP_PSI_MEMORY_SOME,
     full: CGROUP_PSI_MEMORY_FULL,
 };
 const IO_PRESSURE: Pressure = Pressure {
-    file: "/sys/fs/cgroup/**/io.pressure",
+    file: CGROUP_IO_PRESSURE,
     some: CGROUP_PSI_IO_SOME,
     full: CGROUP_PSI_IO_FULL,
 };
@@ -50,8 +48,8 @@ pub struct CgroupFiles {
 impl Default for CgroupFiles {
     fn default() -> Self {
         Self {
-            stat: Fields::of(STAT),
-            events: Fields::of(EVENTS),
+            stat: Fields::of(CGROUP_STAT),
+            events: Fields::of(CGROUP_EVENTS),
         }
     }
 }

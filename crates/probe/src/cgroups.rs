@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use timeline::{Entity, Sample, facts::CgroupMode};
 
 use crate::cgroup::CgroupFiles;
-use crate::directory::{Directory, Walk};
+use crate::directory::{Directory, Sink, Walk};
 use crate::hierarchy::Hierarchy;
 use crate::kernel_file::Root;
 use crate::text;
@@ -33,6 +33,8 @@ pub struct Cgroups {
     listed: Vec<u8>,
     /// The text of the file at hand.
     text: Vec<u8>,
+    /// The path that the text is shown under.
+    shown: String,
 }
 
 /// A group that waits for its visit. The field that decides comes first.
@@ -93,11 +95,18 @@ impl Cgroups {
             paths: Paths::default(),
             listed: Vec::new(),
             text: Vec::new(),
+            shown: String::new(),
         }
     }
 
     /// Reads the groups into rows of `sample`, the mount itself first and then by falling usage.
     pub fn sample(&mut self, sample: &mut Sample) -> Walk {
+        self.sample_showing(sample, &mut |_, _| ())
+    }
+
+    /// The same, and shows each text that is read. Wherever the hierarchy is mounted, its files are shown where the
+    /// catalogue has them: below `/sys/fs/cgroup`, those of v1 below `/sys/fs/cgroup/memory`.
+    pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
         if self.mounted.is_none() {
             self.mounted =
                 Hierarchy::find(&self.root).map(|found| (found.mode, self.root.path(&found.point)));
@@ -125,7 +134,7 @@ impl Cgroups {
                 walk.left_out += 1 + self.queue.len();
                 break;
             }
-            self.read_group(&mount, mode, &group, sample, &mut walk);
+            self.read_group(&mount, mode, &group, sample, sink, &mut walk);
             self.look_below(&mount, mode, &group, &mut looks, &mut walk);
         }
         walk
@@ -137,6 +146,7 @@ impl Cgroups {
         mode: CgroupMode,
         group: &Candidate,
         sample: &mut Sample,
+        sink: Sink<'_>,
         walk: &mut Walk,
     ) {
         let table = sample.table_mut(Entity::Cgroup);
@@ -147,10 +157,16 @@ impl Cgroups {
         for name in CgroupFiles::names(mode) {
             match mount.read(self.paths.file(&path, name), &mut self.text) {
                 Ok(()) => {
+                    self.shown.clear();
+                    self.shown.push_str(mode_path(mode));
+                    self.shown.push_str(entity.key.trim_end_matches('/'));
+                    self.shown.push('/');
+                    self.shown.push_str(name);
+                    sink(&self.shown, &self.text);
                     let files = &mut self.files;
                     walk.note_parse(files.parse(mode, name, &self.text, &mut entity.row));
                 }
-                Err(errno) => walk.note_errno(errno),
+                Err(errno) => walk.note_errno_of(Entity::Cgroup, name, errno),
             }
         }
         if entity.row.is_empty() {
@@ -206,6 +222,14 @@ impl Cgroups {
         if let Err(errno) = result {
             walk.note_errno(errno);
         }
+    }
+}
+
+/// Where the catalogue has the files of a version.
+const fn mode_path(mode: CgroupMode) -> &'static str {
+    match mode {
+        CgroupMode::V1 => "/sys/fs/cgroup/memory",
+        CgroupMode::V2 => "/sys/fs/cgroup",
     }
 }
 

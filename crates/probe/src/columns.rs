@@ -4,7 +4,9 @@
 //! The catalogue's field is the number's place, counted from 1. Old kernels have fewer, new ones may have more: a
 //! missing one is absent, a further one is passed over because nothing says what it is.
 
-use timeline::{Row, SignalId, signals};
+use timeline::signals::{self, Gauge, Signal};
+use timeline::{Row, SignalId};
+use units::{Limit, Unit};
 
 use crate::error::{First, ParseError};
 use crate::text;
@@ -15,8 +17,8 @@ pub(crate) struct Columns {
     file: &'static str,
     /// Place counted from 0, signal, scale; in the order of the places.
     signals: Vec<(usize, SignalId, u64)>,
-    /// The signal for which 0 means that the kernel does not count it.
-    uncounted_if_zero: Option<SignalId>,
+    /// The signal for which 0 is no number, and the raw reading that it stands for, if any.
+    zero_of: Option<(SignalId, Option<u64>)>,
 }
 
 impl Columns {
@@ -32,13 +34,19 @@ impl Columns {
         Self {
             file,
             signals,
-            uncounted_if_zero: None,
+            zero_of: None,
         }
     }
 
     /// Of this signal, 0 is no reading: older kernels print it in a place that meant nothing yet.
     pub(crate) fn uncounted_if_zero(mut self, signal: SignalId) -> Self {
-        self.uncounted_if_zero = Some(signal);
+        self.zero_of = Some((signal, None));
+        self
+    }
+
+    /// Of this signal, 0 is the absence of a limit.
+    pub(crate) fn unlimited_if_zero(mut self, signal: Signal<Gauge<Limit>>) -> Self {
+        self.zero_of = Some((signal.id(), Some(Limit::Unlimited.raw())));
         self
     }
 
@@ -52,8 +60,15 @@ impl Columns {
                 continue;
             };
             match text::number(word).and_then(|value| value.checked_mul(*scale)) {
-                Some(0) if self.uncounted_if_zero == Some(*signal) => {}
-                Some(value) => row.set_raw(*signal, value),
+                Some(value) => {
+                    let reading = match self.zero_of {
+                        Some((of, instead)) if of == *signal && value == 0 => instead,
+                        _ => Some(value),
+                    };
+                    if let Some(reading) = reading {
+                        row.set_raw(*signal, reading);
+                    }
+                }
                 None => first.note(|| ParseError::new(self.file, 1, "a number", word)),
             }
         }

@@ -11,9 +11,12 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use timeline::Absence;
+use timeline::{Absence, Entity, signals};
 
 use crate::error::{ParseError, ReadError};
+
+/// Who is shown the text of each kernel file as it is read, under the path by which the catalogue and captures know it.
+pub type Sink<'a> = &'a mut dyn FnMut(&str, &[u8]);
 
 /// What a walk over processes or control groups read, and what it had to leave out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Walk {
     pub left_out: usize,
     /// Files that this user may not read.
     pub denied: usize,
+    /// Which those are: their names in the catalogue, each once.
+    pub denied_files: Vec<&'static str>,
     /// The first text that was not what it should be; its other readings are kept.
     pub malformed: Option<ParseError>,
     /// Why there was nothing to walk: the top directory itself is missing or closed to this user.
@@ -33,8 +38,21 @@ pub struct Walk {
 impl Walk {
     /// Counts a failed read. A process or group that ended meanwhile is no failure.
     pub(crate) fn note_errno(&mut self, errno: Errno) {
-        if matches!(errno, Errno::ACCESS | Errno::PERM) {
+        if is_denied(errno) {
             self.denied += 1;
+        }
+    }
+
+    /// The same for the file `name` of an entity, so that it can be said what a user with more rights would see.
+    pub(crate) fn note_errno_of(&mut self, entity: Entity, name: &str, errno: Errno) {
+        self.note_errno(errno);
+        if is_denied(errno)
+            && let Some(def) = signals::ALL
+                .iter()
+                .find(|def| def.entity == entity && def.file.rsplit('/').next() == Some(name))
+            && !self.denied_files.contains(&def.file)
+        {
+            self.denied_files.push(def.file);
         }
     }
 
@@ -56,6 +74,10 @@ impl Walk {
             self.malformed.get_or_insert(error);
         }
     }
+}
+
+fn is_denied(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM)
 }
 
 /// An open directory.

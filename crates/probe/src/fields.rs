@@ -5,6 +5,7 @@
 //! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a look-up and is then expected.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use timeline::{Row, SignalId, signals};
 
@@ -15,31 +16,38 @@ use crate::text;
 #[derive(Debug, Clone, Copy)]
 enum Target {
     /// It is the signal's reading, in so many of the signal's unit.
-    Reading(SignalId, u64),
+    Reading(SignalId, u32),
     /// It is one of several that add up to the sum of this index.
-    Part(usize),
+    Part(u16),
     /// The catalogue does not know it under this name.
     Unknown,
     /// It is known and not wanted here.
     Unwanted,
 }
 
-/// A name that was seen in the file.
+/// A name that was seen in the file: 16 bytes, as a recorder that wakes up with cold caches waits for all of them.
 #[derive(Debug, Clone, Copy)]
 struct Name {
-    /// Where in [`Fields::written`] it begins, and where it ends behind its `:` or blank.
-    start: usize,
-    end: usize,
     target: Target,
+    /// Where in [`Fields::written`] it begins, and how long it is with its `:` or blank.
+    start: u32,
+    length: u16,
     /// The name that followed it in the last text.
-    next: usize,
+    next: u16,
+}
+
+impl Name {
+    fn place(self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start + usize::from(self.length)
+    }
 }
 
 /// A signal whose reading is the sum of several fields.
 #[derive(Debug)]
 struct Sum {
     signal: SignalId,
-    scale: u64,
+    scale: u32,
     of_this_text: Option<u64>,
     /// Whether a part of this text is no number, so that the sum is none.
     lacks_a_part: bool,
@@ -49,37 +57,41 @@ struct Sum {
 #[derive(Debug)]
 pub(crate) struct Fields {
     file: &'static str,
-    by_field: HashMap<&'static str, (SignalId, u64)>,
+    by_field: HashMap<&'static str, (SignalId, u32)>,
     /// The field of the catalogue that a name is a part of.
     part_of: fn(&str) -> Option<&'static str>,
     is_unwanted: fn(&str) -> bool,
     /// The names that were seen. The first is none: it stands for the start of the text.
     names: Vec<Name>,
-    /// The names, each with the `:` or blank that follows it in the file. They lie one after the other because a recorder
-    /// that wakes up with cold caches needs them all.
+    /// The names, one after the other, each with the `:` or blank that follows it in the file.
     written: String,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: HashMap<Box<str>, u16>,
     sums: Vec<Sum>,
 }
 
 impl Fields {
     /// A hostile file may have any number of names; a kernel's has a few hundred.
     const MOST_NAMES: usize = 1024;
+    /// Nor is any of them longer; what is has no place here.
+    const LONGEST_NAME: usize = 255;
     /// The index of no name: the start of the text.
-    const START: usize = 0;
+    const START: u16 = 0;
 
     /// For a file that the catalogue names as a source.
     pub(crate) fn of(file: &'static str) -> Self {
         let start = Name {
-            start: 0,
-            end: 0,
             target: Target::Unwanted,
+            start: 0,
+            length: 0,
             next: Self::START,
         };
         Self {
             file,
             by_field: signals::field_of(file)
-                .map(|(field, signal, def)| (field, (signal, def.scale)))
+                .filter_map(|(field, signal, def)| {
+                    // Scales are 1, 512 and 1024.
+                    Some((field, (signal, u32::try_from(def.scale).ok()?)))
+                })
                 .collect(),
             part_of: |_| None,
             is_unwanted: |_| false,
@@ -128,7 +140,7 @@ impl Fields {
         let mut rest = text;
         while !rest.is_empty() {
             count += 1;
-            let expected = self.names[last].next;
+            let expected = self.names[usize::from(last)].next;
             if let Some(line) = strip_prefix(rest, prefix)
                 && let Some((value, length)) = self.usual_value(expected, line)
                 && self.record(expected, value, row, unknown).is_ok()
@@ -143,7 +155,7 @@ impl Fields {
             match self.other_line(prefix, line, row, unknown) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
-                    self.names[last].next = found;
+                    self.names[usize::from(last)].next = found;
                     last = found;
                 }
                 Err((expected, found)) => {
@@ -169,7 +181,7 @@ impl Fields {
         line: &'a [u8],
         row: &mut Row,
         unknown: &mut dyn FnMut(&str, u64),
-    ) -> Result<Option<usize>, (&'static str, &'a [u8])> {
+    ) -> Result<Option<u16>, (&'static str, &'a [u8])> {
         let Some((name, separator, words)) = strip_prefix(line, prefix).and_then(split_name) else {
             return Ok(None);
         };
@@ -183,8 +195,8 @@ impl Fields {
         match value.and_then(|value| self.record(name, value, row, unknown)) {
             Ok(()) => Ok(Some(name)),
             Err(expected) => {
-                if let Target::Part(sum) = self.names[name].target {
-                    self.sums[sum].lacks_a_part = true;
+                if let Target::Part(sum) = self.names[usize::from(name)].target {
+                    self.sums[usize::from(sum)].lacks_a_part = true;
                 }
                 Err((expected, text::trim(words)))
             }
@@ -194,9 +206,9 @@ impl Fields {
     /// The value of a line in its usual form, `name 12` or `name:   12 kB` with a line end, and the line's length; `None`
     /// where it has another form or another name.
     #[inline(always)]
-    fn usual_value(&self, name: usize, line: &[u8]) -> Option<(u64, usize)> {
-        let name = &self.names[name];
-        let name = self.written.as_bytes().get(name.start..name.end)?;
+    fn usual_value(&self, name: u16, line: &[u8]) -> Option<(u64, usize)> {
+        let name = self.names[usize::from(name)].place();
+        let name = self.written.as_bytes().get(name)?;
         if !begins_with(line, name) {
             return None;
         }
@@ -217,21 +229,24 @@ impl Fields {
     #[inline(always)]
     fn record(
         &mut self,
-        name: usize,
+        name: u16,
         value: u64,
         row: &mut Row,
         unknown: &mut dyn FnMut(&str, u64),
     ) -> Result<(), &'static str> {
-        let name = &self.names[name];
+        let name = self.names[usize::from(name)];
         match name.target {
             Target::Reading(signal, scale) => row.set_raw(signal, scaled(value, scale)?),
             Target::Part(sum) => {
-                let sum = &mut self.sums[sum];
+                let sum = &mut self.sums[usize::from(sum)];
                 let value = scaled(value, sum.scale)?;
                 let before = sum.of_this_text.unwrap_or(0);
                 sum.of_this_text = Some(before.checked_add(value).ok_or("a sum below 2^64")?);
             }
-            Target::Unknown => unknown(&self.written[name.start..name.end - 1], value),
+            Target::Unknown => {
+                let Range { start, end } = name.place();
+                unknown(&self.written[start..end - 1], value);
+            }
             Target::Unwanted => {}
         }
         Ok(())
@@ -239,23 +254,25 @@ impl Fields {
 
     /// The index of a name, remembered from now on. `None` for one that the catalogue does not know where there are too
     /// many, and for one that is no text: the kernel has none of either kind.
-    fn find(&mut self, name: &[u8], separator: u8) -> Option<usize> {
+    fn find(&mut self, name: &[u8], separator: u8) -> Option<u16> {
         let name = std::str::from_utf8(name).ok()?;
         if let Some(found) = self.by_name.get(name) {
             return Some(*found);
         }
-        if self.names.len() > Self::MOST_NAMES && !self.by_field.contains_key(name) {
+        let is_one_too_many =
+            self.names.len() > Self::MOST_NAMES || name.len() > Self::LONGEST_NAME;
+        if is_one_too_many && !self.by_field.contains_key(name) {
             return None;
         }
-        let target = self.target(name);
-        let found = self.names.len();
-        let start = self.written.len();
+        let start = u32::try_from(self.written.len()).ok()?;
+        let found = u16::try_from(self.names.len()).ok()?;
         self.written.push_str(name);
         self.written.push(char::from(separator));
+        let target = self.target(name);
         self.names.push(Name {
-            start,
-            end: self.written.len(),
             target,
+            start,
+            length: u16::try_from(name.len() + 1).ok()?,
             next: Self::START,
         });
         self.by_name.insert(name.into(), found);
@@ -269,7 +286,7 @@ impl Fields {
         let whole = (self.part_of)(name).and_then(|field| self.by_field.get(field));
         if let Some((signal, scale)) = whole {
             let known = self.sums.iter().position(|sum| sum.signal == *signal);
-            return Target::Part(known.unwrap_or_else(|| {
+            let sum = known.unwrap_or_else(|| {
                 self.sums.push(Sum {
                     signal: *signal,
                     scale: *scale,
@@ -277,7 +294,9 @@ impl Fields {
                     lacks_a_part: false,
                 });
                 self.sums.len() - 1
-            }));
+            });
+            // There are fewer sums than signals in the catalogue.
+            return u16::try_from(sum).map_or(Target::Unknown, Target::Part);
         }
         if (self.is_unwanted)(name) {
             return Target::Unwanted;
@@ -295,26 +314,32 @@ fn strip_prefix<'a>(line: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     line.strip_prefix(prefix)
 }
 
-/// Whether `line` begins with `name`, which is short: eight bytes at a time, without a call.
+/// Whether `line` begins with `name`. Names have 8 to 32 bytes, which two comparisons cover that may overlap: no loop, and
+/// no call.
 #[inline(always)]
 fn begins_with(line: &[u8], name: &[u8]) -> bool {
     let Some(line) = line.get(..name.len()) else {
         return false;
     };
-    let (Some(end), Some(line_end)) = (name.last_chunk::<8>(), line.last_chunk::<8>()) else {
-        return line == name;
-    };
-    let mut differs = u64::from_ne_bytes(*end) ^ u64::from_ne_bytes(*line_end);
-    for (a, b) in name.as_chunks::<8>().0.iter().zip(line.as_chunks::<8>().0) {
-        differs |= u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b);
+    match name.len() {
+        8..=16 => {
+            line.first_chunk::<8>() == name.first_chunk()
+                && line.last_chunk::<8>() == name.last_chunk()
+        }
+        17..=32 => {
+            line.first_chunk::<16>() == name.first_chunk()
+                && line.last_chunk::<16>() == name.last_chunk()
+        }
+        _ => line == name,
     }
-    differs == 0
 }
 
 /// A value in the signal's unit, or the bound that it breaks.
 #[inline(always)]
-fn scaled(value: u64, scale: u64) -> Result<u64, &'static str> {
-    let scaled = value.checked_mul(scale).ok_or("a size below 2^64 bytes")?;
+fn scaled(value: u64, scale: u32) -> Result<u64, &'static str> {
+    let scaled = value
+        .checked_mul(scale.into())
+        .ok_or("a size below 2^64 bytes")?;
     // A counter that the kernel took below zero is printed as almost 2^64; it is no reading.
     if scaled > i64::MAX.unsigned_abs() {
         return Err("a number below 2^63");

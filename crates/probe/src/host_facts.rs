@@ -5,6 +5,8 @@
 //! data (page size, USER_HZ) and hold for the running machine only, not for a directory of another machine's files.
 //! Cost: 60 small reads, 0.3 ms; meant for the start and then once a minute, to notice a changed tunable.
 
+use std::borrow::Cow;
+
 use timeline::{
     Facts,
     facts::{self, Disk, Node},
@@ -19,12 +21,54 @@ use crate::{container, mounts, text};
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 const NODES: &str = "/sys/devices/system/node/";
 const BLOCK: &str = "/sys/block/";
+/// One is a link to the other; a directory of saved files may have either.
+const MOUNTS: [&str; 2] = ["/proc/self/mounts", "/proc/mounts"];
+
+/// Paths of the files below `root` that hold facts by themselves, which a capture keeps: tunables, CPUs, nodes, disks,
+/// mounts. The other facts follow from several files, or are in none.
+pub fn files(root: &Root) -> Vec<String> {
+    let mut paths: Vec<String> = facts::ALL.iter().map(|f| f.file.to_owned()).collect();
+    paths.push(CPUS_ONLINE.to_owned());
+    let nodes = root.names(NODES).into_iter();
+    paths.extend(nodes.map(|node| format!("{NODES}{node}/distance")));
+    let disks = root.names(BLOCK).into_iter();
+    paths.extend(disks.map(|disk| format!("{BLOCK}{disk}/queue/rotational")));
+    let mounts = MOUNTS.into_iter().find(|path| root.has(path));
+    paths.extend(mounts.map(str::to_owned));
+    paths
+}
+
+/// What may be kept of the text of one of these files: of a mount table only what tells of memory, of others all.
+pub fn without_private<'a>(path: &str, text: &'a [u8]) -> Cow<'a, [u8]> {
+    if MOUNTS.contains(&path) {
+        mounts::about_memory(text).into()
+    } else {
+        text.into()
+    }
+}
+
+/// The host's name, which is read only where it is asked for.
+pub fn hostname(root: &Root) -> Option<String> {
+    let text = root.read("/proc/sys/kernel/hostname").ok()?;
+    let name = text::lossy(text::trim(&text)).into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// Whether we are root, for whom the kernel refuses next to nothing.
+pub fn user_is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
 
 /// Reads all facts of the host below `root`; `at` is the time on the boot clock, for facts that changed.
 pub fn read(root: &Root, at: Span, facts: &mut Facts) {
-    for fact in facts::ALL {
-        if let Ok(text) = root.read(fact.file) {
-            facts.record(at, *fact, &text::lossy(&text));
+    for path in files(root) {
+        if let Ok(text) = root.read(&path) {
+            match facts::ALL.iter().find(|fact| fact.file == path) {
+                Some(fact) => facts.record(at, *fact, &text::lossy(&text)),
+                None => {
+                    from_saved(&path, &text, facts);
+                }
+            }
         }
     }
     if root.path("/") == std::path::Path::new("/") {
@@ -33,23 +77,10 @@ pub fn read(root: &Root, at: Span, facts: &mut Facts) {
             .and_then(PageSize::from_bytes);
         facts.ticks_per_second = Some(rustix::param::clock_ticks_per_second());
     }
-    if let Ok(online) = root.read(CPUS_ONLINE) {
-        facts.cpus = listed(&online);
-    }
     if facts.cpus.is_none()
         && let Ok(stat) = root.read(signals::STAT)
     {
         facts.cpus = cpus_in_stat(&stat);
-    }
-    for node in root.names(NODES) {
-        read_saved(root, &format!("{NODES}{node}/distance"), facts);
-    }
-    for disk in root.names(BLOCK) {
-        read_saved(root, &format!("{BLOCK}{disk}/queue/rotational"), facts);
-    }
-    let has_mounts = read_saved(root, "/proc/self/mounts", facts);
-    if !has_mounts {
-        read_saved(root, "/proc/mounts", facts);
     }
     if let Some(hierarchy) = Hierarchy::find(root) {
         facts.cgroup_mode = Some(hierarchy.mode);
@@ -59,17 +90,12 @@ pub fn read(root: &Root, at: Span, facts: &mut Facts) {
     facts.container = container::detect(root);
 }
 
-fn read_saved(root: &Root, path: &str, facts: &mut Facts) -> bool {
-    root.read(path)
-        .is_ok_and(|text| from_saved(path, &text, facts))
-}
-
 /// Takes the facts from one kernel file's text, saved under its path. `false`: the path holds none of them.
 /// Tunables are not among them: [`facts::ALL`] lists their files.
 pub(crate) fn from_saved(path: &str, text: &[u8], facts: &mut Facts) -> bool {
     if path == CPUS_ONLINE {
         facts.cpus = listed(text).or(facts.cpus);
-    } else if matches!(path, "/proc/mounts" | "/proc/self/mounts") {
+    } else if MOUNTS.contains(&path) {
         facts.memory_mounts = mounts::in_memory(mounts::mounts(text));
         facts.cgroup_mode = facts
             .cgroup_mode

@@ -6,8 +6,8 @@
 use timeline::{
     Entity, Sample,
     signals::{
-        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, SLABINFO, SOCKSTAT, STAT,
-        SWAPS, VMSTAT, ZONEINFO,
+        BUDDYINFO, DENTRY_STATE, DISKSTATS, FILE_NR, INODE_NR, MEMINFO, NODE_MEMINFO,
+        NODE_NUMASTAT, SLABINFO, SOCKSTAT, STAT, SWAPS, VMSTAT, ZONEINFO, ZRAM_MM_STAT,
     },
 };
 
@@ -16,7 +16,7 @@ use crate::columns::Columns;
 use crate::error::ParseError;
 use crate::kernel_file::{Root, Shape};
 use crate::meminfo::Meminfo;
-use crate::numa::{NODE_MEMINFO, NODE_NUMASTAT, Numa};
+use crate::numa::Numa;
 use crate::saved::PRESSURE;
 use crate::slabinfo::Slabinfo;
 use crate::sockstat::Sockstat;
@@ -99,7 +99,7 @@ impl HostFile {
             Self::KsmSharing => ksm::PAGES_SHARING,
             Self::NodeMeminfo => NODE_MEMINFO,
             Self::NodeNumastat => NODE_NUMASTAT,
-            Self::ZramMmStat => zram::MM_STAT,
+            Self::ZramMmStat => ZRAM_MM_STAT,
             Self::ZramIoStat => zram::IO_STAT,
             Self::ZramDiskSize => zram::DISK_SIZE,
             Self::Slabinfo => SLABINFO,

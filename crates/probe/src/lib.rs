@@ -28,6 +28,7 @@ mod hierarchy;
 mod host;
 pub mod host_facts;
 mod host_file;
+mod host_texts;
 #[cfg(test)]
 mod hostile;
 mod kernel_file;
@@ -53,9 +54,10 @@ mod zram;
 
 pub use cgroup::CgroupFiles;
 pub use cgroups::Cgroups;
-pub use directory::Walk;
+pub use directory::{Sink, Walk};
 pub use error::{ParseError, ReadError};
 pub use host::{HostProbe, now};
+pub use host_texts::HostTexts;
 pub use kernel_file::{KernelFile, Root, Shape};
 pub use meminfo::Meminfo;
 pub use pressure::Pressure;

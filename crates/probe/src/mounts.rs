@@ -75,13 +75,18 @@ pub(crate) fn mountinfo(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
+/// Whether file systems of this type keep their data in RAM.
+fn is_in_memory(kind: &[u8]) -> bool {
+    // An initramfs that is still the root is `rootfs`, a tmpfs or ramfs by another name.
+    matches!(kind, b"tmpfs" | b"ramfs" | b"devtmpfs" | b"rootfs")
+}
+
 /// The file systems that keep their data in RAM; a later mount at the same point replaces an earlier one.
 pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<MemoryMount> {
     let mut found: std::collections::BTreeMap<String, MemoryMount> = Default::default();
     for mount in mounts {
         let point = text::lossy(&mount.point).into_owned();
-        // An initramfs that is still the root is `rootfs`, a tmpfs or ramfs by another name.
-        if !matches!(mount.kind, b"tmpfs" | b"ramfs" | b"devtmpfs" | b"rootfs") {
+        if !is_in_memory(mount.kind) {
             found.remove(&point);
             continue;
         }
@@ -93,6 +98,28 @@ pub(crate) fn in_memory<'a>(mounts: impl Iterator<Item = Mount<'a>>) -> Vec<Memo
         found.insert(point, memory);
     }
     found.into_values().collect()
+}
+
+/// The lines of a mount table that tell of memory: file systems in RAM that nothing hides, huge pages, control groups.
+/// The others tell of servers, users and paths that are nobody's business.
+pub(crate) fn about_memory(text: &[u8]) -> Vec<u8> {
+    let seen: std::collections::HashMap<_, _> = mounts(text)
+        .enumerate()
+        .map(|(i, mount)| (mount.point, i))
+        .collect();
+    let lines = text::lines(text).filter(|(_, line)| mounts(line).next().is_some());
+    let mut kept = Vec::new();
+    for (i, ((_, line), mount)) in lines.zip(mounts(text)).enumerate() {
+        let is_kept = match mount.kind {
+            b"cgroup" | b"cgroup2" => true,
+            kind => (is_in_memory(kind) || kind == b"hugetlbfs") && seen[&mount.point] == i,
+        };
+        if is_kept {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    kept
 }
 
 /// Which version manages memory, as far as mounts tell: a v1 mount with the controller, else the unified one.
@@ -203,6 +230,16 @@ mod tests {
         }
         let found = in_memory(mounts(b"tmpfs /t tmpfs rw,size=2g 0 0"));
         assert_eq!(found[0].size, Some(Bytes::from_gib(2)));
+    }
+
+    #[test]
+    fn what_is_kept_of_a_table_says_the_same_of_memory_and_nothing_else() {
+        let text = [&b"rootfs / rootfs rw 0 0\ncut\n"[..], MOUNTS].concat();
+        let kept = about_memory(&text);
+        assert_eq!(in_memory(mounts(&kept)), in_memory(mounts(&text)));
+        assert_eq!(cgroup_mode(mounts(&kept)), cgroup_mode(mounts(&text)));
+        let kept = String::from_utf8(kept).unwrap();
+        assert!(!kept.contains("ext4") && !kept.contains(" proc "), "{kept}");
     }
 
     #[test]

@@ -7,18 +7,13 @@
 
 use timeline::{
     Entity, Sample,
-    signals::{MEMINFO, field_of},
+    signals::{MEMINFO, NODE_MEMINFO, NODE_NUMASTAT, field_of},
 };
 
 use crate::error::ParseError;
 use crate::fields::Fields;
 use crate::text;
 use crate::zoneinfo::keep_of;
-
-/// Memory of a node.
-pub(crate) const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
-/// Where a node's allocations came from.
-pub(crate) const NODE_NUMASTAT: &str = "/sys/devices/system/node/node*/numastat";
 
 /// The parser of both files of all nodes; it remembers their layout.
 #[derive(Debug)]

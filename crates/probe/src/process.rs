@@ -14,7 +14,8 @@
 
 use std::collections::HashMap;
 
-use timeline::{EntityRow, EntityTable, Row, signals::PROC_OOM_ADJ, signals::PROC_RSS};
+use timeline::signals::{PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP};
+use timeline::{EntityRow, EntityTable, Row};
 use units::{Count, Pages};
 
 use crate::error::ParseError;
@@ -22,8 +23,6 @@ use crate::fields::Fields;
 use crate::{process_stat, service, smaps_rollup, text};
 
 const STATM: &str = "/proc/PID/statm";
-const STATUS: &str = "/proc/PID/status";
-const IO: &str = "/proc/PID/io";
 const OOM_SCORE_ADJ: &str = "/proc/PID/oom_score_adj";
 
 /// The parsers of a process's files; they remember the files' layout.
@@ -37,9 +36,9 @@ pub struct ProcessFiles {
 impl Default for ProcessFiles {
     fn default() -> Self {
         Self {
-            status: Fields::of(STATUS),
-            io: Fields::of(IO),
-            rollup: Fields::of(smaps_rollup::FILE),
+            status: Fields::of(PROCESS_STATUS),
+            io: Fields::of(PROCESS_IO),
+            rollup: Fields::of(SMAPS_ROLLUP),
         }
     }
 }

@@ -14,14 +14,13 @@ use timeline::{
     EntityRow, SignalId,
     signals::{
         PROC_BLKIO_DELAY, PROC_MAJFLT, PROC_MINFLT, PROC_PARENT, PROC_RSS, PROC_SIZE, PROC_STIME,
-        PROC_THREADS, PROC_UTIME,
+        PROC_THREADS, PROC_UTIME, PROCESS_STAT,
     },
 };
 
 use crate::error::{First, ParseError};
 use crate::text;
 
-const FILE: &str = "/proc/PID/stat";
 /// The first field after the name.
 const STATE: usize = 3;
 /// The field that, with the PID, tells a process from a later one of the same PID.
@@ -49,10 +48,20 @@ const FIELDS: [(usize, SignalId); 9] = [
 pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
     let (Some(open), Some(close)) = (memchr::memchr(b'(', text), memchr::memrchr(b')', text))
     else {
-        return Err(ParseError::new(FILE, 1, "a name in parentheses", text));
+        return Err(ParseError::new(
+            PROCESS_STAT,
+            1,
+            "a name in parentheses",
+            text,
+        ));
     };
     if close < open {
-        return Err(ParseError::new(FILE, 1, "a name in parentheses", text));
+        return Err(ParseError::new(
+            PROCESS_STAT,
+            1,
+            "a name in parentheses",
+            text,
+        ));
     }
     process.label.clear();
     text::push_lossy(&mut process.label, &text[open + 1..close]);
@@ -67,17 +76,24 @@ pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<()
         if field == START {
             match text::number(word) {
                 Some(start) => set_key(pid, start, process),
-                None => first.note(|| ParseError::new(FILE, line, "a start time", word)),
+                None => first.note(|| ParseError::new(PROCESS_STAT, line, "a start time", word)),
             }
         } else if let Some((_, signal)) = wanted.next_if(|(number, _)| *number == field) {
             match text::number(word) {
                 Some(value) => process.row.set_raw(*signal, value),
-                None => first.note(|| ParseError::new(FILE, line, "a number", word)),
+                None => first.note(|| ParseError::new(PROCESS_STAT, line, "a number", word)),
             }
         }
     }
     if last < ALWAYS {
-        first.note(|| ParseError::new(FILE, line, "24 fields", text::trim(&text[close + 1..])));
+        first.note(|| {
+            ParseError::new(
+                PROCESS_STAT,
+                line,
+                "24 fields",
+                text::trim(&text[close + 1..]),
+            )
+        });
     }
     first.into_result()
 }

@@ -22,7 +22,7 @@ use timeline::{
 };
 use units::Bytes;
 
-use crate::directory::{Directory, Walk};
+use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
 use crate::process::ProcessFiles;
 use crate::text;
@@ -109,6 +109,11 @@ impl Processes {
 
     /// Reads the processes into rows of `sample`.
     pub fn sample(&mut self, sample: &mut Sample) -> Walk {
+        self.sample_showing(sample, &mut |_, _| ())
+    }
+
+    /// The same, and shows each text that is read.
+    pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
         let mut walk = Walk::default();
         let proc = match self.list(&mut walk) {
             Ok(proc) => proc,
@@ -117,10 +122,10 @@ impl Processes {
         self.walks += 1;
         self.order.clear();
         for i in 0..self.pids.len() {
-            self.read_stat(&proc, self.pids[i], sample, &mut walk);
+            self.read_stat(&proc, self.pids[i], sample, sink, &mut walk);
         }
-        self.read_new(&proc, sample, &mut walk);
-        self.read_largest(&proc, sample, &mut walk);
+        self.read_new(&proc, sample, sink, &mut walk);
+        self.read_largest(&proc, sample, sink, &mut walk);
         self.known.retain(|_, known| known.seen_in == self.walks);
         for row in sample.table_mut(Entity::Process).rows_mut() {
             if let Some(known) = self.known.get(&row.key)
@@ -149,11 +154,18 @@ impl Processes {
         Ok(proc)
     }
 
-    fn read_stat(&mut self, proc: &Directory, pid: u32, sample: &mut Sample, walk: &mut Walk) {
+    fn read_stat(
+        &mut self,
+        proc: &Directory,
+        pid: u32,
+        sample: &mut Sample,
+        sink: Sink<'_>,
+        walk: &mut Walk,
+    ) {
         let table = sample.table_mut(Entity::Process);
         let row = table.rows().len();
         let process = table.add();
-        if !self.read_file(proc, pid, "stat", process, walk) || process.key.is_empty() {
+        if !self.read_file(proc, pid, "stat", process, sink, walk) || process.key.is_empty() {
             table.drop_last();
             return;
         }
@@ -184,7 +196,7 @@ impl Processes {
     }
 
     /// Learns what new processes have in swap and what they belong to.
-    fn read_new(&mut self, proc: &Directory, sample: &mut Sample, walk: &mut Walk) {
+    fn read_new(&mut self, proc: &Directory, sample: &mut Sample, sink: Sink<'_>, walk: &mut Walk) {
         let rows = sample.table_mut(Entity::Process).rows_mut();
         let mut left = Self::MOST_NEW;
         for i in 0..self.order.len() {
@@ -194,14 +206,21 @@ impl Processes {
             left -= 1;
             let ranked = self.order[i];
             let process = &mut rows[ranked.row];
-            self.read_file(proc, ranked.pid, "status", process, walk);
-            self.read_file(proc, ranked.pid, "cgroup", process, walk);
+            for name in ["status", "cgroup"] {
+                self.read_file(proc, ranked.pid, name, process, sink, walk);
+            }
             self.order[i].held = ranked.resident + self.learn(process);
         }
     }
 
     /// Reads the dearer files of the processes that hold the most.
-    fn read_largest(&mut self, proc: &Directory, sample: &mut Sample, walk: &mut Walk) {
+    fn read_largest(
+        &mut self,
+        proc: &Directory,
+        sample: &mut Sample,
+        sink: Sink<'_>,
+        walk: &mut Walk,
+    ) {
         let rows = sample.table_mut(Entity::Process).rows_mut();
         let largest = self.closeness.largest.min(self.order.len());
         if largest > 0 && largest < self.order.len() {
@@ -214,11 +233,11 @@ impl Processes {
             let ranked = self.order[i];
             let process = &mut rows[ranked.row];
             if process.row.get(PROC_SWAP).is_none() {
-                self.read_file(proc, ranked.pid, "status", process, walk);
+                self.read_file(proc, ranked.pid, "status", process, sink, walk);
             }
-            self.read_file(proc, ranked.pid, "cgroup", process, walk);
-            self.read_file(proc, ranked.pid, "oom_score_adj", process, walk);
-            self.read_file(proc, ranked.pid, "io", process, walk);
+            for name in ["cgroup", "oom_score_adj", "io"] {
+                self.read_file(proc, ranked.pid, name, process, sink, walk);
+            }
             self.learn(process);
         }
         let Some(budget) = self.closeness.shares else {
@@ -240,6 +259,7 @@ impl Processes {
                     ranked.pid,
                     "smaps_rollup",
                     &mut rows[ranked.row],
+                    sink,
                     walk,
                 );
             }
@@ -273,18 +293,21 @@ impl Processes {
         pid: u32,
         name: &str,
         process: &mut EntityRow,
+        sink: Sink<'_>,
         walk: &mut Walk,
     ) -> bool {
+        const PROC: &str = "/proc/";
         self.path.clear();
         // Writing to a string cannot fail.
-        let _ = write!(self.path, "{pid}/{name}");
-        match proc.read(self.path.as_bytes(), &mut self.text) {
+        let _ = write!(self.path, "{PROC}{pid}/{name}");
+        match proc.read(&self.path.as_bytes()[PROC.len()..], &mut self.text) {
             Ok(()) => {
+                sink(&self.path, &self.text);
                 walk.note_parse(self.files.parse(pid, name, &self.text, process));
                 true
             }
             Err(errno) => {
-                walk.note_errno(errno);
+                walk.note_errno_of(Entity::Process, name, errno);
                 false
             }
         }
@@ -364,6 +387,20 @@ mod tests {
         assert_eq!(small.row.get(PROC_RSS_ANON), None);
         assert_eq!(small.group, "p30.service", "remembered from the first walk");
         assert_eq!(small.row.get(PROC_PSS), None, "shares were not asked for");
+    }
+
+    #[test]
+    fn texts_are_shown_as_they_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        let mut shown = std::collections::BTreeMap::new();
+        walker(&root, 9).sample_showing(&mut Sample::default(), &mut |path, text| {
+            shown.insert(path.to_owned(), text.to_vec());
+        });
+        let paths: Vec<&str> = shown.keys().map(String::as_str).collect();
+        let expected = ["cgroup", "oom_score_adj", "stat", "status"];
+        assert_eq!(paths, expected.map(|name| format!("/proc/10/{name}")));
+        assert_eq!(shown["/proc/10/oom_score_adj"], b"0\n");
     }
 
     #[test]

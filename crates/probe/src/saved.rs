@@ -5,7 +5,8 @@
 use timeline::{
     Entity, Facts, Sample, facts,
     signals::{
-        PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+        CPU_PRESSURE, IO_PRESSURE, MEMORY_PRESSURE, PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL,
+        PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     },
 };
 
@@ -19,17 +20,17 @@ use crate::process::{self, ProcessFiles, RowsByPid};
 /// The pressure files of the host.
 pub const PRESSURE: [Pressure; 3] = [
     Pressure {
-        file: "/proc/pressure/memory",
+        file: MEMORY_PRESSURE,
         some: PSI_MEMORY_SOME,
         full: PSI_MEMORY_FULL,
     },
     Pressure {
-        file: "/proc/pressure/io",
+        file: IO_PRESSURE,
         some: PSI_IO_SOME,
         full: PSI_IO_FULL,
     },
     Pressure {
-        file: "/proc/pressure/cpu",
+        file: CPU_PRESSURE,
         some: PSI_CPU_SOME,
         full: PSI_CPU_FULL,
     },

@@ -11,8 +11,6 @@ use timeline::Row;
 use crate::error::ParseError;
 use crate::fields::Fields;
 
-pub(crate) const FILE: &str = "/proc/PID/smaps_rollup";
-
 /// Reads the text into the process's row. The first line names the address range and is no field.
 ///
 /// # Errors
@@ -39,12 +37,13 @@ mod tests {
     use timeline::signals::{
         PROC_ANON_HUGE, PROC_LAZY_FREE, PROC_PRIVATE_CLEAN, PROC_PRIVATE_DIRTY, PROC_PSS,
         PROC_PSS_ANON, PROC_PSS_FILE, PROC_PSS_SHMEM, PROC_SHARED_DIRTY, PROC_SWAP_PSS,
+        SMAPS_ROLLUP,
     };
     use units::Bytes;
 
     fn read(text: &[u8]) -> (Row, Result<(), ParseError>) {
         let mut row = Row::default();
-        let result = parse(&mut Fields::of(FILE), text, &mut row);
+        let result = parse(&mut Fields::of(SMAPS_ROLLUP), text, &mut row);
         (row, result)
     }
 

@@ -37,6 +37,12 @@ pub fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
         if length < 8 {
             return (length > 0).then_some((value, length));
         }
+        if let Some(eight) = text[8..].first_chunk() {
+            let (low, more) = digits_of_eight(*eight);
+            if more < 8 {
+                return Some((value * TENS[more] + low, 8 + more));
+            }
+        }
     }
     let mut value: u64 = 0;
     let mut length = 0;
@@ -50,6 +56,9 @@ pub fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
     }
     (length > 0).then_some((value, length))
 }
+
+/// Ten to the power of the index.
+const TENS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The number at the start of eight characters and how many of them are its digits.
 #[inline]
@@ -70,6 +79,13 @@ fn digits_of_eight(text: [u8; 8]) -> (u64, usize) {
     let millions = (twos & EVEN).wrapping_mul(100 + (1_000_000 << 32));
     let ones = (twos >> 16 & EVEN).wrapping_mul(1 + (10_000 << 32));
     (millions.wrapping_add(ones) >> 32, bits as usize / 8)
+}
+
+/// The number of the line that `part` of the text begins in, counted from 1.
+pub(crate) fn line_of(text: &[u8], part: &[u8]) -> usize {
+    let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    let before = text.get(..start).unwrap_or_default();
+    memchr::memchr_iter(b'\n', before).count() + 1
 }
 
 /// The text without blanks and line ends around it.
@@ -132,6 +148,14 @@ mod tests {
             ("12345678", Some((12_345_678, 8))),
             ("12345678\n", Some((12_345_678, 8))),
             ("123456789\n", Some((123_456_789, 9))),
+            ("12345678 9012345", Some((12_345_678, 8))),
+            ("123456789\n 12345678", Some((123_456_789, 9))),
+            ("123456789012345 6789", Some((123_456_789_012_345, 15))),
+            ("1234567890123456 789", Some((1_234_567_890_123_456, 16))),
+            (
+                "1234567890123456789\n",
+                Some((1_234_567_890_123_456_789, 19)),
+            ),
             ("00000000000000000000012\n", Some((12, 23))),
             ("18446744073709551615 ", Some((u64::MAX, 20))),
             ("18446744073709551616 ", None),
@@ -149,6 +173,14 @@ mod tests {
             };
             let found = leading_number(&text).filter(|(_, length)| *length < 9);
             assert_eq!(found, expected, "{byte}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_text_knows_its_line() {
+        let text = b"a\nbc\n\nd";
+        for (start, line) in [(0, 1), (1, 1), (2, 2), (3, 2), (6, 4), (7, 4)] {
+            assert_eq!(line_of(text, &text[start..]), line, "{start}");
         }
     }
 

@@ -7,6 +7,7 @@
 //! kept, which is the one that MemAvailable leaves out. A node is one record of the file: nodes are read one after the
 //! other. Cost: one `pread` of some 5 KiB for a node of 2 CPUs, 24 µs, growing with CPUs; no lock that a task waits for.
 
+use memchr::memmem::Finder;
 use timeline::{
     Entity, Gauge, Sample, Signal, UnknownFields,
     signals::{
@@ -19,14 +20,20 @@ use units::Pages;
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// The parser; it keeps the memory in which it writes keys.
-#[derive(Debug, Default)]
+/// The parser. Nine of ten lines are not wanted, so what is wanted is searched for.
+#[derive(Debug)]
 pub(crate) struct Zoneinfo {
+    header: Finder<'static>,
+    pages: Finder<'static>,
+    protection: Finder<'static>,
+    free_cma: Finder<'static>,
+    count: Finder<'static>,
+    /// The memory in which keys are written.
     key: String,
 }
 
-/// The fields of a zone's `pages` block, in the order of the array that holds them while the zone is read.
-const FIELDS: [(&[u8], Signal<Gauge<Pages>>); 10] = [
+/// The fields of a zone's `pages` block.
+const FIELDS: [(&[u8], Signal<Gauge<Pages>>); 8] = [
     (b"free", ZONE_FREE),
     (b"boost", ZONE_BOOST),
     (b"min", ZONE_MIN),
@@ -35,26 +42,33 @@ const FIELDS: [(&[u8], Signal<Gauge<Pages>>); 10] = [
     (b"spanned", ZONE_SPANNED),
     (b"present", ZONE_PRESENT),
     (b"managed", ZONE_MANAGED),
-    (b"protection:", ZONE_PROTECTION),
-    (b"nr_free_cma", ZONE_FREE_CMA),
 ];
 const PRESENT: usize = 6;
 const MANAGED: usize = 7;
-const PROTECTION: usize = 8;
-const FREE_CMA: usize = 9;
 
-/// A zone while its lines are read.
-#[derive(Debug)]
-struct Zone<'a> {
-    node: &'a [u8],
-    name: &'a [u8],
+/// A zone's `pages` block.
+#[derive(Debug, Default)]
+struct Block<'a> {
     readings: [Option<u64>; FIELDS.len()],
-    /// Fields of the `pages` block that the catalogue does not know. A kernel has two of them (`promo`, `cma`).
+    /// Fields that the catalogue does not know. A kernel has two of them (`promo`, `cma`).
     unknown: [(&'a [u8], u64); 8],
     unknowns: usize,
-    in_pages: bool,
-    /// The sum over the CPUs' lists, once there is one; none in it where one of them is no number.
-    per_cpu: Option<Option<u64>>,
+}
+
+/// The first text that is no number of pages.
+type Wrong<'a> = Option<&'a [u8]>;
+
+impl Default for Zoneinfo {
+    fn default() -> Self {
+        Self {
+            header: Finder::new(b"\nNode "),
+            pages: Finder::new(b"  pages "),
+            protection: Finder::new(b"protection:"),
+            free_cma: Finder::new(b"nr_free_cma"),
+            count: Finder::new(b" count:"),
+            key: String::new(),
+        }
+    }
 }
 
 impl Zoneinfo {
@@ -64,132 +78,115 @@ impl Zoneinfo {
     /// The first line that is not what it should be; the other lines are read.
     pub(crate) fn parse(&mut self, text: &[u8], sample: &mut Sample) -> Result<(), ParseError> {
         let mut first = First::default();
-        let mut zone: Option<Zone<'_>> = None;
-        for (count, line) in text::lines(text) {
-            if line.starts_with(b"Node") {
-                if let Some(done) = zone.take() {
-                    self.finish(&done, sample);
-                }
-                zone = Zone::headed(line);
-                if zone.is_none() {
-                    first.note(|| ParseError::new(ZONEINFO, count, "`Node 0, zone NAME`", line));
-                }
-            } else if let Some(zone) = &mut zone
-                && let Err(value) = zone.line(line)
-            {
-                first.note(|| ParseError::new(ZONEINFO, count, "a number of pages", value));
+        let mut note = |expected, found| {
+            first.note(|| ParseError::new(ZONEINFO, text::line_of(text, found), expected, found));
+        };
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = self.header.find(rest).map_or(rest.len(), |end| end + 1);
+            let (zone, next) = rest.split_at(end);
+            rest = next;
+            let end = memchr::memchr(b'\n', zone).unwrap_or(zone.len());
+            let (header, body) = zone.split_at(end);
+            let Some((node, name, _)) = split_header(header) else {
+                note("`Node 0, zone NAME`", header);
+                continue;
+            };
+            zone_key(&mut self.key, node, name);
+            if let Some(found) = self.zone(body, sample) {
+                note("a number of pages", found);
             }
-        }
-        if let Some(done) = zone {
-            self.finish(&done, sample);
         }
         first.into_result()
     }
 
-    /// Writes a zone's row, unless the zone has no pages.
-    fn finish(&mut self, zone: &Zone<'_>, sample: &mut Sample) {
-        let size = zone.readings[MANAGED].or(zone.readings[PRESENT]);
+    /// Reads a zone from behind its header into the row of its key, unless it has no pages.
+    fn zone<'a>(&mut self, body: &'a [u8], sample: &mut Sample) -> Wrong<'a> {
+        let mut wrong = None;
+        // Before the block stand the statistics of the node, where there are any.
+        let block = behind(&self.pages, body)?;
+        let (block, lists) = Block::read(block, &mut wrong);
+        let size = block.readings[MANAGED].or(block.readings[PRESENT]);
         if size.is_none_or(|pages| pages == 0) {
-            return;
+            return wrong;
         }
-        zone_key(&mut self.key, zone.node, zone.name);
         let (row, unknown) = sample.entry_and_unknown(Entity::Zone, &self.key);
         let row = &mut row.row;
-        for ((_, signal), reading) in FIELDS.iter().zip(zone.readings) {
+        for ((_, signal), reading) in FIELDS.iter().zip(block.readings) {
             if let Some(pages) = reading {
                 row.set(*signal, Pages::new(pages));
             }
         }
-        if let Some(pages) = zone.per_cpu.flatten() {
-            row.set(ZONE_PCP, Pages::new(pages));
+        let protection = behind(&self.protection, lists).map(|values| largest(line(values)));
+        let free_cma = behind(&self.free_cma, lists).map(|value| pages(line(value)));
+        let mut per_cpu = None;
+        for count in self.count.find_iter(lists) {
+            let count = pages(line(&lists[count + self.count.needle().len()..]));
+            // A sum without one of its parts would be wrong.
+            let sum = per_cpu.unwrap_or(Ok(0));
+            per_cpu = Some(sum.and_then(|sum: u64| Ok(sum.saturating_add(count?))));
         }
-        for (name, value) in &zone.unknown[..zone.unknowns] {
+        for (signal, reading) in [
+            (ZONE_PROTECTION, protection),
+            (ZONE_FREE_CMA, free_cma),
+            (ZONE_PCP, per_cpu),
+        ] {
+            match reading {
+                Some(Ok(pages)) => row.set(signal, Pages::new(pages)),
+                Some(Err(found)) => wrong = wrong.or(Some(found)),
+                None => {}
+            }
+        }
+        for (name, value) in &block.unknown[..block.unknowns] {
             keep_of(&mut self.key, name, *value, ZONEINFO, unknown);
+        }
+        wrong
+    }
+}
+
+impl<'a> Block<'a> {
+    /// Reads the block that begins `free 3840`, and gives back what follows it.
+    fn read(text: &'a [u8], wrong: &mut Wrong<'a>) -> (Self, &'a [u8]) {
+        let mut block = Self::default();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let line = line(rest);
+            let field = line.trim_ascii_start();
+            let ends = [&b"nr_"[..], b"protection:", b"pagesets"];
+            if ends.iter().any(|end| field.starts_with(end)) {
+                break;
+            }
+            if let Some(end) = memchr::memchr(b' ', field) {
+                let (name, value) = field.split_at(end);
+                match pages(value) {
+                    Ok(pages) => block.note(name, pages),
+                    Err(found) => *wrong = wrong.or(Some(found)),
+                }
+            }
+            rest = rest.get(line.len() + 1..).unwrap_or_default();
+        }
+        (block, rest)
+    }
+
+    fn note(&mut self, name: &'a [u8], pages: u64) {
+        if let Some(known) = FIELDS.iter().position(|(field, _)| *field == name) {
+            self.readings[known] = Some(pages);
+        } else if let Some(slot) = self.unknown.get_mut(self.unknowns) {
+            *slot = (name, pages);
+            self.unknowns += 1;
         }
     }
 }
 
-impl<'a> Zone<'a> {
-    /// The zone of a line `Node 0, zone   Normal`.
-    fn headed(line: &'a [u8]) -> Option<Self> {
-        let (node, name, _) = split_header(line)?;
-        Some(Self {
-            node,
-            name,
-            readings: [None; FIELDS.len()],
-            unknown: [(b"", 0); 8],
-            unknowns: 0,
-            in_pages: false,
-            per_cpu: None,
-        })
-    }
+/// What follows the first place where the words are.
+fn behind<'a>(words: &Finder<'_>, text: &'a [u8]) -> Option<&'a [u8]> {
+    let at = words.find(text)?;
+    Some(&text[at + words.needle().len()..])
+}
 
-    /// Reads a line below the header, or gives back the value that is no number.
-    fn line(&mut self, line: &'a [u8]) -> Result<(), &'a [u8]> {
-        // Most lines are statistics and CPUs' lists: their indent is known, and they are told apart by one letter.
-        let line = [&b"              "[..], b"      "]
-            .iter()
-            .find_map(|indent| line.strip_prefix(*indent))
-            .unwrap_or(line)
-            .trim_ascii_start();
-        match line.first() {
-            Some(b'n') => {
-                // A statistic ends the block; what 4.8 calls `node_scanned` is in it.
-                self.in_pages &= !line.starts_with(b"nr_");
-                if let Some(value) = line.strip_prefix(b"nr_free_cma") {
-                    self.readings[FREE_CMA] = Some(pages(value)?);
-                    return Ok(());
-                }
-            }
-            Some(b'c') => {
-                if let Some(value) = line.strip_prefix(b"count:") {
-                    return self.list(value);
-                }
-            }
-            Some(b'p') => {
-                if let Some(field) = line.strip_prefix(b"pages ") {
-                    self.in_pages = true;
-                    return self.field(field);
-                }
-                if let Some(values) = line.strip_prefix(b"protection:") {
-                    self.in_pages = false;
-                    self.readings[PROTECTION] =
-                        Some(largest(values).ok_or_else(|| text::trim(values))?);
-                    return Ok(());
-                }
-                self.in_pages &= !line.starts_with(b"pagesets");
-            }
-            _ => {}
-        }
-        if self.in_pages {
-            return self.field(line);
-        }
-        Ok(())
-    }
-
-    /// Adds the length of a CPU's list.
-    fn list(&mut self, count: &'a [u8]) -> Result<(), &'a [u8]> {
-        let count = pages(count);
-        let sum = self.per_cpu.unwrap_or(Some(0));
-        self.per_cpu = Some(sum.and_then(|sum| sum.checked_add(count.ok()?)));
-        count.map(|_| ())
-    }
-
-    /// Reads a field of the `pages` block.
-    fn field(&mut self, line: &'a [u8]) -> Result<(), &'a [u8]> {
-        let Some(end) = line.iter().position(|b| *b == b' ') else {
-            return Ok(());
-        };
-        let (name, value) = line.split_at(end);
-        let value = pages(value)?;
-        if let Some(known) = FIELDS.iter().position(|(field, _)| *field == name) {
-            self.readings[known] = Some(value);
-        } else if let Some(slot) = self.unknown.get_mut(self.unknowns) {
-            *slot = (name, value);
-            self.unknowns += 1;
-        }
-        Ok(())
-    }
+/// The text up to the end of its line.
+fn line(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
 }
 
 /// A number of pages, or the text that is none.
@@ -198,14 +195,15 @@ fn pages(text: &[u8]) -> Result<u64, &[u8]> {
     text::number(word).ok_or(word)
 }
 
-/// The largest of `(0, 3019, 4427)`.
-fn largest(values: &[u8]) -> Option<u64> {
-    let values = text::trim(values).strip_prefix(b"(")?.strip_suffix(b")")?;
-    let mut largest = None;
-    for value in values.split(|b| *b == b',') {
-        largest = largest.max(Some(text::number(text::trim(value))?));
+/// The largest of `(0, 3019, 4427)`, or the text that is not of this form.
+fn largest(text: &[u8]) -> Result<u64, &[u8]> {
+    let text = text::trim(text);
+    let values = text.strip_prefix(b"(").and_then(|t| t.strip_suffix(b")"));
+    let mut largest = 0;
+    for value in values.ok_or(text)?.split(|b| *b == b',') {
+        largest = largest.max(text::number(text::trim(value)).ok_or(text)?);
     }
-    largest
+    Ok(largest)
 }
 
 /// Node, zone and what follows of a line `Node 0, zone   Normal …`.

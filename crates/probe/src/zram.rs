@@ -1,14 +1,14 @@
 //! Compressed swap in RAM: `/sys/block/zram*/{mm_stat,io_stat,disksize}`.
 //!
 //! mm_stat (4.2) is in bytes, but for its counts of pages: 7 numbers until 4.18, 8 with incompressible pages, 9 since
-//! 5.16. io_stat's failed writes are mostly those that met the limit. disksize is what swap believes to have, not RAM.
+//! 5.16. io_stat's failed writes are mostly those that met the limit. A limit of 0 is none. disksize is what swap believes to have, not RAM.
 //! All are 0 on a device that is not set up. Before 4.2 there was a file for each number; those are not read. Cost:
 //! three `pread`s, 1 µs each; mm_stat takes the device's lock.
 
+use timeline::signals::{ZRAM_LIMIT, ZRAM_MM_STAT};
+
 use crate::columns::Columns;
 
-/// What a device holds and takes.
-pub(crate) const MM_STAT: &str = "/sys/block/zram*/mm_stat";
 /// Requests that failed.
 pub(crate) const IO_STAT: &str = "/sys/block/zram*/io_stat";
 /// The device's size.
@@ -16,7 +16,7 @@ pub(crate) const DISK_SIZE: &str = "/sys/block/zram*/disksize";
 
 /// The parser of `mm_stat`.
 pub(crate) fn mm_stat() -> Columns {
-    Columns::of(MM_STAT)
+    Columns::of(ZRAM_MM_STAT).unlimited_if_zero(ZRAM_LIMIT)
 }
 
 /// The parser of `io_stat`.
@@ -35,10 +35,10 @@ mod tests {
     use crate::hostile;
     use timeline::Row;
     use timeline::signals::{
-        ZRAM_COMPRESSED, ZRAM_DISK_SIZE, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT, ZRAM_ORIG,
-        ZRAM_SAME, ZRAM_USED, ZRAM_USED_MAX,
+        ZRAM_COMPRESSED, ZRAM_DISK_SIZE, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_ORIG, ZRAM_SAME,
+        ZRAM_USED, ZRAM_USED_MAX,
     };
-    use units::{Bytes, Count, Pages};
+    use units::{Bytes, Count, Limit, Pages};
 
     const V6_18: &[u8] =
         b"90701824  1030144  1871872        0 95023104       12        3        4        5\n";
@@ -55,7 +55,6 @@ mod tests {
             (ZRAM_ORIG, 90_701_824),
             (ZRAM_COMPRESSED, 1_030_144),
             (ZRAM_USED, 1_871_872),
-            (ZRAM_LIMIT, 0),
             (ZRAM_USED_MAX, 95_023_104),
             (ZRAM_DISK_SIZE, 419_430_400),
         ] {
@@ -66,6 +65,7 @@ mod tests {
                 signal.def().name
             );
         }
+        assert_eq!(row.get(ZRAM_LIMIT), Some(Limit::Unlimited), "0 is no limit");
         assert_eq!(row.get(ZRAM_SAME), Some(Pages::new(12)));
         assert_eq!(row.get(ZRAM_HUGE), Some(Pages::new(4)));
         assert_eq!(row.get(ZRAM_FAILED_WRITES), Some(Count::new(2)));

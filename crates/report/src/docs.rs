@@ -39,7 +39,10 @@ pub fn signals(signals: &[SignalEntry]) -> String {
         "# Signals\n\nThe catalogue: what memtide reads and knows, with its names in other tools. Generated \
          (`BLESS=1 cargo test -p memtide-report`);\n`memtide signals NAME` shows the same.\n\n\
          A gauge is a level; a counter only rises, so that only its rate says anything. Units are those of stored \
-         readings.\n",
+         readings.\n\n\
+         Names in other tools are what their current versions offer, in units of their own: for node_exporter with \
+         its optional collectors,\nbut of `/proc/vmstat` only what it exports unless told otherwise; columns of sar \
+         for a counter are its rate.\n",
     );
     let mut entity = "";
     for signal in signals {
@@ -60,11 +63,8 @@ pub fn signals(signals: &[SignalEntry]) -> String {
             signal.since.unwrap_or_default().to_owned(),
             cell(signal.meaning),
             signal.sar.map_or_else(String::new, code),
-            signal.pcp.as_deref().map_or_else(String::new, code),
-            signal
-                .node_exporter
-                .as_deref()
-                .map_or_else(String::new, code),
+            signal.pcp.map_or_else(String::new, code),
+            signal.node_exporter.map_or_else(String::new, code),
         ];
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }

@@ -81,6 +81,52 @@ pub struct Branch {
     pub children: Vec<Branch>,
 }
 
+/// What `check` says of one of its sources.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// It was read.
+    Report(Box<Report>),
+    /// It gives nothing at all.
+    Failed {
+        /// Which it was.
+        source: FailedSource,
+        /// Why, in words.
+        error: String,
+    },
+}
+
+/// A source that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedSource {
+    /// Its name for people.
+    pub name: String,
+}
+
+impl Answer {
+    /// Of a source that could not be read.
+    pub fn failed(name: String, error: String) -> Self {
+        Self::Failed {
+            source: FailedSource { name },
+            error,
+        }
+    }
+
+    /// The report, where there is one.
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Report(report) => Some(report),
+            Self::Failed { .. } => None,
+        }
+    }
+}
+
+impl From<Report> for Answer {
+    fn from(report: Report) -> Self {
+        Self::Report(Box::new(report))
+    }
+}
+
 /// The host, as far as the source tells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Host {
@@ -219,15 +265,15 @@ pub struct Finding {
     pub graph: Option<Graph>,
 }
 
-/// A measured value against its threshold.
+/// A sentence of evidence, and the measured value against its threshold where it is about one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// Name of the signal or fact; `memtide signals NAME` explains it.
-    pub signal: String,
-    /// The value in `unit`; null where it is without limit.
+    /// Name of the signal or fact; `memtide signals NAME` explains it. Null where the sentence is not about a measurement.
+    pub signal: Option<String>,
+    /// The value in `unit`; null where it is without limit or nothing was measured.
     pub value: Option<f64>,
-    /// Unit of value and threshold: `bytes`, `pages/s`, `ratio`.
-    pub unit: String,
+    /// Unit of value and threshold: `bytes`, `pages/s`, `ratio`; null where nothing was measured.
+    pub unit: Option<String>,
     /// From where on (or down from where) it counts.
     pub threshold: Option<f64>,
     /// The threshold in words: `from 1 MiB/s`.

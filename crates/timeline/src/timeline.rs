@@ -114,7 +114,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Entity readings kept at most (9 bytes each): a host of 4,000 processes for 10 minutes at 1 Hz.
+    /// Entity readings kept at most (9 bytes each). A process's row has nine, so this is a host of 1,800 processes
+    /// for 10 minutes at 1 Hz; beyond it, rows are dropped whole.
     const MOST_ENTITY_CELLS: usize = 10_000_000;
     /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
     const SHORTEST_GAP: Span = Span::from_secs(30);
@@ -298,7 +299,7 @@ impl Timeline {
         &self.breaks
     }
 
-    /// Entity readings that were dropped to bound memory.
+    /// Rows of entities that were dropped to bound memory; the host's own readings never are.
     pub fn entities_cut(&self) -> usize {
         self.entities_cut
     }

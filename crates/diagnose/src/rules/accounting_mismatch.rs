@@ -9,7 +9,7 @@ use units::{Bytes, Pages, Quantity, Ratio};
 use super::unaccounted_memory::spread;
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Computed, Finding, Says, Severity};
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -199,14 +199,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     finding = shown(finding, ZONE_FREE, free, "free in the zones, MemFree is");
     finding = shown(finding, NODE_TOTAL, nodes, "on the nodes, MemTotal is");
     if let Some(over) = checks.over {
-        finding = finding
-            .shows(
-                MEM_UNACCOUNTED,
-                over,
-                None,
-                format!("the disjoint terms exceed MemTotal by {over}"),
-            )
-            .from(Ratio::new(-Accounting::BROKEN.get()));
+        finding = finding.shows_from(
+            Computed(MEM_UNACCOUNTED),
+            over,
+            Ratio::new(-Accounting::BROKEN.get()),
+            None,
+            format!("the disjoint terms exceed MemTotal by {over}"),
+        );
     }
     if let Some(signs) = of_box {
         let ram = cx.ram()?;
@@ -235,9 +234,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-fn shown<K>(
+fn shown(
     finding: Finding,
-    signal: Signal<K>,
+    signal: impl Says<Bytes>,
     difference: Option<Difference>,
     what: &str,
 ) -> Finding {

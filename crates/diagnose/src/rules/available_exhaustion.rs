@@ -94,13 +94,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("available", &available)
-        .shows(
+        .shows_below(
             MEM_AVAILABLE,
-            least,
+            least, edge,
             Some(cx.timeline.times()[index]),
             format!("available fell to {least}{share}"),
-        )
-        .below(edge);
+        );
     if cx.is_single_look() {
         finding.title =
             format!("Hardly any memory is left: {least}{share} of {ram} are available.");

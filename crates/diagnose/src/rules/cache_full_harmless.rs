@@ -67,18 +67,19 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     // vmstat does not tell RAM; what it does tell is less than RAM.
     let ram = cx.ram().ok();
     let whole = ram.unwrap_or(given_back + left);
-    let share = given_back.ratio_of(whole).unwrap_or_default();
+    let Some(share) = given_back.ratio_of(whole) else {
+        return clear!("neither cache nor free memory was there");
+    };
     if share < CACHE {
         return clear!("page cache and reclaimable slab are {share} of RAM");
     }
     // Without RAM and MemAvailable, only what is free is certain.
     let (available, told) = match (calm::available(cx), ram) {
-        (Ok((track, told)), Some(_)) => (track.last().unwrap_or(left), told),
+        (Ok((track, told)), Some(_)) => track.last().map_or((left, false), |last| (last, told)),
         _ => (left, false),
     };
-    let available_share = available.ratio_of(whole).unwrap_or_default();
-    if available_share <= AVAILABLE {
-        return clear!("{share} of RAM is cache, but only {available_share} is available");
+    if available <= whole.share(AVAILABLE) {
+        return clear!("{share} of RAM is cache, but only {available} are available");
     }
     let beyond_free = available.saturating_sub(left);
     if told && beyond_free < given_back.share(GIVEN_BACK) {
@@ -95,6 +96,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
 
     let of_ram = ram.map_or_else(String::new, |_| format!(" ({share} of RAM)"));
+    let text = if shared_is_known {
+        format!("{clean} of clean page cache")
+    } else {
+        format!("{clean} of clean page cache; shared memory in it could not be told apart")
+    };
     let mut finding = RULE
         .found(
             Severity::Info,
@@ -109,20 +115,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 )
             },
         )
-        .graph("page cache", &cache)
-        .shows(
-            PAGE_CACHE,
-            clean,
-            None,
-            if shared_is_known {
-                format!("{clean} of clean page cache")
-            } else {
-                format!("{clean} of clean page cache; shared memory in it could not be told apart")
-            },
-        );
-    if ram.is_some() {
-        finding = finding.from(whole.share(CACHE));
-    }
+        .graph("page cache", &cache);
+    finding = if ram.is_some() {
+        finding.shows_from(PAGE_CACHE, clean, whole.share(CACHE), None, text)
+    } else {
+        finding.shows(PAGE_CACHE, clean, None, text)
+    };
     if let Some(slab) = slab {
         finding = finding.shows(
             MEM_SLAB_RECLAIMABLE,
@@ -131,15 +129,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{slab} of reclaimable slab: names and inodes of files"),
         );
     }
-    if ram.is_some() {
-        finding = finding
-            .shows(
-                MEM_AVAILABLE,
-                available,
-                None,
-                format!("{available} available ({available_share} of RAM)"),
-            )
-            .from(whole.share(AVAILABLE));
+    if let Ok(share) = cx.of_ram(available) {
+        finding = finding.shows_from(
+            MEM_AVAILABLE,
+            available,
+            whole.share(AVAILABLE),
+            None,
+            format!("{available} available ({share} of RAM)"),
+        );
     }
     finding = calm.shown_in(finding);
     let mut kinds = calm.kinds();

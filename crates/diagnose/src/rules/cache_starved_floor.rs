@@ -122,8 +122,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("page cache", &cache)
-        .shows(MEM_FREE, on_floor, None, format!("{on_floor} free on average"))
-        .below(Bytes::from_f64(edge.as_f64() * NEAR))
+        .shows_below(MEM_FREE, on_floor, Bytes::from_f64(edge.as_f64() * NEAR), None, format!("{on_floor} free on average"))
         .shows(
             MEM_FLOOR_HIGH,
             edge,
@@ -133,25 +132,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 if measured { "" } else { ", predicted for a host of this size" }
             ),
         )
-        .shows(
+        .shows_below(
             PAGE_CACHE,
-            least,
+            least, Bytes::from_f64(
+            ram.share(LITTLE_CACHE).as_f64().max(edge.as_f64() * FLOORS),
+        ),
             Some(cx.timeline.times()[index]),
             format!("page cache fell to {least}"),
-        )
-        .below(Bytes::from_f64(
-            ram.share(LITTLE_CACHE).as_f64().max(edge.as_f64() * FLOORS),
-        ));
+        );
     let mut kinds = vec!["free memory on its floor and no cache"];
     if let Some(again) = refaults(cx).and_then(|again| again.mean_in(&stretch)) {
-        finding = finding
-            .shows(
-                REFAULT_FILE,
-                again,
-                None,
-                format!("{again} of files came back after eviction"),
-            )
-            .from(READ_AGAIN);
+        finding = finding.shows_from(
+            REFAULT_FILE,
+            again,
+            READ_AGAIN,
+            None,
+            format!("{again} of files came back after eviction"),
+        );
         if again >= READ_AGAIN {
             kinds.push("refaults");
         }

@@ -134,8 +134,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         _ => Severity::Warning,
     };
     let anon = mean(CGROUP_ANON);
-    let cache =
-        mean(CGROUP_FILE).map(|file| file.saturating_sub(mean(CGROUP_SHMEM).unwrap_or_default()));
+    // Shared memory counts as files' pages there; kernels before 4.5 do not tell it apart.
+    let cache = mean(CGROUP_FILE).map(|file| match mean(CGROUP_SHMEM) {
+        Some(shared) => file.saturating_sub(shared),
+        None => file,
+    });
     let leaves = cache.map_or_else(String::new, |cache| format!(" leaves {cache} for files"));
     let available = cx
         .gauge(MEM_AVAILABLE)
@@ -160,37 +163,34 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(*stretch)
         .graph("read again after eviction", &worst.again)
-        .shows(
+        .shows_from(
             CGROUP_REFAULT_FILE,
-            worst.came_back,
+            worst.came_back, READ_AGAIN,
             None,
             format!(
                 "{} of files came back after eviction (refaults{})",
                 worst.came_back,
                 if worst.counted { "" } else { ", counted by the host" }
             ),
-        )
-        .from(READ_AGAIN);
+        );
     if let Some(current) = mean(CGROUP_CURRENT) {
-        finding = finding
-            .shows(
-                CGROUP_CURRENT,
-                current,
-                None,
-                format!("{current} of the limit of {} used", worst.limit),
-            )
-            .from(worst.limit.share(AT_LIMIT));
+        finding = finding.shows_from(
+            CGROUP_CURRENT,
+            current,
+            worst.limit.share(AT_LIMIT),
+            None,
+            format!("{current} of the limit of {} used", worst.limit),
+        );
     }
     if let Some(hits) = worst.hits {
         let hits = Count::new(rounded(hits));
-        finding = finding
-            .shows(
-                CGROUP_EVENTS_MAX,
-                hits,
-                None,
-                format!("{hits} times it ran into the limit"),
-            )
-            .from(Count::new(1));
+        finding = finding.shows_from(
+            CGROUP_EVENTS_MAX,
+            hits,
+            Count::new(1),
+            None,
+            format!("{hits} times it ran into the limit"),
+        );
     }
     if let Some(anon) = anon {
         finding = finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous"));
@@ -208,14 +208,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         (CGROUP_PSI_IO_SOME, io, "I/O"),
     ] {
         if let Some(some) = some {
-            finding = finding
-                .shows(
-                    signal,
-                    some,
-                    None,
-                    format!("{what} stalls of the group: some {some}"),
-                )
-                .from(STALLED);
+            finding = finding.shows_from(
+                signal,
+                some,
+                STALLED,
+                None,
+                format!("{what} stalls of the group: some {some}"),
+            );
         }
     }
     if let Some(available) = available {

@@ -125,20 +125,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(worst.stretch)
-        .shows(
+        .shows_from(
             CGROUP_EVENTS_HIGH,
-            worst.events,
+            worst.events, Count::new(1),
             None,
             format!("{} times above memory.high", worst.events),
         )
-        .from(Count::new(1))
-        .shows(
+        .shows_from(
             CGROUP_CURRENT,
-            worst.held,
+            worst.held, worst.high.share(NEAR),
             None,
             format!("{} in the group on average", worst.held),
         )
-        .from(worst.high.share(NEAR))
         .shows(
             CGROUP_HIGH,
             worst.high,
@@ -152,14 +150,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         let full = worst
             .full
             .map_or_else(String::new, |full| format!(", full {full}"));
-        finding = finding
-            .shows(
-                CGROUP_PSI_MEMORY_SOME,
-                some,
-                None,
-                format!("memory stalls of the group: some {some}{full}"),
-            )
-            .from(STALLED);
+        finding = finding.shows_from(
+            CGROUP_PSI_MEMORY_SOME,
+            some,
+            STALLED,
+            None,
+            format!("memory stalls of the group: some {some}{full}"),
+        );
     }
     if let Some(available) = available {
         finding = finding

@@ -7,7 +7,7 @@ use timeline::{
 use units::{Count, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Computed, Finding, Severity};
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -46,7 +46,7 @@ const PROACTIVENESS: u64 = 20;
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let stalls = cx.rate(COMPACT_STALL)?;
     let failures = cx.rate(COMPACT_FAIL)?;
-    let Some(stretch) = cx.sustained(&stalls.at_least(STALLS), HOLD) else {
+    let Some((stretch, rate)) = cx.held(&stalls.at_least(STALLS), &stalls, HOLD) else {
         return match stalls.max() {
             Some((peak, _)) if peak >= STALLS => clear!(
                 "up to {peak} tasks waited for a large block, but not for {} on end",
@@ -55,7 +55,6 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             _ => clear!("no task had to move memory about for a large block"),
         };
     };
-    let rate = stalls.mean_in(&stretch).unwrap_or(STALLS);
     let attempts = stalls.integral_in(&stretch);
     let in_vain = failures.integral_in(&stretch);
     let failed = Ratio::new(if attempts > 0.0 {
@@ -84,10 +83,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("waits for a large block", &stalls)
-        .shows(COMPACT_STALL, rate, None, format!("{rate} tasks had to compact memory"))
-        .from(STALLS)
-        .shows(COMPACT_FAIL, failed, None, format!("{in_vain} of {attempts} attempts failed, {failed}"))
-        .from(FAILED);
+        .shows_from(COMPACT_STALL, rate, STALLS, None, format!("{rate} tasks had to compact memory"))
+        .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));
     let optional = |signal| cx.rate(signal).ok().and_then(|r| r.mean_in(&stretch));
     if let Some(fallbacks) = optional(THP_FAULT_FALLBACK)
         && fallbacks.get() > 0.0

@@ -10,7 +10,7 @@ use timeline::{
 use units::{Bytes, Count, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Computed, Severity};
 use crate::missing::Missing;
 use crate::rise::Rise;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -69,12 +69,15 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(_) if !caches.is_empty() => None,
         Err(missing) => return Err(missing),
     };
-    let level: Bytes = match &track {
-        Some(track) => track.last().unwrap_or_default(),
-        None => caches.iter().map(|c| c.bytes).sum(),
+    let level: Option<Bytes> = track.as_ref().map_or_else(
+        || Some(caches.iter().map(|c| c.bytes).sum()),
+        Track::last,
+    );
+    let Some(level) = level else {
+        return clear!("kernel objects were not measured");
     };
     let large = ram.map_or(LARGE_UNKNOWN_RAM, |ram| ram.share(LARGE));
-    // What rose and was given back since is no matter; whether it riseed or jumped is none either.
+    // What rose and was given back since is no matter; whether it rose steadily or jumped is none either.
     let rise = track.as_ref().and_then(Rise::largest).filter(|rise| {
         rise.is_substantial(ram, RISE) && level >= rise.from + rise.by().share(KEPT)
     });
@@ -109,26 +112,21 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mut kinds = Vec::new();
     if let Some(rise) = &rise {
         kinds.push("a rise");
-        finding = finding
-            .during(rise.stretch)
-            .shows(
-                MEM_SLAB_RECLAIMABLE,
-                rise.by(),
-                Some(rise.stretch.to),
-                format!("SReclaimable rose from {} to {}", rise.from, rise.to),
-            )
-            .from(ram.map_or(LARGE_UNKNOWN_RAM, |ram| ram.share(RISE)));
+        finding = finding.during(rise.stretch).shows_from(
+            MEM_SLAB_RECLAIMABLE,
+            rise.by(),
+            ram.map_or(LARGE_UNKNOWN_RAM, |ram| ram.share(RISE)),
+            Some(rise.stretch.to),
+            format!("SReclaimable rose from {} to {}", rise.from, rise.to),
+        );
     }
-    finding = finding.shows(
-        MEM_SLAB_RECLAIMABLE,
-        level,
-        None,
-        format!("{level} of reclaimable slab{of_ram}"),
-    );
-    if level >= large {
+    let text = format!("{level} of reclaimable slab{of_ram}");
+    finding = if level >= large {
         kinds.push("the level");
-        finding = finding.from(large);
-    }
+        finding.shows_from(MEM_SLAB_RECLAIMABLE, level, large, None, text)
+    } else {
+        finding.shows(MEM_SLAB_RECLAIMABLE, level, None, text)
+    };
     if let Some(track) = &track {
         finding = finding.graph("reclaimable slab", track);
     }
@@ -143,7 +141,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     if let Some((negative, share)) = negative(cx) {
         finding = finding.shows(
-            DENTRIES_NEGATIVE,
+            Computed(DENTRIES_NEGATIVE),
             share,
             None,
             format!("{negative} names that do not exist ({share} of all cached names)"),

@@ -10,7 +10,7 @@ use timeline::{
 use units::{Count, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Computed, Severity};
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -48,8 +48,6 @@ const STALLS: PerSecond<Count> = PerSecond::new(1.0);
 const SHARE: Ratio = Ratio::from_percent(10.0);
 /// DOMAIN § 3, 15. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
 const STALLED: Ratio = Ratio::from_percent(2.0);
-/// Direct reclaim stalls once in some 30 to 120 scanned pages; node reclaim scans without (see `node-reclaim-on`).
-const NODE_RECLAIM_STALLS_PER_PAGE: f64 = 0.001;
 /// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
 const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// DOMAIN § 3, 1: below this share of RAM available the host as a whole is short.
@@ -63,7 +61,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let direct = cx.rate(PGSCAN_DIRECT)?;
     let share = direct.ratio_of(&direct.plus(&cx.rate(PGSCAN_KSWAPD)?));
     let stalling = stalls.at_least(STALLS).and(&share.at_least(SHARE));
-    let Some(stretch) = cx.sustained(&stalling, HOLD) else {
+    let Some((stretch, rate)) = cx.held(&stalling, &stalls, HOLD) else {
         return match stalls.max() {
             Some((peak, _)) if peak >= STALLS => clear!(
                 "up to {peak} allocation stalls, but not for {} on end",
@@ -72,14 +70,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             _ => clear!("no allocating task had to reclaim"),
         };
     };
-    let rate = stalls.mean_in(&stretch).unwrap_or(STALLS);
-    let scanned = direct
-        .mean_in(&stretch)
-        .unwrap_or(PerSecond::<Pages>::new(0.0));
-    let part = share.mean_in(&stretch).unwrap_or(SHARE);
+    let scanned = cx.mean_in(&stretch, PGSCAN_DIRECT, &direct)?;
+    let part = cx.mean_in(&stretch, PGSCAN_DIRECT, &share)?;
     let mode = cx.number(ZONE_RECLAIM_MODE).ok();
     if mode.is_some_and(|mode| mode != 0)
-        && rate.get() < scanned.get() * NODE_RECLAIM_STALLS_PER_PAGE
+        && Stalls::are_of_a_node(rate, scanned)
     {
         return clear!(
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
@@ -113,26 +108,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("allocation stalls", &stalls)
-        .shows(ALLOCSTALL, rate, None, format!("{rate} allocations had to reclaim memory themselves"))
-        .from(STALLS)
-        .shows(
-            PGSCAN_DIRECT,
-            part,
+        .shows_from(ALLOCSTALL, rate, STALLS, None, format!("{rate} allocations had to reclaim memory themselves"))
+        .shows_from(
+            Computed(PGSCAN_DIRECT),
+            part, SHARE,
             None,
             format!("{scanned} scanned by allocating tasks, {part} of all scanning"),
-        )
-        .from(SHARE);
+        );
     let mut kinds = vec!["allocation stalls"];
     if let Some(some) = some {
         let all = full.map_or_else(String::new, |full| format!(", full {full}"));
-        finding = finding
-            .shows(
-                PSI_MEMORY_SOME,
-                some,
-                None,
-                format!("memory stalls: some {some}{all}"),
-            )
-            .from(STALLED);
+        finding = finding.shows_from(
+            PSI_MEMORY_SOME,
+            some,
+            STALLED,
+            None,
+            format!("memory stalls: some {some}{all}"),
+        );
         kinds.push("memory stalls");
     }
     let mut worst = stretch.last;
@@ -156,14 +148,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .and_then(|r| r.mean_in(&stretch))
         .filter(|met| *met >= MET_WRITEBACK);
     if let Some(met) = behind_writeback {
-        finding = finding
-            .shows(
-                NR_VMSCAN_IMMEDIATE,
-                met,
-                None,
-                format!("reclaim met {met} still under writeback"),
-            )
-            .from(MET_WRITEBACK);
+        finding = finding.shows_from(
+            NR_VMSCAN_IMMEDIATE,
+            met,
+            MET_WRITEBACK,
+            None,
+            format!("reclaim met {met} still under writeback"),
+        );
     }
     if mode == Some(0) {
         finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");

@@ -81,16 +81,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Need::TwoLooks,
         ));
     }
-    let Some(stretch) = cx.sustained(&full, HOLD) else {
-        let most = waiting.max().map(|(most, _)| most).unwrap_or_default();
-        let limit = free_run.last().unwrap_or_default();
-        return clear!(
-            "{most} of data waited for the disk at most; writers run free up to {limit}"
-        );
+    let Some((stretch, level)) = cx.held(&full, &waiting, HOLD) else {
+        return match waiting.max().zip(free_run.last()) {
+            Some(((most, _), limit)) => clear!(
+                "{most} of data waited for the disk at most; writers run free up to {limit}"
+            ),
+            None => clear!("what waits for the disk was not measured"),
+        };
     };
-    let level = waiting.mean_in(&stretch).unwrap_or_default();
-    let limit = threshold.mean_in(&stretch).unwrap_or_default();
-    let free = free_run.mean_in(&stretch).unwrap_or_default();
+    let limit = cx.mean_in(&stretch, NR_DIRTY_THRESHOLD, &threshold)?;
+    let free = cx.mean_in(&stretch, NR_DIRTY_BACKGROUND_THRESHOLD, &free_run)?;
     if level < free {
         return clear!("{level} of data waited for the disk; writers run free up to {free}");
     }
@@ -133,48 +133,45 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("unwritten data", &waiting)
-        .shows(
+        .shows_from(
             DIRTY_AND_WRITEBACK,
-            level,
+            level, free,
             None,
             format!("{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"),
-        )
-        .from(free);
+        );
     let mut kinds = vec!["dirty data at its limit"];
     if let Some(waited) = waited {
-        finding = finding
-            .shows(
-                PSI_IO_SOME,
-                waited,
-                None,
-                format!("tasks waited for disks {waited} of the time"),
-            )
-            .from(WAITED);
+        finding = finding.shows_from(
+            PSI_IO_SOME,
+            waited,
+            WAITED,
+            None,
+            format!("tasks waited for disks {waited} of the time"),
+        );
         kinds.push("I/O stalls");
     }
     if let Some(disk) = &disk
         && disk.busy >= BUSY
     {
-        finding = finding
-            .shows(
-                DISK_IO_TIME,
-                disk.busy,
-                None,
-                format!("{} was busy {} of the time", disk.name, disk.busy),
-            )
-            .from(BUSY);
+        finding = finding.shows_from(
+            DISK_IO_TIME,
+            disk.busy,
+            BUSY,
+            None,
+            format!("{} was busy {} of the time", disk.name, disk.busy),
+        );
         kinds.push("a busy disk");
     }
     finding = throughput(cx, finding, &stretch);
     if let Some(memory) = for_memory {
         finding = finding
-            .shows(
+            .shows_below(
                 PSI_MEMORY_SOME,
                 memory,
+                WAITED_FOR_MEMORY,
                 None,
                 format!("tasks waited for memory {memory} of the time"),
             )
-            .below(WAITED_FOR_MEMORY)
             .not(
                 "direct-reclaim-stall",
                 format!("tasks waited for memory only {memory} of the time"),

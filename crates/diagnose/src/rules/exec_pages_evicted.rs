@@ -71,24 +71,20 @@ enum Kept {
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let page = cx.page_size()?;
     let again = cx.refaults_file()?;
-    let in_bytes = again.to_bytes(cx.page_size()?);
-    let Some(stretch) = cx.sustained(&reading_again(cx)?, HOLD) else {
+    let Some((stretch, back)) = cx.held(&reading_again(cx)?, &again, HOLD) else {
         return clear!("no file pages came back after eviction for long");
     };
     if let Some(why) = evicted_by_another(cx, &stretch, &again) {
         return Ok(Outcome::Clear(why));
     }
     let ram = cx.ram()?;
-    let cache = cx.page_cache()?.mean_in(&stretch).unwrap_or(ram);
+    let cache = cx.mean_in(&stretch, PAGE_CACHE, &cx.page_cache()?)?;
     if cache > ram.share(LITTLE_CACHE) {
         return clear!("{cache} of page cache were left: program text is not the last to go");
     }
-    let back = again.mean_in(&stretch).unwrap_or(PerSecond::new(0.0));
-    let swapped_in: PerSecond<Pages> = cx
-        .swapped_in()?
-        .mean_in(&stretch)
-        .unwrap_or(PerSecond::new(0.0));
+    let swapped_in = cx.mean_in(&stretch, PSWPIN, &cx.swapped_in()?)?;
     if swapped_in.get() > back.get() * SWAPPED {
         return clear!("{swapped_in} came back from swap as well: anonymous memory does move");
     }
@@ -128,7 +124,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         false if stalls.measured() => Severity::Info,
         _ => Severity::Warning,
     };
-    let came_back = in_bytes.mean_in(&stretch).unwrap_or(READ_AGAIN);
+    let came_back = back.to_bytes(page);
     let why = match &kept {
         Kept::NoSwap => "there is no swap for anonymous memory".to_owned(),
         Kept::SwapFull(left) => format!("swap is full ({left} left)"),
@@ -143,14 +139,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
-        .graph("read again after eviction", &in_bytes)
-        .shows(
+        .graph("read again after eviction", &again.to_bytes(page))
+        .shows_from(
             REFAULT_FILE,
             came_back,
+            READ_AGAIN,
             None,
             format!("{came_back} of files came back after eviction (refaults)"),
-        )
-        .from(READ_AGAIN);
+        );
     if let Some(faults) = faults {
         finding = finding.shows(
             PGMAJFAULT,
@@ -160,20 +156,20 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     finding = finding
-        .shows(
+        .shows_below(
             PAGE_CACHE,
             cache,
+            ram.share(LITTLE_CACHE),
             None,
             format!("{cache} of page cache left on average"),
         )
-        .below(ram.share(LITTLE_CACHE))
-        .shows(
+        .shows_below(
             PSWPIN,
             swapped_in,
+            PerSecond::<Pages>::new(back.get() * SWAPPED),
             None,
             format!("{swapped_in} came back from swap"),
-        )
-        .below(PerSecond::<Pages>::new(back.get() * SWAPPED));
+        );
     finding = match kept {
         Kept::NoSwap => finding.shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap"),
         Kept::SwapFull(left) => {
@@ -248,11 +244,11 @@ fn with_fixes(finding: crate::finding::Finding, old: Option<u64>) -> crate::find
 
 /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
 fn kept(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Kept>, Missing> {
-    let total = cx.gauge(SWAP_TOTAL)?.mean_in(stretch).unwrap_or_default();
+    let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
     if total == Bytes::ZERO {
         return Ok(Some(Kept::NoSwap));
     }
-    let left = cx.gauge(SWAP_FREE)?.mean_in(stretch).unwrap_or(total);
+    let left = cx.mean_in(stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
     if left < total.share(SWAP_LEFT) {
         return Ok(Some(Kept::SwapFull(left)));
     }

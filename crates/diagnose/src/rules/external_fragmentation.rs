@@ -1,17 +1,17 @@
 //! External fragmentation: memory is free, but in pieces too small for what is asked.
 
 use timeline::{
-    Condition, Entity, Stretch, Track,
+    Condition, Counter, Entity, Signal, Stretch, Track,
     facts::COMPACTION_PROACTIVENESS,
     signals::{
-        COMPACT_FAIL, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0, ZONE_FREE,
+        COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0, ZONE_FREE,
         ZONE_HIGH, ZONE_PROTECTION,
     },
 };
-use units::{Bytes, Count, Quantity, Ratio, Span};
+use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Computed, Finding, Severity};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -47,7 +47,7 @@ const FREE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
 /// Somebody asks in vain: six times a minute; an engineering choice, calm labelled captures show single events.
-const ASKED: f64 = 0.1;
+const ASKED: PerSecond<Count> = PerSecond::new(0.1);
 const HOLD: Span = Span::from_mins(5);
 /// The advised value, twice the kernel's default.
 const PROACTIVENESS: u64 = 40;
@@ -84,14 +84,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let page = cx.page_size()?;
     let block = Bytes::from_f64(page.bytes().as_f64() * pages_in(order));
-    let left = free.mean_in(&stretch).unwrap_or_default();
-    let twice = floor
-        .high
-        .scaled(FREE)
-        .mean_in(&stretch)
-        .unwrap_or_default();
+    let left = cx.mean_in(&stretch, MEM_FREE, &free)?;
+    let twice = cx.mean_in(&stretch, MEM_FLOOR_HIGH, &floor.high.scaled(FREE))?;
+    let Some(share) = largest_share(&zones, order, &stretch) else {
+        return clear!("no zone has memory to give");
+    };
     let effect = match &asked {
-        Some((rate, what)) => format!("{rate} {what}"),
+        Some((_, rate, what)) => format!("{rate} {what}"),
         None => "nobody asked for more while watched".to_owned(),
     };
     let mut finding = RULE
@@ -100,20 +99,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
         )
         .during(stretch)
-        .shows(
-            ZONE_BLOCKS_0,
-            largest_share(&zones, order, &stretch),
+        .shows_below(
+            Computed(ZONE_BLOCKS_0),
+            share,
+            ABOUT_NONE,
             None,
-            format!("blocks of order {order} or more ({block}): less than {ABOUT_NONE} of any zone that has memory to give"),
+            format!("blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"),
         )
-        .below(ABOUT_NONE)
-        .shows(MEM_FREE, left, None, format!("{left} free, more than twice the floor"))
-        .from(twice);
+        .shows_from(MEM_FREE, left, twice, None, format!("{left} free, more than twice the floor"));
     let mut kinds = vec!["the free lists"];
-    if let Some((rate, what)) = asked {
-        finding = finding
-            .shows(COMPACT_FAIL, rate, None, format!("{rate} {what}"))
-            .from(units::PerSecond::<Count>::new(ASKED));
+    if let Some((signal, rate, what)) = asked {
+        finding = finding.shows_from(
+            signal,
+            rate,
+            ASKED,
+            None,
+            format!("{rate} {what}"),
+        );
         kinds.push("requests in vain");
     }
     if stalls.any() {
@@ -135,24 +137,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-/// What part of an open zone's free memory is in such blocks, where it is most.
-fn largest_share(zones: &[Zone], order: usize, stretch: &Stretch) -> Ratio {
+/// What part of an open zone's free memory is in such blocks on average, where it is most. Above the threshold for some
+/// samples is possible: the condition need not hold at each.
+fn largest_share(zones: &[Zone], order: usize, stretch: &Stretch) -> Option<Ratio> {
     let samples = stretch.first..=stretch.last;
     zones
         .iter()
-        .flat_map(|zone| {
-            let share = zone.share_from(order);
-            samples
+        .filter_map(|zone| {
+            let shares = zone.share_from(order);
+            let open: Vec<f64> = samples
                 .clone()
                 .filter(|&i| zone.closed.at(i) == Some(false))
-                .filter_map(move |i| share.at(i))
-                .collect::<Vec<_>>()
+                .filter_map(|i| Some(shares.at(i)?.get()))
+                .collect();
+            // A number of samples is exact in f64.
+            #[allow(clippy::cast_precision_loss)]
+            (!open.is_empty()).then(|| open.iter().sum::<f64>() / open.len() as f64)
         })
-        .filter(|share| *share <= ABOUT_NONE)
-        .fold(
-            Ratio::new(0.0),
-            |most, share| if share > most { share } else { most },
-        )
+        .reduce(f64::max)
+        .map(Ratio::new)
 }
 
 /// Pages in a block of this order.
@@ -230,8 +233,11 @@ fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
     Ok(zones)
 }
 
+/// The counter of requests in vain, its rate, and what it says.
+type Asked = (Signal<Counter<Count>>, PerSecond<Count>, &'static str);
+
 /// Who asks in vain, the more telling first.
-fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(units::PerSecond<Count>, &'static str)> {
+fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
     [
         (COMPACT_FAIL, "requests for more failed after compaction"),
         (THP_FAULT_FALLBACK, "page faults did without a huge page"),
@@ -239,7 +245,7 @@ fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(units::PerSecond<Count
     .into_iter()
     .find_map(|(signal, what)| {
         let rate = cx.rate(signal).ok()?.mean_in(stretch)?;
-        (rate.get() >= ASKED).then_some((rate, what))
+        (rate >= ASKED).then_some((signal, rate, what))
     })
 }
 

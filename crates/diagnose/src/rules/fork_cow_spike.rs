@@ -127,27 +127,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mut kinds = Vec::new();
     if let Some(grown) = by_host(cx, fork).filter(|g| *g >= fork.size.share(COPIED)) {
         kinds.push("anonymous memory of the host");
-        finding = finding
-            .shows(
-                MEM_ANON,
-                grown,
-                Some(fork.stretch.to),
-                format!(
-                    "anonymous memory grew by {grown} beyond what processes took for themselves"
-                ),
-            )
-            .from(fork.size.share(COPIED));
+        finding = finding.shows_from(
+            MEM_ANON,
+            grown,
+            fork.size.share(COPIED),
+            Some(fork.stretch.to),
+            format!("anonymous memory grew by {grown} beyond what processes took for themselves"),
+        );
     }
     if let Some(private) = by_mappings(cx, fork).filter(|p| *p >= fork.size.share(COPIED)) {
         kinds.push("the parent's mappings");
-        finding = finding
-            .shows(
-                PROC_PRIVATE_DIRTY,
-                private,
-                Some(fork.stretch.to),
-                format!("{private} of the parent's pages turned from shared to its own"),
-            )
-            .from(fork.size.share(COPIED));
+        finding = finding.shows_from(
+            PROC_PRIVATE_DIRTY,
+            private,
+            fork.size.share(COPIED),
+            Some(fork.stretch.to),
+            format!("{private} of the parent's pages turned from shared to its own"),
+        );
     }
     if let (Some(before), Some((least, index))) = (before, least) {
         finding = finding.shows(
@@ -395,7 +391,8 @@ mod tests {
             .gauge_steps_of(Entity::Process, "10@1", PROC_PRIVATE_DIRTY, &private);
         let finding = found(RULE, &case);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert_eq!(finding.evidence[1].signal, "proc.private_dirty");
+        let copied = finding.evidence[1].measured.as_ref().unwrap();
+        assert_eq!(copied.signal, "proc.private_dirty");
     }
 
     #[test]

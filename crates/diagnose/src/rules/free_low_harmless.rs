@@ -71,7 +71,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             cx.timeline.absent.get(MEM_AVAILABLE.def().file),
         ));
     };
-    let share = least.ratio_of(ram).unwrap_or_default();
+    let share = cx.of_ram(least)?;
     if share <= AVAILABLE {
         return clear!("free memory is on its floor, but only {share} of RAM is available");
     }
@@ -80,7 +80,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
 
-    let level = free.mean_in(&stretch).unwrap_or_default();
+    let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let mut finding = RULE
         .found(
             Severity::Info,
@@ -96,17 +96,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("free", &free)
-        .shows(
+        .shows_from(
             MEM_AVAILABLE,
-            least,
+            least, ram.share(AVAILABLE),
             Some(cx.timeline.times()[index]),
             if told {
                 format!("at least {least} available ({share} of RAM)")
             } else {
                 format!("at least {least} free or page cache ({share} of RAM)")
             },
-        )
-        .from(ram.share(AVAILABLE));
+        );
     finding = match cx.floor().ok().and_then(|f| f.high.mean_in(&stretch)) {
         Some(edge) => finding.shows(
             MEM_FLOOR_HIGH,

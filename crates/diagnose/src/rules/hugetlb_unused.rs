@@ -48,11 +48,10 @@ const PART_OF_RESERVE: Ratio = Ratio::from_percent(10.0);
 const HOLD: Span = Span::from_mins(10);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let total = cx.gauge(HUGEPAGES_TOTAL)?;
+    let pages = cx.last(HUGEPAGES_TOTAL)?;
     let free = cx.gauge(HUGEPAGES_FREE)?;
     let promised = cx.gauge(HUGEPAGES_RSVD).ok();
-    let size = cx.gauge(HUGEPAGE_SIZE)?.last().unwrap_or_default();
-    let pages = total.last().unwrap_or_default();
+    let size = cx.last(HUGEPAGE_SIZE)?;
     if pages == Count::ZERO {
         return clear!("no huge pages are reserved");
     }
@@ -66,7 +65,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Some(ram) => ram.share(SHARE).max(LEAST),
         None => reserve.share(PART_OF_RESERVE).max(LEAST_OF_UNKNOWN_RAM),
     };
-    let idle = unused.last().unwrap_or_default();
+    let Some(idle) = unused.last() else {
+        return clear!("unused huge pages were not measured");
+    };
     let wasted = size_of(idle, size);
     let enough = unused.is(|pages| size_of(pages, size) >= least);
     let held = cx.sustained_level(&enough, HOLD);
@@ -86,13 +87,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
-        .shows(
+        .shows_from(
             HUGETLB_UNUSED,
-            wasted,
+            wasted, least,
             None,
             format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"),
         )
-        .from(least)
         .shows(
             HUGEPAGES_TOTAL,
             pages,

@@ -7,10 +7,10 @@ use timeline::{
         PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
     },
 };
-use units::{Count, Pages, PerSecond, Ratio, Span};
+use units::{Count, Pages, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Computed, Severity};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -49,7 +49,7 @@ const KTHREADD: Count = Count::new(2);
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let scanned = cx.rate(PGSCAN_KSWAPD)?;
     let freed = cx.rate(PGSTEAL_KSWAPD)?;
-    let mut worst: Option<(&EntitySeries, Track<Ratio>, Stretch)> = None;
+    let mut worst: Option<(&EntitySeries, Track<Ratio>, Ratio, Stretch)> = None;
     let mut busiest = Ratio::new(0.0);
     let mut seen = false;
     for thread in cx
@@ -70,12 +70,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         {
             busiest = peak;
         }
-        if let Some(stretch) = cx.sustained(&cpus.at_least(BUSY), HOLD)
+        if let Some((stretch, used)) = cx.held(&cpus.at_least(BUSY), &cpus, HOLD)
             && worst
                 .as_ref()
-                .is_none_or(|(_, _, longest)| stretch.lasts() > longest.lasts())
+                .is_none_or(|(_, _, _, longest)| stretch.lasts() > longest.lasts())
         {
-            worst = Some((thread, cpus, stretch));
+            worst = Some((thread, cpus, used, stretch));
         }
     }
     if !seen {
@@ -84,11 +84,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Need::File(PROC_STIME.def().file),
         ));
     }
-    let Some((thread, cpus, stretch)) = worst else {
+    let Some((thread, cpus, used, stretch)) = worst else {
         return clear!("kswapd used at most {busiest} of a CPU, and not {BUSY} on end");
     };
     let name = &thread.label;
-    let used = cpus.mean_in(&stretch).unwrap_or(BUSY);
     let looked_at = scanned.integral_in(&stretch);
     if looked_at <= 0.0 {
         return clear!("{name} used {used} of a CPU, but looked at no page");
@@ -106,9 +105,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         Severity::Info
     };
-    let rate = scanned
-        .mean_in(&stretch)
-        .unwrap_or(PerSecond::<Pages>::new(0.0));
+    let rate = cx.mean_in(&stretch, PGSCAN_KSWAPD, &scanned)?;
     let mut finding = RULE
         .found(
             severity,
@@ -119,15 +116,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("kswapd's CPU", &cpus)
-        .shows(PROC_STIME, used, None, format!("{name} used {used} of a CPU"))
-        .from(BUSY)
-        .shows(
-            PGSTEAL_KSWAPD,
-            yielded,
+        .shows_from(PROC_STIME, used, BUSY, None, format!("{name} used {used} of a CPU"))
+        .shows_below(
+            Computed(PGSTEAL_KSWAPD),
+            yielded, EFFICIENT,
             None,
             format!("{rate} looked at, {yielded} of them freed"),
-        )
-        .below(EFFICIENT);
+        );
     if let Some(runs) = cx.rate(PAGEOUTRUN).ok().and_then(|r| r.mean_in(&stretch)) {
         finding = finding.shows(PAGEOUTRUN, runs, None, format!("kswapd was woken {runs}"));
     }

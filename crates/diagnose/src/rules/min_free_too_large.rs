@@ -86,19 +86,30 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let of_ram =
         |track: &Track<Bytes>, share: Ratio| track.at_least_track(&ram.scaled(share.get()));
     let large = of_ram(&marks.floor, FLOOR).or(&of_ram(&marks.min, MIN));
-    let kept = marks.floor.last().unwrap_or_default();
+    let (Some(kept), Some(min)) = (marks.floor.last(), marks.min.last()) else {
+        return Err(Missing::because(
+            vec![ZONE_MIN.def().name, ZONE_HIGH.def().name],
+            Need::SameTime,
+        ));
+    };
     let Some(stretch) = cx.sustained_level(&large, HOLD) else {
-        let min = marks.min.last().unwrap_or_default();
         if page.bytes() > Bytes::from_kib(4)
             && min >= WORTH_A_WORD
             && min.as_f64() >= 0.9 * MIN.get() * total.as_f64()
         {
-            return Ok(huge_page_default(cx, &marks, page, total));
+            return huge_page_default(cx, kept, min, page);
         }
-        return clear!("the marks keep {kept} free, {} of RAM", share(kept, total));
+        return clear!("the marks keep {kept} free, {} of RAM", cx.of_ram(kept)?);
     };
-    let at_end = |track: &Track<Bytes>| track.at(stretch.last).unwrap_or_default();
-    let (min, floor, gap) = (at_end(&marks.min), at_end(&marks.floor), at_end(&marks.gap));
+    let at_end = |track: &Track<Bytes>| track.at(stretch.last);
+    let (Some(min), Some(floor), Some(gap)) =
+        (at_end(&marks.min), at_end(&marks.floor), at_end(&marks.gap))
+    else {
+        return Err(Missing::because(
+            vec![ZONE_MIN.def().name, ZONE_HIGH.def().name],
+            Need::SameTime,
+        ));
+    };
     let default = default_min_free(cx, marks.managed, page, marks.zones);
     let set_by_hand = min.as_f64() > default.as_f64() * BEYOND_DEFAULT;
     let usual_gap = (min.as_f64() / 4.0).max(marks.managed.as_f64() / 1000.0);
@@ -106,7 +117,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if !set_by_hand && !wide {
         return clear!(
             "the marks keep {floor} free, {} of RAM: the kernel's own choice on a host of this size",
-            share(floor, total)
+            cx.of_ram(floor)?
         );
     }
 
@@ -129,28 +140,28 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Warning,
             format!(
                 "The kernel keeps {floor} free, {} of RAM, {effect}: {reason}.",
-                share(floor, total)
+                cx.of_ram(floor)?
             ),
         )
         .during(stretch)
         .graph("free memory", &cx.gauge(MEM_FREE)?)
-        .shows(
+        .shows_from(
             MEM_FLOOR_HIGH,
             floor,
+            total.share(FLOOR),
             None,
             format!(
                 "the marks keep {floor} free, {} of RAM",
-                share(floor, total)
+                cx.of_ram(floor)?
             ),
         )
-        .from(total.share(FLOOR))
-        .shows(
+        .shows_from(
             ZONE_MIN,
             min,
+            total.share(MIN),
             None,
             format!("the min marks add up to {min}; the kernel's own choice is about {default}"),
-        )
-        .from(total.share(MIN));
+        );
     for line in paid {
         finding = line.add_to(finding);
     }
@@ -213,7 +224,9 @@ impl Marks {
             let floor = floor.lower(&managed);
             let name = zone.key.rsplit('/').next().unwrap_or_default();
             let low = u64::from(matches!(name, "DMA" | "DMA32" | "Normal"));
-            let size = managed.last().unwrap_or_default().to_bytes(page);
+            let Some(size) = managed.last().map(|pages| pages.to_bytes(page)) else {
+                continue;
+            };
             let (min, floor, gap) = (min.to_bytes(page), floor.to_bytes(page), gap.to_bytes(page));
             sums = Some(match sums {
                 None => Self {
@@ -261,10 +274,6 @@ fn page_block(page: PageSize) -> Bytes {
     Bytes::new(page * (page / 8))
 }
 
-fn share(part: Bytes, whole: Bytes) -> Ratio {
-    part.ratio_of(whole).unwrap_or_default()
-}
-
 /// A line of evidence that the kept memory is missed.
 enum Price {
     Refaults(PerSecond<Pages>),
@@ -275,25 +284,27 @@ enum Price {
 impl Price {
     fn add_to(self, finding: Finding) -> Finding {
         match self {
-            Self::Refaults(rate) => finding
-                .shows(
-                    REFAULT_FILE,
-                    rate,
-                    None,
-                    format!("{rate} of files read again after eviction"),
-                )
-                .from(REFAULTS),
-            Self::SwappedOut(rate) => finding
-                .shows(PSWPOUT, rate, None, format!("{rate} swapped out"))
-                .from(SWAPPED_OUT),
-            Self::Stalled(share) => finding
-                .shows(
-                    PSI_MEMORY_SOME,
-                    share,
-                    None,
-                    format!("tasks waited for memory {share} of the time"),
-                )
-                .from(STALLED),
+            Self::Refaults(rate) => finding.shows_from(
+                REFAULT_FILE,
+                rate,
+                REFAULTS,
+                None,
+                format!("{rate} of files read again after eviction"),
+            ),
+            Self::SwappedOut(rate) => finding.shows_from(
+                PSWPOUT,
+                rate,
+                SWAPPED_OUT,
+                None,
+                format!("{rate} swapped out"),
+            ),
+            Self::Stalled(share) => finding.shows_from(
+                PSI_MEMORY_SOME,
+                share,
+                STALLED,
+                None,
+                format!("tasks waited for memory {share} of the time"),
+            ),
         }
     }
 }
@@ -355,15 +366,18 @@ fn remedy(
 }
 
 /// Large base pages make large huge pages, and khugepaged keeps eleven in each zone: a default, and yet worth knowing.
-fn huge_page_default(cx: &Evidence<'_>, marks: &Marks, page: PageSize, total: Bytes) -> Outcome {
-    let floor = marks.floor.last().unwrap_or_default();
-    let min = marks.min.last().unwrap_or_default();
+fn huge_page_default(
+    cx: &Evidence<'_>,
+    floor: Bytes,
+    min: Bytes,
+    page: PageSize,
+) -> Result<Outcome, Missing> {
     let block = page_block(page);
-    RULE.found(
+    Ok(RULE.found(
         Severity::Info,
         format!(
             "The kernel keeps {floor} free, {} of RAM, so that huge pages of {block} stay possible.",
-            share(floor, total)
+            cx.of_ram(floor)?
         ),
     )
     .shows(
@@ -386,7 +400,7 @@ fn huge_page_default(cx: &Evidence<'_>, marks: &Marks, page: PageSize, total: By
     .verify("memtide check: the floor is below 2 % of RAM")
     .sure(cx.confidence(&["the zones' marks", "the page size"], ""))
     .see("kernel: mm/khugepaged.c, set_recommended_min_free_kbytes")
-    .into()
+    .into())
 }
 
 /// Without the zones' marks only the setting can be judged.
@@ -399,7 +413,7 @@ fn from_the_setting_alone(
         return Err(missing);
     };
     let min = Bytes::from_kib(setting);
-    let part = share(min, total);
+    let part = cx.of_ram(min)?;
     // The kernel's own choice ends at 5 %, rounded; one step beyond is certainly set by hand.
     if part.get() < MIN.get() * BEYOND_DEFAULT {
         return clear!("vm.min_free_kbytes is {min}, {part} of RAM");

@@ -1,8 +1,8 @@
 //! What was watched has holes, so conclusions are limited.
 
 use timeline::{
-    AnySignal, BreakKind, SignalDef,
-    signals::{ALLOCSTALL, MEM_FREE, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE},
+    BreakKind,
+    signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN},
 };
 use units::{Count, Ratio, Span};
 
@@ -52,10 +52,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let mut finding = RULE.found(
         Severity::Info,
-        format!("What this source can prove is limited: {}.", worst.text),
+        format!("What this source can prove is limited: {worst}."),
     );
     for hole in &holes {
-        finding = finding.shows(Named(hole.about), usual, None, hole.text.clone());
+        finding = finding.tells(hole);
     }
     Ok(finding
         .cause(format!(
@@ -73,15 +73,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-/// Something that rules could not see.
-struct Hole {
-    /// The signal that stands for it.
-    about: &'static SignalDef,
-    text: String,
-}
-
 /// Times at which nobody looked.
-fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<Hole> {
+fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
     let mut texts = Vec::new();
     let mut gaps = Vec::new();
     let (mut suspends, mut reboots) = (0_u32, 0_u32);
@@ -115,40 +108,20 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<Hole> {
             Count::new(cut as u64)
         ));
     }
-    let about = MEM_FREE.def();
-    texts.into_iter().map(|text| Hole { about, text }).collect()
+    texts
 }
 
 /// What the source does not measure at all, and rules about shortage rest on.
-fn blind_spots(cx: &Evidence<'_>) -> Vec<Hole> {
+fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
     let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err() && cx.rate(ALLOCSTALL).is_err();
     let no_swap = cx.rate(PSWPIN).is_err() && cx.rate(PGMAJFAULT).is_err();
-    let spots = [
-        (no_stalls, PSI_MEMORY_SOME.def(), "stalls are not measured"),
-        (
-            cx.refaults_file().is_err(),
-            REFAULT_FILE.def(),
-            "refaults are not measured",
-        ),
-        (no_swap, PSWPIN.def(), "swap traffic is not measured"),
-    ];
-    let blind = spots.into_iter().filter(|(blind, ..)| *blind);
-    blind
-        .map(|(_, about, text)| Hole {
-            about,
-            text: text.to_owned(),
-        })
-        .collect()
-}
-
-/// A signal known by its entry in the catalogue only.
-#[derive(Clone, Copy)]
-struct Named(&'static SignalDef);
-
-impl AnySignal for Named {
-    fn definition(self) -> &'static SignalDef {
-        self.0
-    }
+    [
+        (no_stalls, "stalls are not measured"),
+        (cx.refaults_file().is_err(), "refaults are not measured"),
+        (no_swap, "swap traffic is not measured"),
+    ]
+    .into_iter()
+    .filter_map(|(blind, text)| blind.then(|| text.to_owned()))
 }
 
 fn times(n: u32, what: &str) -> Option<String> {
@@ -175,6 +148,7 @@ mod tests {
     use super::*;
     use crate::evidence::Evidence;
     use crate::rules::testing::{Case, clear, found};
+    use timeline::signals::{MEM_FREE, REFAULT_FILE};
     use timeline::{Facts, Sample, Timeline};
     use units::{Bytes, Pages};
 

@@ -3,14 +3,16 @@
 use timeline::{
     Entity,
     facts::ZONE_RECLAIM_MODE,
-    signals::{NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS},
+    signals::{ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS},
 };
-use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
 use crate::missing::{Missing, Need};
+use super::page_cache_thrash::READ_AGAIN;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
 
 declare_rule! {
     /// A full NUMA node reclaims its own pages although another node has free ones: vm.zone_reclaim_mode is on.
@@ -21,7 +23,8 @@ declare_rule! {
     /// again and again, and half the memory stays free.
     /// ## How it is recognised
     /// The mode is not 0, allocating tasks scan at least 1,000 pages a second for reclaim, allocation stalls are rare
-    /// (below one in 1,000 scanned pages: node reclaim does not count as one), and another node keeps 5 % of RAM free.
+    /// (below one in 1,000 scanned pages: node reclaim does not count as one), and another node keeps 5 % of RAM free. It
+    /// is critical when nothing runs for a quarter of the time, or 10 MiB/s of files are read again after eviction.
     /// ## Not this
     /// - mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
     /// - `page-cache-thrash`: files are read again because the whole host lacks memory, not one node.
@@ -34,11 +37,11 @@ declare_rule! {
     pub(crate) RULE = { id: "node-reclaim-on", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// Labelled capture, November 2026: 63,000 pages/s with the mode on, 0 with the same load and the mode off.
-pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
-/// Direct reclaim of a short host stalls once in some 30 to 120 scanned pages (same captures); node reclaim never.
-const STALLS_PER_PAGE: f64 = 0.001;
-/// Free on another node: DOMAIN § 3, 20.
+/// Re-reading this much keeps an ordinary disk busy; labelled captures, November 2026: 140 MiB/s and more.
+/// From page-cache-thrash's rate on the title speaks of it.
+const READ_AGAIN_MUCH: BytesPerSecond = BytesPerSecond::from_mib(10.0);
+/// Free on another node. An engineering choice: node reclaim keeps out a third of RAM and more in labelled captures, and
+/// allocations spread by default leave less than this.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(5.0);
 const HOLD: Span = Span::from_mins(1);
 
@@ -57,15 +60,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .ok()
         .zip(cx.rate(ZONE_RECLAIM_FAILED).ok())
         .map(|(done, failed)| done.plus(&failed));
-    let Some(stretch) = cx.sustained(&scanned.at_least(SCANNED), HOLD) else {
+    let Some((stretch, scan)) = cx.held(&scanned.at_least(Stalls::SCANNED), &scanned, HOLD) else {
         return clear!("vm.zone_reclaim_mode is {mode}, but no allocating task had to reclaim");
     };
-    let scan = scanned.mean_in(&stretch).unwrap_or(SCANNED);
-    let stalls = cx
-        .allocation_stalls()?
-        .mean_in(&stretch)
-        .unwrap_or(PerSecond::<Count>::new(0.0));
-    if stalls.get() > scan.get() * STALLS_PER_PAGE {
+    let stalls = cx.mean_in(&stretch, ALLOCSTALL, &cx.allocation_stalls()?)?;
+    if !Stalls::are_of_a_node(stalls, scan) {
         return clear!(
             "tasks reclaimed because the whole host was short ({stalls} allocation stalls), not one node"
         );
@@ -96,25 +95,37 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .flat_map(|node| node.distances.iter().copied())
         .max()
         .map_or_else(String::new, |d| format!("; node distance {d}"));
+    let page = cx.page_size()?;
+    let again = cx.refaults_file().ok().and_then(|r| r.mean_in(&stretch));
+    let read_again = |from: BytesPerSecond| again.is_some_and(|again| again.to_bytes(page) >= from);
+    let waits = Stalls::during(cx, &stretch);
+    let severity = if waits.standstill() || read_again(READ_AGAIN_MUCH) {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    };
+    let effect = if read_again(READ_AGAIN) {
+        "throws away its page cache and reads it again"
+    } else {
+        "reclaims its own pages"
+    };
     let mut finding = RULE
         .found(
-            Severity::Critical,
+            severity,
             format!(
-                "Node {full} throws away its page cache and reads it again although node {other} has {idle} free: vm.zone_reclaim_mode is on."
+                "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
             ),
         )
         .during(stretch)
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{distance}"))
-        .shows(
+        .shows_from(
             PGSCAN_DIRECT,
-            scan,
+            scan, Stalls::SCANNED,
             None,
             format!("{scan} scanned by allocating tasks and {stalls} allocation stalls: node reclaim, not a shortage"),
         )
-        .from(SCANNED)
-        .shows(NODE_FREE, *idle, None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"))
-        .from(ram.share(FREE_ELSEWHERE));
+        .shows_from(NODE_FREE, *idle, ram.share(FREE_ELSEWHERE), None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"));
     if let Some(runs) = counted.and_then(|c| c.mean_in(&stretch)) {
         finding = finding.shows(
             ZONE_RECLAIM_SUCCESS,
@@ -128,14 +139,19 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         "reclaim without allocation stalls",
         "free memory elsewhere",
     ];
-    if let Some(again) = cx.refaults_file().ok().and_then(|r| r.mean_in(&stretch)) {
+    if let Some(again) = again {
         finding = finding.shows(
             REFAULT_FILE,
             again,
             None,
             format!("{again} of files read again after eviction"),
         );
-        kinds.push("refaults");
+        if read_again(READ_AGAIN) {
+            kinds.push("refaults");
+        }
+    }
+    if waits.any() {
+        finding = waits.shown_in(finding);
     }
     Ok(finding
         .not("page-cache-thrash", "the host as a whole has free memory")
@@ -162,7 +178,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{ALLOCSTALL, MEM_TOTAL};
+    use timeline::signals::{MEM_TOTAL, PSI_IO_FULL, PSI_IO_SOME};
 
     fn two_nodes(mode: &str, scanned: u64, stalls: u64, free_on_1: u64) -> Case {
         Case::over(20)
@@ -179,6 +195,23 @@ mod tests {
         let finding = found(RULE, &two_nodes("1", 60_000, 0, 400));
         assert!(finding.title.contains("node 1 has 400 MiB free"));
         assert_eq!(finding.confidence.word(), "confirmed");
+        // Whether anything is read again is not measured here.
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(!finding.title.contains("reads it again"));
+    }
+
+    #[test]
+    fn critical_when_files_are_read_again_or_work_stands_still() {
+        let case = || two_nodes("1", 60_000, 0, 400);
+        let reading = found(RULE, &case().counter(REFAULT_FILE, 50_000));
+        assert_eq!(reading.severity, Severity::Critical);
+        assert!(reading.title.contains("reads it again"));
+        let calm = found(RULE, &case().counter(REFAULT_FILE, 10));
+        assert_eq!(calm.severity, Severity::Warning);
+        let standing = case()
+            .counter(PSI_IO_SOME, 500_000)
+            .counter(PSI_IO_FULL, 400_000);
+        assert_eq!(found(RULE, &standing).severity, Severity::Critical);
     }
 
     #[test]

@@ -12,8 +12,9 @@ use timeline::{
 use units::{Bytes, Count, PageSize, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
+use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::missing::{Missing, Need};
+use crate::stalls::Stalls;
 use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
@@ -54,10 +55,6 @@ const STALLED: Ratio = Ratio::from_percent(2.0);
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 /// The node is full of programs' memory, not of cache.
 const ANON: Ratio = Ratio::from_percent(50.0);
-/// As in `node-reclaim-on`.
-const NODE_SCAN: PerSecond<Pages> = PerSecond::new(1000.0);
-/// As in `node-reclaim-on`.
-const NODE_STALLS_PER_PAGE: f64 = 0.001;
 const HOLD: Span = Span::from_mins(10);
 
 /// A node over time.
@@ -96,8 +93,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("no node is at its floor while another has {FREE_ELSEWHERE} free");
     };
     let (full_name, other_name) = (&full.series.key, &other.series.key);
-    let left = full.free.mean_in(&stretch).unwrap_or_default();
-    let idle = other.free.mean_in(&stretch).unwrap_or_default();
+    let left = cx.mean_in(&stretch, NODE_FREE, &full.free)?;
+    let idle = cx.mean_in(&stretch, NODE_FREE, &other.free)?;
 
     for signal in [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT] {
         if let Some(demoted) = cx.rate(signal).ok().and_then(|r| r.mean_in(&stretch))
@@ -145,13 +142,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("free on the full node", &full.free)
-        .shows(
+        .shows_from(
             NODE_FREE,
             idle,
+            cx.mean_in(&stretch, NODE_TOTAL, &other.total)?
+                .share(FREE_ELSEWHERE),
             None,
             format!("{idle} free on node {other_name}, {left} on node {full_name}"),
-        )
-        .from(other.total.last().unwrap_or_default().share(FREE_ELSEWHERE));
+        );
     let mut kinds = vec!["the nodes' free memory"];
     // Without the mode, node reclaim is not quite excluded.
     if !hurt.is_empty() && mode.is_some() {
@@ -161,18 +159,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         finding = price.add_to(finding);
     }
     if let Some(rate) = foreign {
-        finding = finding
-            .shows(
-                NODE_FOREIGN,
-                rate,
-                None,
-                format!("{rate} wanted on node {full_name} came from another"),
-            )
-            .from(FOREIGN);
+        finding = finding.shows_from(
+            NODE_FOREIGN,
+            rate,
+            FOREIGN,
+            None,
+            format!("{rate} wanted on node {full_name} came from another"),
+        );
     }
     if let Some(share) = anon {
         finding = finding.shows(
-            NODE_ANON,
+            Computed(NODE_ANON),
             share,
             None,
             format!("{share} of node {full_name} is programs' memory"),
@@ -259,7 +256,7 @@ fn reclaims_like_a_node(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
     let stalls = cx.allocation_stalls().ok().and_then(|r| r.mean_in(stretch));
     match (scanned, stalls) {
         (Some(scanned), Some(stalls)) => {
-            scanned >= NODE_SCAN && stalls.get() < scanned.get() * NODE_STALLS_PER_PAGE
+            scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
         }
         _ => false,
     }
@@ -275,25 +272,27 @@ enum Price {
 impl Price {
     fn add_to(self, finding: Finding) -> Finding {
         match self {
-            Self::SwappedOut(rate) => finding
-                .shows(PSWPOUT, rate, None, format!("{rate} swapped out meanwhile"))
-                .from(SWAPPED_OUT),
-            Self::Stalls(rate) => finding
-                .shows(
-                    ALLOCSTALL,
-                    rate,
-                    None,
-                    format!("{rate} allocations had to reclaim meanwhile"),
-                )
-                .from(STALLS),
-            Self::Waited(share) => finding
-                .shows(
-                    PSI_MEMORY_SOME,
-                    share,
-                    None,
-                    format!("tasks waited for memory {share} of that time"),
-                )
-                .from(STALLED),
+            Self::SwappedOut(rate) => finding.shows_from(
+                PSWPOUT,
+                rate,
+                SWAPPED_OUT,
+                None,
+                format!("{rate} swapped out meanwhile"),
+            ),
+            Self::Stalls(rate) => finding.shows_from(
+                ALLOCSTALL,
+                rate,
+                STALLS,
+                None,
+                format!("{rate} allocations had to reclaim meanwhile"),
+            ),
+            Self::Waited(share) => finding.shows_from(
+                PSI_MEMORY_SOME,
+                share,
+                STALLED,
+                None,
+                format!("tasks waited for memory {share} of that time"),
+            ),
         }
     }
 }

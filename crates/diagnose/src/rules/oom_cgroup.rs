@@ -197,13 +197,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Critical,
             format!("{ran}, and the kernel killed {processes}{inside}.{while_free}"),
         )
-        .shows(
+        .shows_from(
             CGROUP_EVENTS_OOM_KILL,
             count,
+            Count::new(1),
             Some(cx.timeline.times()[worst.at]),
             format!("{count} killed in {}", worst.group.label),
-        )
-        .from(Count::new(1));
+        );
     if let Some(during) = cx.timeline.stretch(
         at_limits.iter().map(|k| k.at - 1).min().unwrap_or(0),
         at_limits.iter().map(|k| k.at).max().unwrap_or(0),

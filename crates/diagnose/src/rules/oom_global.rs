@@ -47,7 +47,7 @@ const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let since_boot = cx.since_boot(OOM_KILLS)?;
+    let since_boot = cx.last(OOM_KILLS)?;
     if since_boot == Count::ZERO {
         return clear!("no process was killed for want of memory since boot");
     }
@@ -141,13 +141,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Critical,
             format!("The host ran out of memory, and the kernel {killed}.{swap}"),
         )
-        .shows(
+        .shows_from(
             OOM_KILLS,
             count,
+            Count::new(1),
             Some(cx.timeline.times()[at]),
             format!("{count} killed for want of memory"),
-        )
-        .from(Count::new(1));
+        );
     if let (Some(first), Some(last)) = (hosts.iter().min(), hosts.iter().max())
         && let Some(stretch) = cx.timeline.stretch(first - 1, *last)
     {
@@ -165,14 +165,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         kinds.push("allocation stalls");
     }
     if let (Some(least), Some(ram)) = (available(at), ram) {
-        finding = finding
-            .shows(
-                MEM_AVAILABLE,
-                least,
-                Some(before),
-                format!("{least} of {ram} available one sample before"),
-            )
-            .below(ram.share(SHORT));
+        finding = finding.shows_below(
+            MEM_AVAILABLE,
+            least,
+            ram.share(SHORT),
+            Some(before),
+            format!("{least} of {ram} available one sample before"),
+        );
         if was_short == Some(true) {
             kinds.push("little available");
         }

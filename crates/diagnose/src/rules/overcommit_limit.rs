@@ -65,14 +65,19 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let near = promised
         .at_least_track(&limit.scaled(NEAR.get()))
         .or(&limit.minus(&promised).at_most(reserve));
-    let Some(stretch) = cx.sustained_level(&near, HOLD) else {
-        let most = promised.max().map(|(most, _)| most).unwrap_or_default();
-        let limit = limit.last().unwrap_or_default();
-        return clear!("at most {most} of the {limit} that may be promised were");
+    let allowed = cx.last(COMMIT_LIMIT)?;
+    let Some((stretch, most, index)) = cx.held_peak(&near, &promised, HOLD) else {
+        return match promised.max() {
+            Some((most, _)) => {
+                clear!("at most {most} of the {allowed} that may be promised were")
+            }
+            None => clear!("what was promised was not measured"),
+        };
     };
-    let (most, index) = promised.max_in(&stretch).unwrap_or_default();
-    let allowed = limit.at(index).or(limit.last()).unwrap_or_default();
-    let part = most.ratio_of(allowed).unwrap_or(SHARE);
+    let allowed = limit.at(index).unwrap_or(allowed);
+    let Some(part) = most.ratio_of(allowed) else {
+        return clear!("no memory may be promised at all");
+    };
 
     let available = cx
         .gauge(MEM_AVAILABLE)
@@ -105,13 +110,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             mode,
             "vm.overcommit_memory = 2: what exceeds the limit is refused",
         )
-        .shows(
+        .shows_from(
             COMMITTED_AS,
-            most,
+            most, allowed.share(NEAR),
             Some(cx.timeline.times()[index]),
             format!("{most} promised, {part} of CommitLimit {allowed}"),
-        )
-        .from(allowed.share(NEAR));
+        );
     let mut kinds = vec!["the setting", "promises at the limit"];
     if let Some(left) = available {
         finding = finding.shows(
@@ -147,12 +151,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 
 /// A limit with room above today's promises, by whichever setting rules it now; nothing where RAM cannot carry it.
 fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, promised: Bytes) -> Finding {
-    let swap = cx.timeline.last(SWAP_TOTAL).unwrap_or_default();
-    let hugetlb = cx.timeline.last(MEM_HUGETLB).unwrap_or_default();
-    let Ok(ram) = cx.ram() else {
+    let (Ok(ram), Ok(swap)) = (cx.ram(), cx.last(SWAP_TOTAL)) else {
         return finding;
     };
-    let countable = ram.saturating_sub(hugetlb);
+    // Kernels without huge pages have no such field.
+    let countable = match cx.last(MEM_HUGETLB) {
+        Ok(hugetlb) => ram.saturating_sub(hugetlb),
+        Err(_) => ram,
+    };
     let wanted = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(swap);
     let Some(share) = wanted.ratio_of(countable) else {
         return finding;

@@ -11,7 +11,7 @@ use timeline::{
 use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Computed, Finding, Severity};
 use crate::floor::Floor;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -81,14 +81,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let pages = cx.refaults_file()?;
     let again = pages.to_bytes(cx.page_size()?);
     let reads = cx.rate(PGPGIN).ok();
-    let Some(stretch) = cx.sustained(&reading_again(cx)?, HOLD) else {
+    let Some((stretch, came_back)) = cx.held(&reading_again(cx)?, &again, HOLD) else {
         return nothing(cx, &again, reads.as_ref());
     };
     if let Some(why) = evicted_by_another(cx, &stretch, &pages) {
         return Ok(Outcome::Clear(why));
     }
     let stalls = Stalls::during(cx, &stretch);
-    let came_back = again.mean_in(&stretch).unwrap_or(READ_AGAIN);
     let share = reads
         .as_ref()
         .and_then(|reads| reads.mean_in(&stretch))
@@ -116,22 +115,21 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("read again after eviction", &again)
-        .shows(
+        .shows_from(
             REFAULT_FILE,
             came_back,
+            READ_AGAIN,
             None,
             format!("{came_back} of files came back after eviction (refaults)"),
-        )
-        .from(READ_AGAIN);
+        );
     if let Some(share) = share {
-        finding = finding
-            .shows(
-                PGPGIN,
-                share,
-                None,
-                format!("that is {share} of all that was read from disks"),
-            )
-            .from(OF_READS);
+        finding = finding.shows_from(
+            Computed(PGPGIN),
+            share,
+            OF_READS,
+            None,
+            format!("that is {share} of all that was read from disks"),
+        );
     }
     finding = stalls.shown_in(finding);
     if let Some((cache, index)) = least {
@@ -192,9 +190,9 @@ fn nothing(
     again: &Track<BytesPerSecond>,
     reads: Option<&Track<BytesPerSecond>>,
 ) -> Result<Outcome, Missing> {
-    let peak = again
-        .max()
-        .map_or(BytesPerSecond::new(0.0), |(peak, _)| peak);
+    let Some((peak, _)) = again.max() else {
+        return clear!("nothing came back after eviction");
+    };
     if peak >= READ_AGAIN {
         return clear!(
             "files came back after eviction at up to {peak}, but not for {} on end as a third of all reads",
@@ -293,7 +291,7 @@ fn near_or_far(
     match share().filter(|_| !generations) {
         Some(share) if share >= NEAR_MISS => (
             finding.shows(
-                ACTIVATE_FILE,
+                Computed(ACTIVATE_FILE),
                 share,
                 None,
                 format!("{share} of it had been evicted only just before: a little more cache helps"),
@@ -302,7 +300,7 @@ fn near_or_far(
         ),
         Some(share) if share < FAR_MISS => (
             finding.shows(
-                ACTIVATE_FILE,
+                Computed(ACTIVATE_FILE),
                 share,
                 None,
                 format!("{share} of it had been evicted only just before: only room for all of the files helps"),
@@ -473,11 +471,11 @@ mod tests {
 
     #[test]
     fn old_kernels_count_both_kinds_of_refault_in_one() {
-        use timeline::signals::REFAULT;
+        use timeline::signals::REFAULT_BOTH;
         let old = |swapped_in| {
             Case::over(60)
                 .counter(PGPGIN, 30_000 * 1024)
-                .counter(REFAULT, 7000)
+                .counter(REFAULT_BOTH, 7000)
                 .counter(PSWPIN, swapped_in)
         };
         found(RULE, &old(0));

@@ -12,7 +12,7 @@ use timeline::{
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Computed, Severity};
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -69,12 +69,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             .and(&tables.at_least_track(&mapped.scaled(OF_MAPPED.get())));
         large = large.or(&much);
     }
-    let Some(stretch) = cx.sustained_level(&large, HOLD) else {
-        let most = tables.max().map(|(most, _)| most).unwrap_or_default();
-        return clear!("page tables take {most} at most");
+    let Some((stretch, most, index)) = cx.held_peak(&large, &tables, HOLD) else {
+        return match tables.max() {
+            Some((most, _)) => clear!("page tables take {most} at most"),
+            None => clear!("page tables were not measured"),
+        };
     };
-    let (most, index) = tables.max_in(&stretch).unwrap_or_default();
-    let part = most.ratio_of(ram).unwrap_or(SHARE);
+    let part = cx.of_ram(most)?;
     let groups = groups(cx, index);
     let top = groups
         .first()
@@ -98,28 +99,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("page tables", &tables)
-        .shows(
+        .shows_from(
             MEM_PAGE_TABLES,
             most,
+            if most >= least { least } else { MUCH },
             Some(cx.timeline.times()[index]),
             format!("page tables {most}, {part} of RAM"),
-        )
-        .from(if most >= least { least } else { MUCH });
+        );
     let mut kinds = vec!["the size of page tables"];
     if let Some(of_mapped) = mapped
         .ok()
         .and_then(|mapped| most.ratio_of(mapped.at(index)?))
     {
-        finding = finding
-            .shows(
-                MEM_MAPPED,
-                of_mapped,
-                None,
-                format!(
-                    "that is {of_mapped} of the memory they map; mapped once it would be 0.2 %"
-                ),
-            )
-            .from(OF_MAPPED);
+        finding = finding.shows_from(
+            Computed(MEM_MAPPED),
+            of_mapped,
+            OF_MAPPED,
+            None,
+            format!("that is {of_mapped} of the memory they map; mapped once it would be 0.2 %"),
+        );
         if of_mapped >= OF_MAPPED {
             kinds.push("their proportion to what is mapped");
         }

@@ -60,7 +60,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let Some((peak, at)) = shmem.max() else {
         return clear!("shared memory was not measured");
     };
-    let share = peak.ratio_of(ram).unwrap_or_default();
+    let share = cx.of_ram(peak)?;
     let Some(stretch) = join(rise.as_ref().map(|r| r.stretch), large) else {
         return clear!("at most {peak} of shared memory ({share} of RAM), and it did not grow");
     };
@@ -110,32 +110,29 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .graph("shared memory", &shmem);
     if let Some(rise) = &rise {
         kinds.push("a rise");
-        finding = finding
-            .shows(
-                MEM_SHMEM,
-                rise.by(),
-                Some(rise.stretch.to),
-                format!(
-                    "Shmem rose from {} to {} in {}",
-                    rise.from,
-                    rise.to,
-                    rise.stretch.lasts()
-                ),
-            )
-            .from(ram.share(RISE));
+        finding = finding.shows_from(
+            MEM_SHMEM,
+            rise.by(),
+            ram.share(RISE),
+            Some(rise.stretch.to),
+            format!(
+                "Shmem rose from {} to {} in {}",
+                rise.from,
+                rise.to,
+                rise.stretch.lasts()
+            ),
+        );
     }
-    finding = finding.shows(
-        MEM_SHMEM,
-        peak,
-        Some(cx.timeline.times()[at]),
-        format!("{peak} of shared memory and tmpfs ({share} of RAM)"),
-    );
-    if large.is_some() {
+    let text = format!("{peak} of shared memory and tmpfs ({share} of RAM)");
+    let when = Some(cx.timeline.times()[at]);
+    finding = if large.is_some() {
         kinds.push("the level");
-        finding = finding.from(ram.share(LARGE));
-    }
+        finding.shows_from(MEM_SHMEM, peak, ram.share(LARGE), when, text)
+    } else {
+        finding.shows(MEM_SHMEM, peak, when, text)
+    };
     if let Some((least, index)) = least {
-        let share = least.ratio_of(ram).unwrap_or_default();
+        let share = cx.of_ram(least)?;
         finding = finding.shows(
             MEM_AVAILABLE,
             least,

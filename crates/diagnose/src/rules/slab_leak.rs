@@ -67,9 +67,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(_) if !caches.is_empty() => None,
         Err(missing) => return Err(missing),
     };
-    let level = match &track {
-        Some(track) => track.last().unwrap_or_default(),
-        None => caches.iter().map(|c| c.bytes).sum(),
+    let level = track.as_ref().map_or_else(
+        || Some(caches.iter().map(|c| c.bytes).sum()),
+        Track::last,
+    );
+    let Some(level) = level else {
+        return clear!("kernel objects were not measured");
     };
     let climb = track
         .as_ref()
@@ -112,26 +115,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mut kinds = Vec::new();
     if let Some(rise) = &climb {
         kinds.push("a climb");
-        finding = finding
-            .during(rise.stretch)
-            .shows(
-                MEM_SLAB_UNRECLAIMABLE,
-                rise.by(),
-                Some(rise.stretch.to),
-                format!("SUnreclaim rose from {} to {}", rise.from, rise.to),
-            )
-            .from(edge(CLIMB, HIGH_AT_LEAST));
+        finding = finding.during(rise.stretch).shows_from(
+            MEM_SLAB_UNRECLAIMABLE,
+            rise.by(),
+            edge(CLIMB, HIGH_AT_LEAST),
+            Some(rise.stretch.to),
+            format!("SUnreclaim rose from {} to {}", rise.from, rise.to),
+        );
     }
     if level >= high {
         kinds.push("the level");
-        finding = finding
-            .shows(
-                MEM_SLAB_UNRECLAIMABLE,
-                level,
-                None,
-                format!("{level} unreclaimable{of_ram}"),
-            )
-            .from(high);
+        finding = finding.shows_from(
+            MEM_SLAB_UNRECLAIMABLE,
+            level,
+            high,
+            None,
+            format!("{level} unreclaimable{of_ram}"),
+        );
     }
     if let Some(track) = &track {
         finding = finding.graph("unreclaimable slab", track);

@@ -1,7 +1,6 @@
 //! Files are read once each: much disk traffic, no shortage.
 
 use timeline::{
-    Track,
     signals::{PGPGIN, PSWPIN, REFAULT_FILE},
 };
 use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
@@ -38,8 +37,9 @@ declare_rule! {
 const READS: BytesPerSecond = BytesPerSecond::from_mib(10.0);
 /// Less in all would not have filled anything.
 const IN_ALL: Ratio = Ratio::from_percent(10.0);
-/// Thrash starts at 10 % (DOMAIN § 3, 5); labelled streams show 0.
-const READ_AGAIN: Ratio = Ratio::from_percent(5.0);
+/// Less of what is read than this was read before. Labelled streams show 0; page-cache-thrash starts at a third, and what
+/// lies between is neither.
+const HARDLY_TWICE: Ratio = Ratio::from_percent(5.0);
 const HOLD: Span = Span::from_mins(1);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -50,25 +50,22 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Ok(swapped_in) => read.minus(&swapped_in),
         Err(_) => read,
     };
-    let refaults: Track<BytesPerSecond> = cx.refaults_file()?.to_bytes(page);
-    let Some(stretch) = cx.sustained(&read.at_least(READS), HOLD) else {
+    let refaults = cx.refaults_file()?;
+    let Some((stretch, rate)) = cx.held(&read.at_least(READS), &read, HOLD) else {
         return match read.max() {
             Some((peak, _)) => clear!("at most {peak} was read, and not for long"),
             None => clear!("nothing was read"),
         };
     };
-    let rate = read.mean_in(&stretch).unwrap_or(READS);
     let in_all = Bytes::from_f64(read.integral_in(&stretch));
     let ram = cx.ram().ok();
     if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
         return clear!("{in_all} were read in all");
     }
-    let again = refaults
-        .mean_in(&stretch)
-        .unwrap_or(BytesPerSecond::new(0.0));
-    let pages_again = cx.refaults_file()?.mean_in(&stretch);
-    let share = Ratio::new(again.get() / rate.get().max(1.0));
-    if share >= READ_AGAIN || pages_again.is_some_and(|pages| pages >= Calm::REFAULTS) {
+    let pages_again = cx.mean_in(&stretch, REFAULT_FILE, &refaults)?;
+    let again = pages_again.to_bytes(page);
+    let share = Ratio::new(again.get() / rate.get());
+    if share >= HARDLY_TWICE || pages_again >= Calm::REFAULTS {
         return clear!("{rate} was read, and {share} of it had been in memory before");
     }
     let calm = match Calm::during(cx, &stretch) {
@@ -89,15 +86,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("read", &read)
-        .shows(PGPGIN, rate, None, format!("{rate} read from block devices, without swap"))
-        .from(READS)
-        .shows(
+        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
+        .shows_below(
             REFAULT_FILE,
-            again,
+            again, BytesPerSecond::new(rate.get() * HARDLY_TWICE.get()),
             None,
             format!("{again} of it had been in memory before"),
-        )
-        .below(BytesPerSecond::new(rate.get() * READ_AGAIN.get()));
+        );
     let mut kinds = vec!["disk reads"];
     kinds.extend(calm.kinds());
     Ok(finding

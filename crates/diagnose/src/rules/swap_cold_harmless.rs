@@ -5,7 +5,7 @@ use units::{Bytes, Pages, PerSecond};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
-use crate::missing::Missing;
+use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
@@ -32,15 +32,16 @@ const USED: Bytes = Bytes::from_mib(1);
 const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let used = cx.swap_used()?.last().unwrap_or_default();
-    if used < USED {
+    let Some(used) = cx.swap_used()?.last().filter(|used| *used >= USED) else {
         return clear!("no swap is used");
-    }
+    };
     let swapped_in = cx.swapped_in()?;
-    let mean = swapped_in
+    let Some(mean) = swapped_in
         .whole()
         .and_then(|whole| swapped_in.mean_in(&whole))
-        .unwrap_or(QUIET);
+    else {
+        return Err(Missing::because(vec![PSWPIN.def().name], Need::TwoLooks));
+    };
     if mean >= QUIET {
         return clear!("{mean} came back from swap on average");
     }
@@ -50,13 +51,21 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{used} lie in swap and nobody asks for them: {mean} came back."),
         )
         .shows(SWAP_USED, used, None, format!("{used} of swap used"))
-        .shows(
+        .shows_below(
             PSWPIN,
             mean,
+            QUIET,
             None,
             format!("{mean} swapped in over {}", cx.look()),
         )
-        .below(QUIET)
+        .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
+        .fix(
+            "Nothing. Alert on pages swapped in, not on swap used.",
+            "",
+            "",
+        )
+        .verify("memtide record over a day: below 10 pages/s come back from swap")
+        .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(
             &["swap used", "no swap traffic"],
             "a day's recording would settle it",

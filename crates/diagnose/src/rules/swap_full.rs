@@ -42,7 +42,7 @@ const LITTLE: Ratio = Ratio::from_percent(10.0);
 const HOLD: Span = Span::from_mins(5);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let total = cx.gauge(SWAP_TOTAL)?.last().unwrap_or_default();
+    let total = cx.last(SWAP_TOTAL)?;
     if total == Bytes::ZERO {
         return clear!("there is no swap");
     }
@@ -89,25 +89,22 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("free swap", &free)
-        .shows(SWAP_FREE, left, None, format!("{left} of {total} swap free"))
-        .below(total.share(NEARLY_FULL))
-        .shows(
+        .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"))
+        .shows_below(
             MEM_AVAILABLE,
-            least,
+            least, ram.share(LITTLE),
             Some(cx.timeline.times()[index]),
             format!("available fell to {least}"),
-        )
-        .below(ram.share(LITTLE));
+        );
     let mut kinds = vec!["swap and RAM both used up"];
     if let Some(again) = again {
-        finding = finding
-            .shows(
-                REFAULT_FILE,
-                again,
-                None,
-                format!("{again} of files came back after eviction"),
-            )
-            .from(READ_AGAIN);
+        finding = finding.shows_from(
+            REFAULT_FILE,
+            again,
+            READ_AGAIN,
+            None,
+            format!("{again} of files came back after eviction"),
+        );
         kinds.push("refaults");
     }
     if stalls.any() {

@@ -1,14 +1,13 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
-use timeline::signals::{
-    MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
-};
-use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
+use timeline::signals::{MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
+use units::{BytesPerSecond, Pages, PerSecond, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
 use crate::who;
 
 declare_rule! {
@@ -20,13 +19,14 @@ declare_rule! {
     /// it *moves*, both ways and for long, is the shortage.
     /// ## How it is recognised
     /// Pages come back from swap at 1 MiB/s or more, at least 200 of them a second are known to have been evicted
-    /// before (anonymous refaults), and this is sustained. Tasks stalled for memory for 10 % of the time or more
-    /// confirm it; 5 % with nothing running at all make it critical. Kernels before 5.9 do not count anonymous
-    /// refaults: there pages must move both ways at once.
+    /// before (anonymous refaults), and this is sustained. Kernels before 5.9 do not count anonymous refaults: there
+    /// pages must move both ways at once. Stalls for memory (5 % of the time or more) confirm it. It is critical when work
+    /// stands still: nothing runs for a quarter of the time, or, where pressure is not measured, as many tasks wait in
+    /// uninterruptible sleep as there are CPUs. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing moves.
     /// - Swap-in after a job has ended or a suspend: pages come back and none go out.
-    /// - zram or zswap in good order: the same counters, but hardly a stall; then this is a warning at most.
+    /// - zram or zswap in good order: the same counters, but hardly a stall; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
     /// only moves the wall; `swapoff` turns thrashing into OOM kills. Verify: swapped in below 0.1 MiB/s and stalls
@@ -40,13 +40,9 @@ declare_rule! {
 /// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most where swap moved by the way.
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// The same captures: 2,500 pages/s against 200 in one second of a host whose floor was set too high.
-const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
+pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
 /// The catalogue's time for a recording; short looks need a part of it.
 const HOLD: Span = Span::from_mins(5);
-/// PSI: a tenth of the time is what users notice; healthy hosts stay below 1 %.
-const STALLED: Ratio = Ratio::from_percent(10.0);
-/// Nothing ran at all for a twentieth of the time.
-const ALL_STALLED: Ratio = Ratio::from_percent(5.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let page = cx.page_size()?;
@@ -62,7 +58,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             .at_least(SWAPPED_IN)
             .and(&swapped_out.at_least(SWAPPED_IN)),
     };
-    let Some(stretch) = cx.sustained(&thrashing, HOLD) else {
+    let Some((stretch, came_in)) = cx.held(&thrashing, &swapped_in, HOLD) else {
         return match swapped_in.max() {
             Some((peak, _)) if peak >= SWAPPED_IN => clear!(
                 "pages came back from swap at up to {peak}, but not for {} on end",
@@ -73,68 +69,43 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         };
     };
 
-    let came_in = swapped_in.mean_in(&stretch).unwrap_or(SWAPPED_IN);
-    let went_out = swapped_out
-        .mean_in(&stretch)
-        .unwrap_or(BytesPerSecond::new(0.0));
-    let some = cx
-        .stall(PSI_MEMORY_SOME)
-        .ok()
-        .and_then(|s| s.mean_in(&stretch));
-    let full = cx
-        .stall(PSI_MEMORY_FULL)
-        .ok()
-        .and_then(|s| s.mean_in(&stretch));
-    let stalled = some.is_some_and(|s| s >= STALLED);
-    let severity = match full {
-        Some(full) if full < ALL_STALLED && !stalled => Severity::Warning,
-        _ => Severity::Critical,
+    let went_out = cx.mean_in(&stretch, PSWPOUT, &swapped_out)?;
+    let stalls = Stalls::during(cx, &stretch);
+    let severity = if stalls.standstill() || stalls.all_blocked(cx) {
+        Severity::Critical
+    } else {
+        Severity::Warning
     };
-
-    let stood_still = full.map_or_else(String::new, |full| {
-        format!(" Tasks stood still for memory {full} of that time.")
-    });
     let mut finding = RULE
         .found(
             severity,
             format!(
-                "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{stood_still}",
-                stretch.lasts()
+                "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
+                stretch.lasts(),
+                stalls.sentence()
             ),
         )
         .during(stretch)
         .graph("swapped in", &swapped_in)
-        .shows(PSWPIN, came_in, None, format!("{came_in} swapped in, {went_out} out"))
-        .from(SWAPPED_IN);
+        .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"));
     if let Some(back) = refaults.as_ref().and_then(|r| r.mean_in(&stretch)) {
-        finding = finding
-            .shows(
-                REFAULT_ANON,
-                back,
-                None,
-                format!("{back} of anonymous memory came back after eviction"),
-            )
-            .from(REFAULTS);
+        finding = finding.shows_from(
+            REFAULT_ANON,
+            back,
+            REFAULTS,
+            None,
+            format!("{back} of anonymous memory came back after eviction"),
+        );
     } else {
-        finding = finding
-            .shows(
-                PSWPOUT,
-                went_out,
-                None,
-                format!("{went_out} went out at the same time"),
-            )
-            .from(SWAPPED_IN);
+        finding = finding.shows_from(
+            PSWPOUT,
+            went_out,
+            SWAPPED_IN,
+            None,
+            format!("{went_out} went out at the same time"),
+        );
     }
-    if let (Some(some), Some(full)) = (some, full) {
-        finding = finding
-            .shows(
-                PSI_MEMORY_SOME,
-                some,
-                None,
-                format!("memory stalls: some {some}, full {full}"),
-            )
-            .from(STALLED);
-    }
+    finding = stalls.shown_in(finding);
     let mut worst = stretch.last;
     if let Ok(available) = cx.gauge(MEM_AVAILABLE)
         && let Some((least, index)) = available.min_in(&stretch)
@@ -148,7 +119,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     let mut kinds = vec!["swap traffic"];
-    if stalled {
+    if stalls.for_memory() {
         kinds.push("memory stalls");
     }
     Ok(finding
@@ -166,7 +137,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .verify("memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %")
         .affects(who::largest(cx, worst, 3))
-        .sure(cx.confidence(&kinds, if stalled { "" } else { "memory stalls (PSI) would settle it" }))
+        .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: mm/workingset.c")
         .see("kernel: Documentation/accounting/psi.rst")
         .into())
@@ -176,6 +147,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::{PSI_MEMORY_FULL, PSI_MEMORY_SOME, TASKS_BLOCKED};
+    use units::Count;
 
     /// `n` seconds in which `swapped` pages go out and `back` come in each second.
     fn moving(seconds: u64, back: u64, out: u64) -> Case {
@@ -204,11 +177,29 @@ mod tests {
     }
 
     #[test]
-    fn without_pressure_files_it_is_only_probable() {
-        assert_eq!(
-            found(RULE, &moving(30, 2500, 2500)).confidence.word(),
-            "probable"
-        );
+    fn without_pressure_files_it_is_only_probable_and_no_standstill() {
+        let finding = found(RULE, &moving(30, 2500, 2500));
+        assert_eq!(finding.confidence.word(), "probable");
+        assert_eq!(finding.severity, Severity::Warning);
+    }
+
+    #[test]
+    fn without_pressure_files_as_many_blocked_tasks_as_cpus_are_a_standstill() {
+        let blocked = |tasks| {
+            let mut case = moving(30, 2500, 2500).gauge(TASKS_BLOCKED, Count::new(tasks));
+            case.facts.cpus = Some(4);
+            found(RULE, &case).severity
+        };
+        assert_eq!(blocked(5), Severity::Critical);
+        assert_eq!(blocked(1), Severity::Warning);
+    }
+
+    #[test]
+    fn stalls_without_a_standstill_are_a_warning() {
+        let case = moving(30, 2500, 2500)
+            .counter(PSI_MEMORY_SOME, 300_000)
+            .counter(PSI_MEMORY_FULL, 50_000);
+        assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 
     #[test]

@@ -70,13 +70,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
-    let total = cx.gauge(SWAP_TOTAL)?.last().unwrap_or_default();
+    let total = cx.last(SWAP_TOTAL)?;
     if total == Bytes::ZERO {
         return clear!("vm.swappiness is {swappiness}, but there is no swap");
     }
     let again = cx.refaults_file()?;
     let in_bytes = again.to_bytes(cx.page_size()?);
-    let Some(stretch) = cx.sustained(&reading_again(cx)?, HOLD) else {
+    let Some((stretch, came_back)) = cx.held(&reading_again(cx)?, &in_bytes, HOLD) else {
         return clear!(
             "vm.swappiness is {swappiness}, but no file pages came back after eviction for long"
         );
@@ -84,7 +84,7 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
     if let Some(why) = evicted_by_another(cx, &stretch, &again) {
         return Ok(Outcome::Clear(why));
     }
-    let left = cx.gauge(SWAP_FREE)?.mean_in(&stretch).unwrap_or(total);
+    let left = cx.mean_in(&stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
     if left < total.share(SWAP_FREE_SHARE) {
         return clear!("vm.swappiness is {swappiness}, but only {left} of swap are free");
     }
@@ -96,7 +96,6 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         );
     }
     let stalls = Stalls::during(cx, &stretch);
-    let came_back = in_bytes.mean_in(&stretch).unwrap_or(READ_AGAIN);
     let finding = RULE
         .found(
             severity(&stalls),
@@ -107,17 +106,14 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         .during(stretch)
         .graph("read again after eviction", &in_bytes)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows(
+        .shows_from(
             REFAULT_FILE,
-            came_back,
+            came_back, READ_AGAIN,
             None,
             format!("{came_back} of files came back after eviction (refaults)"),
         )
-        .from(READ_AGAIN)
-        .shows(MEM_INACTIVE_ANON, cold, None, format!("about {cold} of anonymous memory are cold"))
-        .from(ram.share(COLD))
-        .shows(SWAP_FREE, left, None, format!("{left} of swap are free"))
-        .from(total.share(SWAP_FREE_SHARE));
+        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
+        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"));
     let mut kinds = vec!["the setting", "refaults"];
     if stalls.any() {
         kinds.push("stalls");
@@ -147,14 +143,13 @@ fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         .at_least(ANON_BACK)
         .and(&files.at_most(FILE_BACK))
         .and(&cache.at_least(ram.share(MUCH_CACHE)));
-    let Some(stretch) = cx.sustained(&pushed_out, HOLD) else {
+    let Some((stretch, back)) = cx.held(&pushed_out, &anon, HOLD) else {
         return clear!(
             "vm.swappiness is {swappiness}, and no anonymous memory went to swap for the sake of idle cache"
         );
     };
     let stalls = Stalls::during(cx, &stretch);
-    let back = anon.mean_in(&stretch).unwrap_or(ANON_BACK);
-    let kept = cache.mean_in(&stretch).unwrap_or_default();
+    let kept = cx.mean_in(&stretch, PAGE_CACHE, &cache)?;
     let finding = RULE
         .found(
             severity(&stalls),
@@ -165,10 +160,8 @@ fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         .during(stretch)
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows(REFAULT_ANON, back, None, format!("{back} of anonymous memory came back after eviction"))
-        .from(ANON_BACK)
-        .shows(PAGE_CACHE, kept, None, format!("{kept} of page cache, of which nothing was read again"))
-        .from(ram.share(MUCH_CACHE));
+        .shows_from(REFAULT_ANON, back, ANON_BACK, None, format!("{back} of anonymous memory came back after eviction"))
+        .shows_from(PAGE_CACHE, kept, ram.share(MUCH_CACHE), None, format!("{kept} of page cache, of which nothing was read again"));
     let mut kinds = vec!["the setting", "refaults"];
     if stalls.any() {
         kinds.push("stalls");
@@ -216,7 +209,7 @@ fn cold(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
             all.scaled(COLD_OF_GENERATIONS)
         }
     };
-    Ok(cold.mean_in(stretch).unwrap_or_default())
+    cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
-use crate::missing::Missing;
+use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
 
@@ -62,22 +62,23 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let dense = huge
         .at_least_track(&anon.scaled(OF_ANON.get()))
         .and(&huge.at_least(ram.share(OF_RAM)));
-    let Some(stretch) = cx.sustained_level(&dense, HOLD) else {
-        let most = huge.max().map(|(most, _)| most).unwrap_or_default();
-        return clear!("anonymous memory in huge pages is {most} at most");
+    let Some((stretch, most, index)) = cx.held_peak(&dense, &huge, HOLD) else {
+        return match huge.max() {
+            Some((most, _)) => clear!("anonymous memory in huge pages is {most} at most"),
+            None => clear!("huge pages were not measured"),
+        };
     };
-    let faulted = cx.since_boot(THP_FAULT_ALLOC)?;
-    let collapsed = cx.since_boot(THP_COLLAPSE_ALLOC).ok();
+    let faulted = cx.last(THP_FAULT_ALLOC)?;
+    let collapsed = cx.last(THP_COLLAPSE_ALLOC).ok();
     if faulted == Count::ZERO && collapsed.is_none_or(|n| n == Count::ZERO) {
         return clear!("no page fault and no collapse made a huge page");
     }
 
-    let (most, index) = huge.max_in(&stretch).unwrap_or_default();
-    let of_ram = most.ratio_of(ram).unwrap_or(OF_RAM);
+    let of_ram = cx.of_ram(most)?;
     let of_anon = anon
         .at(index)
         .and_then(|anon| most.ratio_of(anon))
-        .unwrap_or(OF_ANON);
+        .ok_or_else(|| Missing::because(vec![MEM_ANON.def().name], Need::SameTime))?;
     let split = cx
         .increase(THP_UNDERUSED_SPLIT)
         .ok()
@@ -107,13 +108,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .during(stretch)
         .graph("anonymous memory in huge pages", &huge)
-        .shows(
+        .shows_from(
             MEM_ANON_HUGE,
-            most,
+            most, ram.share(OF_RAM),
             Some(cx.timeline.times()[index]),
             format!("{most} in huge pages, {of_anon} of anonymous memory"),
-        )
-        .from(ram.share(OF_RAM));
+        );
     let size = cx
         .timeline
         .last(HUGEPAGE_SIZE)

@@ -75,10 +75,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     // The lowest and highest of several looks: files of one sample are not read at one instant.
     // Terms that exceed MemTotal by drift leave nothing to explain.
     let rest = |a: &Accounting| Bytes::new(u64::try_from(a.unaccounted_bytes).unwrap_or(0));
-    let all_the_time = looks.iter().map(rest).min().unwrap_or_default();
-    let before = looks[..third].iter().map(rest).max().unwrap_or_default();
-    let after = looks[looks.len() - third..].iter().map(rest).min();
-    let after = after.unwrap_or_default();
+    let least = |looks: &[Accounting]| looks.iter().map(rest).fold(rest(last), Bytes::min);
+    let all_the_time = least(&looks);
+    let before = looks[..third].iter().map(rest).fold(rest(first), Bytes::max);
+    let after = least(&looks[looks.len() - third..]);
     let incomplete = !last.missing.is_empty();
     let share = if incomplete { LARGE_INCOMPLETE } else { LARGE };
     let large = ram.share(share).max(AT_LEAST);
@@ -86,12 +86,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let grows = grown >= large;
     if all_the_time < large && !grows {
         let now = rest(last);
-        let now_share = now.ratio_of(ram).unwrap_or_default();
+        let now_share = cx.of_ram(now)?;
         return clear!("{now} ({now_share} of RAM) are in no counter");
     }
 
     let level = if grows { after } else { all_the_time };
-    let of_ram = level.ratio_of(ram).unwrap_or_default();
+    let of_ram = cx.of_ram(level)?;
     let least = calm::available(cx).ok().and_then(|(t, _)| t.min());
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE));
     let severity = if grows || of_ram >= TOO_LARGE || little {
@@ -108,18 +108,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "{level} ({of_ram} of RAM) are in no counter of the kernel: a driver or a hypervisor holds them."
         )
     };
-    let mut finding = RULE
-        .found(severity, title)
-        .shows(
-            MEM_UNACCOUNTED,
-            level,
-            None,
-            format!(
-                "{level} of MemTotal ({ram}) in none of {} terms",
-                last.terms.len()
-            ),
-        )
-        .from(large);
+    let mut finding = RULE.found(severity, title).shows_from(
+        MEM_UNACCOUNTED,
+        level,
+        large,
+        None,
+        format!(
+            "{level} of MemTotal ({ram}) in none of {} terms",
+            last.terms.len()
+        ),
+    );
     let mut kinds = vec!["the level"];
     if grows {
         kinds.push("a climb");

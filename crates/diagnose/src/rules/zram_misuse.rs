@@ -7,10 +7,10 @@ use timeline::{
         ZRAM_USED,
     },
 };
-use units::{Bytes, Count, Ratio};
+use units::{Bytes, Count, Limit, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
+use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -31,8 +31,9 @@ declare_rule! {
     /// - A ratio of 2 to 4: zram in good order.
     /// - `swap-thrash` on a good zram: the load does not fit, compressed or not.
     /// ## What to do
-    /// Now: `swapon -p 100` for zram before any disk. For good: zstd, `vm.page-cluster` 0, a size of 50 % to 100 % of RAM;
-    /// for data that do not compress a swap disk or more RAM. Verify: RAM used is below half of the data stored.
+    /// By fault: after a disk, `swapon -p 100` for zram; at its limit, a larger one; too large, a smaller one with a disk
+    /// behind it; data that hardly compress, zstd, else a swap disk or more RAM. For good: the same in
+    /// zram-generator.conf. Verify: RAM used is below half of the data stored.
     /// ## References
     /// - kernel Documentation/admin-guide/blockdev/zram.rst, mm_stat
     /// - zram-generator.conf(5)
@@ -117,17 +118,6 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         let finding = described(&device.key, fault, severity);
         return Ok(stalls
             .shown_in(finding)
-            .fix(
-                "Let zram fill before any disk, and read back single pages from it.",
-                "swapoff /dev/zram0 && swapon -p 100 /dev/zram0\nsysctl -w vm.page-cluster=0",
-                "/etc/systemd/zram-generator.conf: [zram0] swap-priority = 100\n/etc/sysctl.d/99-zz-memtide.conf: vm.page-cluster = 0",
-            )
-            .fix(
-                "A better algorithm for data that compress (zstd), a swap disk or more RAM for data that do not. swapoff only while available memory exceeds what lies in it.",
-                "",
-                "/etc/systemd/zram-generator.conf: [zram0] compression-algorithm = zstd",
-            )
-            .verify("cat /sys/block/zram0/mm_stat: the third number stays below half of the first")
             .affects([Affected {
                 kind: "zram",
                 name: device.key.clone(),
@@ -146,7 +136,7 @@ fn fault(cx: &Evidence<'_>, device: &EntitySeries, ram: Bytes, stalled: bool) ->
     let limit = cx
         .timeline
         .last_of(device, ZRAM_LIMIT)
-        .filter(|limit| *limit > Bytes::ZERO);
+        .and_then(Limit::limited);
     if let Some(limit) = limit
         && used >= limit.share(AT_LIMIT)
     {
@@ -214,44 +204,98 @@ fn good_order(cx: &Evidence<'_>, device: &EntitySeries) -> String {
     }
 }
 
+/// A device's name for commands; a capture's text may be anything, and a command must not be.
+fn name_in_commands(device: &str) -> &str {
+    match device.strip_prefix("zram") {
+        Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => device,
+        _ => "zramN",
+    }
+}
+
+/// Why data that do not compress gain nothing, and what helps.
+fn hardly_compresses(finding: Finding, name: &str) -> Finding {
+    finding
+        .cause("The data hardly compress: they are encrypted, compressed or random already.")
+        .fix(
+            "Try the strongest algorithm, zstd; it takes effect when the device is set up anew.",
+            "",
+            format!("/etc/systemd/zram-generator.conf: [{name}] compression-algorithm = zstd"),
+        )
+        .fix(
+            "Where that gains nothing, a swap area on a disk or more RAM instead of zram.",
+            "",
+            "",
+        )
+        .verify(format!(
+            "cat /sys/block/{name}/mm_stat: the third number stays below half of the first"
+        ))
+}
+
 fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
+    let name = name_in_commands(device);
     let found = |title: String| RULE.found(severity, title);
     match fault {
         Fault::Full { used, limit } => found(format!(
             "{device} is full: it uses {used} of the {limit} of RAM it may, and swapping to it fails."
         ))
-        .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
-        .from(limit.share(AT_LIMIT))
-        .cause("The device's mem_limit is reached before its size."),
+        .shows_from(ZRAM_USED, used, limit.share(AT_LIMIT), None, format!("{used} of RAM used"))
+        .cause("The device's mem_limit is reached before its size.")
+        .fix(
+            "Raise the limit while RAM is to spare (0 is none), or add a swap area on a disk behind it.",
+            format!("echo SIZE > /sys/block/{name}/mem_limit"),
+            format!("/etc/systemd/zram-generator.conf: [{name}] zram-resident-limit = SIZE"),
+        )
+        .verify(format!(
+            "cat /sys/block/{name}/mm_stat: the third number stays below the fourth"
+        )),
         Fault::Failed { writes, .. } => found(format!(
             "Swapping to {device} failed {writes} times since boot: its data found no RAM."
         ))
         .shows(ZRAM_FAILED_WRITES, writes, None, format!("{writes} writes failed"))
-        .cause("Compressed data need RAM too, and there was none left for them."),
-        Fault::Poor { used, stored, ratio } => found(format!(
+        .cause("Compressed data need RAM too, and there was none left for them.")
+        .fix(
+            "Less demand or more RAM; a swap area on a disk behind zram takes what finds no RAM.",
+            "",
+            "",
+        )
+        .verify(format!(
+            "cat /sys/block/{name}/io_stat: the second number, failed writes, stands still"
+        )),
+        Fault::Poor { used, stored, ratio } => hardly_compresses(found(format!(
             "{device} gains little: {stored} of swapped data take {used} of RAM ({ratio})."
         ))
-        .shows(ZRAM_USED, used, None, format!("{used} of RAM for {stored} of data"))
-        .from(stored.share(POOR))
-        .cause("The data hardly compress: they are encrypted, compressed or random already."),
-        Fault::Uncompressed { huge, stored } => found(format!(
+        .shows_from(ZRAM_USED, used, stored.share(POOR), None, format!("{used} of RAM for {stored} of data"))
+, name),
+        Fault::Uncompressed { huge, stored } => hardly_compresses(found(format!(
             "{device} gains little: {huge} of its {stored} are kept uncompressed."
         ))
-        .shows(ZRAM_HUGE, huge, None, format!("{huge} are kept uncompressed"))
-        .from(stored.share(UNCOMPRESSED))
-        .cause("The data hardly compress: they are encrypted, compressed or random already."),
+        .shows_from(ZRAM_HUGE, huge, stored.share(UNCOMPRESSED), None, format!("{huge} are kept uncompressed"))
+, name),
         Fault::Large { used, share } => found(format!(
             "{device} takes {used} of RAM ({share}) while tasks stall for memory."
         ))
         .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
-        .shows(ZRAM_USED, share, None, format!("that is {share} of RAM"))
-        .from(MUCH_RAM)
-        .cause("What zram stores is taken from the memory that programs and cache would use."),
+        .shows_from(Computed(ZRAM_USED), share, MUCH_RAM, None, format!("that is {share} of RAM"))
+        .cause("What zram stores is taken from the memory that programs and cache would use.")
+        .fix(
+            "A smaller zram with a swap area on a disk behind it, less demand, or more RAM.",
+            "",
+            format!("/etc/systemd/zram-generator.conf: [{name}] zram-size = ram / 4"),
+        )
+        .verify(format!(
+            "cat /sys/block/{name}/mm_stat: the third number stays below {MUCH_RAM} of RAM"
+        )),
         Fault::Behind { disk } => found(format!(
             "{device} is used after {disk}: pages go to the disk first and to compressed RAM last."
         ))
-        .shows(SWAP_AREA_RANK, Count::new(1), None, format!("{disk} has the higher priority"))
-        .cause("Swap areas fill in the order of their priority."),
+        .tells(format!("{disk} has the higher priority"))
+        .cause("Swap areas fill in the order of their priority.")
+        .fix(
+            "Let zram fill before any disk. swapoff only while available memory exceeds what lies in it.",
+            format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"),
+            format!("/etc/systemd/zram-generator.conf: [{name}] swap-priority = 100"),
+        )
+        .verify("swapon --show: zram has the highest priority"),
     }
 }
 
@@ -295,7 +339,12 @@ mod tests {
 
     #[test]
     fn a_full_device_is_a_warning() {
-        let case = zram(200, 60).gauge_of(Entity::Zram, "zram0", ZRAM_LIMIT, Bytes::from_mib(60));
+        let case = zram(200, 60).gauge_of(
+            Entity::Zram,
+            "zram0",
+            ZRAM_LIMIT,
+            Limit::Bytes(Bytes::from_mib(60)),
+        );
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
     }
 

@@ -40,14 +40,7 @@ fn matches(def: &SignalDef, name: &str) -> bool {
         return def.name == name;
     }
     let name = name.to_lowercase();
-    [
-        Some(def.name.to_owned()),
-        Some(def.field.to_owned()),
-        Some(def.sar.to_owned()),
-        def.pcp(),
-        def.node_exporter(),
-    ]
-    .into_iter()
-    .flatten()
-    .any(|known| known.to_lowercase().contains(&name))
+    [def.name, def.field, def.sar, def.pcp, def.node_exporter]
+        .into_iter()
+        .any(|known| known.to_lowercase().contains(&name))
 }

@@ -3,19 +3,14 @@
 use std::path::Path;
 
 use import::{Opened, SourceKind, Watch};
-use units::Span;
 
 use crate::output::Output;
 
 /// Watches this host.
 pub(crate) fn watch(watch: Watch, output: &Output) -> Opened {
-    let total = watch.lasts.as_nanos();
-    let bar = output.progress("watching this host", total);
-    let opened = import::watch(&probe::Root::default(), watch, &mut |elapsed: Span| {
-        bar.set_position(elapsed.as_nanos().min(total));
-    });
-    bar.finish_and_clear();
-    opened
+    output.watching("watching this host", watch.lasts, |progress| {
+        import::watch(&probe::Root::default(), watch, progress)
+    })
 }
 
 /// Reads a file or standard input.

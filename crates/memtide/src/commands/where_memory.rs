@@ -1,21 +1,26 @@
 //! `memtide where`: a tree that adds up to MemTotal.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use diagnose::Evidence;
 use diagnose::accounting::account;
-use import::Watch;
+use import::{SourceKind, Watch};
+use probe::Closeness;
 use report::model::WhereReport;
-use units::Span;
+use timeline::signals::{PROC_PSS, PROC_SIZE};
+use timeline::{Entity, Timeline};
+use units::{Bytes, Count, Span};
 
 use crate::cli::{Format, Where};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// How long reading proportional shares may take: at 3 µs a MiB, enough for the largest 60 GiB of processes.
-const SHARES: Span = Span::from_millis(200);
-/// With `--deep`: as long as it takes.
-const ALL_SHARES: Span = Span::from_mins(10);
+/// How long reading proportional shares may take: at 3.5 µs a MiB, enough for the largest 55 GiB of processes.
+const SHARES: Duration = Duration::from_millis(200);
+/// With `--deep`: enough for 160 TiB, so a bound only against a kernel that does not answer.
+const ALL_SHARES: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     let opened = match &args.file {
@@ -24,11 +29,16 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
             Watch {
                 lasts: Span::ZERO,
                 every: Span::from_secs(1),
-                shares: if args.deep { ALL_SHARES } else { SHARES },
+                last: closeness(args.deep),
             },
             output,
         ),
     };
+    if opened.kind == SourceKind::Live
+        && let Some(note) = shares_not_read(&opened.timeline, args.deep)
+    {
+        output.note(&note);
+    }
     let evidence = Evidence::new(&opened.timeline, &opened.facts);
     let accounting = account(&evidence, opened.timeline.len().saturating_sub(1))
         .ok()
@@ -45,4 +55,42 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     };
     output.print(&text)?;
     Ok(Exit::Ok)
+}
+
+fn closeness(deep: bool) -> Closeness {
+    if deep {
+        Closeness {
+            largest: usize::MAX,
+            shares: Some(ALL_SHARES),
+        }
+    } else {
+        Closeness {
+            shares: Some(SHARES),
+            ..Closeness::default()
+        }
+    }
+}
+
+/// Of how many processes the proportional share is not known, and what would tell it.
+fn shares_not_read(timeline: &Timeline, deep: bool) -> Option<String> {
+    let unread = timeline.entities(Entity::Process).filter(|process| {
+        // Kernel threads have no memory of their own.
+        timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO)
+            && timeline.last_of(process, PROC_PSS).is_none()
+    });
+    let unread = unread.count() as u64;
+    let what = if deep {
+        "this user may not read them, or they ended meanwhile"
+    } else {
+        "`memtide where --deep` reads those of every process, as root also those of other users"
+    };
+    let which = match unread {
+        0 => return None,
+        1 => "The share (PSS) of 1 process was not read".to_owned(),
+        n => format!(
+            "The shares (PSS) of {} processes were not read",
+            Count::new(n)
+        ),
+    };
+    Some(format!("{which}: {what}"))
 }

@@ -47,6 +47,53 @@ fn one_bad_file_does_not_hide_the_others() {
 }
 
 #[test]
+fn several_files_give_an_array_in_their_order_whatever_fails() {
+    let good = corpus("healthy--idle.jsonl.gz");
+    let two = |first: &str, second: &str| {
+        let output = memtide(&["check", first, second, "--format", "json"]);
+        assert_eq!(output.status.code(), Some(3));
+        let answers = json(&output);
+        assert_eq!(answers.as_array().map(Vec::len), Some(2), "{answers}");
+        answers
+    };
+    let answers = two("/no/such/file", &good);
+    assert_eq!(answers[0]["source"]["name"], "/no/such/file");
+    let error = answers[0]["error"].as_str().unwrap();
+    assert!(error.contains("cannot read /no/such/file"), "{error}");
+    assert_eq!(answers[1]["verdict"], "ok");
+    assert_eq!(answers[1]["source"]["name"], good.as_str());
+    let answers = two("/no/such/file", "/nor/this");
+    assert_eq!(answers[1]["source"]["name"], "/nor/this");
+    let one = memtide(&["check", &good, "--format", "json"]);
+    assert!(json(&one).is_object());
+    let none = memtide(&["check", "/no/such/file", "--format", "json"]);
+    assert_eq!((none.status.code(), stdout(&none).as_str()), (Some(3), ""));
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_said() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let run = |stderr: std::process::Stdio| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+            .args(["check", &corpus("healthy--idle.jsonl.gz")])
+            .stdout(full.try_clone().unwrap())
+            .stderr(stderr)
+            .output()
+            .unwrap()
+    };
+    let output = run(std::process::Stdio::piped());
+    assert_eq!(output.status.code(), Some(3));
+    let message = stderr(&output);
+    assert!(message.contains("cannot write the answer"), "{message}");
+    // With nobody left to tell, the exit code still says it.
+    let output = run(full.try_clone().unwrap().into());
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
 fn standard_input_is_a_source() {
     let capture = std::fs::File::open(corpus("healthy--idle.jsonl.gz")).unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))

@@ -17,6 +17,40 @@ fn check_watches_this_machine_and_answers() {
 }
 
 #[test]
+fn an_interrupted_check_reports_what_it_saw() {
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args([
+            "check", "--for", "10m", "--every", "100ms", "--format", "json",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let interrupted = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(interrupted.success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.code().is_some(), "{:?}", output.status);
+    assert!(json(&output)["source"]["samples"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn the_hosts_name_is_in_a_capture_that_was_asked_for_it_and_in_its_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("host.jsonl");
+    let path = path.to_str().unwrap();
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    for (option, expected) in [(&["--hostname"][..], Some(name.trim())), (&[], None)] {
+        let usual = ["capture", "--for", "100ms", "--every", "100ms", "-o", path];
+        assert!(memtide(&[&usual, option].concat()).status.success());
+        let report = json(&memtide(&["check", path, "--format", "json"]));
+        assert_eq!(report["host"]["hostname"].as_str(), expected);
+    }
+}
+
+#[test]
 fn where_adds_up_on_this_machine() {
     let report = json(&memtide(&["where", "--format", "json"]));
     let accounting = &report["accounting"];

@@ -235,12 +235,14 @@ impl Context<'_> {
     }
 
     fn evidence(&self, line: &diagnose::EvidenceLine) -> Evidence {
+        let measured = line.measured.as_ref();
+        let threshold = measured.and_then(|m| m.threshold.as_ref());
         Evidence {
-            signal: line.signal.to_owned(),
-            value: finite(line.value),
-            unit: line.unit.to_owned(),
-            threshold: line.threshold.and_then(finite),
-            threshold_text: line.threshold_text.clone(),
+            signal: measured.map(|m| m.signal.to_owned()),
+            value: measured.and_then(|m| finite(m.value)),
+            unit: measured.map(|m| m.unit.to_owned()),
+            threshold: threshold.and_then(|t| finite(t.value)),
+            threshold_text: threshold.map(|t| t.text.clone()),
             at: line.at.and_then(|at| self.wall(at)),
             at_s: line.at.map(Span::as_secs_f64),
             text: line.text.clone(),

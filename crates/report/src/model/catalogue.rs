@@ -44,9 +44,9 @@ pub struct SignalEntry {
     /// Its column of `sar`.
     pub sar: Option<&'static str>,
     /// Its metric of Performance Co-Pilot.
-    pub pcp: Option<String>,
+    pub pcp: Option<&'static str>,
     /// Its metric of node_exporter.
-    pub node_exporter: Option<String>,
+    pub node_exporter: Option<&'static str>,
 }
 
 impl RuleEntry {
@@ -109,8 +109,8 @@ impl From<&SignalDef> for SignalEntry {
             since: some(def.since),
             meaning: def.meaning,
             sar: some(def.sar),
-            pcp: def.pcp(),
-            node_exporter: def.node_exporter(),
+            pcp: some(def.pcp),
+            node_exporter: some(def.node_exporter),
         }
     }
 }

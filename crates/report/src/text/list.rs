@@ -109,8 +109,8 @@ pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
             )),
         ),
         ("sar", signal.sar.map(str::to_owned)),
-        ("PCP", signal.pcp.clone()),
-        ("node_exporter", signal.node_exporter.clone()),
+        ("PCP", signal.pcp.map(str::to_owned)),
+        ("node_exporter", signal.node_exporter.map(str::to_owned)),
     ];
     for (label, text) in rows {
         if let Some(text) = text {

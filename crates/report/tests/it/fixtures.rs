@@ -62,9 +62,9 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
 
 pub(crate) fn evidence(text: &str, threshold: Option<&str>) -> Evidence {
     Evidence {
-        signal: "vm.pswpin".into(),
+        signal: Some("vm.pswpin".into()),
         value: Some(10_000_000.0),
-        unit: "bytes/s".into(),
+        unit: Some("bytes/s".into()),
         threshold: threshold.map(|_| 1_048_576.0),
         threshold_text: threshold.map(str::to_owned),
         at: None,

@@ -1,0 +1,98 @@
+//! Compression of what is written, chosen by the file's name; `decompress` is its other half.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// A file that is packed as its name says: `.zst`, `.gz`, else not at all.
+pub struct Packed(Stream);
+
+enum Stream {
+    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+    Plain(BufWriter<Box<dyn Write>>),
+}
+
+impl Packed {
+    /// Makes the file, or empties it. `-` is standard output.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        if path == Path::new("-") {
+            let stdout = Box::new(std::io::stdout());
+            return Ok(Self(Stream::Plain(BufWriter::new(stdout))));
+        }
+        let name = path.to_string_lossy();
+        let file = File::create(path)?;
+        Ok(Self(if name.ends_with(".zst") {
+            // Level 3 is zstd's own choice: a sample in a few ms, which a busy host can spare.
+            Stream::Zstd(zstd::Encoder::new(BufWriter::new(file), 3)?)
+        } else if name.ends_with(".gz") {
+            let level = flate2::Compression::default();
+            Stream::Gzip(flate2::write::GzEncoder::new(BufWriter::new(file), level))
+        } else {
+            Stream::Plain(BufWriter::new(Box::new(file)))
+        }))
+    }
+
+    /// Ends the stream, so that it unpacks without complaint.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn finish(self) -> std::io::Result<()> {
+        match self.0 {
+            Stream::Zstd(encoder) => encoder.finish()?.flush(),
+            Stream::Gzip(encoder) => encoder.finish()?.flush(),
+            Stream::Plain(mut writer) => writer.flush(),
+        }
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.0 {
+            Stream::Zstd(writer) => writer,
+            Stream::Gzip(writer) => writer,
+            Stream::Plain(writer) => writer,
+        }
+    }
+}
+
+impl Write for Packed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    /// Pushes what was written to the file, so that a crash costs no earlier sample.
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decompress::{Packing, unpack};
+    use std::io::Read;
+
+    #[test]
+    fn a_file_is_packed_as_its_name_says_and_unpacks_to_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, packing) in [
+            ("a.jsonl.zst", Packing::Zstd),
+            ("a.jsonl.gz", Packing::Gzip),
+            ("a.jsonl", Packing::None),
+        ] {
+            let path = directory.path().join(name);
+            let mut packed = Packed::create(&path).unwrap();
+            packed.write_all(b"one\n").unwrap();
+            packed.flush().unwrap();
+            packed.write_all(b"two\n").unwrap();
+            packed.finish().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let (found, mut text) = unpack(bytes.as_slice()).unwrap();
+            let mut read = String::new();
+            text.read_to_string(&mut read).unwrap();
+            assert_eq!((found, read.as_str()), (packing, "one\ntwo\n"));
+        }
+    }
+}
