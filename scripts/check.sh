@@ -1,7 +1,9 @@
 #!/bin/sh
 # Runs the main job on this machine. A verdict is an answer, whatever its exit code; 3 with an error is not.
 set -u
-"${CARGO_TARGET_DIR:-target}/release/memtide" check
+memtide=${CARGO_TARGET_DIR:-target}/release/memtide
+"$memtide" check
 code=$?
-echo "(exit code $code: 0 ok, 1 warning, 2 critical, 3 unknown)"
+echo
+echo "exit code $code (0 ok, 1 warning, 2 critical, 3 unknown); next: $memtide where, $memtide --help"
 [ "$code" -le 2 ]

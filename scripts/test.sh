@@ -1,13 +1,16 @@
 #!/bin/sh
 # All tests. The last line counts them.
 set -eu
+echo "== format, clippy, licences"
 scripts/lint.sh
-cargo build --locked --release --package memtide
+echo "== release build"
+cargo build --quiet --locked --release --package memtide
+echo "== tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0
 cargo test --locked --workspace --no-fail-fast >"$log" 2>&1 || code=$?
-grep -vE '^$|^running |^test .* ok$' "$log" || true
+grep -vE '^$|^running |^test .* ok$|^ *(Compiling|Downloaded|Downloading|Finished|Running|Doc-tests)' "$log" || true
 awk '/^test result:/ { passed += $4; failed += $6; skipped += $8 }
      END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }' "$log"
 exit "$code"

@@ -1,7 +1,6 @@
 //! Where RAM is: disjoint terms that add up to MemTotal, the remainder a line of its own.
 //!
-//! /proc/meminfo's fields overlap (Mapped ⊂ Cached, Shmem ⊂ Cached, SwapCached ∩ AnonPages, …); DOMAIN § 1.2 lists the
-//! traps. The terms here are chosen so that none counts a page that another counts. A field that the source lacks is
+//! /proc/meminfo's fields overlap (Mapped ⊂ Cached, Shmem ⊂ Cached, SwapCached ∩ AnonPages, …). The terms here are chosen so that none counts a page that another counts. A field that the source lacks is
 //! left out and listed, never zero: its pages are then part of the remainder. [`Accounting::tree`] groups the terms as
 //! people ask for them.
 
@@ -104,7 +103,8 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
 }
 
 impl Accounting {
-    /// Below this share of MemTotal the remainder cannot be drift: a field is faked or counted twice (DOMAIN § 1.1).
+    /// Below this share of MemTotal the remainder cannot be drift: a field is faked or counted twice ; an engineering choice: files of
+    /// one sample drift by 1 % at most.
     pub const BROKEN: Ratio = Ratio::from_percent(-2.0);
 
     /// A term's size; `None` where the source does not tell it.
@@ -215,7 +215,7 @@ impl Ledger<'_, '_> {
     }
 
     /// The pages of SwapCached that neither AnonPages nor Cached counts: what the LRU lists hold beyond those (a page in
-    /// swap and mapped is in AnonPages too; DOMAIN T3). Within 0.2 % of RAM on real hosts; SwapCached bounds it.
+    /// swap and mapped is in AnonPages too; mm/swap_state.c). Within 0.2 % of RAM on real hosts; SwapCached bounds it.
     fn swap_cache_alone(&self) -> Option<Bytes> {
         let swap_cached = self.at(MEM_SWAP_CACHED)?;
         if swap_cached == Bytes::ZERO {
@@ -304,7 +304,7 @@ impl Ledger<'_, '_> {
         }
     }
 
-    /// VmallocUsed counts RAM since 5.3 (before: 0, or address space), kernel stacks included (VMAP_STACK; DOMAIN T6).
+    /// VmallocUsed counts RAM since 5.3 (before: 0, or address space), kernel stacks included (VMAP_STACK).
     fn vmalloc(&self) -> Option<Bytes> {
         let counts_ram = match self.cx.facts.kernel() {
             Some(version) => version >= KernelVersion { major: 5, minor: 3 },
@@ -409,7 +409,7 @@ mod tests {
         sum + accounting.unaccounted_bytes == i64::try_from(accounting.total.get()).unwrap()
     }
 
-    /// DOMAIN § 1.1's worked check: a 24 GiB host with two CPUs.
+    /// A worked check: a 24 GiB host with two CPUs.
     #[test]
     fn per_cpu_lists_and_vmalloc_close_the_gap() {
         let accounting = accounted(

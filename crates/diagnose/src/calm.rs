@@ -24,9 +24,9 @@ pub(crate) struct Calm {
 }
 
 impl Calm {
-    /// DOMAIN § 3, 3; a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
+    /// An engineering choice: a labelled capture of files that fit shows 91 in its busiest second, of thrash 8,000 and more.
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
-    /// Half of what the catalogue (§ 3, 7) asks of thrash.
+    /// Half of what swap-thrash asks.
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
     /// The catalogue's time in a recording.
     const HOLD: Span = Span::from_mins(5);

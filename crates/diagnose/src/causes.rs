@@ -1,6 +1,6 @@
 //! Which finding follows from which: one disease is reported once, at its root.
 //!
-//! The order is the pathology's own (DOMAIN § 3 I): what takes memory, then want of memory, then the thrash that
+//! The order is the pathology's own : what takes memory, then want of memory, then the thrash that
 //! follows from want, then the reclaim work of the thrash. A cgroup or a node can be short while the host is not, so
 //! those roots stand before host-wide want.
 

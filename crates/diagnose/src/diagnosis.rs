@@ -63,8 +63,12 @@ fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
     let last = cx.timeline.len().saturating_sub(1);
     let tightest = || {
         let stretch = findings.first()?.when?;
-        let (_, index) = cx.timeline.gauge(MEM_AVAILABLE)?.min_in(&stretch)?;
-        Some(index)
+        let available = cx.timeline.gauge(MEM_AVAILABLE)?;
+        // The sample before the first interval counts too: a kill ends the shortage that it is about.
+        (stretch.first..=stretch.last)
+            .filter_map(|index| Some((available.at(index)?, index)))
+            .min()
+            .map(|(_, index)| index)
     };
     tightest().unwrap_or(last)
 }

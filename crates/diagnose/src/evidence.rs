@@ -4,10 +4,11 @@
 //! are computed here, once.
 
 use timeline::{
-    AnySignal, Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch, Timeline, Track,
+    AnySignal, Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch,
+    Timeline, Track,
     signals::{
-        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_BOTH,
-        REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN,
+        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_ANON,
+        REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN,
         ZSWPOUT,
     },
 };
@@ -41,8 +42,6 @@ impl<'a> Evidence<'a> {
     pub const fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
         Self { timeline, facts }
     }
-
-    // ---- how long was looked ----
 
     /// From the first sample to the last.
     pub fn look(&self) -> Span {
@@ -141,9 +140,10 @@ impl<'a> Evidence<'a> {
             why: why.trim_start_matches("; ").to_owned(),
         }
     }
+}
 
-    // ---- signals and facts of the host ----
-
+// Signals and facts of the host.
+impl<'a> Evidence<'a> {
     /// The levels of a gauge.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Result<Track<U>, Missing> {
         self.timeline
@@ -216,9 +216,10 @@ impl<'a> Evidence<'a> {
         let def = signal.def();
         Missing::signal(def, self.timeline.absent.get(def.file))
     }
+}
 
-    // ---- quantities that several rules need ----
-
+// Quantities that several rules need.
+impl Evidence<'_> {
     /// MemTotal; 0 is no host's.
     pub fn ram(&self) -> Result<Bytes, Missing> {
         self.last(MEM_TOTAL)
@@ -300,9 +301,10 @@ impl<'a> Evidence<'a> {
     pub fn floor(&self) -> Result<Floor, Missing> {
         Floor::measured(self)
     }
+}
 
-    // ---- entities ----
-
+// Entities.
+impl Evidence<'_> {
     /// The levels of an entity's gauge.
     pub fn gauge_of<U: Unit>(
         &self,

@@ -355,6 +355,16 @@ impl Finding {
         self
     }
 
+    /// Capping a unit's memory, now and for good; `what` says which.
+    #[must_use]
+    pub(crate) fn fix_by_cap(self, what: &str) -> Self {
+        self.fix(
+            what,
+            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
+            "systemctl set-property UNIT MemoryHigh=SIZE",
+        )
+    }
+
     /// How to see that the fix worked.
     #[must_use]
     pub(crate) fn verify(mut self, how: impl Into<String>) -> Self {

@@ -24,7 +24,8 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Free memory up to this part of the floor's upper edge is "on the floor" (DOMAIN § 1.4).
+    /// Free memory up to this part of the floor's upper edge is "on the floor" ; an engineering choice: kswapd overshoots its
+    /// high mark a little, and free memory above that is not held there.
     pub const NEAR: Ratio = Ratio::new(1.15);
 
     /// From the zones' marks of each sample.
@@ -102,7 +103,8 @@ fn mark(
 mod tests {
     use super::*;
 
-    /// DOMAIN § 1.4's table, computed there from the kernel's formulas.
+    /// Computed from the kernel's formulas (mm/page_alloc.c, __setup_per_zone_wmarks and setup_per_zone_lowmem_reserve) for
+    /// hosts of these sizes.
     #[test]
     fn the_prediction_reproduces_known_hosts() {
         for (ram_mib, low, high) in [

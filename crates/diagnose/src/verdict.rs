@@ -1,7 +1,7 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSI_MEMORY_SOME};
-use units::{Bytes, Quantity, Ratio};
+use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
@@ -35,6 +35,9 @@ pub struct Verdict {
 /// Want of memory shows in what moves. Where none of these rules could look, "enough" would be a guess.
 const MOVEMENT: [&str; 2] = ["swap-thrash", "page-cache-thrash"];
 
+/// A shorter look shows no slow growth: a leak that fills a host in a week adds 0.1 % of RAM in this time.
+const LONG_LOOK: Span = Span::from_mins(10);
+
 impl Verdict {
     /// `blind` names the rules that could not be evaluated.
     pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Self {
@@ -58,6 +61,11 @@ impl Verdict {
         let mut remarks = whose_memory(cx, limit.as_ref());
         if cx.is_single_look() {
             remarks.extend(what_one_look_says(cx));
+        } else if level == Level::Ok && cx.look() < LONG_LOOK {
+            remarks.push(format!(
+                "In {} slow growth and leaks do not show, nor what happens at another hour.",
+                cx.look()
+            ));
         }
         Self {
             level,
@@ -186,7 +194,6 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
 mod tests {
     use super::*;
     use timeline::{Facts, Sample, Timeline, signals::SWAP_FREE, signals::SWAP_TOTAL};
-    use units::Span;
 
     /// The verdict on one look at a host with these sizes in MiB.
     fn one_look(total: u64, free: u64, available: u64, swapped: u64) -> Verdict {

@@ -68,10 +68,10 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         problems.note(problem.to_string());
     }
     timeline.absent.extend(host.absent());
-    if !host_facts::user_is_root() {
-        if let Some(more) = more_as_root(&timeline) {
-            problems.note(more);
-        }
+    if !host_facts::user_is_root()
+        && let Some(more) = more_as_root(&timeline)
+    {
+        problems.note(more);
     }
     Opened {
         kind: SourceKind::Live,

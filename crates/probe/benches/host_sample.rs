@@ -106,12 +106,12 @@ impl Bare {
 /// CPU time of this process, user and system, that `work` takes.
 fn cpu_micros(work: impl FnOnce()) -> f64 {
     let now = || {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+        let time = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
+        time.expect("CPU time is not negative")
     };
     let before = now();
     work();
-    now() - before
+    (now() - before).as_secs_f64() * 1e6
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

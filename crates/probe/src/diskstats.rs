@@ -19,24 +19,28 @@ use timeline::{
 use crate::error::{First, ParseError};
 use crate::text;
 
-/// The numbers behind a device's name, in order; none where the catalogue does not have one: merged requests, discards.
-const NUMBERS: [Option<SignalId>; 16] = [
-    Some(DISK_READS.id()),
+/// A sector of `/proc/diskstats`.
+const SECTOR: u64 = 512;
+
+/// The numbers behind a device's name, in order, with their scale; none where the catalogue does not have the signal:
+/// merged requests, discards.
+const NUMBERS: [Option<(SignalId, u64)>; 16] = [
+    Some((DISK_READS.id(), 1)),
     None,
-    Some(DISK_READ_BYTES.id()),
-    Some(DISK_READ_TIME.id()),
-    Some(DISK_WRITES.id()),
+    Some((DISK_READ_BYTES.id(), SECTOR)),
+    Some((DISK_READ_TIME.id(), 1)),
+    Some((DISK_WRITES.id(), 1)),
     None,
-    Some(DISK_WRITE_BYTES.id()),
-    Some(DISK_WRITE_TIME.id()),
-    Some(DISK_IN_FLIGHT.id()),
-    Some(DISK_IO_TIME.id()),
-    Some(DISK_QUEUE_TIME.id()),
-    None,
-    None,
+    Some((DISK_WRITE_BYTES.id(), SECTOR)),
+    Some((DISK_WRITE_TIME.id(), 1)),
+    Some((DISK_IN_FLIGHT.id(), 1)),
+    Some((DISK_IO_TIME.id(), 1)),
+    Some((DISK_QUEUE_TIME.id(), 1)),
     None,
     None,
-    Some(DISK_FLUSHES.id()),
+    None,
+    None,
+    Some((DISK_FLUSHES.id(), 1)),
 ];
 
 /// Reads the text into the disks' rows, which are keyed by the kernel's name.
@@ -68,8 +72,10 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
         let row = sample.table_mut(Entity::Disk).add();
         text::push_lossy(&mut row.key, name);
         for (signal, word) in NUMBERS.iter().zip(words) {
-            let Some(signal) = signal else { continue };
-            if let Err(expected) = record(*signal, word, &mut row.row) {
+            let Some((signal, scale)) = signal else {
+                continue;
+            };
+            if let Err(expected) = record(*signal, *scale, word, &mut row.row) {
                 first.note(|| ParseError::new(DISKSTATS, count, expected, word));
             }
         }
@@ -78,13 +84,13 @@ pub(crate) fn parse(text: &[u8], sample: &mut Sample) -> Result<(), ParseError> 
 }
 
 /// Puts a number into the row, or says what it should have been.
-fn record(signal: SignalId, word: &[u8], row: &mut Row) -> Result<(), &'static str> {
+fn record(signal: SignalId, scale: u64, word: &[u8], row: &mut Row) -> Result<(), &'static str> {
     let value = text::number(word).ok_or("a number")?;
     if signal == DISK_IN_FLIGHT.id() && value > i32::MAX.unsigned_abs().into() {
         // Some 4.x kernels take this one below zero, and print it as almost 2^32.
         return Err("a number of requests below 2^31");
     }
-    let scaled = value.checked_mul(signal.def().scale);
+    let scaled = value.checked_mul(scale);
     row.set_raw(signal, scaled.ok_or("a size below 2^64 bytes")?);
     Ok(())
 }

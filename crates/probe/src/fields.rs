@@ -5,6 +5,7 @@
 //! its parts and no hashing in steady state, 10 ns a line. An unexpected line costs a look-up and is then expected.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use timeline::{Row, SignalId, signals};
@@ -65,13 +66,16 @@ pub(crate) struct Fields {
     names: Vec<Name>,
     /// The names, one after the other, each with the `:` or blank that follows it in the file.
     written: String,
-    by_name: HashMap<Box<str>, u16>,
+    /// The names' indexes by their hash: strings of its own would lie between what every sample reads.
+    by_hash: HashMap<u64, u16>,
     sums: Vec<Sum>,
 }
 
 impl Fields {
     /// A hostile file may have any number of names; a kernel's has a few hundred.
     const MOST_NAMES: usize = 1024;
+    /// What there is room for from the start, so that it lies together.
+    const USUAL_NAMES: usize = 256;
     /// Nor is any of them longer; what is has no place here.
     const LONGEST_NAME: usize = 255;
     /// The index of no name: the start of the text.
@@ -79,12 +83,13 @@ impl Fields {
 
     /// For a file that the catalogue names as a source.
     pub(crate) fn of(file: &'static str) -> Self {
-        let start = Name {
+        let mut names = Vec::with_capacity(Self::USUAL_NAMES);
+        names.push(Name {
             target: Target::Unwanted,
             start: 0,
             length: 0,
             next: Self::START,
-        };
+        });
         Self {
             file,
             by_field: signals::field_of(file)
@@ -95,9 +100,9 @@ impl Fields {
                 .collect(),
             part_of: |_| None,
             is_unwanted: |_| false,
-            names: vec![start],
-            written: String::new(),
-            by_name: HashMap::new(),
+            names,
+            written: String::with_capacity(Self::USUAL_NAMES * 24),
+            by_hash: HashMap::new(),
             sums: Vec::new(),
         }
     }
@@ -256,8 +261,10 @@ impl Fields {
     /// many, and for one that is no text: the kernel has none of either kind.
     fn find(&mut self, name: &[u8], separator: u8) -> Option<u16> {
         let name = std::str::from_utf8(name).ok()?;
-        if let Some(found) = self.by_name.get(name) {
-            return Some(*found);
+        let hash = self.by_hash.hasher().hash_one(name);
+        if let Some(found) = self.by_hash.get(&hash) {
+            let Range { start, end } = self.names[usize::from(*found)].place();
+            return (&self.written[start..end - 1] == name).then_some(*found);
         }
         let is_one_too_many =
             self.names.len() > Self::MOST_NAMES || name.len() > Self::LONGEST_NAME;
@@ -275,7 +282,7 @@ impl Fields {
             length: u16::try_from(name.len() + 1).ok()?,
             next: Self::START,
         });
-        self.by_name.insert(name.into(), found);
+        self.by_hash.insert(hash, found);
         Some(found)
     }
 

@@ -1,12 +1,14 @@
 //! All of the host's kernel files, live: opened once, read together into a sample.
 //!
-//! Without processes and control groups. A sample is some 25 `pread`s, 75 µs on a host of 2 CPUs with warm caches; parsing
-//! them is a tenth of that. In steady state nothing is allocated, so it also works while the host has no memory left.
-//! `/proc/slabinfo` alone costs more than all others together and changes slowly: it is read every 60th time.
+//! Without processes and control groups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
+//! above the bare reads, and 0.2 to 0.3 ms where the CPU's caches went to others in between (`benches/host_sample.rs`).
+//! In steady state nothing is allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs
+//! more than all others together and changes slowly: it is read every 60th time.
 //!
 //! A file that cannot be opened or read is noted with the reason and costs nothing else. What comes later (a zram
 //! device, a node) is seen after [`HostProbe::refresh`].
 
+use std::ops::Range;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -60,6 +62,8 @@ struct Source {
     file: Option<KernelFile>,
     /// Why the last attempt to open or read it failed.
     absence: Option<Absence>,
+    /// Where in the buffer its text is; none where this sample does not have it.
+    text: Option<Range<usize>>,
 }
 
 impl HostProbe {
@@ -113,15 +117,21 @@ impl HostProbe {
             self.slabinfo_in = self.slabinfo_every;
         }
         self.slabinfo_in -= 1;
+        // All files are read before any is parsed: their numbers are of almost one moment, and the kernel's code and
+        // ours do not drive each other out of the CPU's caches.
+        self.buffer.clear();
         for source in &mut self.sources {
-            if source.kind == HostFile::Slabinfo && !with_slabinfo {
+            let is_due = with_slabinfo || source.kind != HostFile::Slabinfo;
+            source.text = is_due.then(|| source.read(&mut self.buffer)).flatten();
+        }
+        for source in &self.sources {
+            let Some(text) = source.text.clone().and_then(|text| self.buffer.get(text)) else {
                 continue;
-            }
-            if source.read(&mut self.buffer)
-                && let Err(problem) =
-                    self.parsers
-                        .parse(source.kind, &source.instance, &self.buffer, sample)
-            {
+            };
+            let parsed = self
+                .parsers
+                .parse(source.kind, &source.instance, text, sample);
+            if let Err(problem) = parsed {
                 // Files and expectations are few and fixed, so this list is short without a limit of its own.
                 let is_known = |known: &ParseError| {
                     (known.file, known.expected) == (problem.file, problem.expected)
@@ -170,19 +180,18 @@ impl Source {
             instance,
             file: opened.ok(),
             absence,
+            text: None,
         }
     }
 
-    /// Reads the file, or remembers why that failed. The next attempt may succeed: the kernel may have had no memory for
-    /// it. A device that is gone does not come back under the same open file.
-    fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
-        let Some(file) = &self.file else {
-            return false;
-        };
-        match file.read_quietly(buffer) {
+    /// Appends the file's text to the buffer and says where it is, or remembers why that failed. The next attempt may
+    /// succeed: the kernel may have had no memory for it. A device that is gone does not come back in the same open file.
+    fn read(&mut self, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
+        let start = buffer.len();
+        match self.file.as_ref()?.append(buffer) {
             Ok(()) => {
                 self.absence = None;
-                true
+                Some(start..buffer.len())
             }
             Err(errno) => {
                 // A failure that lasts must not allocate every time.
@@ -194,7 +203,7 @@ impl Source {
                 if matches!(errno, Errno::NODEV | Errno::NOENT | Errno::NXIO) {
                     self.file = None;
                 }
-                false
+                None
             }
         }
     }

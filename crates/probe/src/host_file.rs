@@ -109,14 +109,12 @@ impl HostFile {
     /// How the kernel hands it out.
     pub(crate) const fn shape(self) -> Shape {
         match self {
-            // Records are a node, a swap area with its path, a cache: of any length.
-            Self::Zoneinfo | Self::Swaps | Self::Slabinfo => Shape::Records,
+            // Records of any length: a node, a disk with its partitions, a swap area with its path; or of many pages.
+            Self::Zoneinfo | Self::Diskstats | Self::Swaps | Self::Slabinfo => Shape::Records,
             // A field: the longest name has 30 characters, a number has 20 digits.
             Self::Vmstat => Shape::ShortRecords(96),
             // A node: at most six zones of 16 orders.
             Self::Buddyinfo => Shape::ShortRecords(2048),
-            // A device: a name of 32 characters, 17 numbers.
-            Self::Diskstats => Shape::ShortRecords(512),
             Self::DentryState
             | Self::InodeNr
             | Self::FileNr
@@ -272,7 +270,8 @@ fn zram_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals;
+    use crate::saved::Parsers;
+    use timeline::{Facts, signals};
 
     #[test]
     fn a_path_says_kind_and_instance() {
@@ -304,6 +303,17 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(HostFile::at(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_saved_text_of_every_file_finds_its_parser() {
+        let mut parsers = Parsers::default();
+        for file in HostFile::ALL {
+            let path = file.path().replace('*', "0");
+            let (mut sample, mut facts) = (Sample::default(), Facts::default());
+            let read = parsers.read(&path, b"\xff 1", &mut sample, &mut facts);
+            assert_ne!(read, Ok(false), "{path}");
         }
     }
 

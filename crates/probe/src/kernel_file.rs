@@ -101,8 +101,8 @@ pub struct KernelFile {
 impl KernelFile {
     /// No kernel file that memtide reads is larger; what lies beyond is not read.
     const MOST: usize = 16 << 20;
-    /// The least that is asked for at once, so that most files take one read.
-    const LEAST: usize = 16 << 10;
+    /// The least that is asked for at once: most files take one read.
+    const LEAST: usize = 8 << 10;
     /// The longest line of numbers, zram's `mm_stat`, has nine of at most 20 digits.
     const LINE: usize = 256;
 
@@ -162,6 +162,12 @@ impl KernelFile {
     /// The same without an error message, which would have to be allocated.
     pub(crate) fn read_quietly(&self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
+        self.append(buffer)
+    }
+
+    /// The same behind what the buffer holds already.
+    pub(crate) fn append(&self, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        let start = buffer.len();
         if self.shape == Shape::OneLine {
             let mut line = [0; Self::LINE];
             let got = retrying(|| pread(&self.file, &mut line, 0))?;
@@ -171,16 +177,16 @@ impl KernelFile {
             }
         }
         loop {
-            let filled = buffer.len();
+            let filled = buffer.len() - start;
             if filled >= Self::MOST {
                 return Ok(());
             }
-            if buffer.capacity() - filled < Self::LEAST / 2 {
+            if buffer.capacity() - buffer.len() < Self::LEAST {
                 buffer.reserve(filled.max(Self::LEAST));
             }
-            let asked = buffer.capacity() - filled;
+            let asked = buffer.capacity() - buffer.len();
             let got = retrying(|| pread(&self.file, spare_capacity(buffer), filled as u64))
-                .inspect_err(|_| buffer.clear())?;
+                .inspect_err(|_| buffer.truncate(start))?;
             let is_first_and_short = filled == 0 && got < asked;
             if got == 0 || is_first_and_short && self.shape.is_whole_after(got) {
                 return Ok(());

@@ -22,5 +22,7 @@ pub mod docs;
 pub mod model;
 pub mod text;
 
-pub use model::{Answer, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema};
+pub use model::{
+    Answer, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
+};
 pub use text::{Colour, Screen};

@@ -39,7 +39,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// How much of a stretch must satisfy the condition: the catalogue's "sustained" (DOMAIN: in at least 70 % of samples).
+    /// How much of a stretch must satisfy the condition: an engineering choice.
     const SUSTAINED: f64 = 0.7;
 
     /// Both hold. Unknown where either is unknown, unless the other says no.
@@ -205,7 +205,7 @@ mod tests {
                 for b in a + 1..holds.len() {
                     let held = holds[a + 1..=b].iter().filter(|h| **h == 1).count();
                     let ends_hold = holds[a + 1] == 1 && holds[b] == 1;
-                    if ends_hold && held as f64 >= 0.7 * (b - a) as f64 - 1e-9 {
+                    if ends_hold && 10 * held >= 7 * (b - a) {
                         best = best.max(Some(Span::from_secs((b - a) as u64)));
                     }
                 }

@@ -12,6 +12,7 @@
 //! assert_eq!(Pages::new(3).to_bytes(page), Bytes::from_kib(12));
 //! assert_eq!(Bytes::from_mib(1536).to_string(), "1.5 GiB");
 //! ```
+#![warn(clippy::disallowed_methods)]
 // Float ↔ integer conversions are this crate's business; each one saturates or is exact below 2^53.
 #![allow(
     clippy::cast_possible_truncation,

@@ -36,7 +36,7 @@ declare_rule! {
     pub(crate) RULE = { id: "accounting-mismatch", since: "0.1.0", purpose: Note, check: check }
 }
 
-/// DOMAIN § 1.1: 1 % is legitimate; the labelled captures show 0.0 %.
+/// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
 const TOLERANCE: Ratio = Ratio::from_percent(2.0);
 /// Samples looked at, spread over the look; the middle one counts, for files of one sample are not read at one instant.
 const LOOKS: usize = 9;

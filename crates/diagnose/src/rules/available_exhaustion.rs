@@ -37,12 +37,12 @@ declare_rule! {
     pub(crate) RULE = { id: "available-exhaustion", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 1. What one process grows by in a burst does not grow with the host, so a share alone would call a
+/// An engineering choice. What one process grows by in a burst does not grow with the host, so a share alone would call a
 /// large host exhausted with tens of GiB left.
 const LITTLE: Ratio = Ratio::from_percent(5.0);
 const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
-/// DOMAIN § 3, 1: counts only where tasks wait. Calm labelled captures have 15 % and more (November 2026).
-const LOW: Ratio = Ratio::from_percent(10.0);
+/// An engineering choice: counts only where tasks wait. Calm labelled captures have 15 % and more (November 2026).
+pub(crate) const LOW: Ratio = Ratio::from_percent(10.0);
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 const HOLD: Span = Span::from_mins(5);
 
@@ -138,17 +138,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "available is low, not only free: there is no idle cache to drop",
         )
         .cause("What programs and the kernel hold, less what can be dropped, is nearly as large as RAM.")
-        .fix(
-            "Stop what grew last, or cap the group it belongs to.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
         .fix(
             "Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net.",
             "",
             "",
         )
-        .verify("memtide record over a work cycle: available stays above 10 % of RAM, stalls below 1 %")
+        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: available stays above 10 % of RAM, stalls below 1 %")
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")

@@ -40,7 +40,7 @@ declare_rule! {
 
 /// From here on people ask where their memory went; hosts posted with that question had 35 % to 94 %.
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
-/// DOMAIN § 3, 71.
+/// Calm labelled captures have this much and more (November 2026).
 const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);

@@ -44,14 +44,14 @@ declare_rule! {
     pub(crate) RULE = { id: "cache-starved-floor", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 4. Wider than "on the floor" elsewhere: kswapd overshoots while it is busy.
+/// An engineering choice. Wider than "on the floor" elsewhere: kswapd overshoots while it is busy.
 const NEAR: f64 = 1.3;
-/// DOMAIN § 3, 4.
+/// An engineering choice.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
 const FLOORS: f64 = 2.0;
-/// DOMAIN § 3, 4: above this, cache is not starved.
+/// Above this, cache is not starved.
 const AVAILABLE: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 4: reading that a cache might have spared.
+/// An engineering choice: reading that a cache might have spared.
 const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);
 const HOLD: Span = Span::from_mins(10);
 
@@ -171,11 +171,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shown_in(finding)
         .not("free-low-harmless", format!("page cache is down to {least}"))
         .cause("Anonymous, shared and kernel memory leave no room for the page cache.")
-        .fix(
-            "Stop what grew last, or cap the group it belongs to.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
         .fix(
             "Run batch jobs capped and at another hour, and pipe data instead of writing files in between.",
             "systemd-run --scope -p MemoryHigh=512M COMMAND",

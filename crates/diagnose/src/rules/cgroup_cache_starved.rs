@@ -46,7 +46,7 @@ declare_rule! {
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 53.
+/// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a group at its limit reads a little below it.
 const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 /// As in cgroup-high-throttle.
 const STALLED: Ratio = Ratio::from_percent(10.0);

@@ -42,12 +42,12 @@ declare_rule! {
     pub(crate) RULE = { id: "cgroup-high-throttle", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 52: charges are batched, so a throttled group may read a little below its limit.
+/// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled group may read a little below its limit.
 const NEAR: Ratio = Ratio::from_percent(98.0);
 /// A group whose reclaim keeps up stays within a batch of 64 pages per CPU of its limit; one that cannot goes beyond
 /// (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
-/// DOMAIN § 3, 52.
+/// An engineering choice: a tenth of the time is what users notice.
 const STALLED: Ratio = Ratio::from_percent(10.0);
 const HOLD: Span = Span::from_mins(5);
 

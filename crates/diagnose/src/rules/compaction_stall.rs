@@ -35,9 +35,9 @@ declare_rule! {
     pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 32. Labelled captures, November 2026: none at all on calm hosts.
+/// An engineering choice. Labelled captures, November 2026: none at all on calm hosts.
 const STALLS: PerSecond<Count> = PerSecond::new(1.0);
-/// DOMAIN § 3, 32.
+/// An engineering choice: where most succeed, the work is not wasted.
 const FAILED: Ratio = Ratio::from_percent(50.0);
 const HOLD: Span = Span::from_mins(5);
 /// The kernel's default for background compaction (5.9 and later).

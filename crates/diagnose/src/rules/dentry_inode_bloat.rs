@@ -40,7 +40,7 @@ declare_rule! {
     pub(crate) RULE = { id: "dentry-inode-bloat", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 37; a healthy 1 GiB cloud host has 14 %.
+/// An engineering choice; a healthy 1 GiB cloud host has 14 %.
 const LARGE: Ratio = Ratio::from_percent(20.0);
 /// Where RAM is not known: what people ask about has 4 GiB and more.
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
@@ -52,7 +52,7 @@ const KEPT: Ratio = Ratio::from_percent(50.0);
 const STALLED: Ratio = Ratio::from_percent(10.0);
 /// Shrinkers at work: thrash with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
-/// From here on most entries are names that do not exist (DOMAIN § 3, 37).
+/// From here on most entries are names that do not exist (fs/dcache.c counts them as nr_negative).
 const NEGATIVE: f64 = 0.5;
 const HOLD: Span = Span::from_mins(5);
 
@@ -69,10 +69,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(_) if !caches.is_empty() => None,
         Err(missing) => return Err(missing),
     };
-    let level: Option<Bytes> = track.as_ref().map_or_else(
-        || Some(caches.iter().map(|c| c.bytes).sum()),
-        Track::last,
-    );
+    let level: Option<Bytes> = track
+        .as_ref()
+        .map_or_else(|| Some(caches.iter().map(|c| c.bytes).sum()), Track::last);
     let Some(level) = level else {
         return clear!("kernel objects were not measured");
     };

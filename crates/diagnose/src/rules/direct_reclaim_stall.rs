@@ -9,6 +9,7 @@ use timeline::{
 };
 use units::{Count, Pages, PerSecond, Ratio, Span};
 
+use super::available_exhaustion;
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Severity};
 use crate::missing::Missing;
@@ -42,17 +43,17 @@ declare_rule! {
     pub(crate) RULE = { id: "direct-reclaim-stall", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 15. Labelled captures, November 2026: 0 on calm hosts but for single events, 10 to 300/s on short ones.
-const STALLS: PerSecond<Count> = PerSecond::new(1.0);
-/// DOMAIN § 3, 15: below this share kswapd does the work and stalls are accidents.
+const STALLS: PerSecond<Count> = Stalls::ALLOCATION_STALLS;
+/// An engineering choice: below this share kswapd does the work and stalls are accidents.
 const SHARE: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 15. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
+/// An engineering choice. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
 const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
 const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
-/// DOMAIN § 3, 1: below this share of RAM available the host as a whole is short.
-const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
-/// The value to set: gaps between the marks of 1 % of each zone (DOMAIN § 3, 15: 50 to 200).
+/// An engineering choice: below this share of RAM available the host as a whole is short.
+const LITTLE_AVAILABLE: Ratio = available_exhaustion::LOW;
+/// The value to set: gaps between the marks of 1 % of each zone; an engineering choice, ten times the
+/// kernel's default.
 const SCALE: u64 = 100;
 const HOLD: Span = Span::from_mins(5);
 
@@ -73,9 +74,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let scanned = cx.mean_in(&stretch, PGSCAN_DIRECT, &direct)?;
     let part = cx.mean_in(&stretch, PGSCAN_DIRECT, &share)?;
     let mode = cx.number(ZONE_RECLAIM_MODE).ok();
-    if mode.is_some_and(|mode| mode != 0)
-        && Stalls::are_of_a_node(rate, scanned)
-    {
+    if mode.is_some_and(|mode| mode != 0) && Stalls::are_of_a_node(rate, scanned) {
         return clear!(
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
         );
@@ -200,11 +199,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     Ok(finding
-        .fix(
-            "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Cap or stop what allocates most; where memory is short as a whole, that is the root.")
         .verify("memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(

@@ -45,9 +45,10 @@ declare_rule! {
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 25: of the middle of the two thresholds, below which writers run free.
+/// Of the middle of the two thresholds, below which writers run free (mm/page-writeback.c,
+/// dirty_freerun_ceiling); an engineering choice, since the level swings.
 const NEAR: f64 = 0.9;
-/// DOMAIN § 3, 25. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
+/// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
 const WAITED: Ratio = Ratio::from_percent(10.0);
 /// Where waiting is not measured, a disk this busy stands for it; throttled captures show 99 %, calm ones 10 %.
 const BUSY: Ratio = Ratio::from_percent(70.0);
@@ -83,9 +84,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     let Some((stretch, level)) = cx.held(&full, &waiting, HOLD) else {
         return match waiting.max().zip(free_run.last()) {
-            Some(((most, _), limit)) => clear!(
-                "{most} of data waited for the disk at most; writers run free up to {limit}"
-            ),
+            Some(((most, _), limit)) => {
+                clear!("{most} of data waited for the disk at most; writers run free up to {limit}")
+            }
             None => clear!("what waits for the disk was not measured"),
         };
     };
@@ -259,13 +260,16 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
     let Ok(dirtied) = cx.bytes_rate(NR_DIRTIED) else {
         return finding;
     };
-    let Some(at_limit) = dirtied.mean_in(stretch) else {
+    // The limit is reached within the first intervals of the stretch, so they belong to the run-up.
+    let reached = (stretch.first + 2).min(stretch.last);
+    let run_up = cx.timeline.stretch(0, reached);
+    let at_limit = cx
+        .timeline
+        .stretch(reached, stretch.last)
+        .and_then(|rest| dirtied.mean_in(&rest));
+    let Some(at_limit) = at_limit else {
         return finding;
     };
-    // The limit is reached within the first intervals of the stretch, so they belong to the run-up.
-    let run_up = cx
-        .timeline
-        .stretch(0, (stretch.first + 2).min(stretch.last));
     let before = run_up
         .and_then(|run_up| dirtied.max_in(&run_up))
         .filter(|(peak, _)| peak.get() > 2.0 * at_limit.get());
@@ -335,7 +339,7 @@ fn remedy(
     }
     let (background, most) = (background.get(), most.get());
     finding.fix(
-        format!("Or make the waits shorter and even: start writing after one second's worth, stop writers at four{}.", undo(cx)),
+        format!("Make the waits short and even: start writing after one second's worth, stop writers at four{}.", undo(cx)),
         format!("sysctl -w vm.dirty_background_bytes={background}\nsysctl -w vm.dirty_bytes={most}"),
         format!("/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = {background}, vm.dirty_bytes = {most}; remove the lines with ratios"),
     )

@@ -47,20 +47,20 @@ declare_rule! {
     pub(crate) RULE = { id: "exec-pages-evicted", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 6: file pages below 5 % of RAM; twice that, since small hosts keep a larger share, and plain reads that
+/// An engineering choice: a host of some GiB loses its programs below 5 % of RAM, small ones keep a larger share, and plain reads that
 /// thrash in more cache than this have other pages to lose first.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 6.
+/// As for stalls in general.
 const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
 /// A process that faults every other second is one of those that lose pages; three of them share no single data file
-/// by accident (DOMAIN § 3, 6, and its note on newer kernels with 10 to 26 faults a second in all).
+/// by accident (newer kernels show 10 to 26 faults a second in all).
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
 const PROCESSES: usize = 3;
-/// Swap-ins per file refault above which it is swap that thrashes (DOMAIN § 3, 6).
+/// Swap-ins per file refault above which it is swap that thrashes; an engineering choice.
 const SWAPPED: f64 = 0.1;
-/// DOMAIN § 3, 6 and 11: at this setting and below the kernel prefers to drop file pages to the end.
+/// At this setting and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).
 pub(crate) const LOW_SWAPPINESS: u64 = 10;
-/// DOMAIN § 3, 6: swap with less left than this takes nothing more.
+/// Swap with less left than this takes nothing more; an engineering choice.
 const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
 
 /// Why anonymous memory stays where it is.
@@ -229,17 +229,11 @@ fn with_fixes(finding: crate::finding::Finding, old: Option<u64>) -> crate::find
             "/etc/fstab: /swapfile none swap sw 0 0",
         ),
     };
-    finding
-        .fix(
-            "Cap what grew last.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
-        .fix(
-            "Keep a way in: what sshd needs is never reclaimed.",
-            "systemctl set-property --runtime ssh.service MemoryMin=32M",
-            "systemctl set-property ssh.service MemoryMin=32M",
-        )
+    finding.fix_by_cap("Cap what grew last.").fix(
+        "Keep a way in: what sshd needs is never reclaimed.",
+        "systemctl set-property --runtime ssh.service MemoryMin=32M",
+        "systemctl set-property ssh.service MemoryMin=32M",
+    )
 }
 
 /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.

@@ -4,8 +4,8 @@ use timeline::{
     Condition, Counter, Entity, Signal, Stretch, Track,
     facts::COMPACTION_PROACTIVENESS,
     signals::{
-        COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0, ZONE_FREE,
-        ZONE_HIGH, ZONE_PROTECTION,
+        COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
+        ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
     },
 };
 use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
@@ -42,7 +42,7 @@ declare_rule! {
 
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
 const COSTLY: usize = 3;
-/// DOMAIN § 3, 33: more free memory than this is not shortage.
+/// An engineering choice: more free memory than this is not shortage.
 const FREE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
@@ -109,13 +109,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shows_from(MEM_FREE, left, twice, None, format!("{left} free, more than twice the floor"));
     let mut kinds = vec!["the free lists"];
     if let Some((signal, rate, what)) = asked {
-        finding = finding.shows_from(
-            signal,
-            rate,
-            ASKED,
-            None,
-            format!("{rate} {what}"),
-        );
+        finding = finding.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"));
         kinds.push("requests in vain");
     }
     if stalls.any() {

@@ -12,6 +12,7 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio};
 
+use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
@@ -42,7 +43,7 @@ declare_rule! {
     pub(crate) RULE = { id: "fork-cow-spike", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 62.
+/// An engineering choice.
 const COPIED: Ratio = Ratio::from_percent(20.0);
 /// A child right after a fork is as large as its parent; one that has run another program is not.
 const CHILD: Ratio = Ratio::from_percent(50.0);
@@ -51,8 +52,8 @@ const PARENT: Ratio = Ratio::from_percent(5.0);
 const PARENT_AT_LEAST: Bytes = Bytes::from_mib(16);
 /// Available memory falls by this share of what it was.
 const FALL: Ratio = Ratio::from_percent(50.0);
-/// DOMAIN § 3, 1.
-const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// Available memory below this is little.
+const LITTLE: Ratio = available_exhaustion::LOW;
 
 /// A parent and its child of the same name while both live.
 struct Fork<'a> {

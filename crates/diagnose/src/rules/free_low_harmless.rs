@@ -34,9 +34,9 @@ declare_rule! {
     pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", purpose: Note, check: check }
 }
 
-/// DOMAIN § 3, 3.
+/// As in cache-full-harmless.
 const AVAILABLE: Ratio = Ratio::from_percent(15.0);
-/// A floor above this share of RAM is the matter of `min-free-too-large` (DOMAIN § 3, 18).
+/// A floor above this share of RAM is the matter of `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
 /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
 const ABOVE: Ratio = Ratio::from_percent(1.0);

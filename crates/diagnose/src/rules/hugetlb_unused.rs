@@ -37,7 +37,7 @@ declare_rule! {
     pub(crate) RULE = { id: "hugetlb-unused", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 34.
+/// An engineering choice: a reserve is sized with some slack.
 const SHARE: Ratio = Ratio::from_percent(5.0);
 /// Less is not worth a change even on the smallest host; eight pages of 2 MiB.
 const LEAST: Bytes = Bytes::from_mib(16);

@@ -38,9 +38,9 @@ declare_rule! {
     pub(crate) RULE = { id: "kswapd-saturated", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 16. Labelled captures, November 2026: 20 % at most on calm hosts, also while streaming.
+/// An engineering choice, judged on the labelled captures, November 2026: 20 % at most on calm hosts, also while streaming.
 const BUSY: Ratio = Ratio::from_percent(50.0);
-/// DOMAIN § 3, 16. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap thrashes.
+/// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
 const HOLD: Span = Span::from_mins(5);
 /// kthreadd, the parent of kernel threads.
@@ -140,11 +140,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("a stream is freed as fast as it is looked at, not at {yielded}"),
         )
         .cause("The pages it looks at are in use, mapped, dirty or locked.")
-        .fix(
-            "Less demand: cap or stop what grew last.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        );
+        .fix_by_cap("Less demand: cap or stop what grew last.");
     if cx.number(MGLRU) == Ok(0) {
         finding = finding.fix(
             "Let the multi-generational LRU judge which pages are in use (now 0; undo: echo n).",

@@ -42,18 +42,18 @@ declare_rule! {
     pub(crate) RULE = { id: "min-free-too-large", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 18. Kernels' own choices reach 8 % (computed below for small hosts with huge pages on).
+/// An engineering choice. Kernels' own choices reach 8 % (computed below for small hosts with huge pages on).
 const FLOOR: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 18: khugepaged stops here, and nothing else that the kernel chooses is larger.
+/// khugepaged stops here (mm/khugepaged.c, set_recommended_min_free_kbytes), and nothing else that the kernel chooses is larger.
 const MIN: Ratio = Ratio::from_percent(5.0);
 /// The default is computed from RAM as it is now; the kernel computed it at boot from a little less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
 /// Gaps between the marks this many times the default's are set by hand; the default's vary by rounding only.
 const WIDE_GAPS: f64 = 2.0;
-/// Free memory up to this part of the floor is held there by reclaim (DOMAIN § 3, 4).
+/// Free memory up to this part of the floor is held there by reclaim ; kswapd overshoots its mark while it is busy.
 const HELD: f64 = 1.3;
-/// Pages that come back while memory is kept free: DOMAIN § 3, 3 calls fewer harmless.
-const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
+/// Pages that come back while memory is kept free.
+const REFAULTS: PerSecond<Pages> = crate::calm::Calm::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// Healthy hosts stay below 1 %.
 const STALLED: Ratio = Ratio::from_percent(2.0);
@@ -150,10 +150,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             floor,
             total.share(FLOOR),
             None,
-            format!(
-                "the marks keep {floor} free, {} of RAM",
-                cx.of_ram(floor)?
-            ),
+            format!("the marks keep {floor} free, {} of RAM", cx.of_ram(floor)?),
         )
         .shows_from(
             ZONE_MIN,

@@ -24,14 +24,14 @@ declare_rule! {
     /// ## Not this
     /// - A short look: it is whole, only short.
     /// ## What to do
-    /// Record on the host itself (`memtide record`), every few seconds, over a whole cycle of the work; boot with `psi=1`
+    /// Capture on the host itself (`memtide capture`), every few seconds, over a whole cycle of the work; boot with `psi=1`
     /// where pressure is compiled in but off. Verify: this note is gone.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", purpose: Note, check: check }
 }
 
-/// DOMAIN § 3, 68.
+/// An engineering choice: a shortage comes and goes within minutes.
 const COARSE: Span = Span::from_mins(5);
 /// A sample is late from this multiple of the usual interval on; reclaim delays a recorder by up to 4 s at 1 s (labelled
 /// captures), which is genuine and no gap.
@@ -63,8 +63,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             cx.look()
         ))
         .fix(
-            "Record on the host itself, over a whole cycle of its work.",
-            "memtide record",
+            "Capture on the host itself, over a whole cycle of its work.",
+            "memtide capture --for 24h --every 10s -o day.jsonl.zst",
             "kernel command line: psi=1, where /proc/pressure is missing",
         )
         .verify("memtide check of the new recording does not show this note")
@@ -121,7 +121,8 @@ fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
         (no_swap, "swap traffic is not measured"),
     ]
     .into_iter()
-    .filter_map(|(blind, text)| blind.then(|| text.to_owned()))
+    .filter(|(blind, _)| *blind)
+    .map(|(_, text)| text.to_owned())
 }
 
 fn times(n: u32, what: &str) -> Option<String> {

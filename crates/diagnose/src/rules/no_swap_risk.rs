@@ -17,8 +17,8 @@ declare_rule! {
     /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short only file pages
     /// are left to drop, the code of running programs among them, and after that only a kill helps.
     /// ## How it is recognised
-    /// SwapTotal is 0 and anonymous and shared memory together take 70 % of RAM or more
-    /// for 95 % of the time. By itself that is only a note. It is a
+    /// SwapTotal is 0 and anonymous and shared memory together reach 70 % of RAM
+    /// (peaks of a twentieth of the time left out). By itself that is only a note. It is a
     /// warning on a host where programs lost their own code to reclaim or the kernel killed for want of memory.
     /// ## Not this
     /// - A Kubernetes node whose pods have limits, or a database sized for its RAM: swap is off on purpose there.
@@ -32,10 +32,10 @@ declare_rule! {
     pub(crate) RULE = { id: "no-swap-risk", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 10.
+/// An engineering choice.
 const MUCH: Ratio = Ratio::from_percent(70.0);
-/// What is held at least for the other 95 % of the time, so that one peak is not taken for the rule.
-const NEARLY_ALWAYS: Ratio = Ratio::from_percent(5.0);
+/// What is held at most for this share of the time, so that one peak is not taken for the rule.
+const NEARLY_ALWAYS: Ratio = Ratio::from_percent(95.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let swap = cx.gauge(SWAP_TOTAL)?;
@@ -70,7 +70,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .found(
             severity,
             format!(
-                "There is no swap: {held} of anonymous and shared memory cannot leave {ram} of RAM, {consequence}."
+                "There is no swap: up to {held} of anonymous and shared memory cannot leave {ram} of RAM, {consequence}."
             ),
         )
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
@@ -81,7 +81,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             if cx.is_single_look() {
                 format!("{held} of anonymous and shared memory")
             } else {
-                format!("at least {held} of anonymous and shared memory for 95 % of the time")
+                format!("at most {held} of anonymous and shared memory for {NEARLY_ALWAYS} of the time")
             },
         )
         .cause("Without swap the kernel can only drop file pages, however cold the rest is.")

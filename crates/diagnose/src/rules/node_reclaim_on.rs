@@ -3,14 +3,17 @@
 use timeline::{
     Entity,
     facts::ZONE_RECLAIM_MODE,
-    signals::{ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS},
+    signals::{
+        ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED,
+        ZONE_RECLAIM_SUCCESS,
+    },
 };
 use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 
+use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
 use crate::missing::{Missing, Need};
-use super::page_cache_thrash::READ_AGAIN;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
 
@@ -40,8 +43,7 @@ declare_rule! {
 /// Re-reading this much keeps an ordinary disk busy; labelled captures, November 2026: 140 MiB/s and more.
 /// From page-cache-thrash's rate on the title speaks of it.
 const READ_AGAIN_MUCH: BytesPerSecond = BytesPerSecond::from_mib(10.0);
-/// Free on another node. An engineering choice: node reclaim keeps out a third of RAM and more in labelled captures, and
-/// allocations spread by default leave less than this.
+/// Free on another node. An engineering choice: node reclaim keeps out a third of RAM and more in labelled captures.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(5.0);
 const HOLD: Span = Span::from_mins(1);
 

@@ -14,8 +14,8 @@ use units::{Bytes, Count, PageSize, Pages, PerSecond, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::missing::{Missing, Need};
-use crate::stalls::Stalls;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
 
 declare_rule! {
     /// One NUMA node is full while another has plenty, and programs bound to the full one swap or reclaim.
@@ -41,9 +41,9 @@ declare_rule! {
     pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 21: free memory up to this part of the node's floor.
+/// An engineering choice: free memory up to this part of the node's floor.
 const FULL: f64 = 1.3;
-/// DOMAIN § 3, 21.
+/// An engineering choice.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
 /// Swap-out of 0.4 MiB/s; less is the odd cold page.
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);

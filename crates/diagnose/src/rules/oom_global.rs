@@ -38,7 +38,7 @@ declare_rule! {
     pub(crate) RULE = { id: "oom-global", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// With more than this available just before, the host was hardly short (DOMAIN § 3, 71 calls 15 % healthy). A labelled
+/// With more than this available just before, the host was hardly short (the notes call 15 % healthy). A labelled
 /// capture of a fast grower had 3 % one second before its kill, and a faster one would have had more.
 const SHORT: Ratio = Ratio::from_percent(15.0);
 

@@ -39,7 +39,7 @@ declare_rule! {
     pub(crate) RULE = { id: "overcommit-limit", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 55.
+/// An engineering choice: one large request away from the limit.
 const SHARE: Ratio = Ratio::from_percent(95.0);
 /// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): the promises of a host whose
 /// requests of a tenth of the limit were refused stood at 88 % (a VM made for this, November 2026).
@@ -48,7 +48,7 @@ const NEAR: Ratio = Ratio::from_percent(85.0);
 const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 /// How much larger than today's promises the advised limit is.
 const ROOM: f64 = 1.25;
-/// A ratio beyond this leaves nothing for the kernel itself (DOMAIN § 3, 55: 80 to 95 with swap).
+/// A ratio beyond this leaves nothing for the kernel itself ; an engineering choice.
 const MOST_RATIO: f64 = 95.0;
 const HOLD: Span = Span::from_mins(5);
 

@@ -48,20 +48,20 @@ declare_rule! {
 /// 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more while thrashing, one second of
 /// 0.4 MiB/s on a calm host. A slow disk gives no more than this when every page is sought.
 pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Below this share of the disk reads something else reads (DOMAIN § 3, 5 asks a tenth; a cold start that re-reads a
-/// few pages stays below a third).
+/// Below this share of the disk reads something else reads ; an engineering choice: a cold start that re-reads
+/// a few pages stays below a third.
 const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
 /// The catalogue's time for a recording.
 pub(crate) const HOLD: Span = Span::from_mins(10);
-/// The host evicts at least as many pages as come back; a limit's reclaim is not in these counters (DOMAIN § 2), so
+/// The host evicts at least as many pages as come back; a limit's reclaim is not in these counters (mm/vmscan.c, cgroup_reclaim), so
 /// far fewer scanned pages mean that a limit evicts.
 const SCANNED_PER_REFAULT: f64 = 0.1;
 /// Groups that explain this share of what came back explain it.
 const IN_GROUPS: Ratio = Ratio::from_percent(60.0);
 /// Free on the whole host beyond its floor, as in node-reclaim-on: then the host as such was not short.
 const FREE: Ratio = Ratio::from_percent(5.0);
-/// Activations per refault from which a little more cache helps, and below which only room for all files does
-/// (DOMAIN § 3, 5).
+/// Activations per refault from which a little more cache helps, and below which only room for all files does; an
+/// engineering choice.
 const NEAR_MISS: Ratio = Ratio::from_percent(50.0);
 const FAR_MISS: Ratio = Ratio::from_percent(10.0);
 /// Shared memory that takes this share of RAM crowds the cache out and looks like it.
@@ -162,11 +162,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(finding
         .cause(cause(cx, &stretch, near))
-        .fix(
-            "Give the cache room: stop what grew last, or cap the group it belongs to.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Give the cache room: stop what grew last, or cap the group it belongs to.")
         .fix(
             "Protect the cache of the service that re-reads.",
             "systemctl set-property --runtime UNIT MemoryLow=SIZE",

@@ -39,11 +39,11 @@ declare_rule! {
     pub(crate) RULE = { id: "page-tables-large", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 35. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
+/// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
 const SHARE: Ratio = Ratio::from_percent(3.0);
 /// A hundred small processes need as much; the smallest hosts would exceed the share with them.
 const LEAST: Bytes = Bytes::from_mib(16);
-/// DOMAIN § 3, 35: so much matters on large hosts too.
+/// So much matters on large hosts too; an engineering choice.
 const MUCH: Bytes = Bytes::from_mib(1536);
 /// 8 bytes for each 4 KiB are 0.2 % of what is mapped once; ten times that means sharing or sparse mappings.
 const OF_MAPPED: Ratio = Ratio::from_percent(2.0);

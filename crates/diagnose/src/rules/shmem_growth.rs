@@ -8,6 +8,7 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio, Span};
 
+use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
@@ -38,14 +39,14 @@ declare_rule! {
     pub(crate) RULE = { id: "shmem-growth", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 40; healthy Kubernetes nodes were seen with 24 %.
+/// An engineering choice; healthy Kubernetes nodes were seen with 24 %.
 const LARGE: Ratio = Ratio::from_percent(25.0);
 /// Labelled captures: 0.2 % on hosts without such a load, 61 % with a growing tmpfs.
 const RISE: Ratio = Ratio::from_percent(5.0);
 /// More than everything else together.
 const MOST: Ratio = Ratio::from_percent(50.0);
-/// DOMAIN § 3, 1.
-const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// Available memory below this is little.
+const LITTLE: Ratio = available_exhaustion::LOW;
 /// Segments that processes map explain this share of Shmem: then it is not files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
 /// Start-up and warm-up are over.
@@ -170,7 +171,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         (_, true) => "",
     };
     Ok(finding
-        .verify("a recording over a day (memtide record) shows Shmem level")
+        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: Shmem is level")
         .affects(affected(cx, mappers))
         .alias("tmpfs-growth")
         .sure(cx.confidence(&kinds, open))

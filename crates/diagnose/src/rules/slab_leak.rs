@@ -6,6 +6,7 @@ use timeline::{
 };
 use units::{Bytes, Ratio, Span};
 
+use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
@@ -51,8 +52,8 @@ const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
 /// Start-up and warm-up are over.
 const LONG: Span = Span::from_hours(1);
-/// DOMAIN § 3, 1.
-const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// Available memory below this is little.
+const LITTLE: Ratio = available_exhaustion::LOW;
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let ram = cx.ram().ok();
@@ -67,10 +68,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(_) if !caches.is_empty() => None,
         Err(missing) => return Err(missing),
     };
-    let level = track.as_ref().map_or_else(
-        || Some(caches.iter().map(|c| c.bytes).sum()),
-        Track::last,
-    );
+    let level = track
+        .as_ref()
+        .map_or_else(|| Some(caches.iter().map(|c| c.bytes).sum()), Track::last);
     let Some(level) = level else {
         return clear!("kernel objects were not measured");
     };
@@ -175,7 +175,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "",
             "",
         )
-        .verify("a recording over a day (memtide record) shows SUnreclaim level")
+        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level")
         .affects(slab::affected(&caches, 3))
         .sure(cx.confidence(&kinds, open))
         .see("kernel: Documentation/mm/slab.rst")

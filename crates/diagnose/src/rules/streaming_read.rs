@@ -1,8 +1,6 @@
 //! Files are read once each: much disk traffic, no shortage.
 
-use timeline::{
-    signals::{PGPGIN, PSWPIN, REFAULT_FILE},
-};
+use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
 use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 
 use crate::calm::Calm;

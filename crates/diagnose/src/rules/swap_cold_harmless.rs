@@ -28,7 +28,7 @@ declare_rule! {
 
 /// Less than this is noise.
 const USED: Bytes = Bytes::from_mib(1);
-/// DOMAIN § 3, 8; a labelled capture of cold swap shows 0, of thrash 2,500.
+/// An engineering choice: a labelled capture of cold swap shows 0, of thrash 2,500.
 const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -58,13 +58,15 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             None,
             format!("{mean} swapped in over {}", cx.look()),
         )
-        .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
+        .cause(
+            "The kernel wrote out pages that nobody had touched for long, to keep others in RAM.",
+        )
         .fix(
             "Nothing. Alert on pages swapped in, not on swap used.",
             "",
             "",
         )
-        .verify("memtide record over a day: below 10 pages/s come back from swap")
+        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
         .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(
             &["swap used", "no swap traffic"],

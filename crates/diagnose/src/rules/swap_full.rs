@@ -3,6 +3,7 @@
 use timeline::signals::{MEM_AVAILABLE, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL};
 use units::{Bytes, Quantity, Ratio, Span};
 
+use super::available_exhaustion;
 use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
@@ -32,12 +33,12 @@ declare_rule! {
     pub(crate) RULE = { id: "swap-full", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 9.
+/// An engineering choice.
 const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 9.
+/// An engineering choice: nothing more finds room.
 const FULL: Ratio = Ratio::from_percent(2.0);
-/// DOMAIN § 3, 9: with more than this available, full swap is a stock of cold pages.
-const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// With more than this available, full swap is a stock of cold pages.
+const LITTLE: Ratio = available_exhaustion::LOW;
 /// As for available-exhaustion.
 const HOLD: Span = Span::from_mins(5);
 
@@ -115,17 +116,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shown_in(finding)
         .not("swap-cold-harmless", format!("only {least} of RAM are available"))
         .cause("Anonymous and shared memory together are nearly as large as RAM and swap.")
-        .fix(
-            "Stop or cap what lies in swap; restart what leaks.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Stop or cap what lies in swap; restart what leaks.")
         .fix(
             format!("Buy time with another swap file (here about {size})."),
             "fallocate -l SIZE /swapfile2 && chmod 600 /swapfile2 && mkswap /swapfile2 && swapon /swapfile2",
             "/etc/fstab: /swapfile2 none swap sw 0 0",
         )
-        .verify("more than 30 % of swap stays free over a work cycle: memtide record")
+        .verify("more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst")
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: Documentation/admin-guide/mm/concepts.rst")

@@ -125,11 +125,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("swap-cold-harmless", "what went out came back")
         .cause("The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.")
-        .fix(
-            "Stop what grew last, or cap the group it belongs to.",
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
+        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
         .fix(
             "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.",
             "",

@@ -43,19 +43,18 @@ declare_rule! {
     pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 11: room to swap to.
+/// Room to swap to; an engineering choice.
 const SWAP_FREE_SHARE: Ratio = Ratio::from_percent(20.0);
-/// DOMAIN § 3, 11: anonymous memory worth swapping.
+/// Anonymous memory worth swapping; an engineering choice.
 const COLD: Ratio = Ratio::from_percent(10.0);
 /// Generations do not tell active from inactive as two lists do; half of all anonymous memory stands for the cold part.
 const COLD_OF_GENERATIONS: f64 = 0.5;
-/// The kernel's default, from which on the setting can be too high (DOMAIN § 3, 11).
+/// The kernel's default, from which on the setting can be too high (mm/vmscan.c, vm_swappiness).
 const DEFAULT: u64 = 60;
-/// As in swap-thrash.
-const ANON_BACK: PerSecond<Pages> = PerSecond::new(200.0);
+const ANON_BACK: PerSecond<Pages> = super::swap_thrash::REFAULTS;
 /// Beside 200 anonymous pages a second, this many file pages are hardly any.
 const FILE_BACK: PerSecond<Pages> = PerSecond::new(20.0);
-/// DOMAIN § 3, 11: cache that could give way instead.
+/// Cache that could give way instead; an engineering choice.
 const MUCH_CACHE: Ratio = Ratio::from_percent(30.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {

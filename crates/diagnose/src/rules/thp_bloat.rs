@@ -41,7 +41,7 @@ declare_rule! {
     pub(crate) RULE = { id: "thp-bloat", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 31.
+/// An engineering choice: most of it.
 const OF_ANON: Ratio = Ratio::from_percent(50.0);
 /// Less would not change the host's state even if all of it were empty; an engineering choice.
 const OF_RAM: Ratio = Ratio::from_percent(20.0);

@@ -6,6 +6,7 @@ use timeline::signals::{
 };
 use units::{Bytes, Ratio, Span};
 
+use super::available_exhaustion;
 use crate::accounting::{Accounting, account};
 use crate::calm;
 use crate::evidence::Evidence;
@@ -38,16 +39,16 @@ declare_rule! {
     pub(crate) RULE = { id: "unaccounted-memory", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 42: 0.5 % to 4.3 % on healthy hosts, old kernels included.
+/// Measured: 0.5 % to 4.3 % on healthy hosts, old kernels included.
 const LARGE: Ratio = Ratio::from_percent(5.0);
 /// Where the source lacks terms that hold memory on any host; per-CPU lists alone may take some percent.
 const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
-/// DOMAIN § 3, 42.
+/// An engineering choice.
 const AT_LEAST: Bytes = Bytes::from_gib(1);
 /// Three times what counts at all: no driver in order takes so much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
-/// DOMAIN § 3, 1.
-const LITTLE: Ratio = Ratio::from_percent(10.0);
+/// Available memory below this is little.
+const LITTLE: Ratio = available_exhaustion::LOW;
 /// Samples looked at, spread over the look.
 const LOOKS: usize = 32;
 const LONG: Span = Span::from_hours(1);
@@ -77,7 +78,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let rest = |a: &Accounting| Bytes::new(u64::try_from(a.unaccounted_bytes).unwrap_or(0));
     let least = |looks: &[Accounting]| looks.iter().map(rest).fold(rest(last), Bytes::min);
     let all_the_time = least(&looks);
-    let before = looks[..third].iter().map(rest).fold(rest(first), Bytes::max);
+    let before = looks[..third]
+        .iter()
+        .map(rest)
+        .fold(rest(first), Bytes::max);
     let after = least(&looks[looks.len() - third..]);
     let incomplete = !last.missing.is_empty();
     let share = if incomplete { LARGE_INCOMPLETE } else { LARGE };

@@ -40,15 +40,15 @@ declare_rule! {
     pub(crate) RULE = { id: "zram-misuse", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// DOMAIN § 3, 13: lz4 reaches about 0.4, zstd 0.3; measured there, random data 1.0 and one random byte a page 0.01.
+/// lz4 reaches about 0.4 on programs' memory, zstd 0.3; measured, random data 1.0 and one random byte a page 0.01.
 const POOR: Ratio = Ratio::from_percent(70.0);
-/// DOMAIN § 3, 13: less stored data than this proves nothing.
+/// Less stored data than this proves nothing; an engineering choice.
 const WORTH_IT: Ratio = Ratio::from_percent(5.0);
-/// DOMAIN § 3, 13.
+/// Kept as they are (drivers/block/zram, huge_pages), pages gain nothing; an engineering choice: most of them.
 const UNCOMPRESSED: Ratio = Ratio::from_percent(50.0);
-/// DOMAIN § 3, 13.
+/// Writes fail at the limit itself (drivers/block/zram, zram_write_page); an engineering choice: just before.
 const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
-/// DOMAIN § 3, 13.
+/// An engineering choice.
 const MUCH_RAM: Ratio = Ratio::from_percent(30.0);
 
 /// What is wrong with a device, the worst first.

@@ -199,7 +199,8 @@ fn hostile_names_are_inert_everywhere() {
         .collect();
     let path = file(&directory, "hostile.jsonl", capture(&samples));
     let text = memtide(&["check", &path, "--color", "never"]);
-    assert_eq!(text.status.code(), Some(2), "{}", stdout(&text));
+    // Pages come back from swap, and nothing says how long tasks waited for them: a warning.
+    assert_eq!(text.status.code(), Some(1), "{}", stdout(&text));
     assert!(
         stdout(&text).contains("red"),
         "the process is named: {}",

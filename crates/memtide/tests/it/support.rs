@@ -65,7 +65,7 @@ pub(crate) fn capture(samples: &[Vec<(&str, String)>]) -> String {
             .iter()
             .map(|(path, text)| ((*path).to_owned(), text.clone().into()))
             .collect();
-        text.push_str(&serde_json::json!({"t": t as f64, "files": files}).to_string());
+        text.push_str(&serde_json::json!({"t": t, "files": files}).to_string());
         text.push('\n');
     }
     text

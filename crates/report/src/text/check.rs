@@ -86,10 +86,10 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
         (_, 0) => "no sample".to_owned(),
         (SourceKind::Capture, 1) => "capture of one look".to_owned(),
         (SourceKind::Capture, samples) => {
-            format!(
-                "capture of {watched}, {} samples",
-                Count::new(samples as u64)
-            )
+            let until = clock.until();
+            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+            let samples = Count::new(samples as u64);
+            format!("capture of {watched}{until}, {samples} samples")
         }
         (SourceKind::Live, samples) => {
             let until = clock.until();

@@ -141,7 +141,7 @@ impl Block<'_, '_> {
         self.lines(label, lines);
     }
 
-    /// When it held, and how its main signal ran over the whole look: outside of that time it is faint.
+    /// When it held, and how its main signal ran in that time.
     fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
         let when = match (finding.from_s, finding.to_s) {
             (Some(from), Some(to)) => Some(clock.range((from, finding.from), (to, finding.to))),
@@ -160,8 +160,8 @@ impl Block<'_, '_> {
         } else {
             beside
         };
-        let curve = spark(&graph.values, cells.min(MOST_GRAPH_CELLS));
-        let mut drawn = curve_pieces(&curve, finding, graph);
+        let curve = spark(within(finding, graph), cells.min(MOST_GRAPH_CELLS));
+        let mut drawn = vec![piece(Style::Data(32), curve)];
         let mut lines = Vec::new();
         if beside < FEWEST_GRAPH_CELLS {
             lines.push(drawn);
@@ -196,10 +196,16 @@ impl Block<'_, '_> {
             let Some(threshold) = &line.threshold_text else {
                 continue;
             };
-            let word = if std::mem::replace(&mut counted, true) {
-                ""
-            } else {
-                "counts "
+            // What was measured beside the proof may well stay on the calm side; then it must not look like proof.
+            let reached = match (line.value, line.threshold) {
+                (Some(value), Some(from)) if threshold.starts_with("from") => value >= from,
+                (Some(value), Some(below)) if threshold.starts_with("below") => value <= below,
+                _ => true,
+            };
+            let word = match (reached, std::mem::replace(&mut counted, true)) {
+                (false, _) => "would count ",
+                (true, false) => "counts ",
+                (true, true) => "",
             };
             let threshold = cut(&format!("{word}{threshold}"), room);
             let used = |line: &Vec<Piece>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
@@ -278,31 +284,25 @@ impl Block<'_, '_> {
     }
 }
 
-/// A graph's cells: strong within the time of the finding, faint outside.
-fn curve_pieces(curve: &str, finding: &Finding, graph: &Graph) -> Vec<Piece> {
-    let cells: Vec<char> = curve.chars().collect();
-    let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
-        return vec![piece(Style::Data(32), curve)];
-    };
+/// The part of a graph that belongs to the time of the finding; all of it where that is not known.
+fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
     let whole = graph.to_s - graph.from_s;
-    let holds = |cell: usize| {
-        #[allow(clippy::cast_precision_loss)] // at most 60 cells
-        let middle = graph.from_s + whole * (cell as f64 + 0.5) / cells.len() as f64;
-        from <= middle && middle <= to
+    let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
+        return &graph.values;
     };
-    let mut pieces: Vec<Piece> = Vec::new();
-    for (i, cell) in cells.iter().enumerate() {
-        let style = if holds(i) {
-            Style::Data(32)
-        } else {
-            Style::Faint
-        };
-        match pieces.last_mut().filter(|(last, _)| *last == style) {
-            Some((_, text)) => text.push(*cell),
-            None => pieces.push(piece(style, *cell)),
-        }
+    let place = |at: f64| {
+        #[allow(clippy::cast_precision_loss)] // at most 240 points
+        let points = graph.values.len() as f64;
+        let share = ((at - graph.from_s) / whole).clamp(0.0, 1.0);
+        // Between 0 and the number of points.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let place = (share * points).round() as usize;
+        place
+    };
+    match (whole > 0.0).then(|| place(from)..place(to)) {
+        Some(range) if range.len() > 1 => &graph.values[range],
+        _ => &graph.values,
     }
-    pieces
 }
 
 fn paragraph(text: &str, room: usize) -> Vec<Vec<Piece>> {

@@ -56,10 +56,14 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// When a live look ended, with the zone's offset: `13:42:18 +09:00`.
+    /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.
     pub(super) fn until(&self) -> Option<String> {
-        let end = self.end.filter(|_| self.live)?;
-        let end = end.to_zoned(self.zone.clone());
-        Some(end.strftime("%H:%M:%S %:z").to_string())
+        let end = self.end?.to_zoned(self.zone.clone());
+        // A live look is now; a capture may be from any day.
+        let form = match self.live {
+            true => "%H:%M:%S %:z",
+            false => "%Y-%m-%d %H:%M:%S %:z",
+        };
+        Some(end.strftime(form).to_string())
     }
 }

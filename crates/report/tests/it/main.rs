@@ -2,6 +2,7 @@
 // These tests keep files of docs/ fresh, so they read files and the environment, which the crate itself must not.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
+#![allow(clippy::cast_precision_loss)] // fixtures are small numbers
 
 mod contract;
 mod docs;
