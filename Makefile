@@ -19,7 +19,7 @@ docs: ## write docs/ and README's screens anew from the code
 	BLESS=1 $(CARGO) test --quiet --package memtide --test it pages
 
 bench: ## the sampler against raw pread of the same files
-	$(CARGO) bench --package memtide-probe
+	$(CARGO) bench --package memtide-probe --bench host_sample
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh
