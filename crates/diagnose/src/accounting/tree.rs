@@ -34,8 +34,6 @@ pub struct Node {
 impl Accounting {
     /// Named owners and caches shown under one node; the rest is one more line.
     const NAMED: usize = 5;
-    /// Less is unexplained on every host.
-    const WORTH_A_WORD: Ratio = Ratio::from_percent(1.0);
 
     /// The terms as a tree, from MemTotal down.
     pub fn tree(&self, cx: &Evidence<'_>) -> Node {
@@ -252,9 +250,6 @@ impl Accounting {
         if self.unaccounted_bytes < 0 {
             let over = Bytes::new(self.unaccounted_bytes.unsigned_abs());
             node.note = format!("the counters add up to {over} more than MemTotal: they drift");
-            return node;
-        }
-        if self.unaccounted_share() < Self::WORTH_A_WORD && self.missing.is_empty() {
             return node;
         }
         let mut owners = vec!["drivers (NIC rings, GPU, DMA buffers)"];
