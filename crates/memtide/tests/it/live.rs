@@ -26,8 +26,9 @@ fn an_interrupted_check_reports_what_it_saw() {
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    let interrupted = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+    // The shell's own kill: a minimal machine has no other.
+    let interrupted = std::process::Command::new("sh")
+        .args(["-c", "kill -INT \"$0\"", &child.id().to_string()])
         .status()
         .unwrap();
     assert!(interrupted.success());
