@@ -7,6 +7,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::floor::Floor;
 use crate::own_limit::OwnLimit;
+use crate::stalls::Stalls;
 
 /// How it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub struct Verdict {
 /// Want of memory shows in what moves. Where none of these rules could look, "enough" would be a guess.
 const MOVEMENT: [&str; 2] = ["swap-thrash", "page-cache-thrash"];
 
+/// Stalls that last this long in a recording, and for a part of it in a short look, are not a passing burst.
+const UNEXPLAINED: Span = Span::from_mins(5);
+
 /// A shorter look shows no slow growth: a leak that fills a host in a week adds 0.1 % of RAM in this time.
 const LONG_LOOK: Span = Span::from_mins(10);
 
@@ -56,7 +60,15 @@ impl Verdict {
                 "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
                     .to_owned(),
             ),
-            _ => (Level::Ok, all_is_well(cx, limit.as_ref())),
+            _ => match unexplained(cx) {
+                Some(waited) => (
+                    Level::Unknown,
+                    format!(
+                        "Tasks waited for memory {waited} of the time, and nothing in this source says why; the files of the control groups may."
+                    ),
+                ),
+                None => (Level::Ok, all_is_well(cx, limit.as_ref())),
+            },
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
         if cx.is_single_look() {
@@ -73,6 +85,13 @@ impl Verdict {
             remarks,
         }
     }
+}
+
+/// Memory stalls that no finding accounts for: a group's own limit whose files the source lacks raises them too.
+fn unexplained(cx: &Evidence<'_>) -> Option<Ratio> {
+    let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
+    let stretch = cx.sustained(&stalled.at_least(Stalls::MEMORY), UNEXPLAINED)?;
+    stalled.mean_in(&stretch)
 }
 
 fn all_is_well(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
@@ -242,6 +261,27 @@ mod tests {
         let cx = Evidence::new(&timeline, &facts);
         assert_eq!(Verdict::of(&cx, &[], &MOVEMENT).level, Level::Unknown);
         assert_eq!(Verdict::of(&cx, &[], &["swap-thrash"]).level, Level::Ok);
+    }
+
+    #[test]
+    fn stalls_that_no_finding_explains_are_not_called_enough() {
+        let mut timeline = Timeline::default();
+        for t in 0..30 {
+            let mut sample = Sample::at(Span::from_secs(t));
+            sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
+            sample
+                .host
+                .set(PSI_MEMORY_SOME, units::Micros::new(t * 900_000));
+            timeline.push(&sample).unwrap();
+        }
+        let facts = Facts::default();
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        assert_eq!(verdict.level, Level::Unknown);
+        assert!(
+            verdict.headline.contains("90 % of the time"),
+            "{}",
+            verdict.headline
+        );
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::{Opened, SourceKind};
 const LONGEST_LINE: usize = 32 << 20;
 /// A day at one sample a second, and then some.
 const MOST_SAMPLES: usize = 100_000;
+/// Ten lines of noise for each sample; a packed megabyte can hold a thousand million of them.
+const MOST_LINES: usize = 10 * MOST_SAMPLES;
 
 /// The header: all of it optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -173,6 +175,13 @@ pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
         if reader.timeline.len() >= MOST_SAMPLES {
             reader.problems.note(format!(
                 "only the first {MOST_SAMPLES} samples are used; cut the capture into parts"
+            ));
+            break;
+        }
+        if lines.count >= MOST_LINES {
+            reader.problems.note(format!(
+                "only the first {MOST_LINES} lines are read, of which {} are samples",
+                reader.timeline.len()
             ));
             break;
         }
