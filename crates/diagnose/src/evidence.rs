@@ -32,6 +32,9 @@ pub struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// No stall or thrash is claimed from less than this: three intervals of a second and one of slack.
     const SHORTEST_HOLD: Span = Span::from_secs(4);
+    /// What lasts this long is no burst, however long the look around it: a short look that is continued while the host
+    /// is calm must not forget it.
+    const LONG_BURST: Span = Span::from_secs(15);
     /// A look shorter than the catalogue's holding time must show the condition for this share of itself. In the
     /// labelled captures the sick phase takes 28 % to 93 % of the look; the longest burst on a calm one takes 9 %.
     const HOLD_SHARE: f64 = 0.2;
@@ -53,11 +56,23 @@ impl<'a> Evidence<'a> {
         self.timeline.len() < 2
     }
 
-    /// How long a condition must hold that the catalogue gives `full` for: minutes in a recording, a fifth of a short look.
+    /// Whether the look is too short for any rate or stall to be sustained in it.
+    pub fn is_too_short(&self) -> bool {
+        self.look() < Self::SHORTEST_HOLD
+    }
+
+    /// A fifth of the look, at least what counts as holding at all: what is growth, and not a jump, takes as long.
+    pub fn fifth(&self) -> Span {
+        self.look().times(Self::HOLD_SHARE).max(Self::SHORTEST_HOLD)
+    }
+
+    /// How long a condition must hold that the catalogue gives `full` for: a fifth of a short look, a quarter of a
+    /// minute in one of minutes, and `full` in a recording of an hour or more.
     pub fn hold(&self, full: Span) -> Span {
-        self.look()
-            .times(Self::HOLD_SHARE)
-            .clamp(Self::SHORTEST_HOLD.min(full), full)
+        let short = self.fifth().min(Self::LONG_BURST);
+        let hours = self.look().as_secs_f64() / 3600.0;
+        let long = full.times(hours.min(1.0));
+        short.max(long).clamp(Self::SHORTEST_HOLD.min(full), full)
     }
 
     /// The longest stretch where the condition is sustained, if it is long enough for a catalogue time of `full`.

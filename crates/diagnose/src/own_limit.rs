@@ -2,7 +2,7 @@
 
 use timeline::{
     Entity,
-    signals::{CGROUP_CURRENT, CGROUP_MAX},
+    signals::{CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM},
 };
 use units::{Bytes, Ratio};
 
@@ -17,6 +17,8 @@ pub struct OwnLimit {
     pub max: Bytes,
     /// What the group uses, page cache included.
     pub current: Bytes,
+    /// What of it reclaim could take: page cache without shared memory. `None` where the source does not tell.
+    pub cache: Option<Bytes>,
 }
 
 impl OwnLimit {
@@ -36,9 +38,26 @@ impl OwnLimit {
                     cgroup: key.to_owned(),
                     max,
                     current: cx.timeline.last_of(group, CGROUP_CURRENT)?,
+                    cache: cx.timeline.last_of(group, CGROUP_FILE).map(|file| {
+                        let shared = cx.timeline.last_of(group, CGROUP_SHMEM);
+                        file.saturating_sub(shared.unwrap_or_default())
+                    }),
                 })
             })
             .min_by_key(|limit| limit.max.saturating_sub(limit.current))
+    }
+
+    /// Whether hardly anything is left below the limit, page cache given back included.
+    pub fn is_full(&self) -> bool {
+        // An engineering choice: with a twentieth left and no cache to drop, the next growth ends in a kill.
+        const FULL: Ratio = Ratio::from_percent(95.0);
+        let cache = self.cache.unwrap_or_default();
+        self.cache.is_some()
+            && self
+                .current
+                .saturating_sub(cache)
+                .ratio_of(self.max)
+                .is_some_and(|held| held >= FULL)
     }
 
     /// How much of the limit is used.

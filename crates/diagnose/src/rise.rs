@@ -79,7 +79,7 @@ impl Rise {
     /// Whether it took its time: a fifth of the look, as for anything sustained. What rose within one or two samples of
     /// many was taken once. Two samples cannot tell, and count as a climb.
     pub(crate) fn is_climb(&self, cx: &Evidence<'_>) -> bool {
-        self.stretch.lasts() >= cx.hold(cx.look())
+        self.stretch.lasts() >= cx.fifth()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
-use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSI_MEMORY_SOME};
+use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, OOM_KILLS, PSI_MEMORY_SOME};
 use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
@@ -50,7 +50,7 @@ impl Verdict {
         let (level, headline) = match (worst, findings.first()) {
             (Some(Severity::Critical), Some(top)) => (Level::Critical, top.title.clone()),
             (Some(Severity::Warning), Some(top)) => (Level::Warning, top.title.clone()),
-            _ if cx.timeline.gauge(MEM_TOTAL).is_none() => (
+            _ if cx.ram().is_err() => (
                 Level::Unknown,
                 "Nothing can be said: the source has no /proc/meminfo with a MemTotal.".to_owned(),
             ),
@@ -60,15 +60,8 @@ impl Verdict {
                 "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
                     .to_owned(),
             ),
-            _ => match unexplained(cx) {
-                Some(waited) => (
-                    Level::Unknown,
-                    format!(
-                        "Tasks waited for memory {waited} of the time, and nothing in this source says why; the files of the control groups may."
-                    ),
-                ),
-                None => (Level::Ok, all_is_well(cx, limit.as_ref())),
-            },
+            _ => unnamed(cx, limit.as_ref())
+                .unwrap_or_else(|| (Level::Ok, all_is_well(cx, limit.as_ref()))),
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
         if cx.is_single_look() {
@@ -87,11 +80,50 @@ impl Verdict {
     }
 }
 
-/// Memory stalls that no finding accounts for: a group's own limit whose files the source lacks raises them too.
-fn unexplained(cx: &Evidence<'_>) -> Option<Ratio> {
-    let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
-    let stretch = cx.sustained(&stalled.at_least(Stalls::MEMORY), UNEXPLAINED)?;
-    stalled.mean_in(&stretch)
+/// What speaks against "enough" although no rule named it: kills and stalls whose cause the source does not show, a
+/// container that is full, a look too short to see anything sustained.
+fn unnamed(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Option<(Level, String)> {
+    let killed = cx.increase(OOM_KILLS).unwrap_or(0.0);
+    if killed >= 1.0 {
+        let killed = units::Count::from_f64(killed);
+        return Some((
+            Level::Warning,
+            format!(
+                "Processes were killed for want of memory while watched ({killed}), and nothing in this source says by which limit; the kernel log does."
+            ),
+        ));
+    }
+    if let Some(full) = limit.filter(|limit| limit.is_full()) {
+        return Some((
+            Level::Warning,
+            format!(
+                "This container has hardly any memory left: {} of its limit of {} used, and little of that is page cache.",
+                full.current, full.max
+            ),
+        ));
+    }
+    let stalled = cx.stall(PSI_MEMORY_SOME).ok();
+    let waited = stalled.and_then(|stalled| {
+        let stretch = cx.sustained(&stalled.at_least(Stalls::MEMORY), UNEXPLAINED)?;
+        stalled.mean_in(&stretch)
+    });
+    if let Some(waited) = waited {
+        return Some((
+            Level::Unknown,
+            format!(
+                "Tasks waited for memory {waited} of the time, and nothing in this source says why; the files of the control groups may."
+            ),
+        ));
+    }
+    cx.is_too_short().then(|| {
+        (
+            Level::Unknown,
+            format!(
+                "The levels alarm nobody, but {} is too short to see whether anything waits: look for 10 s.",
+                cx.look()
+            ),
+        )
+    })
 }
 
 fn all_is_well(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {

@@ -1,7 +1,7 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
-use units::{BytesPerSecond, Pages, PerSecond, Span};
+use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
@@ -25,7 +25,8 @@ declare_rule! {
     /// uninterruptible sleep as there are CPUs. Otherwise it is a warning.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is used, but nothing moves.
-    /// - Swap-in after a job has ended or a suspend: pages come back and none go out.
+    /// - Swap-in after a job has ended or a suspend, or in a control group at its own limit: a quarter of RAM or more
+    ///   stays available.
     /// - zram or zswap in good order: the same counters, but hardly a stall; then this is a warning.
     /// ## What to do
     /// Now: stop or cap what grew last. For good: less demand (smaller pools, fewer workers) or more RAM. More swap
@@ -43,6 +44,9 @@ const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
 /// The catalogue's time for a recording; short looks need a part of it.
 const HOLD: Span = Span::from_mins(5);
+
+/// A host with this much available all the time does not swap for want of memory; thrashing ones have below 10 %.
+const ROOM: Ratio = Ratio::from_percent(25.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let page = cx.page_size()?;
@@ -68,6 +72,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             None => clear!("nothing came back from swap"),
         };
     };
+
+    // Pages that come back while there is room all the time are wanted again after a job has ended, or belong to a
+    // control group that is at its own limit: the host is not short.
+    if let (Ok(available), Ok(ram)) = (cx.gauge(MEM_AVAILABLE), cx.ram())
+        && let Some((least, _)) = available.min_in(&stretch)
+        && least >= ram.share(ROOM)
+    {
+        return clear!(
+            "{came_in} came back from swap, but {least} stayed available: the host is not short; a job ended, or a control group is at its own limit"
+        );
+    }
 
     let went_out = cx.mean_in(&stretch, PSWPOUT, &swapped_out)?;
     let stalls = Stalls::during(cx, &stretch);
@@ -201,6 +216,14 @@ mod tests {
     #[test]
     fn swap_that_only_fills_is_not_thrash() {
         clear(RULE, &moving(30, 0, 5000));
+    }
+
+    #[test]
+    fn pages_that_come_back_into_a_roomy_host_are_not_thrash() {
+        let roomy = moving(30, 5000, 0)
+            .gauge(timeline::signals::MEM_TOTAL, units::Bytes::from_gib(64))
+            .gauge(MEM_AVAILABLE, units::Bytes::from_gib(50));
+        clear(RULE, &roomy);
     }
 
     #[test]

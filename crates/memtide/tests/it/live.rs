@@ -8,8 +8,9 @@ fn check_watches_this_machine_and_answers() {
         "check", "--for", "1s", "--every", "200ms", "--format", "json",
     ]);
     let code = output.status.code().unwrap();
-    assert!((0..=2).contains(&code), "{}", stdout(&output));
     let report = json(&output);
+    // Too short to call it enough, whatever the machine does.
+    assert!((1..=3).contains(&code), "{}", stdout(&output));
     assert_eq!(report["source"]["kind"], "live");
     // A busy machine may be late for a beat or two.
     let samples = report["source"]["samples"].as_u64().unwrap();
