@@ -31,7 +31,7 @@ fn host(n: u64, step: u64, wall: Option<i64>) -> (Timeline, Facts) {
         sample.host.set(signals::MEM_FREE, Bytes::from_mib(100));
         sample
             .host
-            .set(signals::MEM_AVAILABLE, Bytes::from_mib(200 - i.min(100)));
+            .set(signals::MEM_AVAILABLE, Bytes::from_mib(100 - i.min(50)));
         sample.host.set(signals::SWAP_TOTAL, Bytes::from_mib(64));
         sample.host.set(signals::SWAP_FREE, Bytes::from_mib(14));
         let count = Pages::new(step.saturating_mul(i));
