@@ -22,11 +22,15 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
+    /// Container runtimes nest a handful of groups; a hostile path may have millions.
+    const DEEPEST: usize = 64;
+
     /// `None` outside a limited group, and where the source has no cgroup files.
     pub fn of(cx: &Evidence<'_>) -> Option<Self> {
         let own = cx.facts.own_cgroup.as_deref()?;
         let ram = cx.ram().ok();
         ancestors(own)
+            .take(Self::DEEPEST)
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
                 let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;

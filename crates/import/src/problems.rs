@@ -10,10 +10,15 @@ pub struct Problems {
 impl Problems {
     /// More than this many say nothing new.
     const MOST: usize = 20;
+    /// Characters of one: a quoted piece of a hostile line may be as long as the line.
+    const LONGEST: usize = 300;
 
     /// Notes a problem.
     pub fn note(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        let mut text: String = text.into();
+        if let Some((end, _)) = text.char_indices().nth(Self::LONGEST) {
+            text = format!("{}…", &text[..end]);
+        }
         if self.texts.contains(&text) {
             return;
         }
@@ -31,5 +36,20 @@ impl Problems {
                 .push(format!("{} more problems like these", self.dropped));
         }
         self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_problem_is_cut_and_a_repeated_one_is_kept_once() {
+        let mut problems = Problems::default();
+        problems.note("é".repeat(10_000));
+        problems.note("é".repeat(20_000));
+        let texts = problems.into_texts();
+        assert_eq!(texts.len(), 1);
+        assert_eq!(texts[0].chars().count(), 301);
     }
 }

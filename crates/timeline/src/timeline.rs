@@ -117,6 +117,8 @@ impl Timeline {
     /// Entity readings kept at most (9 bytes each). A process's row has nine, so this is a host of 1,800 processes
     /// for 10 minutes at 1 Hz; beyond it, rows are dropped whole.
     const MOST_ENTITY_CELLS: usize = 10_000_000;
+    /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.
+    const LONGEST_KEY: usize = 4096;
     /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
     const SHORTEST_GAP: Span = Span::from_secs(30);
     /// Clocks that drift apart by more than this between two samples were moved; NTP slews far slower.
@@ -206,7 +208,7 @@ impl Timeline {
     }
 
     fn push_entity(&mut self, entity: Entity, row: &crate::sample::EntityRow, index: usize) {
-        if self.entity_cells >= Self::MOST_ENTITY_CELLS {
+        if self.entity_cells >= Self::MOST_ENTITY_CELLS || row.key.len() > Self::LONGEST_KEY {
             self.entities_cut += 1;
             return;
         }
