@@ -80,14 +80,18 @@ fn parent(key: &str) -> Option<&str> {
     }
 }
 
+/// A group's path and those above it, innermost first, the top last.
+pub(crate) fn ancestors(key: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(key), |key| parent(key))
+}
+
 /// The group and those above it that the source has, from the inside out.
 pub(crate) fn upwards<'a>(
     cx: &Evidence<'a>,
     group: &'a EntitySeries,
 ) -> impl Iterator<Item = &'a EntitySeries> + use<'a> {
     let timeline = cx.timeline;
-    std::iter::successors(Some(group.key.as_str()), |key| parent(key))
-        .filter_map(move |key| timeline.entity(Entity::Cgroup, key))
+    ancestors(&group.key).filter_map(move |key| timeline.entity(Entity::Cgroup, key))
 }
 
 /// The tightest value that the group's own limit had; `None` where it never had one.
@@ -165,6 +169,12 @@ pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ancestors_end_at_the_root() {
+        assert_eq!(ancestors("/a/b").collect::<Vec<_>>(), ["/a/b", "/a", "/"]);
+        assert_eq!(ancestors("/").collect::<Vec<_>>(), ["/"]);
+    }
 
     #[test]
     fn a_group_knows_the_one_above_it() {

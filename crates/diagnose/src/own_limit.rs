@@ -7,6 +7,7 @@ use timeline::{
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
+use crate::groups;
 
 /// The tightest memory limit among the observer's control group and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +30,7 @@ impl OwnLimit {
     pub fn of(cx: &Evidence<'_>) -> Option<Self> {
         let own = cx.facts.own_cgroup.as_deref()?;
         let ram = cx.ram().ok();
-        ancestors(own)
+        groups::ancestors(own)
             .take(Self::DEEPEST)
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;
@@ -70,32 +71,11 @@ impl OwnLimit {
     }
 }
 
-/// A group's path and those of its ancestors, innermost first, the root last.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let mut next = Some(path);
-    std::iter::from_fn(move || {
-        let current = next?;
-        next = match current.rfind('/') {
-            _ if current == "/" => None,
-            Some(0) => Some("/"),
-            Some(end) => Some(&current[..end]),
-            None => None,
-        };
-        Some(current)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use timeline::{Facts, Sample, Timeline, signals::MEM_TOTAL};
     use units::{Limit, Span};
-
-    #[test]
-    fn ancestors_end_at_the_root() {
-        assert_eq!(ancestors("/a/b").collect::<Vec<_>>(), ["/a/b", "/a", "/"]);
-        assert_eq!(ancestors("/").collect::<Vec<_>>(), ["/"]);
-    }
 
     #[test]
     fn the_tightest_limit_on_the_way_up_counts() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use units::{Ratio, Span};
+use units::Span;
 
 /// A part of a timeline, from one sample to a later one; both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,18 +84,6 @@ impl Condition {
             .map(|i| (self.times[i] - self.times[i - 1]).as_nanos())
             .sum();
         Span::from_nanos(nanos)
-    }
-
-    /// The share of the time within `stretch` for which it holds.
-    pub fn share_of(&self, stretch: &Stretch) -> Ratio {
-        let mut held = 0.0;
-        for i in stretch.first + 1..=stretch.last {
-            if self.at(i) == Some(true) {
-                held += (self.times[i] - self.times[i - 1]).as_secs_f64();
-            }
-        }
-        let whole = stretch.lasts().as_secs_f64();
-        Ratio::new(if whole > 0.0 { held / whole } else { 0.0 })
     }
 
     /// The longest stretch of which the condition holds for at least 70 % of the time, from where it first holds to
