@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::missing::Missing;
 use crate::rule::{Outcome, Purpose};
 use crate::verdict::Verdict;
-use crate::{causes, rules};
+use crate::{causes, looks, rounding, rules};
 
 /// What all rules say of a source.
 #[derive(Debug)]
@@ -27,15 +27,26 @@ pub struct Diagnosis {
     pub accounting: Result<Accounting, Missing>,
 }
 
-/// Asks every rule.
+/// Asks every rule: of each stretch of time by itself, where the source has several of which nobody knows how they lie
+/// to each other.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
-    let cx = Evidence::new(timeline, facts);
+    let judged = |timeline: &Timeline| judge(&Evidence::new(timeline, facts));
+    // Rules must not see breaks of this kind, not even one before the first sample.
+    let stretches = timeline.stretches();
+    match stretches.as_slice() {
+        [] | [_] => judged(timeline),
+        _ => looks::merge(stretches.iter().map(|one| (one, judged(one)))),
+    }
+}
+
+/// Asks every rule of one stretch of time.
+fn judge(cx: &Evidence<'_>) -> Diagnosis {
     let mut findings = Vec::new();
     let mut notes = Vec::new();
     let mut clear = Vec::new();
     let mut not_evaluated = Vec::new();
     for rule in rules::ALL {
-        match (rule.check)(&cx) {
+        match (rule.check)(cx).and_then(|outcome| rounding::survives(cx, rule, outcome)) {
             Ok(Outcome::Found(finding)) => match rule.purpose {
                 Purpose::Finding => findings.push(*finding),
                 Purpose::Note => notes.push(*finding),
@@ -46,8 +57,8 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     }
     let findings = causes::order(findings);
     let blind: Vec<&str> = not_evaluated.iter().map(|(id, _)| *id).collect();
-    let verdict = Verdict::of(&cx, &findings, &blind);
-    let accounting = account(&cx, moment(&cx, &findings));
+    let verdict = Verdict::of(cx, &findings, &blind);
+    let accounting = account(cx, moment(cx, &findings));
     Diagnosis {
         verdict,
         findings,

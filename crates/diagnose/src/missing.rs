@@ -29,6 +29,8 @@ pub enum Need {
     TwoLooks,
     /// It was read, but not while the rest of what proves it held.
     SameTime,
+    /// The figures are rounded, and the rule would say otherwise of others within the rounding.
+    FinerFigures,
     /// The size of a page is not known, so pages cannot be turned into bytes.
     PageSize,
 }
@@ -75,6 +77,9 @@ impl std::fmt::Display for Need {
             Self::TwoLooks => {
                 f.write_str("two looks some seconds apart: memtide check on that host")
             }
+            Self::FinerFigures => f.write_str(
+                "figures that are less rounded (free -k, /proc/meminfo): these could mean either",
+            ),
             Self::SameTime => f.write_str("readings of it at the time in question"),
             Self::PageSize => {
                 f.write_str("the page size (MemFree and nr_free_pages of one moment tell it)")

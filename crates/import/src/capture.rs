@@ -280,6 +280,8 @@ impl Reader {
             timeline: self.timeline,
             facts: self.facts,
             problems: self.problems.into_texts(),
+            inputs: Vec::new(),
+            lines_skipped: 0,
         }
     }
 }

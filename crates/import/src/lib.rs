@@ -13,12 +13,20 @@ pub mod capture;
 mod collect;
 mod compress;
 mod decompress;
+mod figure;
+mod forms;
 mod lines;
 mod live;
+mod looks;
 mod open;
 mod pace;
+mod paste;
 mod problems;
+mod prompt;
 mod record;
+#[cfg(test)]
+mod testing;
+mod text;
 
 pub use collect::Secrets;
 pub use compress::Packed;
@@ -37,14 +45,17 @@ pub enum SourceKind {
     Live,
     /// A capture.
     Capture,
+    /// Text that somebody pasted or saved.
+    Text,
 }
 
 impl SourceKind {
-    /// `live` or `capture`.
+    /// `live`, `capture`, `text`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Capture => "capture",
+            Self::Text => "text",
         }
     }
 }
@@ -62,4 +73,29 @@ pub struct Opened {
     pub facts: Facts,
     /// What was wrong with it, in words; the rest was read.
     pub problems: Vec<String>,
+    /// What was recognised in it, in order; empty for this host and for captures.
+    pub inputs: Vec<Input>,
+    /// Lines that belong to nothing that memtide knows: prose, prompts.
+    pub lines_skipped: usize,
+}
+
+/// A block that was recognised in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// The form: `free`, `/proc/meminfo`.
+    pub form: &'static str,
+    /// More exactly, for people: `free, procps 4: used is total − available`.
+    pub what: String,
+    /// The file it is in, where the source has several; else empty.
+    pub file: String,
+    /// Its first line, from 1.
+    pub first_line: usize,
+    /// Its last line.
+    pub last_line: usize,
+    /// The unit of its sizes; empty where it has none or writes it out.
+    pub unit: &'static str,
+    /// Names of the signals that it gave.
+    pub signals: Vec<&'static str>,
+    /// How many of its lines were not understood.
+    pub not_understood: usize,
 }

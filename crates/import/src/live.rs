@@ -79,6 +79,8 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         timeline,
         facts,
         problems: problems.into_texts(),
+        inputs: Vec::new(),
+        lines_skipped: 0,
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use crate::capture;
 use crate::decompress::{Packing, unpack};
+use crate::paste::Paste;
+use crate::text::Text;
 use crate::{Opened, SourceKind};
 
 /// Why a source gives nothing at all.
@@ -25,8 +27,8 @@ pub enum OpenError {
     /// It has no bytes.
     #[error("{0} is empty")]
     Empty(String),
-    /// It is something else.
-    #[error("{name} is not a capture: it starts with {start}")]
+    /// It is nothing that memtide knows.
+    #[error("{name} holds nothing that memtide knows: it starts with {start}")]
     NotRecognised {
         /// The file.
         name: String,
@@ -51,9 +53,12 @@ impl OpenError {
             Self::Empty(_) | Self::NoSample { .. } => {
                 Some("take another: memtide capture --for 60s -o FILE.jsonl.zst")
             }
-            Self::Directory(_) | Self::NotRecognised { .. } => {
+            Self::Directory(_) => {
                 Some("`memtide capture -o FILE.jsonl.zst` writes what memtide reads")
             }
+            Self::NotRecognised { .. } => Some(
+                "it reads captures (memtide capture -o FILE.jsonl.zst), and text of /proc/meminfo, free, vmstat, sar, OOM reports …",
+            ),
         }
     }
 }
@@ -134,24 +139,46 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
         // A packed file that cannot even begin to unpack has nothing to keep.
         Err(source) => return Err(fail(source)),
     };
-    if !capture::looks_like(&first) {
-        return Err(OpenError::NotRecognised {
-            name: name.to_owned(),
-            start: describe(&first, packing),
-        });
-    }
-    let read = capture::read(&mut text, packing.name());
-    if read.timeline.is_empty() {
-        return Err(OpenError::NoSample {
-            name: name.to_owned(),
-            problems: read.problems,
-        });
-    }
+    let nothing = || OpenError::NotRecognised {
+        name: name.to_owned(),
+        start: describe(&first, packing),
+    };
+    let read = if capture::looks_like(&first) {
+        let read = capture::read(&mut text, packing.name());
+        if read.timeline.is_empty() {
+            return Err(OpenError::NoSample {
+                name: name.to_owned(),
+                problems: read.problems,
+            });
+        }
+        read
+    } else if is_text(&first) {
+        let read = pasted(&mut text).map_err(fail)?;
+        if read.inputs.is_empty() {
+            return Err(nothing());
+        }
+        read
+    } else {
+        return Err(nothing());
+    };
     Ok(Opened {
-        kind: SourceKind::Capture,
         name: name.to_owned(),
         ..read
     })
+}
+
+/// Text of any encoding that people paste; other files have zero bytes.
+fn is_text(start: &[u8]) -> bool {
+    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) || !start.contains(&0)
+}
+
+/// Reads a text, as much of it as is kept in memory.
+fn pasted(text: &mut dyn BufRead) -> std::io::Result<Opened> {
+    let mut bytes = Vec::new();
+    text.take(Text::MOST_BYTES as u64).read_to_end(&mut bytes)?;
+    let mut paste = Paste::default();
+    paste.read(&Text::of(&bytes), "", 1);
+    Ok(paste.finish(SourceKind::Text))
 }
 
 /// The first bytes in words: for people who gave the wrong file.

@@ -72,6 +72,10 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Show what was recognised in the files, block by block, instead of the answer
+    #[arg(long, requires = "files")]
+    pub(crate) explain_input: bool,
+
     /// How to print the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

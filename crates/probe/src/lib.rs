@@ -32,6 +32,7 @@ mod host_texts;
 #[cfg(test)]
 mod hostile;
 mod kernel_file;
+pub mod kernel_report;
 mod ksm;
 mod meminfo;
 mod mounts;

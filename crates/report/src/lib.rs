@@ -23,6 +23,6 @@ pub mod model;
 pub mod text;
 
 pub use model::{
-    Answer, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
+    Answer, Input, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
 };
 pub use text::{Colour, Screen};

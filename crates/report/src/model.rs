@@ -165,6 +165,8 @@ pub enum SourceKind {
     Live,
     /// Kernel files saved over time.
     Capture,
+    /// Text that somebody pasted or saved: output of tools, kernel logs.
+    Text,
 }
 
 /// Where the samples came from.
@@ -188,6 +190,31 @@ pub struct Source {
     pub unknown_fields: Vec<String>,
     /// What was wrong with the source; the rest of it was read.
     pub problems: Vec<String>,
+    /// What was recognised in a text, in order; empty for this host and for captures.
+    pub inputs: Vec<Input>,
+    /// Lines of a text that belong to nothing known: prose, prompts.
+    pub lines_skipped: usize,
+}
+
+/// A block that was recognised in a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Input {
+    /// The form: `free`, `/proc/meminfo`.
+    pub form: String,
+    /// More exactly, for people.
+    pub what: String,
+    /// The file that it is in, where the source has several; null else.
+    pub file: Option<String>,
+    /// Its first line, from 1.
+    pub first_line: usize,
+    /// Its last line.
+    pub last_line: usize,
+    /// The unit of its sizes; null where it has none or writes it out.
+    pub unit: Option<String>,
+    /// Names of the signals that it gave.
+    pub signals: Vec<String>,
+    /// How many of its lines were not understood.
+    pub not_understood: usize,
 }
 
 /// How it stands.

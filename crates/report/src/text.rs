@@ -7,6 +7,7 @@ mod bar;
 mod check;
 pub mod escape;
 mod finding;
+mod input;
 mod list;
 mod markdown;
 mod memory;
@@ -82,6 +83,11 @@ impl Default for Screen {
 /// The answer of `check`.
 pub fn check(report: &Report, screen: &Screen) -> String {
     check::draw(report, screen)
+}
+
+/// What was recognised in a text, block by block.
+pub fn explain_input(report: &Report, screen: &Screen) -> String {
+    input::explain(&report.source, screen)
 }
 
 /// The answer of `where`.

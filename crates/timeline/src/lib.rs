@@ -17,6 +17,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod facts;
+pub mod kernel_report;
 mod sample;
 pub mod signals;
 mod stretch;
@@ -25,8 +26,11 @@ mod timeline;
 mod track;
 
 pub use facts::{Fact, Facts};
+pub use kernel_report::KernelReport;
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
-pub use timeline::{Absence, Break, BreakKind, EntitySeries, OutOfOrder, Timeline};
+pub use timeline::{
+    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Timeline,
+};
 pub use track::Track;

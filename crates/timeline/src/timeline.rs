@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use units::{PerSecond, Span, Unit, WallClock};
 
+use crate::kernel_report::KernelReport;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
 use crate::stretch::Stretch;
@@ -37,6 +38,37 @@ pub enum BreakKind {
     ClockForward(Span),
     /// The wall clock was moved back by this much; rates are not affected.
     ClockBack(Span),
+    /// How the samples before and after lie in time is not known, or means nothing: two pastes, two kernel reports.
+    Unrelated,
+}
+
+/// A kernel report and the sample that shows the host's memory as the report does.
+#[derive(Debug, Clone)]
+pub struct Reported {
+    /// Index of the sample in the whole timeline.
+    pub sample: usize,
+    /// When, on the timeline's clock.
+    pub at: Span,
+    /// What the kernel said.
+    pub report: KernelReport,
+}
+
+/// A way in which the true readings behind rounded ones may lie: each at most half a step of rounding away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nudge {
+    /// All lower.
+    Down,
+    /// All higher.
+    Up,
+    /// The first lower and the last higher: growth that rounding hides.
+    Steeper,
+    /// The first higher and the last lower: growth that rounding invents.
+    Flatter,
+}
+
+impl Nudge {
+    /// All ways.
+    pub const ALL: [Self; 4] = [Self::Down, Self::Up, Self::Steeper, Self::Flatter];
 }
 
 /// Why a kernel file could not be read.
@@ -79,6 +111,17 @@ impl Column {
     fn last(&self) -> Option<u64> {
         self.values.last().copied()
     }
+
+    /// The readings of the samples from `first` to before `end`, counted from `first`; `None` where there are none.
+    fn cut(&self, first: usize, end: usize) -> Option<Self> {
+        let mut cut = Self::default();
+        for index in first..end {
+            if let Some(value) = self.get(index) {
+                cut.set(index - first, value);
+            }
+        }
+        (!cut.values.is_empty()).then_some(cut)
+    }
 }
 
 /// Columns of one entity.
@@ -98,7 +141,7 @@ pub struct EntitySeries {
 }
 
 /// Samples in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Timeline {
     stamps: Vec<Stamp>,
     times: Vec<Span>,
@@ -111,6 +154,10 @@ pub struct Timeline {
     /// Kernel files that the source could not give, and why.
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
+    reports: Arc<Vec<Reported>>,
+    /// Index of the first sample in the timeline that this one was cut from.
+    origin: usize,
+    rounded: BTreeMap<SignalId, u64>,
 }
 
 impl Timeline {
@@ -129,11 +176,41 @@ impl Timeline {
     /// # Errors
     /// [`OutOfOrder`] where the sample is not later than the last one and the machine was not restarted in between.
     pub fn push(&mut self, sample: &Sample) -> Result<(), OutOfOrder> {
-        let index = self.stamps.len();
         let time = match self.stamps.last() {
             None => Span::ZERO,
-            Some(last) => self.times[index - 1].plus(self.advance(*last, sample.stamp)?),
+            Some(last) => self.last_time().plus(self.advance(*last, sample.stamp)?),
         };
+        self.take(sample, time);
+        Ok(())
+    }
+
+    /// Appends a sample of which nobody knows when it was taken, or that has nothing to do with the one before: neither
+    /// rates nor stretches reach across.
+    pub fn push_unrelated(&mut self, sample: &Sample) {
+        let time = match self.stamps.last() {
+            None => Span::ZERO,
+            Some(last) => {
+                let before = self.stamps.len();
+                let kind = BreakKind::Unrelated;
+                self.breaks.push(Break { before, kind });
+                let later = |(a, b): (WallClock, WallClock)| {
+                    u64::try_from(b.unix_nanos().checked_sub(a.unix_nanos())?).ok()
+                };
+                let step = last.wall.zip(sample.stamp.wall).and_then(later);
+                // The clock must go on, if only so that samples can be told apart.
+                let step = step.filter(|nanos| *nanos > 0).map(Span::from_nanos);
+                self.last_time().plus(step.unwrap_or(Span::from_secs(1)))
+            }
+        };
+        self.take(sample, time);
+    }
+
+    fn last_time(&self) -> Span {
+        self.times.last().copied().unwrap_or_default()
+    }
+
+    fn take(&mut self, sample: &Sample, time: Span) {
+        let index = self.stamps.len();
         self.stamps.push(sample.stamp);
         self.times.push(time);
         self.shared_times = OnceLock::new();
@@ -153,7 +230,133 @@ impl Timeline {
                     .insert((field.file, field.field.clone()), field.value);
             }
         }
-        Ok(())
+    }
+
+    /// Notes a kernel report that belongs to the last sample.
+    pub fn report(&mut self, report: KernelReport) {
+        let Some(last) = self.len().checked_sub(1) else {
+            return;
+        };
+        let reported = Reported {
+            sample: self.origin + last,
+            at: self.times[last],
+            report,
+        };
+        Arc::make_mut(&mut self.reports).push(reported);
+    }
+
+    /// Notes that readings of a host gauge are rounded: the true ones lie within `half_step` (in the catalogue's unit)
+    /// of those given.
+    pub fn round(&mut self, signal: SignalId, half_step: u64) {
+        let known = self.rounded.entry(signal).or_default();
+        *known = half_step.max(*known);
+    }
+
+    /// Kernel reports of this stretch of time.
+    pub fn reports(&self) -> impl Iterator<Item = &Reported> {
+        let here = self.origin..self.origin + self.len();
+        self.reports
+            .iter()
+            .filter(move |r| here.contains(&r.sample))
+    }
+
+    /// All kernel reports of the source, of other stretches too: its history.
+    pub fn all_reports(&self) -> &[Reported] {
+        &self.reports
+    }
+
+    /// Index in this timeline of the sample that a report belongs to.
+    pub fn sample_of(&self, reported: &Reported) -> Option<usize> {
+        let index = reported.sample.checked_sub(self.origin)?;
+        (index < self.len()).then_some(index)
+    }
+
+    /// Host gauges whose readings are rounded.
+    pub fn rounded(&self) -> impl Iterator<Item = SignalId> + '_ {
+        self.rounded.keys().copied()
+    }
+
+    /// The same, with the readings of a rounded gauge where the true ones may lie.
+    pub fn nudged(&self, signal: SignalId, nudge: Nudge) -> Self {
+        let mut nudged = self.clone();
+        let half = self.rounded.get(&signal).copied().unwrap_or(0);
+        let Some(column) = nudged.host.0.get_mut(&signal) else {
+            return nudged;
+        };
+        let middle = column.values.len().saturating_sub(1).max(1);
+        for (i, value) in column.values.iter_mut().enumerate() {
+            let half = i128::from(half);
+            let along = half * (2 * i as i128 - middle as i128) / middle as i128;
+            let by = match nudge {
+                Nudge::Down => -half,
+                Nudge::Up => half,
+                Nudge::Steeper => along,
+                Nudge::Flatter => -along,
+            };
+            let moved = i128::from(*value).saturating_add(by).max(0);
+            *value = u64::try_from(moved).unwrap_or(u64::MAX);
+        }
+        nudged
+    }
+
+    /// The parts between which nothing is known of time, each a timeline of its own on the same clock.
+    pub fn stretches(&self) -> Vec<Self> {
+        let mut starts = vec![0];
+        starts.extend(self.unrelated_steps());
+        let ends = starts.iter().skip(1).copied().chain([self.len()]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|(first, end)| self.cut(*first, end))
+            .collect()
+    }
+
+    fn cut(&self, first: usize, end: usize) -> Self {
+        let columns = |columns: &Columns| {
+            let cut =
+                |(signal, column): (&SignalId, &Column)| Some((*signal, column.cut(first, end)?));
+            Columns(columns.0.iter().filter_map(cut).collect())
+        };
+        let entities = self.entities.iter().filter_map(|(key, series)| {
+            let columns = columns(&series.columns);
+            (!columns.0.is_empty()).then(|| {
+                let series = EntitySeries {
+                    key: series.key.clone(),
+                    label: series.label.clone(),
+                    group: series.group.clone(),
+                    columns,
+                };
+                (key.clone(), series)
+            })
+        });
+        Self {
+            stamps: self.stamps[first..end].to_vec(),
+            times: self.times[first..end].to_vec(),
+            shared_times: OnceLock::new(),
+            host: columns(&self.host),
+            entities: entities.collect(),
+            entity_cells: self.entity_cells,
+            entities_cut: self.entities_cut,
+            breaks: self
+                .breaks
+                .iter()
+                .filter(|gap| gap.before > first && gap.before < end)
+                .map(|gap| Break {
+                    before: gap.before - first,
+                    kind: gap.kind,
+                })
+                .collect(),
+            absent: self.absent.clone(),
+            unknown: self.unknown.clone(),
+            reports: self.reports.clone(),
+            origin: self.origin + first,
+            rounded: self.rounded.clone(),
+        }
+    }
+
+    /// Index of this timeline's first sample in the one that it was cut from.
+    pub fn origin(&self) -> usize {
+        self.origin
     }
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.
@@ -266,14 +469,29 @@ impl Timeline {
         Some(self.stamps[index].wall?.plus(time - self.times[index]))
     }
 
-    /// From the first sample to the last.
+    /// From the first sample to the last, without the time between unrelated ones, which nobody knows.
     pub fn lasts(&self) -> Span {
-        self.times.last().copied().unwrap_or_default()
+        let first = self.times.first().copied().unwrap_or_default();
+        self.unrelated_steps()
+            .fold(self.last_time() - first, |lasts, at| {
+                lasts - (self.times[at] - self.times[at - 1])
+            })
+    }
+
+    fn unrelated_steps(&self) -> impl Iterator<Item = usize> + '_ {
+        self.breaks
+            .iter()
+            .filter(|gap| gap.kind == BreakKind::Unrelated)
+            .map(|gap| gap.before)
     }
 
     /// The usual distance between samples (median); `None` with fewer than two.
     pub fn interval(&self) -> Option<Span> {
-        let mut steps: Vec<Span> = self.times.windows(2).map(|w| w[1] - w[0]).collect();
+        let unrelated = self.broken(|kind| kind == BreakKind::Unrelated);
+        let mut steps: Vec<Span> = (1..self.len())
+            .filter(|at| !unrelated[*at])
+            .map(|at| self.times[at] - self.times[at - 1])
+            .collect();
         if steps.is_empty() {
             return None;
         }
@@ -421,15 +639,8 @@ impl Timeline {
         signal: Signal<Counter<U>>,
     ) -> Option<Track<PerSecond<U>>> {
         let column = columns.0.get(&signal.id())?;
-        let mut broken = vec![false; self.len()];
-        for gap in &self.breaks {
-            if !matches!(
-                gap.kind,
-                BreakKind::ClockForward(_) | BreakKind::ClockBack(_)
-            ) {
-                broken[gap.before] = true;
-            }
-        }
+        let broken = self
+            .broken(|kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_)));
         let values = (0..self.len())
             .map(|i| {
                 if i == 0 || broken[i] {
@@ -442,6 +653,15 @@ impl Timeline {
             })
             .collect();
         Some(Track::new(self.shared_times(), values))
+    }
+
+    /// For each sample, whether a break of such a kind lies before it.
+    fn broken(&self, by: impl Fn(BreakKind) -> bool) -> Vec<bool> {
+        let mut broken = vec![false; self.len()];
+        for gap in self.breaks.iter().filter(|gap| by(gap.kind)) {
+            broken[gap.before] = true;
+        }
+        broken
     }
 
     fn shared_times(&self) -> Arc<[Span]> {

@@ -83,7 +83,7 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
             BreakKind::Gap(span) => gaps.push(span),
             BreakKind::Suspend(_) => suspends += 1,
             BreakKind::Reboot => reboots += 1,
-            BreakKind::ClockForward(_) | BreakKind::ClockBack(_) => {}
+            BreakKind::ClockForward(_) | BreakKind::ClockBack(_) | BreakKind::Unrelated => {}
         }
     }
     if let Some(longest) = gaps.iter().max_by_key(|s| s.as_nanos()) {

@@ -61,7 +61,10 @@ fn drawn(answers: &[Answer], args: &Check, output: &Output) -> anyhow::Result<St
         (Format::Text, answers) => answers
             .iter()
             .filter_map(Answer::report)
-            .map(|report| report::text::check(report, &screen))
+            .map(|report| match args.explain_input {
+                true => report::text::explain_input(report, &screen),
+                false => report::text::check(report, &screen),
+            })
             .collect::<Vec<_>>()
             .join("\n"),
     })

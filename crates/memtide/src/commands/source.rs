@@ -37,8 +37,29 @@ pub(crate) fn info(source: &Opened) -> report::SourceInfo {
         kind: match source.kind {
             SourceKind::Live => report::SourceKind::Live,
             SourceKind::Capture => report::SourceKind::Capture,
+            SourceKind::Text => report::SourceKind::Text,
         },
         name: source.name.clone(),
         problems: source.problems.clone(),
+        inputs: source.inputs.iter().map(input).collect(),
+        lines_skipped: source.lines_skipped,
+    }
+}
+
+fn input(input: &import::Input) -> report::Input {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    report::Input {
+        form: input.form.to_owned(),
+        what: input.what.clone(),
+        file: some(&input.file),
+        first_line: input.first_line,
+        last_line: input.last_line,
+        unit: some(input.unit),
+        signals: input
+            .signals
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
+        not_understood: input.not_understood,
     }
 }

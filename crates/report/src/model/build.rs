@@ -9,9 +9,9 @@ use timeline::{Entity, Facts, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
-    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, Host, Level,
-    NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, SwapSpace,
-    Term, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, Host, Input,
+    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind,
+    SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 /// What is known of a source apart from its samples.
@@ -23,6 +23,10 @@ pub struct SourceInfo {
     pub name: String,
     /// What was wrong with it, in words.
     pub problems: Vec<String>,
+    /// What was recognised in it; empty but for text.
+    pub inputs: Vec<Input>,
+    /// Lines of a text that belong to nothing known.
+    pub lines_skipped: usize,
 }
 
 impl SourceInfo {
@@ -32,6 +36,8 @@ impl SourceInfo {
             kind: SourceKind::Live,
             name: String::new(),
             problems: Vec::new(),
+            inputs: Vec::new(),
+            lines_skipped: 0,
         }
     }
 
@@ -41,6 +47,8 @@ impl SourceInfo {
             kind: SourceKind::Capture,
             name: name.into(),
             problems: Vec::new(),
+            inputs: Vec::new(),
+            lines_skipped: 0,
         }
     }
 }
@@ -174,6 +182,8 @@ impl Context<'_> {
                 .map(|(file, field, _)| format!("{file} {field}"))
                 .collect(),
             problems: source.problems.clone(),
+            inputs: source.inputs.clone(),
+            lines_skipped: source.lines_skipped,
         }
     }
 

@@ -5,7 +5,7 @@ use units::{Bytes, Count, Span};
 use super::page::{Page, Style, piece};
 use super::when::Clock;
 use super::wrap::{cut, wrap_items};
-use super::{Detail, Screen, finding, memory};
+use super::{Detail, Screen, finding, input, memory};
 use crate::model::{Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
@@ -25,6 +25,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     let clock = Clock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
+    input::brief(&mut page, &report.source);
     page.gap();
     verdict(&mut page, report);
     if let Some(accounting) = &report.accounting {
@@ -84,6 +85,13 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
     let watched = Span::from_secs_f64(source.watched_s);
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
+        (SourceKind::Text, 1) => "text, one look".to_owned(),
+        (SourceKind::Text, samples) if watched == Span::ZERO => {
+            format!("text, {} looks", Count::new(samples as u64))
+        }
+        (SourceKind::Text, samples) => {
+            format!("text, {} looks over {watched}", Count::new(samples as u64))
+        }
         (SourceKind::Capture, 1) => "capture of one look".to_owned(),
         (SourceKind::Capture, samples) => {
             let until = clock.until();

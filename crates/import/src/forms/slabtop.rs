@@ -1,0 +1,12 @@
+//! `slabtop -o`.
+
+use super::{Block, Form, Reading};
+
+pub(super) const FORM: Form = Form {
+    name: "slabtop",
+    read,
+};
+
+fn read(_reading: &mut Reading<'_>) -> Option<Block> {
+    None
+}

@@ -1,0 +1,154 @@
+//! Text as people paste it, made plain: one encoding, no terminal escapes, no quoting, no carriage returns.
+
+/// Plain lines of a text.
+#[derive(Debug)]
+pub(crate) struct Text {
+    plain: String,
+    lines: Vec<(u32, u32)>,
+}
+
+impl Text {
+    /// A text has at most this many bytes; longer input is searched for kernel reports only.
+    pub(crate) const MOST_BYTES: usize = 64 << 20;
+    /// Lines beyond these are left out: a text of line ends alone must not fill memory.
+    const MOST_LINES: usize = 4_000_000;
+
+    /// Makes bytes plain. At most [`MOST_BYTES`](Self::MOST_BYTES) are looked at.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let bytes = &bytes[..bytes.len().min(Self::MOST_BYTES)];
+        let decoded = decode(bytes);
+        let mut text = Self {
+            plain: String::with_capacity(decoded.len()),
+            lines: Vec::new(),
+        };
+        for line in decoded.lines().take(Self::MOST_LINES) {
+            text.push(unquoted(line));
+        }
+        text
+    }
+
+    /// The lines, in order.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        self.lines
+            .iter()
+            .map(|(from, to)| &self.plain[*from as usize..*to as usize])
+            .collect()
+    }
+
+    fn push(&mut self, line: &str) {
+        let from = self.plain.len();
+        push_plain(line, &mut self.plain);
+        let kept = self.plain[from..].trim_end().len();
+        self.plain.truncate(from + kept);
+        // Text is bounded far below 4 GiB.
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.lines.push((offset(from), offset(from + kept)));
+    }
+}
+
+/// UTF-16 with its byte order mark, else UTF-8 with or without one; what is neither becomes U+FFFD.
+fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    let wide = |bytes: &[u8], read: fn([u8; 2]) -> u16| {
+        let units = bytes.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
+        char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect::<String>()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes).into(),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes).into(),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest),
+        _ => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// A line without the marks that mail and forums put before quoted ones (`> > MemFree: …`). A prompt is no such mark:
+/// `> free -m` keeps what follows it either way.
+fn unquoted(line: &str) -> &str {
+    let mut rest = line;
+    while let Some(inner) = rest.trim_start().strip_prefix('>') {
+        rest = inner.strip_prefix(' ').unwrap_or(inner);
+    }
+    rest
+}
+
+/// Appends a line without terminal escapes and control characters; tabs and other white space become spaces.
+fn push_plain(line: &str, plain: &mut String) {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            // The one-byte form of ESC [.
+            '\u{9b}' => skip_parameters(&mut chars),
+            '\t' => plain.push_str("        "),
+            c if c.is_whitespace() => plain.push(' '),
+            c if c.is_control() || c == '\u{feff}' => {}
+            c => plain.push(c),
+        }
+    }
+}
+
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        Some('[') => skip_parameters(chars),
+        // A title or a link: up to BEL or ESC \.
+        Some(']') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' {
+                    break;
+                }
+                if c == '\u{1b}' {
+                    chars.next_if_eq(&'\\');
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Up to the letter that ends a control sequence.
+fn skip_parameters(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while let Some(c) = chars.next() {
+        if ('\u{40}'..='\u{7e}').contains(&c) {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(bytes: &[u8]) -> Vec<String> {
+        let text = Text::of(bytes);
+        text.lines().into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn escapes_quotes_and_line_ends_are_removed() {
+        assert_eq!(
+            plain(b"\x1b[1;31mMemFree:\x1b[0m 7 kB\r\n> > Mem:\t8\n\x1b]0;title\x07Swap: 0  \n"),
+            ["MemFree: 7 kB", "Mem:        8", "Swap: 0"]
+        );
+    }
+
+    #[test]
+    fn utf16_and_byte_order_marks_are_read() {
+        let wide: Vec<u8> = "MemFree: 7 kB\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert_eq!(
+            plain(&[b"\xff\xfe", wide.as_slice()].concat()),
+            ["MemFree: 7 kB"]
+        );
+        assert_eq!(plain(b"\xef\xbb\xbfMemFree: 7 kB"), ["MemFree: 7 kB"]);
+    }
+
+    #[test]
+    fn an_escape_that_never_ends_costs_its_line_only() {
+        assert_eq!(plain(b"\x1b[\nMemFree: 7 kB"), ["", "MemFree: 7 kB"]);
+        assert_eq!(plain(b"\x1b]0;\nMemFree: 7 kB"), ["", "MemFree: 7 kB"]);
+    }
+}

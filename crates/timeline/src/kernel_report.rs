@@ -1,0 +1,259 @@
+//! What the kernel log says when an allocation could not be served: an OOM kill's report, or a failed allocation's.
+//!
+//! Pure data, in bytes: whoever reads the log has converted pages with the page size that the report shows. What the
+//! report says of the host's memory is a [`Row`] of the same signals that `/proc/meminfo` gives, so that every rule can
+//! look at it; what no signal can hold (who asked for what, marks with their reserves, who was killed) is here.
+
+use units::{Bytes, PageSize};
+
+use crate::sample::Row;
+
+/// One report.
+#[derive(Debug, Clone, Default)]
+pub struct KernelReport {
+    /// What it is about.
+    pub kind: ReportKind,
+    /// Who asked for memory: the process that was running.
+    pub invoker: Option<Invoker>,
+    /// What was asked for.
+    pub request: Option<Request>,
+    /// Which part of memory the request was confined to. `None` where the report does not tell.
+    pub constraint: Option<Constraint>,
+    /// NUMA nodes that the task may use, as printed: `0-1`.
+    pub mems_allowed: Option<String>,
+    /// The cpuset that the task is in.
+    pub cpuset: Option<String>,
+    /// The control group whose limit was hit; `None` for a report of the host.
+    pub group: Option<GroupReport>,
+    /// Kernel release: `5.15.0-116-generic`.
+    pub kernel: Option<String>,
+    /// Size of a base page, as the sizes of free blocks or the table of tasks show it; `None` where nothing shows it.
+    pub page_size: Option<PageSize>,
+    /// The host's memory: MemFree, AnonPages, Slab, SwapFree …, as far as printed.
+    pub host: Row,
+    /// The zones, in the order printed.
+    pub zones: Vec<ZoneReport>,
+    /// Tasks that could have been killed, in the order printed.
+    pub tasks: Vec<Task>,
+    /// Who was killed; more than one where a whole group was.
+    pub killed: Vec<Killed>,
+    /// SLUB's own line: `Unable to allocate memory on node -1`.
+    pub slab_cache: Option<String>,
+    /// Functions of the call trace, innermost first; at most 64.
+    pub trace: Vec<String>,
+    /// How many lines it has.
+    pub lines: usize,
+    /// Lines of it that were not understood: their number within the report, from 1, and their text (cut).
+    pub not_understood: Vec<(usize, String)>,
+    /// Whether its end is missing: no kill, no table, where one is due.
+    pub is_cut: bool,
+}
+
+/// What a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReportKind {
+    /// A process was killed, or should have been.
+    #[default]
+    OomKill,
+    /// A page allocation failed and nobody was killed for it.
+    AllocationFailure,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Invoker {
+    /// Its name, at most 15 bytes as the kernel keeps it.
+    pub name: String,
+    /// Its PID.
+    pub pid: Option<u32>,
+    /// Its `oom_score_adj`.
+    pub oom_score_adj: Option<i32>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The mask as printed, without its names. Bits moved between kernels: ask the names where there are any.
+    pub gfp_mask: u64,
+    /// The names, where printed (since 4.7): `GFP_KERNEL|__GFP_COMP`.
+    pub gfp_names: Option<String>,
+    /// 2^order pages; -1 means that the kill was requested by hand (SysRq f).
+    pub order: i32,
+}
+
+/// Which part of memory a request was confined to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constraint {
+    /// All of it.
+    None,
+    /// The nodes of a cpuset.
+    Cpuset,
+    /// The nodes of a memory policy (mbind, numactl).
+    MemoryPolicy,
+    /// A control group's limit.
+    ControlGroup,
+}
+
+/// The control group whose limit was hit.
+#[derive(Debug, Clone, Default)]
+pub struct GroupReport {
+    /// The group at its limit; empty where not printed.
+    pub path: String,
+    /// The group that the victim was in; empty where not printed.
+    pub victim_path: String,
+    /// Memory.
+    pub memory: Option<GroupLimit>,
+    /// Swap (cgroup v2).
+    pub swap: Option<GroupLimit>,
+    /// Memory and swap together (cgroup v1).
+    pub memory_and_swap: Option<GroupLimit>,
+    /// Kernel memory (cgroup v1).
+    pub kernel: Option<GroupLimit>,
+    /// `memory.stat` of the group with its children, in bytes (counts for events), fields as printed.
+    pub stat: Vec<(String, u64)>,
+}
+
+/// A limit of a control group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupLimit {
+    /// What is charged.
+    pub usage: Bytes,
+    /// The limit; 2^63 less a page and more mean none.
+    pub limit: Bytes,
+    /// How often it was hit.
+    pub failures: u64,
+}
+
+impl GroupLimit {
+    /// Larger limits are the kernel's way to write "none".
+    const NONE_FROM: Bytes = Bytes::from_gib(1 << 30);
+
+    /// Whether there is a limit at all.
+    pub fn is_limited(&self) -> bool {
+        self.limit < Self::NONE_FROM
+    }
+
+    /// Whether the limit is reached but for a charge batch (64 pages on each CPU) or a huge page.
+    pub fn is_full(&self) -> bool {
+        let slack = Bytes::from_mib(2).max(Bytes::new(self.limit.get() / 100));
+        self.is_limited() && self.usage + slack >= self.limit
+    }
+}
+
+/// A zone at that moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ZoneReport {
+    /// NUMA node.
+    pub node: u32,
+    /// `DMA`, `DMA32`, `Normal`, `HighMem`, `Movable`.
+    pub name: String,
+    /// Free memory.
+    pub free: Bytes,
+    /// Below this only privileged requests are served; boost included.
+    pub min: Bytes,
+    /// Where kswapd starts.
+    pub low: Bytes,
+    /// Where kswapd stops.
+    pub high: Bytes,
+    /// How far the marks are raised for a while; 0 where not printed.
+    pub boost: Bytes,
+    /// Kept for high-order atomic requests; part of `free`. 0 where not printed.
+    pub reserved_highatomic: Bytes,
+    /// Of `free`, usable for movable requests only.
+    pub free_cma: Bytes,
+    /// RAM that the allocator manages; `present` on kernels before 3.9, which do not tell.
+    pub managed: Bytes,
+    /// Free pages on per-CPU lists, not in `free`.
+    pub free_pcp: Bytes,
+    /// Anonymous pages on the zone's lists, and file pages: tell whether anything was left to reclaim.
+    pub anon: Bytes,
+    /// File pages on the zone's lists.
+    pub file: Bytes,
+    /// What the zone keeps from requests that could use zone *i* of its node; empty where not printed.
+    pub reserve: Vec<Bytes>,
+    /// Free blocks by order; empty where not printed.
+    pub blocks: Vec<FreeBlocks>,
+    /// Whether the kernel had given up reclaiming it, where printed.
+    pub all_unreclaimable: Option<bool>,
+}
+
+/// Free blocks of one order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FreeBlocks {
+    /// How many.
+    pub count: u64,
+    /// Whom they may serve, as printed: `U` unmovable, `M` movable, `E` reclaimable, `H` high-order atomic, `C` CMA,
+    /// `R` reserve or reclaimable by kernel; empty where not printed.
+    pub types: String,
+}
+
+/// A task of the table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Process.
+    pub pid: u32,
+    /// Thread group; differs from `pid` where the main thread is gone.
+    pub tgid: u32,
+    /// User.
+    pub uid: u32,
+    /// Address space.
+    pub total_vm: Bytes,
+    /// Resident.
+    pub rss: Bytes,
+    /// Resident, by kind: anonymous, file, shared; since 6.8.
+    pub rss_by_kind: Option<(Bytes, Bytes, Bytes)>,
+    /// Page tables.
+    pub page_tables: Bytes,
+    /// In swap.
+    pub swap: Bytes,
+    /// -1000 (never) to 1000 (first).
+    pub oom_score_adj: i32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+}
+
+/// A process that was killed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Killed {
+    /// Process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Address space.
+    pub total_vm: Option<Bytes>,
+    /// Anonymous memory.
+    pub anon: Option<Bytes>,
+    /// Mapped files.
+    pub file: Option<Bytes>,
+    /// Mapped shared memory.
+    pub shmem: Option<Bytes>,
+    /// Page tables.
+    pub page_tables: Option<Bytes>,
+    /// Its user.
+    pub uid: Option<u32>,
+    /// Its `oom_score_adj`.
+    pub oom_score_adj: Option<i32>,
+    /// Its score, as kernels before 5.x print it: thousandths of the memory allowed.
+    pub score: Option<u32>,
+}
+
+impl Killed {
+    /// What was resident, as far as printed.
+    pub fn rss(&self) -> Option<Bytes> {
+        [self.anon, self.file, self.shmem]
+            .into_iter()
+            .flatten()
+            .reduce(|a, b| a + b)
+    }
+}
+
+impl KernelReport {
+    /// Whether the kill was requested by hand: SysRq f asks for order -1 from a work queue.
+    pub fn is_by_hand(&self) -> bool {
+        self.request.as_ref().is_some_and(|r| r.order == -1)
+            || self
+                .trace
+                .iter()
+                .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
+    }
+}
