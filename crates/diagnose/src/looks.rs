@@ -86,9 +86,12 @@ impl Place<'_> {
 fn worst_of_each(findings: Vec<Finding>) -> Vec<Finding> {
     let mut worst: Vec<Finding> = Vec::new();
     for finding in findings {
-        let rank = |f: &Finding| (f.severity, (f.confidence.value * 1000.0) as u64);
+        let outdoes = |known: &Finding| {
+            let sureness = finding.confidence.value.total_cmp(&known.confidence.value);
+            finding.severity.cmp(&known.severity).then(sureness).is_ge()
+        };
         match worst.iter_mut().find(|known| known.id == finding.id) {
-            Some(known) if rank(known) <= rank(&finding) => *known = finding,
+            Some(known) if outdoes(known) => *known = finding,
             Some(_) => {}
             None => worst.push(finding),
         }

@@ -109,11 +109,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 /// Up to the letter that ends a control sequence.
 fn skip_parameters(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while let Some(c) = chars.next() {
-        if ('\u{40}'..='\u{7e}').contains(&c) {
-            break;
-        }
-    }
+    let _ = chars.find(|c| ('\u{40}'..='\u{7e}').contains(c));
 }
 
 #[cfg(test)]
