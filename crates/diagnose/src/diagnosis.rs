@@ -6,6 +6,7 @@ use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::missing::Missing;
+use crate::next::{self, Step};
 use crate::rule::{Outcome, Purpose};
 use crate::verdict::Verdict;
 use crate::{causes, looks, rounding, rules};
@@ -25,6 +26,8 @@ pub struct Diagnosis {
     pub not_evaluated: Vec<(&'static str, Missing)>,
     /// What RAM held at the moment that matters: the tightest of the worst finding, else the last.
     pub accounting: Result<Accounting, Missing>,
+    /// What to run on that host to learn what the source could not say.
+    pub next: Vec<Step>,
 }
 
 /// Asks every rule: of each stretch of time by itself, where the source has several of which nobody knows how they lie
@@ -59,6 +62,7 @@ fn judge(cx: &Evidence<'_>) -> Diagnosis {
     let blind: Vec<&str> = not_evaluated.iter().map(|(id, _)| *id).collect();
     let verdict = Verdict::of(cx, &findings, &blind);
     let accounting = account(cx, moment(cx, &findings));
+    let next = next::steps(cx, &not_evaluated);
     Diagnosis {
         verdict,
         findings,
@@ -66,6 +70,7 @@ fn judge(cx: &Evidence<'_>) -> Diagnosis {
         clear,
         not_evaluated,
         accounting,
+        next,
     }
 }
 

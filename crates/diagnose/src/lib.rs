@@ -20,6 +20,7 @@ pub mod floor;
 mod groups;
 mod looks;
 mod missing;
+mod next;
 mod own_limit;
 mod rise;
 mod rounding;
@@ -36,6 +37,7 @@ pub use finding::{
     Affected, Confidence, EvidenceLine, Finding, Fix, Measured, RuledOut, Severity, Threshold,
 };
 pub use missing::{Missing, Need};
+pub use next::Step;
 pub use own_limit::OwnLimit;
 pub use rule::{Outcome, Purpose, Rule};
 pub use verdict::{Level, Verdict};

@@ -51,6 +51,7 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
         clear: clear.into_iter().collect(),
         not_evaluated: not_evaluated.into_iter().collect(),
         accounting: lead.accounting,
+        next: lead.next,
     }
 }
 

@@ -46,6 +46,17 @@ pub struct Report {
     pub not_evaluated: Vec<NotEvaluated>,
     /// What RAM held at the moment that matters; null where the source has no MemTotal.
     pub accounting: Option<Accounting>,
+    /// What to run on that host to learn what the source could not say; empty for this host, live.
+    pub next: Vec<Step>,
+}
+
+/// A command that would tell more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Step {
+    /// The command.
+    pub command: String,
+    /// What it would tell.
+    pub tells: String,
 }
 
 /// The whole answer of `where`.

@@ -10,7 +10,7 @@ use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
     Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, Host, Input,
-    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind,
+    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, Step,
     SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
@@ -114,7 +114,18 @@ impl Report {
                 })
                 .collect(),
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
+            next: match source.kind {
+                SourceKind::Live => Vec::new(),
+                _ => diagnosis.next.iter().map(step).collect(),
+            },
         }
+    }
+}
+
+fn step(step: &diagnose::Step) -> Step {
+    Step {
+        command: step.command.to_owned(),
+        tells: step.tells.to_owned(),
     }
 }
 

@@ -6,7 +6,9 @@ use super::page::{Page, Style, piece};
 use super::when::Clock;
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
-use crate::model::{Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind};
+use crate::model::{
+    Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
+};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
@@ -40,8 +42,9 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     notes(&mut page, "Looks bad, is not:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
-    not_evaluated(&mut page, &report.not_evaluated, screen);
+    not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
+    next(&mut page, &report.next);
     page.finish()
 }
 
@@ -220,9 +223,45 @@ fn problems(page: &mut Page, source: &Source, screen: &Screen) {
     }
 }
 
+/// What to run on that host.
+fn next(page: &mut Page, steps: &[Step]) {
+    if steps.is_empty() {
+        return;
+    }
+    page.heading("Next, on that host:");
+    for step in steps {
+        page.line(&[piece(Style::Command, format!("   {}", step.command))]);
+        page.hanging(&[], 6, Style::Faint, &step.tells);
+    }
+}
+
 /// What could not be looked for, by what would make it possible.
-fn not_evaluated(page: &mut Page, rules: &[NotEvaluated], screen: &Screen) {
+fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
+    let rules = &report.not_evaluated;
     if rules.is_empty() {
+        return;
+    }
+    // A paste holds little of what rules ask for: naming each gap would bury the answer.
+    if report.source.kind == SourceKind::Text && screen.detail == Detail::Brief {
+        let ids: Vec<&str> = rules
+            .iter()
+            .take(MOST_IDS)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        let more = match rules.len() - ids.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        page.gap();
+        let text = format!(
+            "{}{more}: this text does not hold what they need (--all).",
+            ids.join(", ")
+        );
+        let head = [piece(
+            Style::Strong,
+            format!("Not evaluated ({}): ", rules.len()),
+        )];
+        page.hanging(&head, 3, Style::Plain, &text);
         return;
     }
     let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();

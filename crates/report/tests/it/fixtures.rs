@@ -31,6 +31,8 @@ fn capture(samples: usize) -> Source {
         watched_s: samples.saturating_sub(1) as f64,
         unknown_fields: Vec::new(),
         problems: Vec::new(),
+        inputs: Vec::new(),
+        lines_skipped: 0,
     }
 }
 
@@ -110,6 +112,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         clear: Vec::new(),
         not_evaluated: Vec::new(),
         accounting: None,
+        next: Vec::new(),
     }
 }
 
