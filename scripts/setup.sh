@@ -32,6 +32,7 @@ command -v cc >/dev/null 2>&1 || need gcc # links, and builds zstd
 if [ "$want" = test ]; then
     command -v python3 >/dev/null 2>&1 || need python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv
+    command -v sadf >/dev/null 2>&1 || need sysstat # reads and writes the recordings that a test compares with
 fi
 [ -z "$packages" ] && exit 0
 

@@ -2,10 +2,10 @@
 //! rests on; without it such a note would contradict a finding.
 
 use timeline::{
-    Stretch, Track,
+    Gauge, Signal, Stretch, Track,
     signals::{
-        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_FREE, MEM_INACTIVE_FILE, PGSCAN_DIRECT,
-        PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
+        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE_FILE,
+        MEM_SLAB_RECLAIMABLE, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
     },
 };
 use units::{Bytes, Pages, PerSecond, Quantity, Ratio, Span};
@@ -161,24 +161,61 @@ impl Calm {
 }
 
 /// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
-/// free memory plus files' pages; then `false`.
+/// free memory plus files' pages and reclaimable slab; then `false`.
 pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
+    told_or(cx, files)
+}
+
+/// Like [`available`], also where nothing tells shared memory from page cache: then all of it counts, and no more than
+/// this can be had.
+pub(crate) fn available_at_most(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
+    told_or(cx, |cx| {
+        files(cx).or_else(|_| Ok(plus_known(cx, cx.gauge(MEM_CACHED)?, MEM_BUFFERS)))
+    })
+}
+
+/// MemAvailable, or free memory plus what `files` says and reclaimable slab; what lacks is MemAvailable.
+fn told_or(
+    cx: &Evidence<'_>,
+    files: impl Fn(&Evidence<'_>) -> Result<Track<Bytes>, Missing>,
+) -> Result<(Track<Bytes>, bool), Missing> {
     let lacking = match cx.gauge(MEM_AVAILABLE) {
         Ok(track) => return Ok((track, true)),
         Err(lacking) => lacking,
     };
-    let free = cx.gauge(MEM_FREE)?;
-    let files = match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
-        (Ok(active), Ok(inactive)) => active.plus(&inactive),
-        _ => cx.page_cache().map_err(|_| lacking)?,
-    };
-    Ok((free.plus(&files), false))
+    match (cx.gauge(MEM_FREE), files(cx)) {
+        (Ok(free), Ok(files)) => {
+            let both = free.plus(&files);
+            Ok((plus_known(cx, both, MEM_SLAB_RECLAIMABLE), false))
+        }
+        _ => Err(lacking),
+    }
+}
+
+/// The pages of files, without shared memory.
+fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
+    match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
+        (Ok(active), Ok(inactive)) => Ok(active.plus(&inactive)),
+        _ => cx.page_cache(),
+    }
+}
+
+/// With another gauge where the source has it.
+pub(crate) fn plus_known(
+    cx: &Evidence<'_>,
+    track: Track<Bytes>,
+    other: Signal<Gauge<Bytes>>,
+) -> Track<Bytes> {
+    match cx.timeline.gauge(other) {
+        Some(more) => track.plus(&more),
+        None => track,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::{MEM_BUFFERS, MEM_CACHED, MEM_SHMEM};
+    use timeline::signals::MEM_SHMEM;
     use timeline::{Facts, Sample, Timeline};
 
     fn timeline(seconds: u64, fill: impl Fn(u64, &mut Sample)) -> Timeline {
@@ -214,20 +251,45 @@ mod tests {
         assert!(calm.clause(&cx).contains("not measured"));
     }
 
-    #[test]
-    fn kernels_without_memavailable_are_estimated() {
+    fn estimated(readings: &[(Signal<Gauge<Bytes>>, u64)]) -> [Option<(Option<Bytes>, bool)>; 2] {
         let timeline = timeline(0, |_, sample| {
-            for (signal, mib) in [
-                (MEM_FREE, 100),
-                (MEM_CACHED, 300),
-                (MEM_SHMEM, 50),
-                (MEM_BUFFERS, 10),
-            ] {
-                sample.host.set(signal, Bytes::from_mib(mib));
+            for (signal, mib) in readings {
+                sample.host.set(*signal, Bytes::from_mib(*mib));
             }
         });
         let facts = Facts::default();
-        let (track, told) = available(&Evidence::new(&timeline, &facts)).unwrap();
-        assert_eq!((track.last(), told), (Some(Bytes::from_mib(360)), false));
+        let cx = Evidence::new(&timeline, &facts);
+        [available(&cx), available_at_most(&cx)].map(|one| {
+            let (track, told) = one.ok()?;
+            Some((track.last(), told))
+        })
+    }
+
+    #[test]
+    fn kernels_without_memavailable_are_estimated() {
+        let old = [
+            (MEM_FREE, 100),
+            (MEM_CACHED, 300),
+            (MEM_SHMEM, 50),
+            (MEM_BUFFERS, 10),
+            (MEM_SLAB_RECLAIMABLE, 40),
+        ];
+        let estimate = Some((Some(Bytes::from_mib(400)), false));
+        assert_eq!(estimated(&old), [estimate, estimate]);
+    }
+
+    #[test]
+    fn shared_memory_that_nothing_tells_apart_is_in_the_upper_bound_only() {
+        let old = [(MEM_FREE, 100), (MEM_CACHED, 300), (MEM_BUFFERS, 10)];
+        let bound = Some((Some(Bytes::from_mib(410)), false));
+        assert_eq!(estimated(&old), [None, bound]);
+    }
+
+    #[test]
+    fn without_the_page_cache_nothing_is_estimated() {
+        assert_eq!(
+            estimated(&[(MEM_FREE, 100), (MEM_BUFFERS, 10)]),
+            [None, None]
+        );
     }
 }

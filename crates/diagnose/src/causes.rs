@@ -26,7 +26,9 @@ const CONSEQUENCES: &[(&str, &[&str])] = &[
         "cgroup-high-throttle",
         &["swap-thrash", "page-cache-thrash"],
     ),
-    ("oom-cgroup", &["cgroup-cache-starved"]),
+    ("oom-cgroup", &["cgroup-cache-starved", "oom-score-misuse"]),
+    ("oom-constrained", &["numa-imbalance", "oom-score-misuse"]),
+    ("lowmem-zone-exhausted", &["oom-global", "oom-score-misuse"]),
     ("min-free-too-large", WANT_AND_THRASH),
     ("hugetlb-unused", WANT_AND_THRASH),
     ("shmem-growth", WANT_AND_THRASH),
@@ -51,6 +53,7 @@ const CONSEQUENCES: &[(&str, &[&str])] = &[
             "cache-starved-floor",
             "swap-full",
             "no-swap-risk",
+            "oom-score-misuse",
             "direct-reclaim-stall",
             "kswapd-saturated",
         ],
@@ -112,7 +115,10 @@ const CONSEQUENCES: &[(&str, &[&str])] = &[
         "dirty-throttle",
         &["direct-reclaim-stall", "kswapd-saturated"],
     ),
-    ("external-fragmentation", &["compaction-stall"]),
+    (
+        "external-fragmentation",
+        &["compaction-stall", "oom-global", "oom-score-misuse"],
+    ),
     ("direct-reclaim-stall", &["kswapd-saturated"]),
 ];
 
@@ -133,6 +139,7 @@ const WANT_AND_THRASH: &[&str] = &[
 /// Links consequences to their roots, gives a root the severity of its worst consequence, and orders: worst root
 /// first, each followed by what it brings about.
 pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let excluded = excluded(&findings);
     for (root, consequences) in CONSEQUENCES {
         // A mere note on the side explains nothing that is worse than itself.
         let Some(root) = findings
@@ -146,6 +153,7 @@ pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
             if finding.caused_by.is_none()
                 && root.caused_by != Some(finding.id)
                 && consequences.contains(&finding.id)
+                && !is_excluded(root.id, finding.id, &excluded)
                 && at_the_same_time(&root, finding)
             {
                 finding.caused_by = Some(root.caused_by.unwrap_or(root.id));
@@ -189,6 +197,30 @@ pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
         rest = others;
     }
     ordered
+}
+
+/// Findings of weight with what they rule out.
+fn excluded(findings: &[Finding]) -> Vec<(&'static str, Vec<&'static str>)> {
+    let of_weight = findings.iter().filter(|f| f.severity > Severity::Info);
+    of_weight
+        .map(|f| (f.id, f.ruled_out.iter().map(|other| other.id).collect()))
+        .collect()
+}
+
+/// What a finding's evidence excludes did not bring it about, nor what it brings about itself.
+fn is_excluded(
+    root: &str,
+    consequence: &str,
+    excluded: &[(&'static str, Vec<&'static str>)],
+) -> bool {
+    excluded.iter().any(|(id, others)| {
+        let brings = || {
+            let own = CONSEQUENCES.iter().filter(|(root, _)| root == id);
+            own.flat_map(|(_, what)| what.iter())
+                .any(|what| *what == consequence)
+        };
+        others.contains(&root) && (*id == consequence || brings())
+    })
 }
 
 /// A state without a beginning is there all the time.
@@ -236,6 +268,25 @@ mod tests {
             ]
         );
         assert_eq!(ordered[0].severity, Severity::Critical);
+    }
+
+    #[test]
+    fn what_a_finding_rules_out_is_not_made_its_root() {
+        let tables = finding("page-tables-large", Severity::Warning);
+        let kill = || finding("oom-global", Severity::Critical);
+        let ordered = order(vec![tables.clone(), kill()]);
+        assert_eq!(ordered[0].id, "page-tables-large");
+        let full = finding("swap-full", Severity::Warning);
+        let ordered = order(vec![tables, kill().not("page-tables-large", "small"), full]);
+        let ids: Vec<_> = ordered.iter().map(|f| (f.id, f.caused_by)).collect();
+        assert_eq!(
+            ids,
+            [
+                ("oom-global", None),
+                ("swap-full", Some("oom-global")),
+                ("page-tables-large", None),
+            ]
+        );
     }
 
     #[test]

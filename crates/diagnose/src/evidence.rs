@@ -8,8 +8,8 @@ use timeline::{
     Timeline, Track,
     signals::{
         ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_ANON,
-        REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN,
-        ZSWPOUT,
+        REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO,
+        ZSWPIN, ZSWPOUT,
     },
 };
 use units::{
@@ -258,8 +258,11 @@ impl Evidence<'_> {
         })
     }
 
-    /// SwapTotal − SwapFree.
+    /// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
     pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
+        if let Some(used) = self.timeline.gauge(SWAP_USED) {
+            return Ok(used);
+        }
         Ok(self.gauge(SWAP_TOTAL)?.minus(&self.gauge(SWAP_FREE)?))
     }
 

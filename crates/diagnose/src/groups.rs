@@ -133,9 +133,15 @@ impl Knob {
     }
 }
 
-/// Commands that set a group's limit: for now, and for good. Names that a shell would not take as they are, are left
-/// for the reader to fill in: a group's name is untrusted text.
+/// Commands that set a group's limit: for now, and for good.
 pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob) -> (String, String) {
+    let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
+    set_limit_of(&group.key, is_v1, knob)
+}
+
+/// The same for a group that is known by its path. Names that a shell would not take as they are, are left for the
+/// reader to fill in: a group's name is untrusted text.
+pub(crate) fn set_limit_of(path: &str, is_v1: bool, knob: Knob) -> (String, String) {
     let property = knob.property();
     let plain = |name: &str| {
         !name.is_empty()
@@ -143,7 +149,7 @@ pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob) -> 
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_.@:-/".contains(c))
     };
-    let unit = group.key.rsplit('/').next().unwrap_or_default();
+    let unit = path.rsplit('/').next().unwrap_or_default();
     let is_unit = [".service", ".scope", ".slice"]
         .iter()
         .any(|kind| unit.ends_with(kind));
@@ -154,11 +160,11 @@ pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob) -> 
         );
     }
     let for_good = format!("what made the group (container, pod or unit file): {property}=SIZE");
-    if !plain(&group.key) {
+    if !plain(path) {
         return (String::new(), for_good);
     }
-    let path = group.key.trim_matches('/');
-    let now = if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
+    let path = path.trim_matches('/');
+    let now = if is_v1 {
         format!("echo SIZE > /sys/fs/cgroup/memory/{path}/memory.limit_in_bytes")
     } else {
         format!("echo SIZE > /sys/fs/cgroup/{path}/{}", knob.file())

@@ -21,6 +21,7 @@ mod groups;
 mod looks;
 mod missing;
 mod next;
+mod oom;
 mod own_limit;
 mod rise;
 mod rounding;

@@ -39,13 +39,19 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
     }
     clear.retain(|id, _| !said(id));
     not_evaluated.retain(|id, _| !said(id) && !clear.contains_key(id));
+    // Reports are events: that growth between them was not judged goes without saying.
+    let events = looks.iter().all(|(one, _)| one.reports().next().is_some());
     let at = leading(&looks, findings.first());
     let (timeline, mut lead) = looks.swap_remove(at);
     if let Ok(accounting) = &mut lead.accounting {
         accounting.index += timeline.origin();
     }
     Diagnosis {
-        verdict: verdict(lead.verdict, count),
+        verdict: if events {
+            lead.verdict
+        } else {
+            verdict(lead.verdict, count)
+        },
         findings,
         notes,
         clear: clear.into_iter().collect(),

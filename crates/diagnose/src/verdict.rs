@@ -3,9 +3,11 @@
 use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, OOM_KILLS, PSI_MEMORY_SOME};
 use units::{Bytes, Quantity, Ratio, Span};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::floor::Floor;
+use crate::oom;
 use crate::own_limit::OwnLimit;
 use crate::stalls::Stalls;
 
@@ -47,13 +49,15 @@ impl Verdict {
     pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Self {
         let limit = OwnLimit::of(cx);
         let worst = findings.iter().map(|f| f.severity).max();
+        let is_event = cx.is_single_look() && cx.timeline.reports().next().is_some();
         let (level, headline) = match (worst, findings.first()) {
             (Some(Severity::Critical), Some(top)) => (Level::Critical, top.title.clone()),
             (Some(Severity::Warning), Some(top)) => (Level::Warning, top.title.clone()),
-            _ if cx.ram().is_err() => (
+            (_, top) if is_event => (
                 Level::Unknown,
-                "Nothing can be said: the source has no /proc/meminfo with a MemTotal.".to_owned(),
+                top.map_or_else(|| oom::headline(cx), |top| top.title.clone()),
             ),
+            _ if cx.ram().is_err() => (Level::Unknown, without_ram(cx, findings, blind)),
             _ if cx.is_single_look() => (Level::Unknown, single_look(cx)),
             _ if MOVEMENT.iter().all(|id| blind.contains(id)) => (
                 Level::Unknown,
@@ -64,6 +68,14 @@ impl Verdict {
                 .unwrap_or_else(|| (Level::Ok, all_is_well(cx, limit.as_ref()))),
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
+        // A kernel report tells of an event: what its levels mean for the next hour is not the question.
+        if is_event {
+            return Self {
+                level,
+                headline,
+                remarks,
+            };
+        }
         if cx.is_single_look() {
             remarks.extend(what_one_look_says(cx));
         } else if level == Level::Ok && cx.look() < LONG_LOOK {
@@ -78,6 +90,24 @@ impl Verdict {
             remarks,
         }
     }
+}
+
+/// Rows of vmstat, or slabtop alone: something may be said, but not whether memory is enough.
+fn without_ram(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> String {
+    const NOT_ENOUGH: &str = "the source has no /proc/meminfo with a MemTotal";
+    if let Some(top) = findings.first() {
+        return format!(
+            "{} Whether memory is enough cannot be said: {NOT_ENOUGH}.",
+            top.title
+        );
+    }
+    if cx.is_single_look() || blind.contains(&"swap-thrash") {
+        return format!("Nothing can be said: {NOT_ENOUGH}.");
+    }
+    format!(
+        "Swap did not move back and forth for long in {}. Whether memory is enough cannot be said: {NOT_ENOUGH}.",
+        cx.look()
+    )
 }
 
 /// What speaks against "enough" although no rule named it: kills and stalls whose cause the source does not show, a
@@ -199,7 +229,8 @@ fn single_look(cx: &Evidence<'_>) -> String {
         let total = cx.timeline.last(MEM_TOTAL)?;
         let free = cx.timeline.last(MEM_FREE)?;
         let (_, high, _) = floor(cx, total);
-        let available = cx.timeline.last(MEM_AVAILABLE)?.ratio_of(total)?;
+        let (available, _) = calm::available_at_most(cx).ok()?;
+        let available = available.last()?.ratio_of(total)?;
         (on_floor(free, high) && (available < LITTLE || swap_used(cx).is_some())).then_some(())
     };
     let but = match points_down() {
@@ -223,11 +254,15 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
             format!("free: {free}, above the floor at which the kernel would hold it ({low} to {high}, {how}).")
         });
     }
-    if let Some(available) = cx.timeline.last(MEM_AVAILABLE) {
+    if let Ok((track, told)) = calm::available_at_most(cx)
+        && let Some(available) = track.last()
+    {
         let share = available.ratio_of(total).unwrap_or_default();
-        says.push(format!(
-            "available: {available} ({share}) contains page cache that the workload may be using: an upper bound."
-        ));
+        says.push(if told {
+            format!("available: {available} ({share}) contains page cache that the workload may be using: an upper bound.")
+        } else {
+            format!("available: not measured. Free memory, cache and reclaimable slab are {available} ({share}); less than that can be had, far less where shared memory is counted as cache.")
+        });
     }
     if let Some(used) = swap_used(cx) {
         says.push(format!(
@@ -244,7 +279,8 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::{Facts, Sample, Timeline, signals::SWAP_FREE, signals::SWAP_TOTAL};
+    use timeline::signals::{MEM_CACHED, SWAP_FREE, SWAP_TOTAL};
+    use timeline::{Facts, Sample, Timeline};
 
     /// The verdict on one look at a host with these sizes in MiB.
     fn one_look(total: u64, free: u64, available: u64, swapped: u64) -> Verdict {
@@ -314,6 +350,50 @@ mod tests {
             "{}",
             verdict.headline
         );
+    }
+
+    #[test]
+    fn a_kernel_report_is_an_event_and_no_look_at_levels() {
+        let mut sample = Sample::at(Span::ZERO);
+        sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let crate::oom::testing::Report(report) = crate::oom::testing::Report::of_a_host();
+        timeline.report(report);
+        let facts = Facts::default();
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        assert!(verdict.headline.contains("doxygen"), "{}", verdict.headline);
+        assert!(verdict.remarks.is_empty(), "{:?}", verdict.remarks);
+    }
+
+    #[test]
+    fn one_look_of_an_old_kernel_names_its_upper_bound() {
+        let mut sample = Sample::at(Span::ZERO);
+        for (signal, mib) in [(MEM_TOTAL, 3994), (MEM_FREE, 378), (MEM_CACHED, 2274)] {
+            sample.host.set(signal, Bytes::from_mib(mib));
+        }
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let facts = Facts::default();
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        assert!(
+            verdict.remarks[1].starts_with("available: not measured."),
+            "{:?}",
+            verdict.remarks
+        );
+    }
+
+    #[test]
+    fn swap_that_was_watched_is_worth_a_word_without_the_size_of_ram() {
+        let mut timeline = Timeline::default();
+        for t in 0..20 {
+            timeline.push(&Sample::at(Span::from_secs(t))).unwrap();
+        }
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        let says = |blind: &[&str]| Verdict::of(&cx, &[], blind).headline;
+        assert!(says(&[]).starts_with("Swap did not move"));
+        assert!(says(&["swap-thrash"]).starts_with("Nothing can be said"));
     }
 
     #[test]

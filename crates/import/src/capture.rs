@@ -11,10 +11,11 @@ use std::io::{BufRead, ErrorKind, Write};
 use probe::saved::Parsers;
 use serde::{Deserialize, Serialize};
 use timeline::facts::{self, Container};
-use timeline::{Facts, Sample, Stamp, Timeline, signals};
+use timeline::{Entity, Facts, KernelReport, Sample, Stamp, Timeline, signals};
 use units::{PageSize, Quantity, Span, WallClock};
 
 use crate::lines::{Line, Lines};
+use crate::paste::Paste;
 use crate::problems::Problems;
 use crate::{Opened, SourceKind};
 
@@ -58,6 +59,10 @@ pub struct Header {
     /// Whether `/proc/meminfo` shows that container instead of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meminfo_is_own: Option<bool>,
+    /// Signals of the host that were rounded when they were printed, and half a step of the rounding: captures that were
+    /// converted from text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounded: BTreeMap<String, u64>,
 }
 
 impl Header {
@@ -75,6 +80,7 @@ impl Header {
             own_cgroup: facts.own_cgroup.clone(),
             container: container.map(|container| container.signs.clone()),
             meminfo_is_own: container.map(|container| container.meminfo_is_own),
+            rounded: BTreeMap::new(),
         }
     }
 
@@ -110,9 +116,15 @@ pub struct SampleLine {
     /// What taking the sample cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_ms: Option<f64>,
-    /// Kernel path → text.
+    /// Whether how it lies in time to the sample before it is not known: `t` only keeps the order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unrelated: bool,
+    /// Kernel path → text. [`KERNEL_LOG`] holds a report of the kernel, which is of the sample's moment.
     pub files: BTreeMap<String, String>,
 }
+
+/// The kernel's log.
+pub const KERNEL_LOG: &str = "/dev/kmsg";
 
 impl SampleLine {
     /// A sample taken at `stamp`; `first` is when the first one was.
@@ -123,6 +135,7 @@ impl SampleLine {
             wall_ns: stamp.wall.map(WallClock::unix_nanos),
             awake: awake.map(|(now, then)| now.saturating_sub(then).as_secs_f64()),
             cost_ms: None,
+            unrelated: false,
             files,
         }
     }
@@ -224,6 +237,11 @@ impl Reader {
         let Ok(header) = serde_json::from_slice::<Header>(text) else {
             return false;
         };
+        for (name, half_step) in &header.rounded {
+            if let Some((signal, _)) = signals::by_name(name) {
+                self.timeline.round(signal, *half_step);
+            }
+        }
         header.into_facts(&mut self.facts);
         true
     }
@@ -252,12 +270,36 @@ impl Reader {
         if self.facts.page_size.is_none() {
             self.facts.page_size = page_size(&self.sample);
         }
-        if self.timeline.push(&self.sample).is_err() {
+        let report = line
+            .files
+            .get(KERNEL_LOG)
+            .and_then(|text| self.report(text));
+        if line.unrelated {
+            self.timeline.push_unrelated(&self.sample);
+        } else if self.timeline.push(&self.sample).is_err() {
             self.out_of_order += 1;
             if self.first_disorder == 0 {
                 self.first_disorder = count;
             }
+            return;
         }
+        if let Some(report) = report {
+            self.timeline.report(report);
+        }
+    }
+
+    /// Takes what the kernel said: readings into the sample, and the report itself.
+    fn report(&mut self, text: &str) -> Option<KernelReport> {
+        let look = Paste::report(text)?;
+        for (signal, raw) in look.sample.host.iter() {
+            self.sample.host.set_raw(signal, raw);
+        }
+        for entity in Entity::ALL {
+            for row in look.sample.table(entity).rows() {
+                self.sample.table_mut(entity).add().clone_from(row);
+            }
+        }
+        look.report
     }
 
     fn finish(mut self) -> Opened {
@@ -282,12 +324,13 @@ impl Reader {
             problems: self.problems.into_texts(),
             inputs: Vec::new(),
             lines_skipped: 0,
+            reports: Vec::new(),
         }
     }
 }
 
 /// The page size from two counts of the same free memory, read a moment apart: MemFree in KiB and nr_free_pages.
-fn page_size(sample: &Sample) -> Option<PageSize> {
+pub(crate) fn page_size(sample: &Sample) -> Option<PageSize> {
     let bytes = sample.host.get(signals::MEM_FREE)?.as_f64();
     let pages = sample.host.get(signals::NR_FREE_PAGES)?.as_f64();
     let power = (bytes / pages).log2();

@@ -1,14 +1,16 @@
-//! Compression, recognised by content: gzip, zstd, or none.
+//! Compression, recognised by content: gzip, zstd, xz, or none; and the start of what is inside.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 
 /// What an input is packed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
     Zstd,
+    Xz,
     None,
 }
 
@@ -17,6 +19,7 @@ impl Packing {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             _ => Self::None,
         }
     }
@@ -26,10 +29,16 @@ impl Packing {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Xz => "xz",
             Self::None => "file",
         }
     }
 }
+
+/// What unpacking may take: 2^26 is 64 MiB. `zstd --ultra` and `xz --lzma2=dict=1GiB` need more; nobody packs logs so.
+const WINDOW_LOG: u32 = 26;
+/// The same for xz, in KiB, with room for its tables: `xz -9` has a dictionary of 64 MiB.
+const XZ_KIB: u32 = 96 << 10;
 
 /// The unpacked text of an input.
 pub(crate) fn unpack<'a>(
@@ -41,11 +50,90 @@ pub(crate) fn unpack<'a>(
         Packing::Gzip => Box::new(MultiGzDecoder::new(input)),
         Packing::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
-            // 2^27: 128 MiB would be needed for `zstd --ultra`; captures are written with far less.
-            decoder.window_log_max(26)?;
+            decoder.window_log_max(WINDOW_LOG)?;
             Box::new(decoder)
         }
+        Packing::Xz => Box::new(XzReader::new_mem_limit(input, true, XZ_KIB)),
         Packing::None => return Ok((packing, Box::new(input))),
     };
     Ok((packing, Box::new(BufReader::with_capacity(BUFFER, text))))
+}
+
+/// An input with its first bytes known, by which its kind is recognised.
+pub(crate) struct Started<'a> {
+    /// The first bytes, without the byte order mark that some editors put before UTF-8.
+    pub(crate) start: Vec<u8>,
+    /// All bytes, the first ones too.
+    pub(crate) input: Box<dyn BufRead + 'a>,
+}
+
+impl<'a> Started<'a> {
+    /// A text's first lines, a header of an archive.
+    const START: u64 = 64 << 10;
+    const BYTE_ORDER_MARK: &'static [u8] = b"\xef\xbb\xbf";
+
+    /// Reads the start.
+    ///
+    /// # Errors
+    /// The input's, where it gives nothing at all; a later one comes after what was read before it.
+    pub(crate) fn read(mut input: impl BufRead + 'a) -> std::io::Result<Self> {
+        let mut start = Vec::new();
+        let end = (&mut input).take(Self::START).read_to_end(&mut start);
+        if let (true, Err(error)) = (start.is_empty(), end.as_ref()) {
+            return Err(std::io::Error::new(error.kind(), error.to_string()));
+        }
+        if start.starts_with(Self::BYTE_ORDER_MARK) {
+            start.drain(..Self::BYTE_ORDER_MARK.len());
+        }
+        let first = Cursor::new(start.clone());
+        let input: Box<dyn BufRead> = match end {
+            Ok(_) => Box::new(first.chain(input)),
+            Err(error) => Box::new(first.chain(BufReader::with_capacity(1, Failed(error)))),
+        };
+        Ok(Self { start, input })
+    }
+}
+
+/// What is left of an input that failed.
+struct Failed(std::io::Error);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::new(self.0.kind(), self.0.to_string()))
+    }
+}
+
+/// What an error says of packed data, in words.
+pub(crate) fn damage(packing: Packing, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => format!("the {} data ends early", packing.name()),
+        _ => format!("the {} data is damaged ({error})", packing.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_an_error_comes_before_it() {
+        let failing = b"text".chain(BufReader::new(Failed(ErrorKind::UnexpectedEof.into())));
+        let mut started = Started::read(failing).unwrap();
+        assert_eq!(started.start, b"text");
+        let mut all = Vec::new();
+        let end = started.input.read_to_end(&mut all);
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        assert_eq!(all, b"text");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        let mut started = Started::read(&b"\xef\xbb\xbf{}"[..]).unwrap();
+        let mut all = Vec::new();
+        started.input.read_to_end(&mut all).unwrap();
+        assert_eq!(
+            (started.start.as_slice(), all.as_slice()),
+            (&b"{}"[..], &b"{}"[..])
+        );
+    }
 }

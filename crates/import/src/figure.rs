@@ -1,5 +1,8 @@
 //! Figures as tools print them: `1,028`, `3.6Gi`, `228M`, `0,01`; with what their rounding leaves open.
 
+use timeline::Facts;
+use units::{PageSize, Pages, Quantity};
+
 /// A printed figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Figure {
@@ -46,6 +49,18 @@ impl Figure {
             step: step * factor,
             has_unit: unit.is_some(),
         })
+    }
+}
+
+impl Figure {
+    /// The figure in bytes; one without suffix counts units of that size.
+    pub(crate) fn in_bytes(self, unit: f64) -> Self {
+        let factor = if self.has_unit { 1.0 } else { unit };
+        Self {
+            value: self.value * factor,
+            step: self.step * factor,
+            has_unit: true,
+        }
     }
 }
 
@@ -99,6 +114,14 @@ fn plain(number: &str) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Pages that make up so many bytes. Where nothing told their size, they are the 4 KiB of all common machines; what is
+/// computed back to bytes with that size is right either way.
+pub(crate) fn pages(bytes: f64, facts: &mut Facts) -> Option<Pages> {
+    let size = facts.page_size.or_else(|| PageSize::from_bytes(4096))?;
+    facts.page_size = Some(size);
+    raw(bytes / size.bytes().as_f64()).map(Pages::new)
 }
 
 /// A whole number of the catalogue's unit.

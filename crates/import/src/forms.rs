@@ -7,10 +7,12 @@ use units::WallClock;
 
 use crate::looks::{Look, Looks};
 
+mod fill;
 mod free;
 mod kernel_file;
 mod kernel_log;
 mod numastat;
+mod processes;
 mod ps;
 mod sar_text;
 mod slabtop;
@@ -36,7 +38,9 @@ pub(crate) const ALL: &[Form] = &[
     sar_text::FORM,
     free::FORM,
     vmstat::FORM,
+    vmstat::TOTALS,
     slabtop::FORM,
+    slabtop::TOTALS,
     numastat::FORM,
     swapon::FORM,
     smem::FORM,

@@ -9,9 +9,12 @@
 //! println!("{} samples", opened.timeline.len());
 //! ```
 
+mod big_log;
+mod bundle;
 pub mod capture;
 mod collect;
 mod compress;
+mod convert;
 mod decompress;
 mod figure;
 mod forms;
@@ -24,12 +27,15 @@ mod paste;
 mod problems;
 mod prompt;
 mod record;
+mod sar;
 #[cfg(test)]
 mod testing;
 mod text;
+mod times;
 
 pub use collect::Secrets;
 pub use compress::Packed;
+pub use convert::{Converted, convert};
 pub use live::{Watch, watch};
 pub use open::{OpenError, open, open_bytes, open_stdin};
 pub use pace::Progress;
@@ -47,15 +53,18 @@ pub enum SourceKind {
     Capture,
     /// Text that somebody pasted or saved.
     Text,
+    /// A directory or an archive of saved files.
+    Bundle,
 }
 
 impl SourceKind {
-    /// `live`, `capture`, `text`.
+    /// `live`, `capture`, `text`, `support bundle`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Capture => "capture",
             Self::Text => "text",
+            Self::Bundle => "support bundle",
         }
     }
 }
@@ -77,6 +86,8 @@ pub struct Opened {
     pub inputs: Vec<Input>,
     /// Lines that belong to nothing that memtide knows: prose, prompts.
     pub lines_skipped: usize,
+    /// The texts of the kernel reports, in the order of the timeline's; empty ones were too long to be kept.
+    pub reports: Vec<String>,
 }
 
 /// A block that was recognised in a text.

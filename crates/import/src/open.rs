@@ -4,26 +4,50 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use crate::capture;
-use crate::decompress::{Packing, unpack};
+use units::Bytes;
+
+use crate::decompress::{Packing, Started, damage, unpack};
 use crate::paste::Paste;
 use crate::text::Text;
-use crate::{Opened, SourceKind};
+use crate::{Opened, SourceKind, big_log, bundle, capture, sar};
 
 /// Why a source gives nothing at all.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// It cannot be read.
-    #[error("cannot read {name}: {source}")]
+    #[error("cannot read {name}: {reason}")]
     Read {
         /// The file.
         name: String,
-        /// The operating system's reason.
-        source: std::io::Error,
+        /// The operating system's reason; in words, as an error's source would be shown a second time.
+        reason: String,
     },
-    /// It is a directory.
-    #[error("{0} is a directory, not a capture")]
-    Directory(String),
+    /// It is a directory or an archive without anything that memtide knows.
+    #[error("{name} holds no file that memtide knows{}", first_of(problems))]
+    EmptyBundle {
+        /// The directory or archive.
+        name: String,
+        /// What was wrong with it.
+        problems: Vec<String>,
+    },
+    /// It is a long log without a kernel report.
+    #[error("{name} was searched for kernel reports: there is none in its {searched}")]
+    NoReport {
+        /// The log.
+        name: String,
+        /// How long it is.
+        searched: Bytes,
+    },
+    /// It is a binary file of sysstat that cannot be read here.
+    #[error("cannot read {name}: {reason}")]
+    Sar {
+        /// The file.
+        name: String,
+        /// Why, in words.
+        reason: String,
+        /// What to do about it.
+        help: &'static str,
+    },
     /// It has no bytes.
     #[error("{0} is empty")]
     Empty(String),
@@ -46,16 +70,27 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    fn read(name: &str, source: std::io::Error) -> Self {
+        Self::Read {
+            name: name.to_owned(),
+            reason: source.to_string(),
+        }
+    }
+
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Read { .. } => None,
+            Self::Sar { help, .. } => Some(help),
             Self::Empty(_) | Self::NoSample { .. } => {
                 Some("take another: memtide capture --for 60s -o FILE.jsonl.zst")
             }
-            Self::Directory(_) => {
-                Some("`memtide capture -o FILE.jsonl.zst` writes what memtide reads")
+            Self::NoReport { .. } => {
+                Some("cut what is to be read out of it: output of free, vmstat, sar …")
             }
+            Self::EmptyBundle { .. } => Some(
+                "it looks for proc/meminfo and its kin below any directory, for logs and output of tools",
+            ),
             Self::NotRecognised { .. } => Some(
                 "it reads captures (memtide capture -o FILE.jsonl.zst), and text of /proc/meminfo, free, vmstat, sar, OOM reports …",
             ),
@@ -75,12 +110,10 @@ fn first_of(problems: &[String]) -> String {
 /// [`OpenError`] where it gives nothing at all; lesser faults are among the problems of what is returned.
 pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Opened, OpenError> {
     let name = path.display().to_string();
-    let fail = |source| OpenError::Read {
-        name: name.clone(),
-        source,
-    };
+    let fail = |source| OpenError::read(&name, source);
     if path.is_dir() {
-        return Err(OpenError::Directory(name));
+        let read = bundle::read_directory(path).map_err(fail)?;
+        return with_a_sample(&name, read);
     }
     let file = File::open(path).map_err(fail)?;
     let counted = Counted {
@@ -123,48 +156,30 @@ impl Read for Counted<'_> {
     }
 }
 
-fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
-    let fail = |source| OpenError::Read {
-        name: name.to_owned(),
-        source,
-    };
-    let start = input.fill_buf().map_err(fail)?.to_vec();
-    if start.is_empty() {
-        return Err(OpenError::Empty(name.to_owned()));
+/// What a file holds, told from its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Capture,
+    Tar,
+    Sar(sar::Stored),
+    Text,
+    Other,
+}
+
+impl Content {
+    pub(crate) fn of(start: &[u8]) -> Self {
+        if capture::looks_like(start) {
+            Self::Capture
+        } else if bundle::is_tar(start) {
+            Self::Tar
+        } else if let Some(stored) = sar::Stored::of(start) {
+            Self::Sar(stored)
+        } else if is_text(start) {
+            Self::Text
+        } else {
+            Self::Other
+        }
     }
-    let (packing, mut text) = unpack(input).map_err(fail)?;
-    let first = match text.fill_buf() {
-        Ok([]) => return Err(OpenError::Empty(name.to_owned())),
-        Ok(first) => first.to_vec(),
-        // A packed file that cannot even begin to unpack has nothing to keep.
-        Err(source) => return Err(fail(source)),
-    };
-    let nothing = || OpenError::NotRecognised {
-        name: name.to_owned(),
-        start: describe(&first, packing),
-    };
-    let read = if capture::looks_like(&first) {
-        let read = capture::read(&mut text, packing.name());
-        if read.timeline.is_empty() {
-            return Err(OpenError::NoSample {
-                name: name.to_owned(),
-                problems: read.problems,
-            });
-        }
-        read
-    } else if is_text(&first) {
-        let read = pasted(&mut text).map_err(fail)?;
-        if read.inputs.is_empty() {
-            return Err(nothing());
-        }
-        read
-    } else {
-        return Err(nothing());
-    };
-    Ok(Opened {
-        name: name.to_owned(),
-        ..read
-    })
 }
 
 /// Text of any encoding that people paste; other files have zero bytes.
@@ -172,13 +187,141 @@ fn is_text(start: &[u8]) -> bool {
     start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) || !start.contains(&0)
 }
 
-/// Reads a text, as much of it as is kept in memory.
-fn pasted(text: &mut dyn BufRead) -> std::io::Result<Opened> {
-    let mut bytes = Vec::new();
-    text.take(Text::MOST_BYTES as u64).read_to_end(&mut bytes)?;
+fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
+    let fail = |source| OpenError::read(name, source);
+    if input.fill_buf().map_err(fail)?.is_empty() {
+        return Err(OpenError::Empty(name.to_owned()));
+    }
+    let (packing, unpacked) = unpack(input).map_err(fail)?;
+    // A packed file that cannot even begin to unpack has nothing to keep.
+    let mut started = Started::read(unpacked).map_err(fail)?;
+    if started.start.is_empty() {
+        return Err(OpenError::Empty(name.to_owned()));
+    }
+    let start = started.start.clone();
+    let nothing = || OpenError::NotRecognised {
+        name: name.to_owned(),
+        start: describe(&start, packing),
+    };
+    let read = match Content::of(&start) {
+        Content::Capture => capture::read(&mut started.input, packing.name()),
+        Content::Tar => bundle::read_archive(&mut started.input, packing),
+        Content::Sar(stored) => {
+            let cannot = |why: sar::SadfError| OpenError::Sar {
+                name: name.to_owned(),
+                reason: why.to_string(),
+                help: why.help(),
+            };
+            stored.read(&mut started.input).map_err(cannot)?
+        }
+        Content::Text => return text(name, packing, started)?.ok_or_else(nothing),
+        Content::Other => return Err(nothing()),
+    };
+    with_a_sample(name, read)
+}
+
+/// What was read, if anything of it can be used.
+fn with_a_sample(name: &str, read: Opened) -> Result<Opened, OpenError> {
+    let name = name.to_owned();
+    match (read.timeline.is_empty(), read.kind) {
+        (false, _) => Ok(Opened { name, ..read }),
+        (true, SourceKind::Bundle) => Err(OpenError::EmptyBundle {
+            name,
+            problems: read.problems,
+        }),
+        (true, _) => Err(OpenError::NoSample {
+            name,
+            problems: read.problems,
+        }),
+    }
+}
+
+fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Opened>, OpenError> {
     let mut paste = Paste::default();
-    paste.read(&Text::of(&bytes), "", 1);
-    Ok(paste.finish(SourceKind::Text))
+    let searched = read_text(&mut paste, "", packing, started);
+    if !paste.is_empty() {
+        let name = name.to_owned();
+        let read = paste.finish(SourceKind::Text);
+        return Ok(Some(Opened { name, ..read }));
+    }
+    match searched {
+        Some(bytes) => Err(OpenError::NoReport {
+            name: name.to_owned(),
+            searched: Bytes::new(bytes),
+        }),
+        None => Ok(None),
+    }
+}
+
+/// Reads a text, or searches it for kernel reports where it is too long to be kept: then gives back how long it was.
+pub(crate) fn read_text(
+    paste: &mut Paste,
+    file: &str,
+    packing: Packing,
+    started: Started<'_>,
+) -> Option<u64> {
+    const MOST: usize = Text::MOST_BYTES;
+    let mut input = started.input;
+    let mut bytes = Vec::new();
+    let end = (&mut input).take(MOST as u64 + 1).read_to_end(&mut bytes);
+    if bytes.len() <= MOST {
+        if let Err(error) = end {
+            paste.problem(cut(file, packing, &error));
+        }
+        paste.read(&Text::of(&bytes), file, 1);
+        return None;
+    }
+    paste.problem(format!(
+        "{}longer than {}: searched for kernel reports only",
+        place(file),
+        Bytes::new(MOST as u64)
+    ));
+    Some(search(
+        paste,
+        file,
+        packing,
+        &mut bytes.as_slice().chain(input),
+    ))
+}
+
+/// Searches a log for kernel reports, whatever its length.
+pub(crate) fn read_log(paste: &mut Paste, file: &str, packing: Packing, started: Started<'_>) {
+    let mut input = started.input;
+    search(paste, file, packing, &mut input);
+}
+
+fn search(paste: &mut Paste, file: &str, packing: Packing, input: &mut dyn Read) -> u64 {
+    let (searched, end) = big_log::search(input, &mut |window, first_line| {
+        paste.read(&Text::of(window), file, first_line);
+    });
+    if searched.passed_over > 0 {
+        paste.problem(format!(
+            "{}only the first {} parts that look like kernel reports are read; {} more lines look so",
+            place(file),
+            searched.windows,
+            searched.passed_over
+        ));
+    }
+    if let Err(error) = end {
+        paste.problem(cut(file, packing, &error));
+    }
+    searched.bytes
+}
+
+fn cut(file: &str, packing: Packing, error: &std::io::Error) -> String {
+    let what = match packing {
+        Packing::None => format!("reading ended early ({error})"),
+        packed => damage(packed, error),
+    };
+    format!("{}{what}; the text before it is used", place(file))
+}
+
+fn place(file: &str) -> String {
+    if file.is_empty() {
+        String::new()
+    } else {
+        format!("{file}: ")
+    }
 }
 
 /// The first bytes in words: for people who gave the wrong file.
@@ -190,6 +333,7 @@ fn describe(start: &[u8], packing: Packing) -> String {
         [b'P', b'K', 3, 4, ..] => " (a zip archive)",
         [b'%', b'P', b'D', b'F', ..] => " (a PDF)",
         [b'P', b'A', b'R', b'1', ..] => " (Parquet)",
+        [b'B', b'Z', b'h', ..] => " (bzip2: unpack it first)",
         _ => "",
     };
     let mut line = Vec::new();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use probe::ParseError;
 use probe::saved::Parsers;
-use timeline::Facts;
+use timeline::{Facts, Sample};
 use units::WallClock;
 
 use crate::forms::{self, Block, Reading};
-use crate::looks::Looks;
+use crate::looks::{Look, Looks};
 use crate::problems::Problems;
 use crate::prompt;
 use crate::text::Text;
@@ -26,6 +27,8 @@ pub(crate) struct Paste {
     inputs: Vec<Input>,
     inputs_cut: usize,
     skipped: usize,
+    reports: Vec<String>,
+    reports_bytes: usize,
 }
 
 impl Paste {
@@ -38,11 +41,14 @@ impl Paste {
         while at < lines.len() {
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
-                wall = None;
             }
+            let reports = self.looks.reports();
             match self.block(&lines[at..], command, wall) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
+                    if self.looks.reports() > reports {
+                        self.keep_report(&lines[at..(at + taken).min(lines.len())]);
+                    }
                     self.note(file, first_line + at, form, signals, block);
                     at += taken;
                     (command, wall) = (None, None);
@@ -54,6 +60,64 @@ impl Paste {
                 }
             }
         }
+    }
+
+    /// Keeps the text of the last kernel report, for a capture; beyond a bound an empty one.
+    fn keep_report(&mut self, lines: &[&str]) {
+        let text = lines.join("\n");
+        self.reports_bytes += text.len();
+        let fits = self.reports_bytes <= Text::MOST_BYTES;
+        self.reports.resize(self.looks.reports() - 1, String::new());
+        self.reports.push(if fits { text } else { String::new() });
+    }
+
+    /// Reads the one kernel report that a text holds.
+    pub(crate) fn report(text: &str) -> Option<Look> {
+        let mut paste = Self::default();
+        paste.read(&Text::of(text.as_bytes()), "", 1);
+        paste
+            .looks
+            .into_pending()
+            .filter(|look| look.report.is_some())
+    }
+
+    /// Reads the saved text of the kernel file `path` into a sample, or into the facts. `Ok(false)`: no parser knows it.
+    pub(crate) fn kernel_text(
+        &mut self,
+        path: &str,
+        text: &[u8],
+        sample: &mut Sample,
+    ) -> Result<bool, ParseError> {
+        self.parsers.read(path, text, sample, &mut self.facts)
+    }
+
+    /// Adds the one moment that a bundle's kernel files are of. What its other texts say of the same moment completes it.
+    pub(crate) fn bundle(&mut self, sample: Sample) {
+        self.looks.bundle(Look::of(sample));
+    }
+
+    /// Notes what was wrong with the source.
+    pub(crate) fn problem(&mut self, text: impl Into<String>) {
+        self.problems.note(text);
+    }
+
+    /// Notes what was recognised, unless there is too much of it.
+    pub(crate) fn input(&mut self, input: Input) {
+        if self.inputs.len() < MOST_INPUTS {
+            self.inputs.push(input);
+        } else {
+            self.inputs_cut += 1;
+        }
+    }
+
+    /// What the texts say of the host apart from samples.
+    pub(crate) fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
+    /// Whether anything was recognised.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inputs.is_empty()
     }
 
     /// The block that begins at the first of the lines.
@@ -102,11 +166,7 @@ impl Paste {
             };
             self.problems.note(format!("{place}: {problem}"));
         }
-        if self.inputs.len() >= MOST_INPUTS {
-            self.inputs_cut += 1;
-            return;
-        }
-        self.inputs.push(Input {
+        self.input(Input {
             form,
             what: block.what,
             file: file.to_owned(),
@@ -120,6 +180,12 @@ impl Paste {
 
     /// What came of it.
     pub(crate) fn finish(mut self, kind: SourceKind) -> Opened {
+        if self.looks.contradicting > 0 {
+            let looks = self.looks.contradicting;
+            self.problems.note(format!(
+                "{looks} looks of other moments than the kernel files' are not used"
+            ));
+        }
         let (timeline, dropped) = self.looks.finish();
         if dropped > 0 {
             self.problems.note(format!(
@@ -141,6 +207,7 @@ impl Paste {
             problems: self.problems.into_texts(),
             inputs: self.inputs,
             lines_skipped: self.skipped,
+            reports: self.reports,
         }
     }
 }

@@ -1,14 +1,21 @@
 //! What stands around pasted blocks and tells something of them: the command behind a shell prompt, the time.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::fmt::strtime;
-use units::WallClock;
+use units::{Span, WallClock};
 
-/// The command that was typed on this line, if it is a shell prompt with one.
+use crate::times::Printed;
+
+/// The command that was typed on this line: behind a shell prompt, or alone where it is one that memtide reads the output
+/// of.
 pub(crate) fn command(line: &str) -> Option<&str> {
+    behind_prompt(line).or_else(|| alone(line))
+}
+
+/// `$ `, `# `, `> `, `user@host:~$ `, `[root@host ~]# `, `host% `, `➜  ~ `.
+fn behind_prompt(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    // `$ `, `# `, `> `, `user@host:~$ `, `[root@host ~]# `, `host% `.
+    if let Some(rest) = line.strip_prefix(['➜', '❯', 'λ']) {
+        return Some(rest.trim());
+    }
     let end = line.find(['$', '#', '%', '>'])?;
     let (before, rest) = line.split_at(end);
     let is_prompt = before.is_empty()
@@ -21,59 +28,66 @@ pub(crate) fn command(line: &str) -> Option<&str> {
         .then_some(command)
 }
 
+/// Programs whose name alone on a line is a command and not a word.
+const PROGRAMS: [&str; 12] = [
+    "free", "vmstat", "slabtop", "numastat", "swapon", "sysctl", "sar", "smem", "ps", "top", "cat",
+    "sudo",
+];
+
+/// A command that stands alone on its line, with the marks of a heading or of a quotation at most: `vmstat 2 20`,
+/// `` Output of `free -m`: ``.
+fn alone(line: &str) -> Option<&str> {
+    if line.len() > 120 {
+        return None;
+    }
+    let quoted = || {
+        let (_, rest) = line.split_once('`')?;
+        rest.split_once('`').map(|(inner, _)| inner)
+    };
+    let bare = line.trim_matches(|c: char| " *#=:`-".contains(c));
+    let is_command = |text: &&str| {
+        let mut words = text.split_whitespace();
+        let is_program = words.next().is_some_and(|word| PROGRAMS.contains(&word));
+        is_program && words.all(|word| PROGRAMS.contains(&word) || is_argument(word))
+    };
+    [Some(bare), quoted()]
+        .into_iter()
+        .flatten()
+        .find(is_command)
+}
+
+fn is_argument(word: &str) -> bool {
+    word.starts_with(['-', '/']) || word.parse::<f64>().is_ok()
+}
+
+/// What was typed behind `program`, up to the next command of the line: of `sudo free -m; uptime` and `free` it is `-m`.
+/// `None` where the program was not run.
+pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a str>> {
+    command.split([';', '|', '&']).find_map(|part| {
+        let mut words = part.split_whitespace();
+        words.find(|word| word.rsplit('/').next() == Some(program))?;
+        Some(words.collect())
+    })
+}
+
+/// How often a loop runs: `while true; do free -m; sleep 5; done`.
+pub(crate) fn loop_interval(command: &str) -> Option<Span> {
+    let arguments = arguments(command, "sleep")?;
+    interval(arguments.first()?.trim_end_matches('s'))
+}
+
+/// An interval in seconds, as an argument.
+pub(crate) fn interval(word: &str) -> Option<Span> {
+    let seconds: f64 = word.replace(',', ".").parse().ok()?;
+    (0.001..=86_400.0)
+        .contains(&seconds)
+        .then(|| Span::from_secs_f64(seconds))
+}
+
 /// The time that this line is, if it is nothing but a time (with a word or two around it at most): the output of `date`,
 /// ISO 8601, seconds since 1970.
 pub(crate) fn time(line: &str) -> Option<WallClock> {
-    let line = line.trim().trim_matches(['=', '-', '#', '[', ']', ' ']);
-    if line.len() < 8 || line.len() > 60 || !line.contains(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let nanos = |t: Timestamp| i64::try_from(t.as_nanosecond()).ok();
-    let zoned = line.parse::<Timestamp>().ok().and_then(nanos);
-    let civil = || {
-        let time = line.parse::<DateTime>().ok()?;
-        nanos(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
-    };
-    let date = || {
-        // `Sat Nov 21 23:58:47 UTC 2026`: the zone's name is left out, differences stay right.
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let without_zone = match words.as_slice() {
-            [day, month, number, time, _zone, year] => {
-                format!("{day} {month} {number} {time} {year}")
-            }
-            [day, month, number, time, half @ ("AM" | "PM"), _zone, year] => {
-                let text = format!("{day} {month} {number} {time} {half} {year}");
-                let time = strtime::parse("%a %b %d %I:%M:%S %p %Y", text).ok()?;
-                return nanos(
-                    time.to_datetime()
-                        .ok()?
-                        .to_zoned(jiff::tz::TimeZone::UTC)
-                        .ok()?
-                        .timestamp(),
-                );
-            }
-            _ => line.to_owned(),
-        };
-        let time = strtime::parse("%a %b %d %H:%M:%S %Y", without_zone).ok()?;
-        nanos(
-            time.to_datetime()
-                .ok()?
-                .to_zoned(jiff::tz::TimeZone::UTC)
-                .ok()?
-                .timestamp(),
-        )
-    };
-    let epoch = || {
-        let seconds: i64 = line.parse().ok()?;
-        (1_000_000_000..4_000_000_000)
-            .contains(&seconds)
-            .then_some(seconds * 1_000_000_000)
-    };
-    zoned
-        .or_else(civil)
-        .or_else(date)
-        .or_else(epoch)
-        .map(WallClock::from_unix_nanos)
+    Printed::whole(line)?.wall()
 }
 
 #[cfg(test)]
@@ -87,6 +101,7 @@ mod tests {
             ("# cat /proc/meminfo", Some("cat /proc/meminfo")),
             ("root@db1:~# vmstat 5", Some("vmstat 5")),
             ("[user@host ~]$ sar -B", Some("sar -B")),
+            ("➜  ~ free -m", Some("~ free -m")),
             ("Mem: 7 # 3", None),
             ("MemFree: 7 kB", None),
             ("it costs $ 5", None),
@@ -96,20 +111,33 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_people_leave_them() {
-        let at = |line: &str| time(line).map(|t| t.unix_nanos() / 1_000_000_000);
-        let known = Some(1_795_305_527);
-        for line in [
-            "Sat Nov 21 23:58:47 UTC 2026",
-            "2026-11-21T23:58:47Z",
-            "2026-11-21 23:58:47",
-            "=== 2026-11-21 23:58:47 ===",
-            "1795305527",
+    fn commands_stand_alone_where_they_can_be_nothing_else() {
+        for (line, found) in [
+            ("vmstat 2 20", Some("vmstat 2 20")),
+            ("=== free -m ===", Some("free -m")),
+            ("Output of `free -m`:", Some("free -m")),
+            ("sudo slabtop -o", Some("sudo slabtop -o")),
+            ("free memory is low", None),
+            ("top of the list", None),
+            ("ps", Some("ps")),
         ] {
-            assert_eq!(at(line), known, "{line}");
+            assert_eq!(command(line), found, "{line}");
         }
-        for line in ["free -m", "Mem: 7", "12345678", ""] {
-            assert_eq!(at(line), None, "{line}");
+    }
+
+    #[test]
+    fn arguments_are_those_of_the_program() {
+        let of = |command| arguments(command, "free").map(|words| words.join(" "));
+        for (command, found) in [
+            ("free -m before", Some("-m before")),
+            ("sudo /usr/bin/free -h; uptime -p", Some("-h")),
+            ("~ free", Some("")),
+            ("watch -n 5 free -g", Some("-g")),
+            ("cat free.log", None),
+        ] {
+            assert_eq!(of(command).as_deref(), found, "{command}");
         }
+        let looped = "while true; do free -m; sleep 5; done";
+        assert_eq!(loop_interval(looped), Some(Span::from_secs(5)));
     }
 }

@@ -10,3 +10,47 @@ pub(crate) fn paste(text: &str) -> Opened {
     paste.read(&Text::of(text.as_bytes()), "", 1);
     paste.finish(crate::SourceKind::Text)
 }
+
+/// Reads what is left of a text when it is cut, lines are dropped and numbers are replaced; nothing must panic. All of it
+/// goes into one paste, for the parsers' sake: making them is most of the work.
+pub(crate) fn survives(text: &str) {
+    let mut into = Paste::default();
+    let mut read = |text: &str| into.read(&Text::of(text.as_bytes()), "", 1);
+    for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+        read(&text[..at]);
+        read(&text[at..]);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for at in 0..lines.len() {
+        read(&[&lines[..at], &lines[at + 1..]].concat().join("\n"));
+    }
+    for number in [
+        "99999999999999999999",
+        "18446744073709551615",
+        "-1",
+        "0",
+        "1e308",
+        "NaN",
+    ] {
+        read(&with_numbers(text, number));
+    }
+    read(&text.replace(' ', ""));
+    read(&text.replace(' ', "\u{3000}"));
+    read(&text.to_uppercase());
+    into.finish(crate::SourceKind::Text);
+}
+
+/// The text with another number in place of each of its own.
+fn with_numbers(text: &str, number: &str) -> String {
+    let mut replaced = String::new();
+    let mut was_digit = false;
+    for c in text.chars() {
+        match (c.is_ascii_digit(), was_digit) {
+            (true, false) => replaced.push_str(number),
+            (true, true) => {}
+            (false, _) => replaced.push(c),
+        }
+        was_digit = c.is_ascii_digit();
+    }
+    replaced
+}

@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Check(Check),
     Where(Where),
     Capture(Capture),
+    Convert(Convert),
     Rules(Rules),
     Signals(Signals),
     Completions(Completions),
@@ -38,7 +39,9 @@ pub(crate) enum Command {
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it watches this host for a while; with FILE it reads a capture. It prints a verdict in one sentence,
+/// Without FILE it watches this host for a while. With FILE it reads what there is of another host: a capture; text that
+/// somebody pasted or saved (free, vmstat, /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports;
+/// a support bundle. It prints a verdict in one sentence,
 /// what RAM holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told.
 /// Ctrl-C ends watching early and reports what was seen.
 #[derive(Debug, Args)]
@@ -47,6 +50,9 @@ Examples:
   memtide check                        watch this host for 10 s
   memtide check --for 1m               look longer: more certain
   memtide check sick.jsonl.zst         a capture brought home
+  memtide check free.txt oom.log       what somebody sent
+  dmesg | memtide check -              the kernel's own reports
+  memtide check --explain-input x.txt  what was recognised in it
   memtide check --format json | jq .verdict
   ssh HOST memtide capture -o - | memtide check -
 
@@ -56,7 +62,7 @@ one that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 Exit codes, as monitoring plugins have them:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
 pub(crate) struct Check {
-    /// Captures to read; `-` is standard input
+    /// Captures, text, logs, sar files, bundles; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -136,6 +142,29 @@ pub(crate) struct Capture {
     /// Include the host's name
     #[arg(long)]
     pub(crate) hostname: bool,
+}
+
+/// Write what any source holds as a capture: a paste, a support bundle, a recording of another tool
+///
+/// A capture holds kernel files. What tools printed is written as the files that they had read; what no file can be made
+/// up for is named and left out. Kernel reports are kept as they are.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide convert paste.txt -o sick.jsonl.zst
+  memtide convert sosreport-web.tar.xz -o web.jsonl.zst")]
+pub(crate) struct Convert {
+    /// What to read; `-` is standard input
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: PathBuf,
+
+    /// Where to write: .jsonl.zst, .jsonl.gz or .jsonl; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Overwrite FILE where there is one
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Explain the rules: what each finding means and how it is recognised

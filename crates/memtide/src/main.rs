@@ -43,6 +43,7 @@ fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
         Command::Check(args) => commands::check::run(&args, output),
         Command::Where(args) => commands::where_memory::run(&args, output),
         Command::Capture(args) => commands::capture::run(&args, output),
+        Command::Convert(args) => commands::convert::run(&args, output),
         Command::Rules(args) => commands::rules::run(&args, output),
         Command::Signals(args) => commands::signals::run(&args, output),
         Command::Completions(args) => commands::completions::run(&args, output),

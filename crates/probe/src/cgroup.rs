@@ -150,15 +150,15 @@ impl<'a> Place<'a> {
     /// Takes the saved path of a cgroup file with a parser apart. `None` for all other paths.
     ///
     /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names tell, and for
-    /// `memory.stat`, which both have, its first word does.
+    /// `memory.stat`, which both have, a name that only v1 has does.
     pub(crate) fn of(path: &'a str, text: &[u8]) -> Option<Self> {
         let below = path.strip_prefix("/sys/fs/cgroup")?;
         let (_, name) = below.rsplit_once('/')?;
         let below_v1 = below
             .strip_prefix("/memory")
             .filter(|rest| rest.starts_with('/'));
-        let is_v1 = cgroup_v1::NAMES.contains(&name)
-            && (name != "memory.stat" || text.starts_with(b"cache "));
+        let is_v1 =
+            cgroup_v1::NAMES.contains(&name) && (name != "memory.stat" || cgroup_v1::is_stat(text));
         let (mode, below) = match below_v1 {
             Some(rest) if is_v1 => (CgroupMode::V1, rest),
             _ if CgroupFiles::NAMES.contains(&name) => (CgroupMode::V2, below),

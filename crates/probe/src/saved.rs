@@ -16,6 +16,7 @@ use crate::host_facts;
 use crate::host_file::{HostFile, HostParsers};
 use crate::pressure::Pressure;
 use crate::process::{self, ProcessFiles, RowsByPid};
+use crate::vmstat;
 
 /// The pressure files of the host.
 pub const PRESSURE: [Pressure; 3] = [
@@ -35,6 +36,11 @@ pub const PRESSURE: [Pressure; 3] = [
         full: PSI_CPU_FULL,
     },
 ];
+
+/// Whether `name` is a part of a field of `/proc/vmstat` that kernels before 4.8 count for each zone by itself.
+pub fn is_split_by_zone(name: &str) -> bool {
+    vmstat::split_by_zone(name).is_some()
+}
 
 /// All parsers, with what they remember between samples.
 #[derive(Debug, Default)]

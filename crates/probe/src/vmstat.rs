@@ -38,7 +38,7 @@ impl Vmstat {
 const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
 /// The catalogue's field that `name` is a part of.
-fn split_by_zone(name: &str) -> Option<&'static str> {
+pub(crate) fn split_by_zone(name: &str) -> Option<&'static str> {
     // `allocstall` was one counter until 4.9; `kswapd_steal` is what `pgsteal_kswapd` was called until 3.4.
     match name {
         "allocstall" => return Some("allocstall_*"),

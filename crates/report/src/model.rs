@@ -178,6 +178,8 @@ pub enum SourceKind {
     Capture,
     /// Text that somebody pasted or saved: output of tools, kernel logs.
     Text,
+    /// A directory or an archive of saved files: a support bundle.
+    Bundle,
 }
 
 /// Where the samples came from.

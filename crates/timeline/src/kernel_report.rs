@@ -21,6 +21,8 @@ pub struct KernelReport {
     pub constraint: Option<Constraint>,
     /// NUMA nodes that the task may use, as printed: `0-1`.
     pub mems_allowed: Option<String>,
+    /// NUMA nodes that a memory policy confined the request to, as printed: `0`.
+    pub nodemask: Option<String>,
     /// The cpuset that the task is in.
     pub cpuset: Option<String>,
     /// The control group whose limit was hit; `None` for a report of the host.
@@ -37,7 +39,7 @@ pub struct KernelReport {
     pub tasks: Vec<Task>,
     /// Who was killed; more than one where a whole group was.
     pub killed: Vec<Killed>,
-    /// SLUB's own line: `Unable to allocate memory on node -1`.
+    /// The slab cache that could not grow, where SLUB or SLAB says so: `kmalloc-4096`.
     pub slab_cache: Option<String>,
     /// Functions of the call trace, innermost first; at most 64.
     pub trace: Vec<String>,
@@ -45,6 +47,8 @@ pub struct KernelReport {
     pub lines: usize,
     /// Lines of it that were not understood: their number within the report, from 1, and their text (cut).
     pub not_understood: Vec<(usize, String)>,
+    /// How many lines of it were not understood, those included that were not kept.
+    pub not_understood_in_all: usize,
     /// Whether its end is missing: no kill, no table, where one is due.
     pub is_cut: bool,
 }
@@ -255,5 +259,29 @@ impl KernelReport {
                 .trace
                 .iter()
                 .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
+    }
+
+    /// Whether it shows memory and nothing that went wrong: a dump that somebody asked for (SysRq m), or the middle of a
+    /// report of which nothing else is left.
+    pub fn is_memory_dump(&self) -> bool {
+        let in_oom =
+            |function: &String| function == "out_of_memory" || function.starts_with("oom_kill");
+        self.kind == ReportKind::OomKill
+            && self.invoker.is_none()
+            && self.request.is_none()
+            && self.constraint.is_none()
+            && self.group.is_none()
+            && self.tasks.is_empty()
+            && self.killed.is_empty()
+            && !self.trace.iter().any(in_oom)
+    }
+
+    /// NUMA nodes that the request was confined to, as printed; `None` where it was not, or the report does not tell.
+    pub fn confined_to(&self) -> Option<&str> {
+        match self.constraint? {
+            Constraint::MemoryPolicy => self.nodemask.as_deref().or(self.mems_allowed.as_deref()),
+            Constraint::Cpuset => self.mems_allowed.as_deref(),
+            Constraint::None | Constraint::ControlGroup => None,
+        }
     }
 }

@@ -49,6 +49,8 @@ pub struct Reported {
     pub sample: usize,
     /// When, on the timeline's clock.
     pub at: Span,
+    /// When, on the wall clock; `None` where the log does not tell.
+    pub wall: Option<WallClock>,
     /// What the kernel said.
     pub report: KernelReport,
 }
@@ -112,21 +114,24 @@ impl Column {
         self.values.last().copied()
     }
 
-    /// The readings of the samples from `first` to before `end`, counted from `first`; `None` where there are none.
-    fn cut(&self, first: usize, end: usize) -> Option<Self> {
-        let mut cut = Self::default();
-        for index in first..end {
-            if let Some(value) = self.get(index) {
-                cut.set(index - first, value);
-            }
-        }
-        (!cut.values.is_empty()).then_some(cut)
+    /// The readings that are there, with their samples.
+    fn readings(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let end = self.first + self.values.len();
+        (self.first..end).filter_map(|index| Some((index, self.get(index)?)))
     }
 }
 
 /// Columns of one entity.
 #[derive(Debug, Clone, Default)]
 struct Columns(BTreeMap<SignalId, Column>);
+
+impl Columns {
+    /// The readings of a sample.
+    fn at(&self, index: usize) -> impl Iterator<Item = (SignalId, u64)> + '_ {
+        let columns = self.0.iter();
+        columns.filter_map(move |(signal, column)| Some((*signal, column.get(index)?)))
+    }
+}
 
 /// One entity over time: a cgroup, a process, a zone.
 #[derive(Debug, Clone)]
@@ -138,6 +143,18 @@ pub struct EntitySeries {
     /// What it belongs to: a process's service; empty where not known.
     pub group: String,
     columns: Columns,
+}
+
+impl EntitySeries {
+    /// The same entity, without readings.
+    fn bare(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            label: self.label.clone(),
+            group: self.group.clone(),
+            columns: Columns::default(),
+        }
+    }
 }
 
 /// Samples in order.
@@ -240,6 +257,7 @@ impl Timeline {
         let reported = Reported {
             sample: self.origin + last,
             at: self.times[last],
+            wall: self.stamps[last].wall,
             report,
         };
         Arc::make_mut(&mut self.reports).push(reported);
@@ -254,10 +272,11 @@ impl Timeline {
 
     /// Kernel reports of this stretch of time.
     pub fn reports(&self) -> impl Iterator<Item = &Reported> {
-        let here = self.origin..self.origin + self.len();
-        self.reports
+        let end = self.origin + self.len();
+        let first = self.reports.partition_point(|r| r.sample < self.origin);
+        self.reports[first..]
             .iter()
-            .filter(move |r| here.contains(&r.sample))
+            .take_while(move |r| r.sample < end)
     }
 
     /// All kernel reports of the source, of other stretches too: its history.
@@ -274,6 +293,34 @@ impl Timeline {
     /// Host gauges whose readings are rounded.
     pub fn rounded(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.rounded.keys().copied()
+    }
+
+    /// How far the true readings of a rounded host gauge may lie from those given; `None` where it is not rounded.
+    pub fn half_step(&self, signal: SignalId) -> Option<u64> {
+        self.rounded.get(&signal).copied()
+    }
+
+    /// The sample with this index, as it was appended but for fields that the catalogue does not know.
+    pub fn sample(&self, index: usize) -> Option<Sample> {
+        let mut sample = Sample::default();
+        sample.stamp = self.stamp(index)?;
+        for (signal, raw) in self.host.at(index) {
+            sample.host.set_raw(signal, raw);
+        }
+        for ((entity, key), series) in &self.entities {
+            let mut readings = series.columns.at(index).peekable();
+            if readings.peek().is_none() {
+                continue;
+            }
+            let row = sample.table_mut(*entity).add();
+            row.key.clone_from(key);
+            row.label.clone_from(&series.label);
+            row.group.clone_from(&series.group);
+            for (signal, raw) in readings {
+                row.row.set_raw(signal, raw);
+            }
+        }
+        Some(sample)
     }
 
     /// The same, with the readings of a rounded gauge where the true ones may lie.
@@ -299,48 +346,55 @@ impl Timeline {
         nudged
     }
 
-    /// The parts between which nothing is known of time, each a timeline of its own on the same clock.
+    /// The parts between which nothing is known of time, each a timeline of its own on the same clock. Cost: each reading
+    /// is copied once.
     pub fn stretches(&self) -> Vec<Self> {
         let mut starts = vec![0];
         starts.extend(self.unrelated_steps());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
-        starts
-            .iter()
-            .zip(ends)
-            .map(|(first, end)| self.cut(*first, end))
-            .collect()
+        let spans = starts.iter().copied().zip(ends);
+        let mut parts: Vec<Self> = spans.map(|(first, end)| self.part(first, end)).collect();
+        let mut copy = |column: &Column, to: &mut dyn FnMut(&mut Self, usize, u64)| {
+            for (index, value) in column.readings() {
+                let at = starts.partition_point(|start| *start <= index) - 1;
+                to(&mut parts[at], index - starts[at], value);
+            }
+        };
+        for (signal, column) in &self.host.0 {
+            copy(column, &mut |part, index, value| {
+                part.host.0.entry(*signal).or_default().set(index, value);
+            });
+        }
+        for (key, series) in &self.entities {
+            for (signal, column) in &series.columns.0 {
+                copy(column, &mut |part, index, value| {
+                    let series = part
+                        .entities
+                        .entry(key.clone())
+                        .or_insert_with(|| series.bare());
+                    series
+                        .columns
+                        .0
+                        .entry(*signal)
+                        .or_default()
+                        .set(index, value);
+                });
+            }
+        }
+        parts
     }
 
-    fn cut(&self, first: usize, end: usize) -> Self {
-        let columns = |columns: &Columns| {
-            let cut =
-                |(signal, column): (&SignalId, &Column)| Some((*signal, column.cut(first, end)?));
-            Columns(columns.0.iter().filter_map(cut).collect())
-        };
-        let entities = self.entities.iter().filter_map(|(key, series)| {
-            let columns = columns(&series.columns);
-            (!columns.0.is_empty()).then(|| {
-                let series = EntitySeries {
-                    key: series.key.clone(),
-                    label: series.label.clone(),
-                    group: series.group.clone(),
-                    columns,
-                };
-                (key.clone(), series)
-            })
-        });
+    /// The samples from `first` to before `end`, without readings.
+    fn part(&self, first: usize, end: usize) -> Self {
+        let from = self.breaks.partition_point(|gap| gap.before <= first);
+        let breaks = self.breaks[from..].iter();
         Self {
             stamps: self.stamps[first..end].to_vec(),
             times: self.times[first..end].to_vec(),
-            shared_times: OnceLock::new(),
-            host: columns(&self.host),
-            entities: entities.collect(),
             entity_cells: self.entity_cells,
             entities_cut: self.entities_cut,
-            breaks: self
-                .breaks
-                .iter()
-                .filter(|gap| gap.before > first && gap.before < end)
+            breaks: breaks
+                .take_while(|gap| gap.before < end)
                 .map(|gap| Break {
                     before: gap.before - first,
                     kind: gap.kind,
@@ -351,6 +405,7 @@ impl Timeline {
             reports: self.reports.clone(),
             origin: self.origin + first,
             rounded: self.rounded.clone(),
+            ..Self::default()
         }
     }
 

@@ -6,6 +6,7 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio, Span};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
@@ -23,7 +24,9 @@ declare_rule! {
     /// ## How it is recognised
     /// MemAvailable stays at 5 % of RAM or less (4 GiB at most, on large hosts). That alone is a warning, and it is
     /// critical when tasks wait: memory stalls 5 % of the time, or an allocation stall a second. With such stalls 10 % of
-    /// RAM or less (8 GiB at most) is a warning already. A dip of one sample does not count.
+    /// RAM or less (8 GiB at most) is a warning already. A dip of one sample does not count. Where MemAvailable is not
+    /// measured (kernels before 3.14, old `free`), free memory and all of cache and reclaimable slab take its place:
+    /// less than that is available.
     /// ## Not this
     /// - `free-low-harmless`: MemFree is small, which says nothing; MemAvailable is not.
     /// - A dip at the start of a job, or a control group at its limit while the host has memory.
@@ -47,7 +50,12 @@ const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 const HOLD: Span = Span::from_mins(5);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let available = cx.gauge(MEM_AVAILABLE)?;
+    let (available, told) = calm::available_at_most(cx)?;
+    let what = if told {
+        "available"
+    } else {
+        "free memory and cache together"
+    };
     let ram = cx.ram()?;
     let little = ram.share(LITTLE).min(LITTLE_AT_MOST);
     let low = ram.share(LOW).min(LOW_AT_MOST);
@@ -64,10 +72,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             return match available.min() {
                 Some((least, _)) if least <= low => {
                     clear!(
-                        "available fell to {least} of {ram}, but not for long, or nobody waited for it"
+                        "{what} fell to {least} of {ram}, but not for long, or nobody waited for it"
                     )
                 }
-                Some((least, _)) => clear!("at least {least} of {ram} were available"),
+                Some((least, _)) if told => clear!("at least {least} of {ram} were available"),
+                Some((least, _)) => clear!("free memory and cache were at least {least} of {ram}"),
                 None => clear!("enough was available"),
             };
         }
@@ -88,21 +97,22 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .found(
             severity,
             format!(
-                "Hardly any memory is left: available fell to {least}{share} of {ram} and stayed that low{lasted}.{}",
+                "Hardly any memory is left: {what} fell to {least}{share} of {ram} and stayed that low{lasted}.{}",
                 stalls.sentence()
             ),
         )
         .during(stretch)
-        .graph("available", &available)
+        .graph(what, &available)
         .shows_below(
             MEM_AVAILABLE,
             least, edge,
             Some(cx.timeline.times()[index]),
-            format!("available fell to {least}{share}"),
+            format!("{what} fell to {least}{share}"),
         );
     if cx.is_single_look() {
+        let at_most = if told { "" } else { "at most " };
         finding.title =
-            format!("Hardly any memory is left: {least}{share} of {ram} are available.");
+            format!("Hardly any memory is left: {at_most}{least}{share} of {ram} are available.");
     }
     finding = stalls.shown_in(finding);
     for (signal, what) in [
@@ -128,7 +138,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     {
         finding = finding.not("hugetlb-unused", "no free huge page lies idle");
     }
-    let mut kinds = vec!["available memory"];
+    let mut kinds = vec![what];
     if stalls.any() {
         kinds.push("stalls");
     }
@@ -155,7 +165,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{ALLOCSTALL, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+    use timeline::signals::{
+        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+    };
 
     fn host(case: Case, ram: u64, available: u64) -> Case {
         case.gauge(MEM_TOTAL, Bytes::from_mib(ram))
@@ -224,6 +236,29 @@ mod tests {
         let finding = found(RULE, &host(Case::once(), 16_000, 100));
         assert_eq!(finding.severity, Severity::Warning);
         assert_ne!(finding.confidence.word(), "confirmed");
+    }
+
+    /// What `free` of 2011 prints, in MiB.
+    fn old_free(free: u64, buffers: u64, cached: u64) -> Case {
+        Case::once()
+            .gauge(MEM_TOTAL, Bytes::from_mib(3941))
+            .gauge(MEM_FREE, Bytes::from_mib(free))
+            .gauge(MEM_BUFFERS, Bytes::from_mib(buffers))
+            .gauge(MEM_CACHED, Bytes::from_mib(cached))
+    }
+
+    #[test]
+    fn without_memavailable_free_memory_and_cache_are_its_upper_bound() {
+        let finding = found(RULE, &old_free(109, 1, 62));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.title.contains("at most 172 MiB"),
+            "{}",
+            finding.title
+        );
+        clear(RULE, &old_free(109, 1, 620));
+        // Cached may be shared memory: the bound does not say so, and that is no reason for an alarm.
+        clear(RULE, &old_free(30, 0, 2300));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
 use crate::missing::{Missing, Need};
+use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
 
@@ -26,7 +27,8 @@ declare_rule! {
     /// At least twice the floor is free, and in every zone that has memory to give, blocks of some order (from 3, which
     /// the kernel expects to find, up to huge pages) make up less than 1 % of it. Failed compactions or page faults
     /// that did without a huge page show that somebody asked; without them it is information, and only for small
-    /// orders.
+    /// orders. A kernel report shows it by itself: a zone is above its marks and has no free block of the size and kind
+    /// that was asked for.
     /// ## Not this
     /// - Little free memory: the zones are at their marks, and every block is rare.
     /// - Missing blocks that nobody asks for.
@@ -53,6 +55,9 @@ const HOLD: Span = Span::from_mins(5);
 const PROACTIVENESS: u64 = 40;
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if let Some(one) = oom::last(cx, |one| one.cause == Cause::NoBlock) {
+        return Ok(reported(cx, &one).into());
+    }
     let free = cx.gauge(MEM_FREE)?;
     let floor = cx.floor()?;
     let plenty = free.at_least_track(&floor.high.scaled(FREE));
@@ -129,6 +134,35 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         ))
         .see("kernel: Documentation/admin-guide/sysctl/vm.rst, compact_memory")
         .into())
+}
+
+/// What a kernel report shows.
+fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
+    let page = one.report.page_size.or(cx.facts.page_size);
+    let size = one.asked.map_or_else(String::new, |asked| asked.size(page));
+    let (severity, effect) = if one.is_kill() {
+        (Severity::Critical, oom::kill(one))
+    } else {
+        (Severity::Warning, "A request for memory failed".to_owned())
+    };
+    let finding = RULE.found(
+        severity,
+        format!("{effect} because nothing was free in runs of {size}, though enough was in smaller ones."),
+    );
+    let finding = oom::measures(cx, one, oom::tell(cx, one, finding));
+    let (value, open) = if one.zones.is_empty() {
+        (0.7, "the free lists are not shown")
+    } else {
+        (0.95, "")
+    };
+    remedy(cx, finding)
+        .cause("Pages that cannot be moved lie between free ones.")
+        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
+        .affects(oom::victim(one))
+        .alias("oom-highorder")
+        .sure(oom::sure(one, value, open))
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, compact_memory")
+        .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
 }
 
 /// What part of an open zone's free memory is in such blocks on average, where it is most. Above the threshold for some
@@ -266,6 +300,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::signals::{PSI_MEMORY_SOME, ZONE_LOW, ZONE_MANAGED};
     use units::Pages;
@@ -331,6 +366,28 @@ mod tests {
     fn whole_blocks_or_little_free_memory_are_clear() {
         clear(RULE, &lists(host(200), "0/Normal", WHOLE, 10_000));
         clear(RULE, &lists(host(50), "0/Normal", SINGLES, 10_000));
+    }
+
+    #[test]
+    fn a_report_of_a_large_request_shows_it_where_enough_is_free() {
+        let report = |free| {
+            Report::default()
+                .asking(0xcc0, 3)
+                .zone("Normal", free, 60_000, 8_000_000, &[0; 5])
+                .blocks(&[(20_000, "UM"), (500, "U"), (0, ""), (0, "C")])
+                .killing(8, "java")
+        };
+        let finding = found(RULE, &Case::of_report(report(400_000)));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert!(
+            finding.title.contains("runs of 32 KiB"),
+            "{}",
+            finding.title
+        );
+        let failed = found(RULE, &Case::of_report(report(400_000).failed()));
+        assert_eq!(failed.severity, Severity::Warning);
+        // Short of memory, whatever its pieces: the report does not make it this.
+        not_evaluated(RULE, &Case::of_report(report(50_000)));
     }
 
     #[test]

@@ -19,13 +19,18 @@ mod fork_cow_spike;
 mod free_low_harmless;
 mod hugetlb_unused;
 mod kswapd_saturated;
+mod lowmem_zone_exhausted;
 mod min_free_too_large;
+mod min_free_too_small;
 mod monitoring_gap;
 mod no_swap_risk;
 pub(crate) mod node_reclaim_on;
 mod numa_imbalance;
 mod oom_cgroup;
+mod oom_constrained;
 mod oom_global;
+mod oom_manual;
+mod oom_score_misuse;
 mod overcommit_limit;
 mod page_cache_thrash;
 mod page_tables_large;
@@ -56,12 +61,14 @@ pub const ALL: &[Rule] = &[
     direct_reclaim_stall::RULE,
     kswapd_saturated::RULE,
     min_free_too_large::RULE,
+    min_free_too_small::RULE,
     node_reclaim_on::RULE,
     numa_imbalance::RULE,
     dirty_throttle::RULE,
     thp_bloat::RULE,
     compaction_stall::RULE,
     external_fragmentation::RULE,
+    lowmem_zone_exhausted::RULE,
     hugetlb_unused::RULE,
     page_tables_large::RULE,
     slab_leak::RULE,
@@ -69,7 +76,10 @@ pub const ALL: &[Rule] = &[
     shmem_growth::RULE,
     unaccounted_memory::RULE,
     oom_global::RULE,
+    oom_manual::RULE,
+    oom_score_misuse::RULE,
     oom_cgroup::RULE,
+    oom_constrained::RULE,
     cgroup_high_throttle::RULE,
     cgroup_cache_starved::RULE,
     overcommit_limit::RULE,

@@ -7,6 +7,7 @@ use super::{exec_pages_evicted, oom_global};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
+use crate::oom;
 use crate::rule::{Outcome, Rule, clear, declare_rule};
 use crate::who;
 
@@ -38,6 +39,9 @@ const MUCH: Ratio = Ratio::from_percent(70.0);
 const NEARLY_ALWAYS: Ratio = Ratio::from_percent(95.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if oom::only_others(cx) {
+        return clear!("the kernel's report is not about a shortage of the host");
+    }
     let swap = cx.gauge(SWAP_TOTAL)?;
     if swap.max().is_some_and(|(total, _)| total > Bytes::ZERO) {
         return clear!("there is swap");
@@ -105,6 +109,7 @@ fn found(cx: &Evidence<'_>, rule: Rule) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::signals::{ALLOCSTALL, MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
 
@@ -133,6 +138,13 @@ mod tests {
             .counter_steps(OOM_KILLS, &kills)
             .counter_steps(ALLOCSTALL, &stalls);
         assert_eq!(found(RULE, &case).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_kill_of_a_host_without_swap_is_what_it_leads_to() {
+        let report = Report::of_a_host().swap(0, 0);
+        let shared = Case::of_report(report);
+        assert_eq!(found(RULE, &shared).severity, Severity::Warning);
     }
 
     #[test]

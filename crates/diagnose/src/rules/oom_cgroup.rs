@@ -1,5 +1,7 @@
 //! A control group ran into its limit, and the kernel killed in it.
 
+mod report;
+
 use timeline::{
     Entity::Cgroup,
     EntitySeries,
@@ -28,6 +30,7 @@ declare_rule! {
     /// ## How it is recognised
     /// The group's `oom_kill` event rises, and it or a group above it ran into its own limit at that moment (`oom`, or
     /// `max` where that is all there is). Every kill counts; there is no holding time. Kills before the look are a note.
+    /// The kernel's own report in a pasted log names the group, the limit and what was charged to it.
     /// ## Not this
     /// - `oom-global`: the host was out of memory. The victim's group counts that kill too, but no limit was hit.
     /// - A kill by systemd-oomd, earlyoom or by hand: the kernel's events do not count it.
@@ -137,6 +140,9 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if let Some(told) = report::check(cx) {
+        return Ok(told);
+    }
     let all = match kills(cx) {
         Ok(all) => all,
         Err(missing) => {

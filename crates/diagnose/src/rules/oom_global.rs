@@ -6,6 +6,8 @@ use timeline::signals::{
 };
 use units::{Bytes, Count, Ratio};
 
+mod report;
+
 use super::oom_cgroup::{Kills, kills, rounded};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
@@ -25,6 +27,8 @@ declare_rule! {
     /// one is enough and nothing has to last. That allocations had to reclaim in the same interval, or that 15 % of RAM or
     /// less was available before, confirms it; a process that grows fast is killed with hardly any stall. Where the source
     /// has no control groups, both kinds of kill look alike and these two signs must tell. Kills before the look are a note.
+    /// The kernel's own report of a kill, in a pasted log, tells all of it: what was asked for, which mark each zone was
+    /// below, who held memory, and what filled it.
     /// ## Not this
     /// - `oom-cgroup`: a group hit its own limit; the host has memory, and no allocation outside had to reclaim.
     /// - A kill by systemd-oomd, earlyoom or a person: no such counter rises; SysRq f raises it without any shortage.
@@ -47,6 +51,9 @@ const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if let Some(told) = report::check(cx) {
+        return Ok(told);
+    }
     let since_boot = cx.last(OOM_KILLS)?;
     if since_boot == Count::ZERO {
         return clear!("no process was killed for want of memory since boot");

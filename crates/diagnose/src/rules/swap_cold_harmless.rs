@@ -1,8 +1,10 @@
 //! Swap is used, but nothing moves.
 
-use timeline::signals::{PSWPIN, SWAP_USED};
-use units::{Bytes, Pages, PerSecond};
+use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
+use units::{Bytes, Pages, PerSecond, Ratio};
 
+use super::swap_thrash;
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::{Missing, Need};
@@ -15,7 +17,9 @@ declare_rule! {
     /// Pages that nobody had touched for long were written to swap at some time, and RAM serves something better since.
     /// Used swap is a stock; only swap that moves is a shortage.
     /// ## How it is recognised
-    /// At least 1 MiB of swap is used, and fewer than 10 pages a second come back on average while watched.
+    /// At least 1 MiB of swap is used, and fewer than 10 pages a second come back on average while watched. Where nothing
+    /// tells what moves (one look, `free` alone), at most a quarter of swap is used and at least a quarter of RAM is
+    /// available; then this is no more than possible.
     /// ## Not this
     /// - `swap-thrash`: pages come back as fast as they leave.
     /// - `swap-full`: nearly all of it is used and little is available.
@@ -30,12 +34,17 @@ declare_rule! {
 const USED: Bytes = Bytes::from_mib(1);
 /// An engineering choice: a labelled capture of cold swap shows 0, of thrash 2,500.
 const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
+/// An engineering choice: of swap that was once in demand, as far as levels can tell, more is used.
+const SOME: Ratio = Ratio::from_percent(25.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let Some(used) = cx.swap_used()?.last().filter(|used| *used >= USED) else {
         return clear!("no swap is used");
     };
-    let swapped_in = cx.swapped_in()?;
+    let swapped_in = match cx.swapped_in() {
+        Ok(track) => track,
+        Err(missing) => return levels_only(cx, used).ok_or(missing),
+    };
     let Some(mean) = swapped_in
         .whole()
         .and_then(|whole| swapped_in.mean_in(&whole))
@@ -75,11 +84,60 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
+/// Levels show no movement, but little swap used beside much available memory is what idle pages leave behind.
+fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
+    let total = cx.gauge(SWAP_TOTAL).ok()?.last()?;
+    let of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
+    let (available, told) = calm::available_at_most(cx).ok()?;
+    let (least, _) = available.min()?;
+    let room = cx.ram().ok()?.share(swap_thrash::ROOM);
+    if least < room {
+        return None;
+    }
+    let share = cx.of_ram(least).ok()?;
+    let kind = if told { "available" } else { "free or cache" };
+    let source = if cx.is_single_look() {
+        "one look"
+    } else {
+        "this source"
+    };
+    let finding = RULE
+        .found(
+            Severity::Info,
+            format!(
+                "{used} lie in swap while {least} are {kind}, as idle pages do that left long ago; whether any come back, {source} cannot tell."
+            ),
+        )
+        .shows(
+            SWAP_USED,
+            used,
+            None,
+            format!("{used} of swap used ({of_swap} of {total})"),
+        )
+        .shows_from(
+            MEM_AVAILABLE,
+            least,
+            room,
+            None,
+            format!("{least} {kind} ({share} of RAM)"),
+        )
+        .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
+        .fix(
+            "Nothing yet. See whether swap moves: the columns si and so stay near 0.",
+            "vmstat 5 12",
+            "",
+        )
+        .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
+        .see("kernel: mm/vmscan.c, get_scan_count")
+        .sure(cx.confidence(&[], "what moves was not measured"));
+    Some(finding.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{SWAP_FREE, SWAP_TOTAL};
+    use timeline::signals::{MEM_TOTAL, SWAP_FREE};
 
     fn used(mib: u64) -> Case {
         Case::over(20)
@@ -96,6 +154,31 @@ mod tests {
     fn says_nothing_of_swap_that_moves_or_is_empty() {
         clear(RULE, &used(107).counter(PSWPIN, 500));
         clear(RULE, &used(0).counter(PSWPIN, 0));
+    }
+
+    /// One look at a host of 4000 MiB.
+    fn one_look(used: u64, available: u64) -> Case {
+        Case::once()
+            .gauge(MEM_TOTAL, Bytes::from_mib(4000))
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+            .gauge(SWAP_TOTAL, Bytes::from_mib(512))
+            .gauge(SWAP_FREE, Bytes::from_mib(512 - used))
+    }
+
+    #[test]
+    fn one_look_at_little_swap_and_much_room_makes_it_possible() {
+        let finding = found(RULE, &one_look(57, 2000));
+        assert_eq!(finding.confidence.word(), "possible");
+        assert!(finding.title.contains("one look cannot tell"));
+    }
+
+    #[test]
+    fn one_look_at_much_swap_or_little_room_says_nothing() {
+        assert_eq!(
+            not_evaluated(RULE, &one_look(300, 2000)).names,
+            ["vm.pswpin"]
+        );
+        assert_eq!(not_evaluated(RULE, &one_look(57, 600)).names, ["vm.pswpin"]);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use units::{Bytes, Quantity, Ratio, Span};
 use super::available_exhaustion;
 use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Affected, Finding, Severity};
 use crate::missing::Missing;
+use crate::oom::{self, Cause, Explained, SwapState};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
 use crate::who;
@@ -20,7 +21,7 @@ declare_rule! {
     /// last file pages and then kills a process.
     /// ## How it is recognised
     /// Less than 10 % of swap is free and less than 10 % of RAM is available, for long. It is critical when less than 2 %
-    /// of swap is free and tasks stall or files are read again and again.
+    /// of swap is free and tasks stall or files are read again and again. A kernel report of a kill shows both at once.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
     /// - `swap-thrash`: pages move in and out; both may hold.
@@ -43,6 +44,12 @@ const LITTLE: Ratio = available_exhaustion::LOW;
 const HOLD: Span = Span::from_mins(5);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if let Some(one) = oom::last(cx, is_used_up) {
+        return Ok(reported(cx, &one).into());
+    }
+    if oom::only_others(cx) {
+        return clear!("the kernel's report is not about RAM and swap of the host");
+    }
     let total = cx.last(SWAP_TOTAL)?;
     if total == Bytes::ZERO {
         return clear!("there is no swap");
@@ -111,10 +118,19 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if stalls.any() {
         kinds.push("stalls");
     }
+    let finding = stalls.shown_in(finding).not(
+        "swap-cold-harmless",
+        format!("only {least} of RAM are available"),
+    );
+    Ok(remedy(finding, total)
+        .affects(who::largest(cx, index, 3))
+        .sure(cx.confidence(&kinds, stalls.open()))
+        .into())
+}
+
+fn remedy(finding: Finding, total: Bytes) -> Finding {
     let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
-    Ok(stalls
-        .shown_in(finding)
-        .not("swap-cold-harmless", format!("only {least} of RAM are available"))
+    finding
         .cause("Anonymous and shared memory together are nearly as large as RAM and swap.")
         .fix_by_cap("Stop or cap what lies in swap; restart what leaks.")
         .fix(
@@ -123,15 +139,54 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "/etc/fstab: /swapfile2 none swap sw 0 0",
         )
         .verify("more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst")
-        .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: Documentation/admin-guide/mm/concepts.rst")
-        .into())
+}
+
+/// Whether a kernel report says that nothing was left, in swap either.
+fn is_used_up(one: &Explained<'_>) -> bool {
+    matches!(
+        one.cause,
+        Cause::UsedUp {
+            swap: SwapState::Full,
+            ..
+        }
+    )
+}
+
+/// What a kernel report shows: RAM is used up by its own account, so what swap had left tells the rest.
+fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
+    let at = |signal| cx.timeline.at(signal, one.index).unwrap_or_default();
+    let (left, total) = (at(SWAP_FREE), at(SWAP_TOTAL));
+    let finding = RULE
+        .found(
+            Severity::Warning,
+            format!("RAM and swap were used up: {left} of {total} swap were free when an allocation failed."),
+        )
+        .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"));
+    let mut swapped = one.holders.programs.iter().collect::<Vec<_>>();
+    swapped.sort_by_key(|program| std::cmp::Reverse(program.swap));
+    let swapped = swapped
+        .iter()
+        .filter(|program| program.swap > Bytes::ZERO)
+        .take(3);
+    let finding = finding.affects(swapped.map(|program| Affected {
+        kind: "process",
+        name: program.name.to_owned(),
+        what: format!("{} in swap", program.swap),
+    }));
+    let finding = match oom::moment(cx, one) {
+        Some(stretch) => finding.during(stretch),
+        None => finding,
+    };
+    remedy(finding, total)
+        .not("swap-cold-harmless", "RAM was used up too")
+        .sure(oom::sure(one, 0.97, ""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::signals::{ALLOCSTALL, MEM_TOTAL};
 
@@ -175,6 +230,24 @@ mod tests {
         let finding = found(RULE, &host(Case::once(), 5, 40));
         assert_eq!(finding.severity, Severity::Warning);
         assert_ne!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn a_report_of_a_kill_shows_swap_used_up() {
+        let finding = found(RULE, &Case::of_report(Report::of_a_host()));
+        assert_eq!(finding.confidence.word(), "confirmed");
+        let room = Report::of_a_host().swap(8_000_000, 3_000_000);
+        not_evaluated(RULE, &Case::of_report(room));
+    }
+
+    #[test]
+    fn a_report_about_a_limit_or_by_hand_says_nothing_of_it() {
+        let limit = Report::of_a_group(100, 100).swap(8_000_000, 0);
+        clear(RULE, &Case::of_report(limit));
+        clear(
+            RULE,
+            &Case::of_report(Report::of_a_host().asking(0xcc0, -1)),
+        );
     }
 
     #[test]

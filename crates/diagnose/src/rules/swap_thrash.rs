@@ -46,7 +46,7 @@ pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
 const HOLD: Span = Span::from_mins(5);
 
 /// A host with this much available all the time does not swap for want of memory; thrashing ones have below 10 %.
-const ROOM: Ratio = Ratio::from_percent(25.0);
+pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let page = cx.page_size()?;

@@ -1,17 +1,20 @@
 //! Synthetic cases for rules' own tests: a host built signal by signal. Truth is judged on the corpus.
 #![allow(clippy::field_reassign_with_default)] // Facts keeps some fields private
 
-use timeline::{Counter, Entity, Fact, Facts, Gauge, Sample, Signal, Timeline};
+use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal, Timeline};
 use units::{PageSize, Span, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::missing::Missing;
+use crate::oom::testing::Report;
 use crate::rule::{Outcome, Rule};
 
 /// A host sampled once a second, 4 KiB pages.
 pub(crate) struct Case {
     samples: Vec<Sample>,
+    /// Kernel reports, each of the sample at the same place.
+    reports: Vec<KernelReport>,
     /// Facts may be added freely.
     pub(crate) facts: Facts,
 }
@@ -25,8 +28,27 @@ impl Case {
             samples: (0..=seconds)
                 .map(|s| Sample::at(Span::from_secs(s)))
                 .collect(),
+            reports: Vec::new(),
             facts,
         }
+    }
+
+    /// What a kernel report says, and nothing else.
+    pub(crate) fn of_report(report: Report) -> Self {
+        Self::of_reports([report])
+    }
+
+    /// Several, a second apart.
+    pub(crate) fn of_reports<const N: usize>(reports: [Report; N]) -> Self {
+        let mut case = Self::once();
+        case.samples.clear();
+        for (second, Report(report)) in (0..).zip(reports) {
+            let mut sample = Sample::at(Span::from_secs(second));
+            sample.host = report.host.clone();
+            case.samples.push(sample);
+            case.reports.push(report);
+        }
+        case
     }
 
     /// One sample.
@@ -178,8 +200,11 @@ impl Case {
 
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
         let mut timeline = Timeline::default();
-        for sample in &self.samples {
+        for (at, sample) in self.samples.iter().enumerate() {
             timeline.push(sample).unwrap();
+            if let Some(report) = self.reports.get(at) {
+                timeline.report(report.clone());
+            }
         }
         (rule.check)(&Evidence::new(&timeline, &self.facts))
     }

@@ -1,60 +1,346 @@
-//! Kernel files of `field: value` lines, recognised by their fields, whole or grepped: `/proc/meminfo`.
+//! Text of kernel files without a capture around it: whole, cut off, grepped to a few lines, several in a row, several at
+//! once. What it says is read by the parsers that read live files; here it is only found out which file it is.
+//!
+//! The path is taken from what stands before the lines (`/proc/meminfo:MemFree: …`), a heading (`==> /proc/vmstat <==`),
+//! or the command (`cat /proc/vmstat`); without one, the content tells. Where it does not (pressure of what? `pgfault` of
+//! the host or of a group?) the text is passed over and a problem says so.
 
-use timeline::{Sample, signals};
+use std::collections::{BTreeMap, HashSet};
+
+use timeline::{Entity, Sample, signals};
+use units::{Bytes, PageSize, Pages};
 
 use super::{Block, Form, Reading};
 use crate::looks::Look;
+use crate::prompt;
+use fields::File;
+use pairs::Value;
+use shape::Shape;
+
+mod fields;
+mod pairs;
+mod place;
+mod run;
+mod shape;
 
 pub(super) const FORM: Form = Form {
-    name: "/proc/meminfo",
+    name: "kernel file",
     read,
 };
 
 fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let lines = reading
-        .lines
-        .iter()
-        .take_while(|line| is_field(line))
-        .count();
-    let known = |line: &&&str| is_known(line);
-    if !reading.lines[..lines].iter().any(|line| known(&line)) {
-        return None;
-    }
-    let text = reading.lines[..lines].join("\n");
-    let mut look = Look::of(Sample::default());
-    let mut block = Block {
-        what: "/proc/meminfo".to_owned(),
-        lines,
-        unit: "KiB",
-        ..Block::default()
-    };
-    let read = reading.parsers.read(
-        "/proc/meminfo",
-        text.as_bytes(),
-        &mut look.sample,
-        reading.facts,
-    );
-    if let Err(error) = read {
-        block.problems.push((error.line - 1, error.to_string()));
-    }
-    reading.look(look);
-    Some(block)
+    run::before_each_line(reading)
+        .or_else(|| run::with_headings(reading))
+        .or_else(|| run::as_commanded(reading))
+        .or_else(|| run::by_shape(reading))
+        .or_else(|| run::by_fields(reading))
+        .or_else(|| uname(reading))
 }
 
-/// `MemFree:  349408 kB`, `HugePages_Total:  0`.
-fn is_field(line: &str) -> bool {
-    let Some((name, value)) = line.split_once(':') else {
-        return false;
+/// `Linux db1 5.15.0-91-generic #101-Ubuntu SMP …`, and `uname -r`. The host's name is not kept.
+fn uname(reading: &mut Reading<'_>) -> Option<Block> {
+    let line = *reading.lines.first()?;
+    let words: Vec<&str> = line.split_whitespace().take(4).collect();
+    let is_release = |word: &str| {
+        timeline::facts::KernelVersion::parse(word).is_some()
+            && word.starts_with(|c: char| c.is_ascii_digit())
     };
-    let mut words = value.split_whitespace();
-    !name.contains(' ')
-        && words
-            .next()
-            .is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()))
-        && matches!(words.next(), None | Some("kB"))
+    let text = match words.as_slice() {
+        ["Linux", _, release, build] if is_release(release) && build.starts_with('#') => {
+            let rest = line.split_once(release).map_or("", |(_, rest)| rest);
+            format!("Linux version {release}{rest}")
+        }
+        [release]
+            if is_release(release) && reading.command.is_some_and(|c| c.contains("uname")) =>
+        {
+            format!("Linux version {release}")
+        }
+        _ => return None,
+    };
+    let mut reader = Reader::new(reading);
+    reader.raw("/proc/version", &[(0, &text)]);
+    Some(reader.finish("the kernel's version", 1))
 }
 
-fn is_known(line: &str) -> bool {
-    let name = line.split(':').next().unwrap_or_default();
-    signals::field_of("/proc/meminfo").any(|(field, ..)| field == name)
+/// Reads files into looks and notes what was wrong.
+struct Reader<'r, 'a> {
+    reading: &'r mut Reading<'a>,
+    look: Look,
+    block: Block,
+    /// Files that the look has.
+    paths: HashSet<String>,
+    /// What a size without a unit counts, in bytes, where the text says.
+    unit: Option<f64>,
 }
+
+/// Lines with their number in the block.
+type Lines<'l> = [(usize, &'l str)];
+
+impl<'r, 'a> Reader<'r, 'a> {
+    fn new(reading: &'r mut Reading<'a>) -> Self {
+        let unit = reading.command.and_then(super::fill::unit_in);
+        Self {
+            reading,
+            look: Look::of(Sample::default()),
+            block: Block::default(),
+            paths: HashSet::new(),
+            unit: unit.map(|unit| unit.bytes),
+        }
+    }
+
+    /// Hands the look over and begins the next.
+    fn end_look(&mut self) {
+        let look = std::mem::take(&mut self.look);
+        let is_empty = look.sample.host.is_empty()
+            && Entity::ALL
+                .iter()
+                .all(|entity| look.sample.table(*entity).rows().is_empty());
+        if !is_empty {
+            let mut paths = self.paths.iter();
+            if let (Some(path), None) = (paths.next(), paths.next()) {
+                // Several files of one moment are several forms to the looks, although one form here.
+                self.reading.form = place::form(path);
+            }
+            self.reading.look(look);
+        }
+        self.paths.clear();
+    }
+
+    fn finish(mut self, what: &str, lines: usize) -> Block {
+        self.end_look();
+        self.block.what = what.to_owned();
+        self.block.lines = lines;
+        self.block
+    }
+
+    fn problem(&mut self, line: usize, text: impl Into<String>) {
+        self.block.problems.push((line, text.into()));
+    }
+
+    /// Reads the lines of the file at `path` into the look; a file that the look has already begins another.
+    fn file(&mut self, path: &str, shape: Shape, lines: &Lines<'_>) {
+        if !self.paths.insert(path.to_owned()) {
+            self.end_look();
+            self.paths.insert(path.to_owned());
+        }
+        if path == signals::MEMINFO || shape == Shape::NodeMeminfo {
+            self.block.unit = "KiB";
+        }
+        match shape {
+            Shape::Fields => self.fields(path, lines),
+            Shape::NodeMeminfo => self.nodes(lines),
+            Shape::Status => self.status(path, lines),
+            Shape::Smaps => self.smaps(path, lines),
+            Shape::Pagetypeinfo => {}
+            _ => self.raw(path, lines),
+        }
+        let is_in_pages = matches!(shape, Shape::Zoneinfo | Shape::Slabinfo | Shape::Status)
+            || path == signals::VMSTAT;
+        if is_in_pages {
+            self.page_size();
+        }
+    }
+
+    fn page_size(&mut self) -> Option<PageSize> {
+        let facts = &mut self.reading.facts;
+        facts.page_size = facts.page_size.or_else(|| PageSize::from_bytes(4096));
+        facts.page_size
+    }
+
+    /// Reads lines as they are.
+    fn raw(&mut self, path: &str, lines: &Lines<'_>) {
+        let text = lines.iter().map(|(_, line)| *line);
+        let text = text.collect::<Vec<_>>().join("\n");
+        let numbers: Vec<usize> = lines.iter().map(|(at, _)| *at).collect();
+        self.parse(path, &text, &numbers);
+    }
+
+    fn parse(&mut self, path: &str, text: &str, lines: &[usize]) {
+        let Reading { parsers, facts, .. } = &mut *self.reading;
+        match parsers.read(path, text.as_bytes(), &mut self.look.sample, facts) {
+            Ok(_) => {}
+            Err(error) => {
+                let place = error.line.saturating_sub(1);
+                let line = lines.get(place).or(lines.last()).copied().unwrap_or(0);
+                let text = format!("expected {}, found `{}`", error.expected, error.found);
+                self.problem(line, text);
+            }
+        }
+    }
+
+    /// Reads names and values; a name that comes again begins another look.
+    fn fields(&mut self, path: &str, lines: &Lines<'_>) {
+        let Some(file) = File::at(path) else {
+            return self.raw(path, lines);
+        };
+        let mut text = Text::default();
+        let mut seen = HashSet::new();
+        for (at, line) in lines {
+            let Some(pairs) = pairs::of(line) else {
+                self.unread(*at, line, file);
+                continue;
+            };
+            for pair in pairs {
+                if !seen.insert(pair.name.to_owned()) {
+                    self.parse_sorted(path, file, &mut text);
+                    self.end_look();
+                    self.paths.insert(path.to_owned());
+                    seen = HashSet::from([pair.name.to_owned()]);
+                }
+                match file.line(&pair, self.unit) {
+                    Some((line, half)) => {
+                        text.push(*at, line);
+                        self.rounded(path, pair.name, half);
+                    }
+                    None => self.problem(*at, format!("`{}` has no size", pair.name)),
+                }
+            }
+        }
+        self.parse_sorted(path, file, &mut text);
+    }
+
+    fn unread(&mut self, at: usize, line: &str, file: File) {
+        self.block.not_understood += 1;
+        let name = line.split([':', ' ']).next().unwrap_or_default();
+        if file.knows(name) {
+            let shown: String = line.chars().take(40).collect();
+            self.problem(at, format!("`{shown}` has no number that can be used"));
+        }
+    }
+
+    fn rounded(&mut self, path: &str, name: &str, half: u64) {
+        if half > 0
+            && let Some((_, signal, _)) = signals::field_of(path).find(|(field, ..)| *field == name)
+        {
+            self.look.rounded.push((signal, half));
+        }
+    }
+
+    fn parse_sorted(&mut self, path: &str, file: File, text: &mut Text) {
+        let mut text = std::mem::take(text);
+        if file == File::CgroupStatV1 {
+            // The parser tells v1 by its first line, which may have been left out here.
+            let names = ["cache ", "rss", "mapped_file ", "total_", "hierarchical_"];
+            text.lines
+                .sort_by_key(|(_, line)| !names.iter().any(|name| line.starts_with(name)));
+        }
+        let lines: Vec<(usize, &str)> =
+            text.lines.iter().map(|(at, l)| (*at, l.as_str())).collect();
+        if !lines.is_empty() {
+            self.raw(path, &lines);
+        }
+    }
+
+    /// Reads the meminfo of nodes; each line has its node's number.
+    fn nodes(&mut self, lines: &Lines<'_>) {
+        let mut nodes: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+        for (at, line) in lines {
+            if let Some((node, _)) = shape::node_field(line) {
+                nodes.entry(node).or_default().push((*at, line));
+            }
+        }
+        for (node, lines) in nodes {
+            self.raw(
+                &format!("/sys/devices/system/node/node{node}/meminfo"),
+                &lines,
+            );
+        }
+    }
+
+    /// Reads `status` of a process: memory by kind, and what is resident in all.
+    fn status(&mut self, path: &str, lines: &Lines<'_>) {
+        let text: Vec<(usize, String)> = lines
+            .iter()
+            .map(|(at, line)| match line.strip_prefix("Name:") {
+                // Tabs became blanks when the text was made plain.
+                Some(name) => (*at, format!("Name:\t{}", name.trim())),
+                None => (*at, (*line).to_owned()),
+            })
+            .collect();
+        let text: Vec<(usize, &str)> = text.iter().map(|(at, line)| (*at, line.as_str())).collect();
+        self.raw(path, &text);
+        let resident = lines.iter().find_map(|(_, line)| {
+            let pair = pairs::of(line)?.into_iter().find(|p| p.name == "VmRSS")?;
+            match pair.value {
+                Value::Size(size) => crate::figure::raw(size.value),
+                Value::Plain(_) => None,
+            }
+        });
+        if let (Some(bytes), Some(page)) = (resident, self.page_size()) {
+            let pages = Pages::new(bytes / page.bytes().get());
+            if let Some(row) = self.process() {
+                row.row.set(signals::PROC_RSS, pages);
+            }
+        }
+        self.name_process();
+    }
+
+    /// Adds up the mappings of a process.
+    fn smaps(&mut self, path: &str, lines: &Lines<'_>) {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for pair in lines
+            .iter()
+            .filter_map(|(_, line)| pairs::of(line))
+            .flatten()
+        {
+            if let Value::Size(size) = pair.value {
+                let bytes = crate::figure::raw(size.value).unwrap_or(0);
+                let sum = sums.entry(pair.name).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        let line = lines.first().map_or(0, |(at, _)| *at);
+        let pid = path.split('/').nth(2).unwrap_or("0");
+        let rollup = format!("/proc/{pid}/smaps_rollup");
+        let text: Vec<String> = sums
+            .iter()
+            .map(|(name, bytes)| format!("{name}: {} kB", bytes / 1024))
+            .collect();
+        self.parse(&rollup, &text.join("\n"), &[line]);
+        let page = self.page_size();
+        if let (Some(bytes), Some(page)) = (sums.get("Rss").copied(), page)
+            && let Some(row) = self.process()
+        {
+            row.row
+                .set(signals::PROC_RSS, Pages::new(bytes / page.bytes().get()));
+        }
+        if let (Some(bytes), Some(row)) = (sums.get("Swap").copied(), self.process()) {
+            row.row.set(signals::PROC_SWAP, Bytes::new(bytes));
+        }
+        self.name_process();
+    }
+
+    /// The process that was read last.
+    fn process(&mut self) -> Option<&mut timeline::EntityRow> {
+        let table = self.look.sample.table_mut(Entity::Process);
+        table.rows_mut().last_mut()
+    }
+
+    fn name_process(&mut self) {
+        if let Some(row) = self.process()
+            && row.label.is_empty()
+        {
+            row.label.push_str("(pasted process)");
+        }
+    }
+}
+
+/// Lines as the kernel writes them, with their places.
+#[derive(Debug, Default)]
+struct Text {
+    lines: Vec<(usize, String)>,
+}
+
+impl Text {
+    fn push(&mut self, at: usize, line: String) {
+        self.lines.push((at, line));
+    }
+}
+
+/// Whether a line cannot belong to a file's text: a prompt with a command.
+fn is_prompt(line: &str) -> bool {
+    prompt::command(line).is_some()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,100 @@
 //! Kernel logs: reports of OOM kills and of failed allocations, behind any prefix of `dmesg`, the journal, syslog or containers.
+//!
+//! The prefixes go first ([`prefix`]), lines that a terminal or a mail broke are joined again ([`messages`]); what the
+//! kernel said is `probe`'s matter. A report is a look of its own: of the moment it speaks of, whatever stands around it.
+
+mod messages;
+mod prefix;
+
+use probe::kernel_report;
+use timeline::kernel_report::ReportKind;
+use timeline::{KernelReport, Sample, facts};
+use units::Span;
 
 use super::{Block, Form, Reading};
+use crate::looks::{Look, When};
+use messages::Messages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
     read,
 };
 
-fn read(_reading: &mut Reading<'_>) -> Option<Block> {
-    None
+/// So many reports are kept with all zones and tasks; of a log with more, further ones with the largest tasks.
+const MOST_WHOLE: usize = 200;
+/// How many tasks those keep.
+const LARGEST: usize = 20;
+
+fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    if !messages::is_candidate(reading.lines.first()?) {
+        return None;
+    }
+    let is_asked_for = is_asked_for(reading.lines[0]);
+    let skipped = usize::from(is_asked_for);
+    let mut messages = Messages::of(&reading.lines[skipped..]);
+    let (count, mut report) = kernel_report::read(&mut messages)?;
+    let lines = skipped + messages.lines_of(count);
+    let is_dump = is_asked_for || report.is_memory_dump();
+    if reading.looks.reports() >= MOST_WHOLE {
+        shorten(&mut report);
+    }
+    let block = Block {
+        what: what(&report, is_dump),
+        lines,
+        not_understood: report.not_understood_in_all,
+        ..Block::default()
+    };
+    note_facts(&report, reading);
+    let mut look = Look::of(Sample::default());
+    kernel_report::fill(&report, &mut look.sample);
+    look.when = messages.wall().map_or(When::Unknown, When::At);
+    // A dump tells of memory, and of nothing that went wrong.
+    look.report = (!is_dump).then_some(report);
+    reading.look(look);
+    Some(block)
 }
+
+/// SysRq m: `sysrq: Show Memory`.
+fn is_asked_for(line: &str) -> bool {
+    let message = prefix::message(line);
+    let text = message.text.to_ascii_lowercase();
+    text.starts_with("sysrq") && text.ends_with("show memory")
+}
+
+/// `kernel OOM report, 151 lines, 148 understood`.
+fn what(report: &KernelReport, is_dump: bool) -> String {
+    let kind = match (is_dump, report.kind) {
+        (true, _) => "kernel memory dump",
+        (_, ReportKind::OomKill) => "kernel OOM report",
+        (_, ReportKind::AllocationFailure) => "kernel report of a failed allocation",
+    };
+    let understood = report.lines.saturating_sub(report.not_understood_in_all);
+    format!("{kind}, {} lines, {understood} understood", report.lines)
+}
+
+fn note_facts(report: &KernelReport, reading: &mut Reading<'_>) {
+    if let Some(page) = report.page_size {
+        reading.facts.page_size.get_or_insert(page);
+    }
+    if let Some(kernel) = &report.kernel
+        && reading.facts.text(facts::KERNEL_VERSION).is_none()
+    {
+        reading
+            .facts
+            .record(Span::ZERO, facts::KERNEL_VERSION, kernel);
+    }
+}
+
+/// Leaves out what a log of thousands of reports would fill memory with.
+fn shorten(report: &mut KernelReport) {
+    let size = |task: &timeline::kernel_report::Task| task.rss + task.swap;
+    report
+        .tasks
+        .sort_by_key(|task| std::cmp::Reverse(size(task)));
+    report.tasks.truncate(LARGEST);
+    report.zones.clear();
+    report.not_understood.clear();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,282 @@
-//! `numastat`, `numastat -m`, `numastat -p`.
+//! `numastat`: allocations of each node, in pages since boot; with `-m` what each node's memory holds, in MiB. Tables in
+//! MiB of allocations (`-n`, `-c`) and of processes (`-p`) are known and passed over: the first are too coarse for rates,
+//! and no rule asks for the second.
+//!
+//! Where a table is wider than the terminal it goes on below, with the columns of further nodes.
+
+use timeline::Entity;
+use timeline::signals::{self, MEMINFO, NODE_MEMINFO, NODE_NUMASTAT};
 
 use super::{Block, Form, Reading};
+use crate::figure::{Base, Figure, raw};
+use crate::looks::Look;
 
 pub(super) const FORM: Form = Form {
     name: "numastat",
     read,
 };
 
-fn read(_reading: &mut Reading<'_>) -> Option<Block> {
-    None
+const MIB: f64 = 1_048_576.0;
+
+fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    let (table, first) = Table::at(reading.lines)?;
+    let mut look = Look::default();
+    let mut lines = first;
+    let mut seen: Vec<Column> = Vec::new();
+    while let Some((columns, taken)) = heading(&reading.lines[lines..]) {
+        // The next look has the same nodes again.
+        if columns.iter().any(|column| seen.contains(column)) {
+            break;
+        }
+        lines += taken;
+        while let Some((name, figures)) = reading
+            .lines
+            .get(lines)
+            .and_then(|line| row(line, columns.len()))
+        {
+            for (column, figure) in columns.iter().zip(figures) {
+                table.fill(*column, name, figure, &mut look);
+            }
+            lines += 1;
+        }
+        seen.extend(columns);
+        let is_below = |line: &&str| heading(&[line]).is_some();
+        if reading.lines.get(lines) == Some(&"")
+            && reading.lines.get(lines + 1).is_some_and(is_below)
+        {
+            lines += 1;
+        }
+    }
+    while lines > first && reading.lines.get(lines - 1) == Some(&"") {
+        lines -= 1;
+    }
+    let has_rows = !look.sample.table(Entity::Node).rows().is_empty();
+    if has_rows || !look.sample.host.is_empty() {
+        reading.look(look);
+    }
+    Some(Block {
+        what: table.what().to_owned(),
+        lines,
+        unit: table.unit(),
+        ..Block::default()
+    })
+}
+
+/// Which of its tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    Allocations,
+    Memory,
+    PassedOver,
+}
+
+impl Table {
+    /// The table that begins at the first of the lines, and how many lines its title takes.
+    fn at(lines: &[&str]) -> Option<(Self, usize)> {
+        let first = lines.first()?.trim();
+        let is_token = |line: &&&str| line.starts_with("Token ") && line.ends_with("hash table.");
+        let tokens = lines[1..].iter().take(100).take_while(is_token).count();
+        if first.starts_with("Per-node system memory usage") {
+            return Some((Self::Memory, 1 + tokens));
+        }
+        if first.starts_with("Per-node numastat info")
+            || first.starts_with("Per-node process memory")
+        {
+            return Some((Self::PassedOver, 1 + tokens));
+        }
+        let (columns, taken) = heading(lines)?;
+        let (name, _) = row(lines.get(taken)?, columns.len())?;
+        let is_field = |file| signals::field_of(file).any(|(field, ..)| field == name);
+        match (taken, is_field(NODE_NUMASTAT), is_field(NODE_MEMINFO)) {
+            (1, true, _) => Some((Self::Allocations, 0)),
+            (2, _, true) => Some((Self::Memory, 0)),
+            _ => None,
+        }
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Allocations => "numastat",
+            Self::Memory => "numastat -m",
+            Self::PassedOver => "numastat: nothing of this table is used",
+        }
+    }
+
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Allocations => "pages",
+            Self::Memory | Self::PassedOver => "MiB",
+        }
+    }
+
+    fn fill(self, column: Column, name: &str, figure: Figure, look: &mut Look) {
+        match (self, column) {
+            (Self::Allocations, Column::Node(node)) => {
+                let found = signals::field_of(NODE_NUMASTAT).find(|(field, ..)| *field == name);
+                if let (Some((_, signal, _)), Some(pages)) = (found, raw(figure.value)) {
+                    let key = node.to_string();
+                    look.sample
+                        .table_mut(Entity::Node)
+                        .entry(&key)
+                        .row
+                        .set_raw(signal, pages);
+                }
+            }
+            (Self::Memory, column) => fill_memory(column, name, figure, look),
+            _ => {}
+        }
+    }
+}
+
+/// Memory of a node, and in the column of totals that of the machine, as far as its words mean there what they mean here.
+fn fill_memory(column: Column, name: &str, figure: Figure, look: &mut Look) {
+    let file = match column {
+        Column::Node(_) => NODE_MEMINFO,
+        Column::Total => MEMINFO,
+    };
+    let is_it = |field: &str, unit: &str| field == name && unit == "bytes";
+    let found = signals::field_of(file).find(|(field, _, def)| is_it(field, def.unit));
+    let (Some((_, signal, _)), Some(bytes)) = (found, raw(figure.value * MIB)) else {
+        return;
+    };
+    match column {
+        Column::Node(node) => {
+            let key = node.to_string();
+            look.sample
+                .table_mut(Entity::Node)
+                .entry(&key)
+                .row
+                .set_raw(signal, bytes);
+        }
+        Column::Total => {
+            look.sample.host.set_raw(signal, bytes);
+            let step = raw(figure.step * MIB).filter(|_| bytes > 0);
+            look.rounded.extend(step.map(|step| (signal, step)));
+        }
+    }
+}
+
+/// What a column is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Node(u32),
+    Total,
+}
+
+/// The columns, and how many lines their heading takes: `node0 node1`, or `Node 0 Node 1 Total` over a line of dashes.
+fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
+    let line = lines.first()?;
+    let mut columns = Vec::new();
+    let mut words = line.split_whitespace();
+    while let Some(word) = words.next() {
+        let number = match word {
+            "Total" => {
+                columns.push(Column::Total);
+                continue;
+            }
+            "Node" => words.next()?,
+            word => word.strip_prefix("node")?,
+        };
+        columns.push(Column::Node(number.parse().ok()?));
+    }
+    let is_rule = |line: &&&str| !line.is_empty() && line.bytes().all(|b| b == b'-' || b == b' ');
+    let rule = lines.iter().skip(1).take(1).filter(is_rule).count();
+    (!columns.is_empty()).then_some((columns, 1 + rule))
+}
+
+/// A name and a figure for each column.
+fn row(line: &str, columns: usize) -> Option<(&str, Vec<Figure>)> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?;
+    let figures: Option<Vec<Figure>> = words
+        .map(|word| Figure::parse(word, Base::Binary))
+        .collect();
+    figures
+        .filter(|figures| figures.len() == columns)
+        .map(|figures| (name, figures))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{paste, survives};
+    use timeline::signals::{MEM_FREE, MEM_SLAB, NODE_ANON, NODE_FREE, NODE_HIT, NODE_MISS};
+    use timeline::{Entity, Kind, Signal, Timeline};
+    use units::{Bytes, Pages};
+
+    fn of<K: Kind>(timeline: &Timeline, node: &str, signal: Signal<K>) -> Option<K::Unit> {
+        timeline.last_of(timeline.entity(Entity::Node, node)?, signal)
+    }
+
+    #[test]
+    fn allocations_are_counted_for_each_node_over_folded_tables() {
+        let text = "$ numastat\n                           node0           node1\nnuma_hit               270163371              17\nnuma_miss                      0               5\nother_node                     0               1\n\n                           node2\nnuma_hit                       9\n";
+        let opened = paste(text);
+        let timeline = &opened.timeline;
+        assert_eq!(of(timeline, "0", NODE_HIT), Some(Pages::new(270_163_371)));
+        assert_eq!(of(timeline, "1", NODE_MISS), Some(Pages::new(5)));
+        assert_eq!(of(timeline, "2", NODE_HIT), Some(Pages::new(9)));
+        assert_eq!((timeline.len(), opened.inputs[0].last_line), (1, 8));
+    }
+
+    const MEMORY: &str = "Per-node system memory usage (in MBs):
+Token Unaccepted not in hash table.
+                          Node 0          Node 1           Total
+                 --------------- --------------- ---------------
+MemTotal               385224.75       387055.25       772280.00
+MemFree                371649.25       376963.50       748612.75
+AnonPages                    7.5            0.25            7.75
+Slab                       12.00            3.00           15.00
+HugePages_Total             0.00            0.00            0.00
+";
+
+    #[test]
+    fn memory_of_nodes_and_of_the_machine_is_in_mib() {
+        let untitled = MEMORY.split_once("table.\n").unwrap().1;
+        for text in [MEMORY, untitled] {
+            let opened = paste(text);
+            let timeline = &opened.timeline;
+            assert_eq!(
+                of(timeline, "1", NODE_FREE),
+                Some(Bytes::from_kib(376_963 * 1024 + 512))
+            );
+            assert_eq!(of(timeline, "0", NODE_ANON), Some(Bytes::from_kib(7_680)));
+            assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_mib(15)));
+            assert!(timeline.rounded().any(|id| id == MEM_FREE.id()));
+            assert_eq!((timeline.len(), opened.inputs.len()), (1, 1));
+        }
+    }
+
+    #[test]
+    fn what_is_not_used_is_known() {
+        let text = "Per-node process memory usage (in MBs) for PID 32014 (bash)
+                           Node 0           Total
+                  --------------- ---------------
+Huge                         0.00            0.00
+----------------  --------------- ---------------
+Total                        3.76            3.76\n";
+        let opened = paste(text);
+        assert!(opened.timeline.is_empty());
+        assert!(opened.inputs[0].what.contains("nothing"));
+    }
+
+    #[test]
+    fn hostile_tables_are_survived() {
+        for text in [
+            "node0\n",
+            "node0 node99999999999\nnuma_hit 1 2\n",
+            "node0\nnuma_hit -1\n",
+            "node0\nnuma_hit 1 2\n",
+            "Node\n",
+            "Per-node system memory usage (in MBs):\n",
+        ] {
+            assert!(paste(text).timeline.is_empty(), "{text}");
+        }
+        paste("node0\nnuma_hit 99999999999999999999\n");
+    }
+
+    #[test]
+    fn any_damage_is_survived() {
+        survives(MEMORY);
+        survives("  node0   node1\nnuma_hit  270163371   17\n\n  node2\nnuma_hit   9\n");
+    }
 }

@@ -1,9 +1,183 @@
-//! `ps aux` and its like: resident memory of processes.
+//! `ps aux` and its like: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), whole or cut to the largest;
+//! RSS and VSZ are KiB. Shared pages count for every process that has them: the sum of RSS is no sum of memory.
+//!
+//! `pmap` is recognised and passed over: it tells of one process what `smaps` tells better.
 
+use timeline::Sample;
+
+use super::processes::Header;
 use super::{Block, Form, Reading};
+use crate::looks::Look;
 
 pub(super) const FORM: Form = Form { name: "ps", read };
 
-fn read(_reading: &mut Reading<'_>) -> Option<Block> {
-    None
+fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    if let Some(block) = pmap(reading.lines) {
+        return Some(block);
+    }
+    let header = Header::of(reading.lines.first()?)?;
+    let mut look = Look::of(Sample::default());
+    let mut block = Block {
+        what: "processes, as ps prints them".to_owned(),
+        lines: 1,
+        unit: "KiB",
+        ..Block::default()
+    };
+    for line in &reading.lines[1..] {
+        if line.is_empty() || crate::prompt::time(line).is_some() {
+            break;
+        }
+        if line.starts_with("-----") {
+            // smem's sums.
+            block.lines += 2.min(reading.lines.len() - block.lines);
+            break;
+        }
+        if !header.row(line, block.lines, &mut look, reading.facts) {
+            // A line that was broken in two when it was pasted; two in a row are another text.
+            if block.not_understood > 0 || is_command(line) {
+                break;
+            }
+            block.not_understood += 1;
+        }
+        block.lines += 1;
+    }
+    if look
+        .sample
+        .table(timeline::Entity::Process)
+        .rows()
+        .is_empty()
+    {
+        return None;
+    }
+    reading.look(look);
+    Some(block)
+}
+
+fn is_command(line: &str) -> bool {
+    crate::prompt::command(line).is_some()
+}
+
+/// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`.
+fn pmap(lines: &[&str]) -> Option<Block> {
+    let (pid, _) = lines.first()?.split_once(':')?;
+    let is_pid = !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit());
+    let second = *lines.get(1)?;
+    let is_mapping = |line: &str| {
+        let mut words = line.split_whitespace();
+        words
+            .next()
+            .is_some_and(|word| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit()))
+            && words
+                .next()
+                .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_head = second.starts_with("Address ");
+    if !is_pid || !(is_head || is_mapping(second)) {
+        return None;
+    }
+    let goes_on = |line: &&&str| {
+        is_mapping(line)
+            || ["Address ", "-----", "total", "mapped:", " total"]
+                .iter()
+                .any(|start| line.starts_with(start))
+    };
+    let lines = 1 + lines[1..].iter().take_while(goes_on).count();
+    Some(Block {
+        what: "pmap: mappings of one process, passed over".to_owned(),
+        lines,
+        ..Block::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::paste;
+    use timeline::signals::{PROC_RSS, PROC_SIZE};
+    use timeline::{Entity, Timeline};
+    use units::{Bytes, Pages};
+
+    const AUX: &str = "\
+USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND
+root           1  0.0  0.1 167744 13092 ?        Ss   Nov11   0:14 /sbin/init splash
+mysql       4242  9.1 71.0 9123456 8388608 ?     Ssl  Nov11 120:14 /usr/sbin/mysqld --datadir=/var/lib/mysql
+root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-events]
+";
+
+    fn resident(timeline: &Timeline, key: &str) -> Option<(String, u64)> {
+        let series = timeline.entity(Entity::Process, key)?;
+        let pages: Pages = timeline.last_of(series, PROC_RSS)?;
+        Some((series.label.clone(), pages.get()))
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names() {
+        let timeline = paste(AUX).timeline;
+        assert_eq!(
+            resident(&timeline, "4242@0"),
+            Some(("mysqld".to_owned(), 2_097_152))
+        );
+        assert_eq!(
+            resident(&timeline, "33@0"),
+            Some(("kworker/0:1-events".to_owned(), 0))
+        );
+        let series = timeline.entity(Entity::Process, "1@0").unwrap();
+        assert_eq!(
+            timeline.last_of(series, PROC_SIZE),
+            Some(Bytes::from_kib(167_744))
+        );
+        let text = "$ ps -eo pid,rss,comm --sort -rss | head\n    PID   RSS COMMAND\n   7 4096 Web Content\n";
+        assert_eq!(
+            resident(&paste(text).timeline, "7@0"),
+            Some(("Web".to_owned(), 1024))
+        );
+        let text = " PID                  STARTED   RSS CMD\n   7 Sat Nov 21 23:58:47 2026  4096 java -jar x\n";
+        assert_eq!(
+            resident(&paste(text).timeline, "7@0"),
+            Some(("java".to_owned(), 1024))
+        );
+        let text = "  RSS   PID\n 4096 7\n";
+        assert_eq!(
+            resident(&paste(text).timeline, "7@0"),
+            Some(("7@0".to_owned(), 1024))
+        );
+    }
+
+    #[test]
+    fn a_table_with_times_is_a_timeline() {
+        let text = format!("2026-11-21 23:58:00\n{AUX}\n2026-11-21 23:59:00\n{AUX}");
+        let timeline = paste(&text).timeline;
+        assert_eq!(timeline.lasts(), units::Span::from_secs(60));
+    }
+
+    #[test]
+    fn bad_rows_are_counted_and_end_the_table() {
+        let text = "PID RSS COMMAND\n1 4096 a\nx y z\n2 4096 b\nmore words here\nand here too\n";
+        let opened = paste(text);
+        assert_eq!(
+            (opened.inputs[0].last_line, opened.inputs[0].not_understood),
+            (4, 1)
+        );
+        assert!(resident(&opened.timeline, "2@0").is_some());
+        assert!(paste("PID RSS COMMAND\nx y z\n").inputs.is_empty());
+        assert!(paste("PID RSS COMMAND\n-1 -5 x\n").inputs.is_empty());
+        let huge = paste("PID RSS COMMAND\n1 99999999999999999999 x\n");
+        assert_eq!(resident(&huge.timeline, "1@0"), None);
+    }
+
+    #[test]
+    fn mappings_are_passed_over() {
+        let text =
+            "4242:   /usr/bin/java\n000055d0c8a00000    132K rw---   [ anon ]\n total  132K\n";
+        let opened = paste(text);
+        assert_eq!(opened.inputs[0].last_line, 3);
+        assert!(opened.timeline.is_empty());
+    }
+
+    #[test]
+    fn any_cut_is_read_without_panic() {
+        for cut in 0..AUX.len() {
+            paste(&AUX[..cut]);
+            paste(&AUX[cut..]);
+        }
+    }
 }

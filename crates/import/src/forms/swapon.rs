@@ -1,12 +1,181 @@
-//! `swapon -s`, `swapon --show` and `/proc/swaps`.
+//! Swap areas: `swapon --show` with sizes as people read them, `swapon -s` and `/proc/swaps` in KiB.
+
+use timeline::Entity;
+use timeline::signals::{SWAP_AREA_RANK, SWAP_AREA_SIZE, SWAP_AREA_USED, SWAP_FREE, SWAP_TOTAL};
+use units::{Bytes, Count};
 
 use super::{Block, Form, Reading};
+use crate::figure::{Base, Figure, raw};
+use crate::looks::Look;
 
 pub(super) const FORM: Form = Form {
     name: "swapon",
     read,
 };
 
-fn read(_reading: &mut Reading<'_>) -> Option<Block> {
-    None
+fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    let heading: Vec<String> = reading
+        .lines
+        .first()?
+        .split_whitespace()
+        .take(9)
+        .map(str::to_lowercase)
+        .collect();
+    let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
+    match heading.as_slice() {
+        ["filename", "type", "size", "used", "priority"] => Some(swaps(reading)),
+        ["name", "type", "size", "used", "prio", ..] => Some(show(reading)),
+        _ => None,
+    }
+}
+
+/// The kernel's own table.
+fn swaps(reading: &mut Reading<'_>) -> Block {
+    let is_area = |line: &&&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() == 5 && words[2].parse::<u64>().is_ok()
+    };
+    let lines = 1 + reading.lines[1..].iter().take_while(is_area).count();
+    let text = reading.lines[..lines].join("\n");
+    let mut look = Look::default();
+    let mut block = Block {
+        what: "/proc/swaps".to_owned(),
+        lines,
+        unit: "KiB",
+        ..Block::default()
+    };
+    let sample = &mut look.sample;
+    let read = reading
+        .parsers
+        .read("/proc/swaps", text.as_bytes(), sample, reading.facts);
+    if let Err(error) = read {
+        block
+            .problems
+            .push((error.line.saturating_sub(1), error.to_string()));
+    } else {
+        sum_up(&mut look, 0);
+    }
+    reading.look(look);
+    block
+}
+
+/// `swapon --show`: sizes with units, or plain bytes with `--bytes`.
+fn show(reading: &mut Reading<'_>) -> Block {
+    let mut look = Look::default();
+    let mut step: f64 = 0.0;
+    let mut lines = 1;
+    while let Some((name, size, used, priority)) =
+        reading.lines.get(lines).and_then(|line| area(line))
+    {
+        let row = &mut look.sample.table_mut(Entity::SwapArea).entry(name).row;
+        for (signal, figure) in [(SWAP_AREA_SIZE, size), (SWAP_AREA_USED, used)] {
+            step += figure.in_bytes(1.0).step;
+            if let Some(bytes) = raw(figure.in_bytes(1.0).value) {
+                row.set(signal, Bytes::new(bytes));
+            }
+        }
+        // The catalogue's rank is priority plus 32768.
+        if let Some(rank) =
+            priority.and_then(|priority| u64::try_from(i64::from(priority) + 32_768).ok())
+        {
+            row.set(SWAP_AREA_RANK, Count::new(rank));
+        }
+        lines += 1;
+    }
+    if lines > 1 {
+        sum_up(&mut look, raw(step).unwrap_or(0));
+        reading.look(look);
+    }
+    Block {
+        what: "swapon --show".to_owned(),
+        lines,
+        ..Block::default()
+    }
+}
+
+/// `/dev/sda5 partition 2G 657.8M -2`.
+fn area(line: &str) -> Option<(&str, Figure, Figure, Option<i16>)> {
+    let words: Vec<&str> = line.split_whitespace().take(9).collect();
+    let [name, "partition" | "file", size, used, rest @ ..] = words.as_slice() else {
+        return None;
+    };
+    let figure = |word| Figure::parse(word, Base::Binary);
+    let priority = rest.first().and_then(|word| word.parse().ok());
+    Some((name, figure(size)?, figure(used)?, priority))
+}
+
+/// The totals of all areas, which meminfo would tell; `step` is how far they may be off.
+fn sum_up(look: &mut Look, step: u64) {
+    let rows = look.sample.table(Entity::SwapArea).rows();
+    let sum = |signal| {
+        let sizes = rows.iter().map(|area| area.row.get(signal).map(Bytes::get));
+        sizes
+            .into_iter()
+            .try_fold(0u64, |sum, size| sum.checked_add(size?))
+    };
+    let (Some(total), Some(used)) = (sum(SWAP_AREA_SIZE), sum(SWAP_AREA_USED)) else {
+        return;
+    };
+    let Some(free) = total.checked_sub(used) else {
+        return;
+    };
+    for (signal, bytes) in [(SWAP_TOTAL, total), (SWAP_FREE, free)] {
+        look.sample.host.set(signal, Bytes::new(bytes));
+        if step > 1024 {
+            look.rounded.push((signal.id(), step));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{paste, survives};
+    use timeline::Entity;
+    use timeline::signals::{SWAP_AREA_RANK, SWAP_FREE, SWAP_TOTAL};
+    use units::{Bytes, Count};
+
+    #[test]
+    fn shown_areas_are_summed_up_with_their_rounding() {
+        let text = "$ swapon --show\nNAME      TYPE       SIZE   USED PRIO\n/dev/sda5 partition    2G   512M   -2\n/swapfile file      1024M     0B    5\n";
+        let opened = paste(text);
+        let timeline = &opened.timeline;
+        assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_gib(3)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(2_560)));
+        assert!(timeline.rounded().any(|id| id == SWAP_FREE.id()));
+        let area = timeline.entity(Entity::SwapArea, "/dev/sda5").unwrap();
+        assert_eq!(
+            timeline.last_of(area, SWAP_AREA_RANK),
+            Some(Count::new(32_766))
+        );
+        assert_eq!(opened.inputs[0].last_line, 4);
+    }
+
+    #[test]
+    fn the_kernels_table_is_exact_and_may_be_empty() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/dm-1                               partition\t2097148\t\t10240\t\t-2\n\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_kib(2_097_148)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_kib(2_086_908)));
+        let none = paste("# swapon -s\nFilename Type Size Used Priority\n").timeline;
+        assert_eq!(none.last(SWAP_TOTAL), Some(Bytes::ZERO));
+    }
+
+    #[test]
+    fn hostile_areas_are_survived() {
+        for area in [
+            "/a partition 99999999999999999999G 1G 0",
+            "/a partition 1G 2G 0",
+            "/a partition -1 0 0",
+            "/a partition 1G",
+        ] {
+            let timeline = paste(&format!("NAME TYPE SIZE USED PRIO\n{area}\n")).timeline;
+            assert_eq!(timeline.last(SWAP_FREE), None, "{area}");
+        }
+    }
+
+    #[test]
+    fn any_damage_is_survived() {
+        survives("NAME TYPE SIZE USED PRIO\n/dev/sda5 partition 2G 657.8M -2\n");
+        survives("Filename Type Size Used Priority\n/dev/dm-1 partition 2097148 10240 -2\n");
+    }
 }

@@ -1,12 +1,512 @@
-//! Tables with a header of known names: home-made loggers, as CSV or in columns.
+//! Tables with a header of known names: home-made loggers, as CSV, in columns, in Markdown.
+//!
+//! A size counts what its head says (`free_MB`), else what the heading above says (`series (MiB)`), else, for the kernel's
+//! own names, KiB; else it is not used, and a problem says so. Rows with times are one timeline, rows without are looks
+//! that have nothing to do with each other. Rates become totals by the time between rows; shares of pressure over ten
+//! seconds count for the interval up to a minute.
 
+use timeline::signals::PROC_RSS;
+use timeline::{Entity, Sample, SignalId};
+
+use super::fill::{self, Unit};
 use super::{Block, Form, Reading};
+use crate::figure::{self, Figure, raw};
+use crate::looks::{Look, When};
+use clock::Moment;
+use layout::Header;
+use names::{Column, Meaning, Pressure};
+
+mod clock;
+mod layout;
+mod names;
 
 pub(super) const FORM: Form = Form {
     name: "table",
     read,
 };
 
-fn read(_reading: &mut Reading<'_>) -> Option<Block> {
-    None
+/// Rows beyond these are counted, not kept.
+const MOST_ROWS: usize = 100_000;
+/// So many lines after the header decide whether a table follows.
+const MOST_BEFORE_A_ROW: usize = 3;
+
+fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    // Most lines of most texts are prose: what follows a header shows it at once.
+    let mut next = reading.lines.iter().skip(1).take(MOST_BEFORE_A_ROW);
+    if !next.any(|line| may_be_row(line)) {
+        return None;
+    }
+    let heading = reading.command.unwrap_or_default();
+    let unit = fill::unit_in(heading);
+    let header = Header::of(reading.lines.first()?, unit.is_some())?;
+    let mut block = Block {
+        what: "a table of memory figures".to_owned(),
+        ..Block::default()
+    };
+    let rows = rows(&header, reading.lines, &mut block);
+    if rows.is_empty() {
+        return None;
+    }
+    let interval = clock::interval_in(heading).filter(|_| header.clock.is_none());
+    let mut table = Table {
+        uses: uses(&header, &rows, unit, &mut block),
+        sums: vec![0.0; header.columns.len()],
+        rows,
+    };
+    table.drop_what_needs_times(&header, interval, &mut block);
+    table.looks(&header, interval, reading);
+    Some(block)
+}
+
+/// Whether a line ends or begins with a figure, or is a row of Markdown.
+fn may_be_row(line: &str) -> bool {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let line = line.trim_matches([' ', '"', '\'', '|']);
+    is_digit(line.chars().next()) || is_digit(line.chars().next_back())
+}
+
+/// A row: its time and its figures by column.
+struct Row {
+    moment: Option<Moment>,
+    figures: Vec<Option<Figure>>,
+}
+
+/// Reads rows up to the end of the table.
+fn rows(header: &Header, lines: &[&str], block: &mut Block) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut bad = 0;
+    block.lines = 1;
+    for (at, line) in lines.iter().enumerate().skip(1) {
+        if line.is_empty() || crate::prompt::command(line).is_some() {
+            break;
+        }
+        if header.is_repeated(line) {
+            continue;
+        }
+        match row(header, line) {
+            Some(row) => {
+                if rows.len() < MOST_ROWS {
+                    rows.push(row);
+                }
+                block.not_understood += bad;
+                bad = 0;
+                block.lines = at + 1;
+            }
+            // Words behind the table are no part of it.
+            None => bad += 1,
+        }
+        let too_many = if rows.is_empty() {
+            MOST_BEFORE_A_ROW
+        } else {
+            2
+        };
+        if bad > too_many {
+            break;
+        }
+    }
+    rows
+}
+
+fn row(header: &Header, line: &str) -> Option<Row> {
+    let (time, cells) = header.cells(line)?;
+    let moment = time.and_then(|time| header.clock?.moment(&time));
+    if header.clock.is_some() && moment.is_none() {
+        return None;
+    }
+    let mut figures = Vec::with_capacity(cells.len());
+    for (column, cell) in header.columns.iter().zip(cells) {
+        let is_missing = matches!(
+            cell,
+            "" | "-" | "NA" | "N/A" | "NaN" | "nan" | "null" | "None"
+        );
+        if !column.is_known() || is_missing {
+            figures.push(None);
+            continue;
+        }
+        figures.push(Some(cell_figure(cell)?));
+    }
+    figures
+        .iter()
+        .any(Option::is_some)
+        .then_some(Row { moment, figures })
+}
+
+/// A cell's figure; blanks may stand before the unit: `349408 kB`.
+fn cell_figure(cell: &str) -> Option<Figure> {
+    fill::figure(&cell.trim_end_matches('%').replace(' ', ""))
+}
+
+/// How a column is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Use {
+    /// Times so many bytes.
+    Size(SignalId, f64),
+    Resident(f64),
+    Plain(SignalId),
+    Rate(SignalId),
+    /// Percent over so many seconds.
+    Share(SignalId, f64),
+    Not,
+}
+
+impl Use {
+    const fn needs_times(self) -> bool {
+        matches!(self, Self::Rate(_) | Self::Share(..))
+    }
+}
+
+/// What becomes of the columns; problems say what is left out.
+fn uses(header: &Header, rows: &[Row], unit: Option<Unit>, block: &mut Block) -> Vec<Use> {
+    let has_keys = header.columns.iter().any(|c| c.meaning == Meaning::Key);
+    let mut uses = Vec::with_capacity(header.columns.len());
+    for (i, column) in header.columns.iter().enumerate() {
+        let figures = || {
+            rows.iter()
+                .filter_map(move |row| row.figures.get(i).copied().flatten())
+        };
+        let size = |own: Option<f64>| {
+            let told = column.unit.or(unit).map(|unit| unit.bytes).or(own);
+            // A suffix in every cell tells as well.
+            told.or_else(|| figures().all(|f| f.has_unit).then_some(1.0))
+        };
+        let used = match column.meaning {
+            Meaning::Size(signal, own) => size(own).map(|bytes| Use::Size(signal, bytes)),
+            Meaning::Resident if !has_keys => size(None).map(Use::Resident),
+            Meaning::Plain(signal) => Some(Use::Plain(signal)),
+            Meaning::Rate(signal) => Some(Use::Rate(signal)),
+            Meaning::Pressure(signal, how) => pressure(signal, how, figures()),
+            Meaning::Key | Meaning::Other | Meaning::Resident => Some(Use::Not),
+        };
+        if let Some(Use::Size(_, bytes)) = used
+            && block.unit.is_empty()
+        {
+            block.unit = unit_name(bytes);
+        }
+        let used = used.filter(|used| !falls(*used, figures()));
+        if used.is_none() {
+            block.problems.push((0, why_not(column)));
+        }
+        uses.push(used.unwrap_or(Use::Not));
+    }
+    uses
+}
+
+fn why_not(column: &Column) -> String {
+    let shown: String = column.name.chars().take(40).collect();
+    let why = match column.meaning {
+        Meaning::Size(..) | Meaning::Resident => "no unit is told",
+        Meaning::Pressure(..) => "neither percent nor a total",
+        _ => "a total does not fall",
+    };
+    format!("column `{shown}`: {why}; not used")
+}
+
+fn unit_name(bytes: f64) -> &'static str {
+    ["bytes", "KiB", "MiB", "GiB", "TiB"]
+        .into_iter()
+        .find(|name| fill::unit(name).is_some_and(|unit| unit.bytes == bytes))
+        .unwrap_or("")
+}
+
+/// Whether a column that is used as a total falls: then it is something else, counts of an interval perhaps.
+fn falls(used: Use, figures: impl Iterator<Item = Figure>) -> bool {
+    let Use::Plain(signal) = used else {
+        return false;
+    };
+    let mut last = 0.0;
+    let mut is_any = |figure: Figure| {
+        let falls = figure.value < last;
+        last = figure.value;
+        falls
+    };
+    signal.def().is_counter && figures.into_iter().any(&mut is_any)
+}
+
+/// Averages are percent. Where the name does not tell, large whole numbers that never fall are a total.
+fn pressure(signal: SignalId, how: Pressure, figures: impl Iterator<Item = Figure>) -> Option<Use> {
+    let mut values = figures.map(|figure| (figure.value, figure.step)).peekable();
+    let is_first_large = values.peek().is_some_and(|(value, _)| *value > 100.0);
+    match how {
+        Pressure::Average(window) => Some(Use::Share(signal, window)),
+        Pressure::Total => Some(Use::Plain(signal)),
+        Pressure::NotTold if is_first_large => Some(Use::Plain(signal)),
+        Pressure::NotTold => values
+            .all(|(value, step)| value <= 100.0 && (step < 1.0 || value == 0.0))
+            .then_some(Use::Share(signal, 10.0)),
+    }
+}
+
+struct Table {
+    uses: Vec<Use>,
+    /// Running totals of rates and shares.
+    sums: Vec<f64>,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    fn drop_what_needs_times(&mut self, header: &Header, interval: Option<f64>, block: &mut Block) {
+        if header.clock.is_some() || interval.is_some() {
+            return;
+        }
+        if self.uses.iter().any(|used| used.needs_times()) {
+            let text = "rates and shares need the time between rows; not used";
+            block.problems.push((0, text.to_owned()));
+        }
+        for used in &mut self.uses {
+            if used.needs_times() {
+                *used = Use::Not;
+            }
+        }
+    }
+
+    fn looks(&mut self, header: &Header, interval: Option<f64>, reading: &mut Reading<'_>) {
+        let is_apart = header.columns.iter().any(|c| c.meaning == Meaning::Key);
+        let rows = std::mem::take(&mut self.rows);
+        let mut before = None;
+        for (i, row) in rows.iter().enumerate() {
+            let (when, between) = match interval.filter(|_| i > 0) {
+                _ if is_apart => (When::Unknown, None),
+                Some(seconds) => (
+                    When::After(units::Span::from_secs_f64(seconds)),
+                    Some(seconds),
+                ),
+                None => clock::when(before, row.moment),
+            };
+            before = row.moment.or(before);
+            let mut look = Look::of(Sample::default());
+            look.when = when;
+            for (i, figure) in row.figures.iter().enumerate() {
+                if let Some(figure) = *figure {
+                    self.fill(i, figure, between, &mut look, reading);
+                }
+            }
+            let is_empty =
+                look.sample.host.is_empty() && look.sample.table(Entity::Process).rows().is_empty();
+            if !is_empty {
+                reading.look(look);
+            }
+        }
+    }
+
+    fn fill(
+        &mut self,
+        column: usize,
+        figure: Figure,
+        between: Option<f64>,
+        look: &mut Look,
+        reading: &mut Reading<'_>,
+    ) {
+        match self.uses.get(column).copied().unwrap_or(Use::Not) {
+            Use::Size(signal, unit) => {
+                let figure = figure.in_bytes(unit);
+                let Some(bytes) = raw(figure.value) else {
+                    return;
+                };
+                look.sample.host.set_raw(signal, bytes);
+                let step = raw(figure.step).filter(|step| *step > 1024 && bytes > 0);
+                look.rounded.extend(step.map(|step| (signal, step)));
+            }
+            Use::Resident(unit) => {
+                let bytes = figure.in_bytes(unit).value;
+                let row = look.sample.table_mut(Entity::Process).entry("0@0");
+                row.label = "(pasted process)".to_owned();
+                if let Some(pages) = figure::pages(bytes, reading.facts) {
+                    row.row.set(PROC_RSS, pages);
+                }
+            }
+            Use::Plain(signal) => {
+                let scale = scale(signal);
+                if let Some(value) = raw(figure.value * scale).filter(|_| !figure.has_unit) {
+                    look.sample.host.set_raw(signal, value);
+                }
+            }
+            Use::Rate(signal) => {
+                let seconds = between.unwrap_or(0.0);
+                self.add(column, figure.value * seconds * scale(signal), between);
+                self.set_sum(column, signal, look);
+            }
+            Use::Share(signal, window) => {
+                // An average of ten seconds says nothing of ten minutes.
+                let seconds = between.unwrap_or(0.0);
+                if seconds <= window * 6.0 {
+                    let micros = figure.value.min(100.0) / 100.0 * seconds * 1e6;
+                    self.add(column, micros, between);
+                    self.set_sum(column, signal, look);
+                }
+            }
+            Use::Not => {}
+        }
+    }
+
+    /// A look that follows on none begins its totals anew.
+    fn add(&mut self, column: usize, more: f64, between: Option<f64>) {
+        let sum = &mut self.sums[column];
+        *sum = if between.is_some() { *sum + more } else { 0.0 };
+    }
+
+    fn set_sum(&self, column: usize, signal: SignalId, look: &mut Look) {
+        if let Some(total) = raw(self.sums[column]) {
+            look.sample.host.set_raw(signal, total);
+        }
+    }
+}
+
+/// How many of the catalogue's unit one of the kernel file's is.
+fn scale(signal: SignalId) -> f64 {
+    // 1, 512 or 1024.
+    u32::try_from(signal.def().scale).map_or(1.0, f64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::paste;
+    use timeline::signals::*;
+    use timeline::{Entity, Timeline};
+    use units::{Bytes, Pages};
+
+    fn shape(timeline: &Timeline) -> (usize, usize, u64) {
+        let seconds = timeline.lasts().as_nanos() / 1_000_000_000;
+        (timeline.len(), timeline.stretches().len(), seconds)
+    }
+
+    #[test]
+    fn a_series_with_its_time_is_a_timeline() {
+        let kib = "uptime_min Slab SReclaimable SUnreclaim\n0 195928 107428 88500\n57 728732 153524 575208\n";
+        for text in [
+            format!("$ slab series boot-1 (kB)\n{kib}"),
+            kib.to_owned(),
+            "t_s,Slab_kB,SUnreclaim\n0,195928,88500\n3420,728732,575208\n".to_owned(),
+            "epoch;slab;sunreclaim\n1795305527;195928;88500\n1795308947;728732;575208\n".to_owned(),
+            "| time | Slab (kB) | SUnreclaim |\n|---|---|---|\n| 23:58:47 | 195928 kB | 88,500 |\n| 00:55:47 | 728732 kB | 575,208 |\n".to_owned(),
+            "# columns: time SUnreclaim[kB] Slab\n2026-11-21 22:00:00 88500 195928\n2026-11-21 22:57:00 575208 728732\n".to_owned(),
+            "date time Slab SUnreclaim\n2026-11-21 22:00:00 195928 88500\n2026-11-21 22:57:00 728732 575208\n".to_owned(),
+        ] {
+            let opened = paste(&text);
+            let timeline = &opened.timeline;
+            assert_eq!(shape(timeline), (2, 1, 3420), "{text}");
+            assert_eq!(timeline.last(MEM_SLAB_UNRECLAIMABLE), Some(Bytes::from_kib(575_208)), "{text}");
+            assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_kib(728_732)), "{text}");
+            assert!(opened.problems.is_empty(), "{text} {:?}", opened.problems);
+        }
+    }
+
+    #[test]
+    fn rows_without_times_are_looks_of_their_own() {
+        let opened = paste("$ series (MiB)\nmem_avail\n1503\n1420\n1337\n");
+        assert_eq!(shape(&opened.timeline).1, 3);
+        assert_eq!(
+            opened.timeline.last(MEM_AVAILABLE),
+            Some(Bytes::from_mib(1337))
+        );
+        assert_eq!(opened.inputs[0].unit, "MiB");
+        assert!(opened.timeline.rounded().any(|id| id == MEM_AVAILABLE.id()));
+        let timed = paste("$ series (MiB, every 10 s)\nmem_avail\n1503\n1420\n1337\n").timeline;
+        assert_eq!(shape(&timed), (3, 1, 20));
+    }
+
+    #[test]
+    fn sizes_of_unknown_unit_are_not_guessed() {
+        let opened = paste("time mem_avail\n10:00 1503\n10:05 1420\n");
+        assert!(opened.timeline.is_empty());
+        assert_eq!(opened.inputs.len(), 1);
+        assert!(
+            opened.problems[0].contains("no unit"),
+            "{:?}",
+            opened.problems
+        );
+        let opened = paste("time mem_avail\n10:00 1503M\n10:05 1420M\n");
+        assert_eq!(
+            opened.timeline.last(MEM_AVAILABLE),
+            Some(Bytes::from_mib(1420))
+        );
+    }
+
+    #[test]
+    fn totals_stay_totals_and_rates_become_totals() {
+        let text = "ts pswpin pswpout/s MemFree\n1795305527 100 0 5\n1795305537 600 50 5\n1795305547 600 70.5 5\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(timeline.last(PSWPIN), Some(Pages::new(600)));
+        let values = timeline.rate(PSWPOUT).unwrap();
+        let rates: Vec<f64> = values.values().iter().flatten().copied().collect();
+        assert_eq!(rates, [50.0, 70.5]);
+        let opened = paste("t pgscan_direct MemFree\n0 500 5\n10 3 5\n");
+        assert_eq!(opened.timeline.last(PGSCAN_DIRECT), None);
+        assert!(
+            opened.problems[0].contains("does not fall"),
+            "{:?}",
+            opened.problems
+        );
+    }
+
+    #[test]
+    fn shares_of_pressure_count_for_the_interval() {
+        let text = "time some_avg10 full MemFree\n10:00:00 0.00 0.00 5\n10:00:10 50.00 12.50 5\n10:00:20 10.00 0.00 5\n";
+        let timeline = paste(text).timeline;
+        assert_eq!(
+            timeline.last(PSI_MEMORY_SOME).map(|us| us.get()),
+            Some(6_000_000)
+        );
+        assert_eq!(
+            timeline.last(PSI_MEMORY_FULL).map(|us| us.get()),
+            Some(1_250_000)
+        );
+        let slow = paste("time some_avg10 MemFree\n10:00:00 0.00 5\n10:10:00 50.00 5\n").timeline;
+        assert!(
+            slow.rate(PSI_MEMORY_SOME)
+                .is_none_or(|track| track.values().iter().flatten().count() == 0)
+        );
+        let untimed = paste("some_avg10 MemFree\n0.00 5\n50.00 5\n");
+        assert_eq!(untimed.timeline.last(PSI_MEMORY_SOME), None);
+        assert!(untimed.problems[0].contains("need the time"));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_begins_anew_and_keys_part_rows() {
+        let boots = paste("uptime_s MemFree\n10 5\n20 5\n3 5\n9 5\n").timeline;
+        assert_eq!(shape(&boots).1, 2);
+        let hosts = paste("host MemFree\na 5\nb 5\nc 5\n").timeline;
+        assert_eq!(shape(&hosts).1, 3);
+    }
+
+    #[test]
+    fn a_process_of_its_own_has_a_row() {
+        let timeline = paste("uptime_min rss_GB\n65 6.8\n125 8.5\n").timeline;
+        let series = timeline.entity(Entity::Process, "0@0").unwrap();
+        assert_eq!(
+            timeline.last_of(series, PROC_RSS),
+            Some(Pages::new(2_228_224))
+        );
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_counted() {
+        let opened = paste(
+            "time MemFree SwapFree\n10:00 1 2\nrestarted here\n10:05 1 2\n10:06 1\n10:07 x 2\n10:10 3 4\n\n10:15 9 9\n",
+        );
+        assert_eq!(
+            (opened.timeline.len(), opened.inputs[0].not_understood),
+            (3, 3)
+        );
+        assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(3)));
+        for text in [
+            "MemFree is low and SwapFree too\nI restarted it then\n",
+            "NAME READY AVAILABLE\nweb 1 1\n",
+            "total used\n1 2\n",
+            "MemFree\n",
+        ] {
+            assert!(paste(text).inputs.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn any_table_is_read_without_panic() {
+        let text = "time,MemFree,pswpin/s,some,rss_MB\n10:00,1,2,3,4\n10:05,5,6,7.5,8\n";
+        for cut in 0..text.len() {
+            paste(&text[..cut]);
+        }
+        for number in ["-1", "99999999999999999999", "NaN", "1e308", "٣", ""] {
+            paste(&text.replace(['1', '5'], number));
+            paste(&text.replace("10:0", number));
+        }
+    }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod man;
 pub(crate) mod rules;
 pub(crate) mod signals;

@@ -38,6 +38,7 @@ pub(crate) fn info(source: &Opened) -> report::SourceInfo {
             SourceKind::Live => report::SourceKind::Live,
             SourceKind::Capture => report::SourceKind::Capture,
             SourceKind::Text => report::SourceKind::Text,
+            SourceKind::Bundle => report::SourceKind::Bundle,
         },
         name: source.name.clone(),
         problems: source.problems.clone(),

@@ -1,9 +1,11 @@
-//! The labelled captures: every rule on every case. Precision before recall; a calm case has no warning.
+//! The labelled captures and pastes: every rule on every case. Precision before recall; a calm case has no warning.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use diagnose::Severity;
+use diagnose::{Diagnosis, Severity};
 
 use crate::support::root;
 
@@ -16,89 +18,141 @@ struct Case {
     said: BTreeSet<&'static str>,
 }
 
-/// Reads the labels, which memtide itself never looks at, and diagnoses the capture.
-fn cases() -> Vec<Case> {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join("corpus"))
+impl Case {
+    fn new(path: &Path, want: Vec<String>, forbid: Vec<String>, diagnosis: &Diagnosis) -> Case {
+        Case {
+            name: path.file_name().unwrap().to_string_lossy().into_owned(),
+            calm: want.iter().all(|id| id.contains("-harmless")),
+            want,
+            forbid,
+            loud: diagnosis
+                .findings
+                .iter()
+                .filter(|f| f.severity > Severity::Info)
+                .map(|f| f.id)
+                .collect(),
+            said: diagnosis
+                .findings
+                .iter()
+                .chain(&diagnosis.notes)
+                .flat_map(|f| std::iter::once(f.id).chain(f.aliases.iter().copied()))
+                .collect(),
+        }
+    }
+
+    fn missed(&self) -> Vec<&str> {
+        self.want
+            .iter()
+            .map(String::as_str)
+            .filter(|want| !want.split('|').any(|id| self.said.contains(id)))
+            .collect()
+    }
+
+    fn false_alarms(&self) -> Vec<&str> {
+        self.loud
+            .iter()
+            .copied()
+            .filter(|id| self.calm || self.forbid.iter().any(|forbidden| forbidden == id))
+            .collect()
+    }
+}
+
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = std::fs::read_dir(root().join(folder))
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
+        .filter(|path| path.to_string_lossy().ends_with(ending))
         .collect();
     paths.sort();
     paths
-        .into_iter()
-        .map(|path| {
-            let file = std::fs::File::open(&path).unwrap();
-            let mut header = String::new();
-            BufReader::new(flate2::read::GzDecoder::new(file))
-                .read_line(&mut header)
-                .unwrap();
-            let header: serde_json::Value = serde_json::from_str(&header).unwrap();
-            let ids = |key: &str| -> Vec<String> {
-                header[key]
-                    .as_array()
-                    .map(|ids| {
-                        ids.iter()
-                            .map(|id| id.as_str().unwrap().to_owned())
-                            .collect()
-                    })
-                    .unwrap_or_default()
-            };
-            let opened = import::open(&path, &mut |_| ()).unwrap();
-            assert_eq!(opened.problems, Vec::<String>::new(), "{}", path.display());
-            let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
-            let want = ids("expected_findings");
-            let calm = header["calm"].as_bool().unwrap_or(true)
-                && want.iter().all(|id| id.contains("-harmless"));
-            Case {
-                name: path.file_name().unwrap().to_string_lossy().into_owned(),
-                calm,
-                forbid: ids("not_expected"),
-                want,
-                loud: diagnosis
-                    .findings
-                    .iter()
-                    .filter(|f| f.severity > Severity::Info)
-                    .map(|f| f.id)
-                    .collect(),
-                said: diagnosis
-                    .findings
-                    .iter()
-                    .chain(&diagnosis.notes)
-                    .flat_map(|f| std::iter::once(f.id).chain(f.aliases.iter().copied()))
-                    .collect(),
-            }
-        })
+}
+
+/// Reads the labels, which memtide itself never looks at, and diagnoses the capture.
+fn captured(path: &Path) -> Case {
+    let file = std::fs::File::open(path).unwrap();
+    let mut header = String::new();
+    BufReader::new(flate2::read::GzDecoder::new(file))
+        .read_line(&mut header)
+        .unwrap();
+    let header: serde_json::Value = serde_json::from_str(&header).unwrap();
+    let ids = |key: &str| -> Vec<String> {
+        header[key]
+            .as_array()
+            .map(|ids| {
+                ids.iter()
+                    .map(|id| id.as_str().unwrap().to_owned())
+                    .collect()
+            })
+            .unwrap_or_default()
+    };
+    let opened = import::open(path, &mut |_| ()).unwrap();
+    assert_eq!(opened.problems, Vec::<String>::new(), "{}", path.display());
+    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
+    let mut case = Case::new(
+        path,
+        ids("expected_findings"),
+        ids("not_expected"),
+        &diagnosis,
+    );
+    case.calm &= header["calm"].as_bool().unwrap_or(true);
+    case
+}
+
+static CAPTURED: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    files("corpus", ".jsonl.gz")
+        .iter()
+        .map(|path| captured(path))
         .collect()
+});
+
+/// The labels of a pasted case are in the head of its `.txt`; the text that memtide reads lies beside it as `.paste`.
+/// Also what no figures can decide must be readable.
+fn pasted(path: &Path) -> Case {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (head, _) = text.split_once("\n===").unwrap();
+    let ids = |key: &str| -> Vec<String> {
+        head.lines()
+            .find_map(|line| {
+                line.strip_prefix(key)?
+                    .strip_prefix(": [")?
+                    .strip_suffix(']')
+            })
+            .unwrap_or_default()
+            .split(',')
+            .map(|id| id.trim().to_owned())
+            .filter(|id| !id.is_empty())
+            .collect()
+    };
+    let opened = import::open(&path.with_extension("paste"), &mut |_| ())
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
+    Case::new(path, ids("score"), ids("score_not"), &diagnosis)
 }
 
 #[test]
 fn every_labelled_case_is_judged_right() {
-    let cases = cases();
+    let cases = &*CAPTURED;
     assert!(cases.len() >= 20, "the corpus has {} cases", cases.len());
     let mut wrong = String::new();
-    for case in &cases {
-        for want in &case.want {
-            if !want.split('|').any(|id| case.said.contains(id)) {
-                wrong += &format!("{}: misses {want}; said {:?}\n", case.name, case.said);
-            }
+    for case in cases {
+        for want in case.missed() {
+            wrong += &format!("{}: misses {want}; said {:?}\n", case.name, case.said);
         }
-        for id in &case.loud {
-            if case.calm || case.forbid.iter().any(|forbidden| forbidden == id) {
-                wrong += &format!("{}: wrongly says {id}\n", case.name);
-            }
+        for id in case.false_alarms() {
+            wrong += &format!("{}: wrongly says {id}\n", case.name);
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Rules that some case of the corpus makes fire. The others are judged on synthetic cases only; this list says which.
+/// Rules that some capture or paste makes fire. The others are judged on synthetic cases only; this list says which.
 #[test]
 fn rules_without_a_labelled_case_are_known() {
-    let cases = cases();
-    let covered: BTreeSet<String> = cases
+    let covered: BTreeSet<String> = CAPTURED
         .iter()
-        .flat_map(|case| case.want.iter())
-        .flat_map(|want| want.split('|'))
+        .chain(&*PASTED)
+        .flat_map(|case| case.want.iter().map(move |want| (case, want)))
+        .flat_map(|(case, want)| want.split('|').filter(|id| case.said.contains(id)))
         .map(str::to_owned)
         .collect();
     let uncovered: Vec<&str> = diagnose::rules::ALL
@@ -109,7 +163,6 @@ fn rules_without_a_labelled_case_are_known() {
     assert_eq!(
         uncovered,
         [
-            "available-exhaustion",
             "cache-starved-floor",
             "swap-full",
             "no-swap-risk",
@@ -118,12 +171,55 @@ fn rules_without_a_labelled_case_are_known() {
             "kswapd-saturated",
             "numa-imbalance",
             "compaction-stall",
-            "external-fragmentation",
-            "unaccounted-memory",
+            "lowmem-zone-exhausted",
+            "oom-score-misuse",
             "accounting-mismatch",
-            "cache-full-harmless",
             "streaming-read",
             "monitoring-gap",
         ]
     );
+}
+
+/// What memtide does not say about a paste although it should, and why. Whoever mends one removes its line.
+const NOT_YET: [(&str, &str, &str); 2] = [
+    (
+        "lowmem-1m-free-27g-high.txt",
+        "lowmem-zone-exhausted",
+        "LowTotal and LowFree of a 32-bit kernel's /proc/meminfo are not read",
+    ),
+    (
+        "slabtop-kmem-cache-objects-2g.txt",
+        "slab-leak",
+        "where RAM is not known, 2.3 GiB are no more than a large host's usual share",
+    ),
+];
+
+/// The pasted cases that are judged: some cannot be decided from what was posted.
+static PASTED: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    files("corpus/pasted", ".txt")
+        .iter()
+        .map(|path| pasted(path))
+        .filter(|case| case.want != ["skip"])
+        .collect()
+});
+
+#[test]
+fn every_pasted_case_is_judged_right() {
+    assert!(PASTED.len() >= 40, "{} pasted cases", PASTED.len());
+    let mut alarms = String::new();
+    let mut missed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for case in &*PASTED {
+        for id in case.false_alarms() {
+            alarms += &format!("{}: wrongly says {id}\n", case.name);
+        }
+        if !case.missed().is_empty() {
+            missed.insert(&case.name, case.missed());
+        }
+    }
+    assert!(alarms.is_empty(), "\n{alarms}");
+    let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, id, _why) in NOT_YET {
+        known.entry(name).or_default().push(id);
+    }
+    assert_eq!(missed, known, "missed, and known to be missed");
 }

@@ -3,8 +3,11 @@
 
 mod architecture;
 mod bad_input;
+mod bundle;
 mod cli;
+mod convert;
 mod corpus;
 mod live;
 mod pages;
+mod paste;
 mod support;

@@ -4,7 +4,9 @@ use diagnose::Diagnosis;
 use jiff::Timestamp;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
-use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL};
+use timeline::signals::{
+    MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
+};
 use timeline::{Entity, Facts, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
@@ -276,10 +278,14 @@ impl Context<'_> {
         let level = |signal| timeline.at(signal, index);
         let swap = || {
             let total: Bytes = level(SWAP_TOTAL)?;
-            let free: Bytes = level(SWAP_FREE)?;
+            // What a source prints as used is more exact than the difference of two figures rounded to GiB.
+            let used = match level(SWAP_USED) {
+                Some(used) => used,
+                None => total.saturating_sub(level(SWAP_FREE)?),
+            };
             (total > Bytes::ZERO).then(|| SwapSpace {
                 total_bytes: total.get(),
-                used_bytes: total.saturating_sub(free).get(),
+                used_bytes: used.get(),
             })
         };
         let nodes: Vec<NodeMemory> = timeline

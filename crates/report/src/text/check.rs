@@ -88,13 +88,8 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
     let watched = Span::from_secs_f64(source.watched_s);
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
-        (SourceKind::Text, 1) => "text, one look".to_owned(),
-        (SourceKind::Text, samples) if watched == Span::ZERO => {
-            format!("text, {} looks", Count::new(samples as u64))
-        }
-        (SourceKind::Text, samples) => {
-            format!("text, {} looks over {watched}", Count::new(samples as u64))
-        }
+        (SourceKind::Text, samples) => looks("text", samples, watched),
+        (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
         (SourceKind::Capture, 1) => "capture of one look".to_owned(),
         (SourceKind::Capture, samples) => {
             let until = clock.until();
@@ -111,6 +106,15 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
                 format!("watched {watched}{until}")
             }
         }
+    }
+}
+
+fn looks(what: &str, samples: usize, watched: Span) -> String {
+    let count = Count::new(samples as u64);
+    match samples {
+        1 => format!("{what}, one look"),
+        _ if watched == Span::ZERO => format!("{what}, {count} looks"),
+        _ => format!("{what}, {count} looks over {watched}"),
     }
 }
 
@@ -242,7 +246,8 @@ fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
         return;
     }
     // A paste holds little of what rules ask for: naming each gap would bury the answer.
-    if report.source.kind == SourceKind::Text && screen.detail == Detail::Brief {
+    let is_paste = matches!(report.source.kind, SourceKind::Text | SourceKind::Bundle);
+    if is_paste && screen.detail == Detail::Brief {
         let ids: Vec<&str> = rules
             .iter()
             .take(MOST_IDS)
@@ -254,14 +259,11 @@ fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
         };
         page.gap();
         let text = format!(
-            "{}{more}: this text does not hold what they need (--all).",
+            "Not evaluated ({}): {}{more}. This text does not hold what they need (--all).",
+            rules.len(),
             ids.join(", ")
         );
-        let head = [piece(
-            Style::Strong,
-            format!("Not evaluated ({}): ", rules.len()),
-        )];
-        page.hanging(&head, 3, Style::Plain, &text);
+        page.hanging(&[], 0, Style::Plain, &text);
         return;
     }
     let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();

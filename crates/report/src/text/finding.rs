@@ -144,7 +144,7 @@ impl Block<'_, '_> {
     /// When it held, and how its main signal ran in that time.
     fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
         let when = match (finding.from_s, finding.to_s) {
-            (Some(from), Some(to)) => Some(clock.range((from, finding.from), (to, finding.to))),
+            (Some(from), Some(to)) => clock.range((from, finding.from), (to, finding.to)),
             _ => None,
         };
         let Some(graph) = &finding.graph else {
@@ -186,11 +186,8 @@ impl Block<'_, '_> {
         let mut lines: Vec<Vec<Piece>> = Vec::new();
         let mut counted = false;
         for line in evidence {
-            match line.at_s {
-                Some(at_s) => {
-                    let at = clock.moment(at_s, line.at);
-                    lines.extend(paragraph(&format!("{} ({at})", line.text), room));
-                }
+            match line.at_s.and_then(|at_s| clock.moment(at_s, line.at)) {
+                Some(at) => lines.extend(paragraph(&format!("{} ({at})", line.text), room)),
                 None => lines.extend(paragraph(&line.text, room)),
             }
             let Some(threshold) = &line.threshold_text else {

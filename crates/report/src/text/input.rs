@@ -22,7 +22,9 @@ pub(super) fn brief(page: &mut Page, source: &Source) {
                 .unit
                 .as_ref()
                 .map_or_else(String::new, |unit| format!(", {unit}"));
-            format!("{}{unit} ({})", input.form, place(input))
+            // What follows a comma is detail for --explain-input.
+            let what = input.what.split(',').next().unwrap_or(&input.form);
+            format!("{what}{unit} ({})", place(input))
         })
         .collect();
     if let Some(more) = source

@@ -97,11 +97,11 @@ fn moment(accounting: &Accounting, report: &Report, clock: &Clock<'_>) -> String
     let at = clock.moment(accounting.at_s, accounting.at);
     let is_wrong = report.findings.iter().any(|f| f.severity > Severity::Info);
     let is_last = accounting.at_s >= report.source.watched_s;
-    match accounting.available_bytes.map(Bytes::new) {
-        _ if is_wrong && report.source.samples > 1 => format!("worst at {at}"),
-        Some(available) if is_last => format!("{available} available"),
-        Some(available) => format!("{available} available at {at}"),
-        None => String::new(),
+    match (accounting.available_bytes.map(Bytes::new), at) {
+        (_, Some(at)) if is_wrong && report.source.samples > 1 => format!("worst at {at}"),
+        (Some(available), Some(at)) if !is_last => format!("{available} available at {at}"),
+        (Some(available), _) => format!("{available} available"),
+        (None, _) => String::new(),
     }
 }
 

@@ -29,11 +29,10 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
         page.hanging(&[], 0, Style::Strong, text);
         return page.finish();
     };
-    let at = if report.source.samples > 1 {
-        format!(" at {}", clock.moment(accounting.at_s, accounting.at))
-    } else {
-        String::new()
-    };
+    let moment = clock.moment(accounting.at_s, accounting.at);
+    let at = moment
+        .filter(|_| report.source.samples > 1)
+        .map_or_else(String::new, |at| format!(" at {at}"));
     let size = tree
         .bytes
         .map_or_else(String::new, |b| format!("{} ", Bytes::new(b)));

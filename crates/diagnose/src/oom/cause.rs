@@ -1,0 +1,533 @@
+//! Why a report was written, as one of a closed list of causes.
+
+use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
+use timeline::signals::{
+    MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB,
+    MEM_INACTIVE_ANON, MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_PAGE_TABLES, MEM_SHMEM,
+    MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_SWAP_CACHED, MEM_TOTAL, MEM_UNEVICTABLE,
+    SWAP_FREE, SWAP_TOTAL,
+};
+use timeline::{Gauge, KernelReport, Row, Signal};
+use units::{Bytes, Ratio};
+
+use super::marks::{Checked, Hurdle, Place};
+use super::request::Asked;
+
+/// Why.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Cause {
+    /// Somebody asked for the kill (SysRq f).
+    ByHand,
+    /// A control group's limit.
+    GroupLimit(Limit),
+    /// The request was confined to nodes that are full.
+    Confined(Constraint),
+    /// The request needs a low zone, and that is exhausted while higher ones have room.
+    LowZone,
+    /// Enough is free, but not in one piece.
+    NoBlock,
+    /// What is free is CMA's.
+    CmaOnly,
+    /// A request that could not wait found the reserve used up; nobody is killed for that.
+    AtomicReserve,
+    /// RAM is used up.
+    UsedUp {
+        /// What swap could still take.
+        swap: SwapState,
+        /// What fills RAM.
+        by: Filler,
+    },
+    /// The report does not tell; with what is missing.
+    Unknown(&'static str),
+}
+
+/// Which limit of a control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Its memory.
+    Memory,
+    /// Its memory and swap together (cgroup v1).
+    MemoryAndSwap,
+    /// Its kernel memory (cgroup v1).
+    Kernel,
+}
+
+/// What swap could still take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SwapState {
+    /// There is none.
+    None,
+    /// Nothing worth the name.
+    Full,
+    /// It had room.
+    Room,
+    /// The report does not tell.
+    Unknown,
+}
+
+/// What fills RAM.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Filler {
+    /// Anonymous memory of programs.
+    Programs,
+    /// Slab that cannot be reclaimed.
+    Slab(Bytes),
+    /// Page tables.
+    PageTables(Bytes),
+    /// Shared memory and tmpfs.
+    Shared(Bytes),
+    /// The pool of huge pages.
+    HugePages(Bytes),
+    /// Memory that may not leave RAM (mlock).
+    Locked(Bytes),
+    /// Page cache, or names and inodes of files, that could not be dropped.
+    Files(Bytes),
+    /// Nothing that the kernel counts.
+    Unaccounted(Bytes),
+    /// The report does not tell.
+    Unknown,
+}
+
+impl Cause {
+    /// Whether the host itself had no memory left.
+    pub(crate) fn is_shortage(&self) -> bool {
+        matches!(self, Self::UsedUp { .. })
+    }
+
+    /// Whether it says nothing of the host: a kill by hand, a group's limit, a few nodes of many.
+    pub(crate) fn is_not_the_hosts(&self) -> bool {
+        matches!(self, Self::ByHand | Self::GroupLimit(_) | Self::Confined(_))
+    }
+}
+
+impl Filler {
+    /// The rule that is about it.
+    fn rule(&self) -> Option<&'static str> {
+        match self {
+            Self::Slab(_) => Some("slab-leak"),
+            Self::PageTables(_) => Some("page-tables-large"),
+            Self::Shared(_) => Some("shmem-growth"),
+            Self::HugePages(_) => Some("hugetlb-unused"),
+            Self::Unaccounted(_) => Some("unaccounted-memory"),
+            Self::Locked(_) | Self::Files(_) | Self::Programs | Self::Unknown => None,
+        }
+    }
+
+    /// In words, where it is another than programs.
+    pub(crate) fn words(&self) -> Option<(Bytes, &'static str)> {
+        match *self {
+            Self::Slab(held) => Some((held, "kernel objects that cannot be dropped (slab)")),
+            Self::PageTables(held) => Some((held, "page tables")),
+            Self::Shared(held) => Some((held, "shared memory and tmpfs")),
+            Self::HugePages(held) => Some((held, "the pool of huge pages")),
+            Self::Locked(held) => Some((held, "locked in RAM (mlock)")),
+            Self::Files(held) => Some((held, "page cache that could not be dropped in time")),
+            Self::Unaccounted(held) => Some((held, "memory that no counter shows")),
+            Self::Programs | Self::Unknown => None,
+        }
+    }
+}
+
+/// Decides; `zones` as [`replay`](super::marks::replay) found them.
+pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> Cause {
+    if report.is_by_hand() {
+        return Cause::ByHand;
+    }
+    if is_at_a_limit(report) {
+        return Cause::GroupLimit(report.group.as_ref().map_or(Limit::Memory, limit));
+    }
+    if let Some(by @ (Constraint::Cpuset | Constraint::MemoryPolicy)) = report.constraint {
+        return Cause::Confined(by);
+    }
+    if let Some(cause) = by_zones(report, zones) {
+        return cause;
+    }
+    match report.kind {
+        ReportKind::AllocationFailure => failure(report, asked, zones),
+        ReportKind::OomKill if report.host.get(MEM_TOTAL).is_none() && zones.is_empty() => {
+            Cause::Unknown("the part of the report that shows memory (Mem-Info)")
+        }
+        ReportKind::OomKill if zones.iter().any(is_roomy) => Cause::Unknown(ROOM_BY_THEN),
+        ReportKind::OomKill => used_up(&report.host),
+    }
+}
+
+const ROOM_BY_THEN: &str = "why: by the time it was written a zone could have served the request";
+
+/// Whether a zone could serve the request with twice its marks to spare, which no shortage leaves.
+fn is_roomy(zone: &Checked<'_>) -> bool {
+    zone.hurdle == Hurdle::Nothing && zone.usable > zone.zone.high + zone.zone.high + zone.reserve
+}
+
+/// Whether a control group was charged too much: by its lines, or where these are cut off by the call trace.
+fn is_at_a_limit(report: &KernelReport) -> bool {
+    const CHARGES: [&str; 4] = [
+        "mem_cgroup_out_of_memory",
+        "mem_cgroup_oom",
+        "mem_cgroup_oom_synchronize",
+        "mem_cgroup_handle_oom",
+    ];
+    report.group.is_some()
+        || report.constraint == Some(Constraint::ControlGroup)
+        || report.trace.iter().any(|f| CHARGES.contains(&f.as_str()))
+}
+
+/// Which of the group's limits is reached.
+fn limit(group: &GroupReport) -> Limit {
+    let full = |limit: Option<timeline::kernel_report::GroupLimit>| {
+        limit.is_some_and(|limit| limit.is_full())
+    };
+    if full(group.memory) {
+        Limit::Memory
+    } else if full(group.memory_and_swap) {
+        Limit::MemoryAndSwap
+    } else if full(group.kernel) {
+        Limit::Kernel
+    } else {
+        Limit::Memory
+    }
+}
+
+/// What the zones tell beyond "no zone has enough": it is there, but this request cannot have it.
+fn by_zones(report: &KernelReport, zones: &[Checked<'_>]) -> Option<Cause> {
+    let eligible = || zones.iter().filter(|zone| zone.is_eligible());
+    if eligible().next().is_none() {
+        // A host may lack the zone that a device needs.
+        return has_room_above(zones).then_some(Cause::LowZone);
+    }
+    let none_has_enough = eligible().all(|z| {
+        matches!(
+            z.hurdle,
+            Hurdle::BelowMark | Hurdle::Reserved | Hurdle::CmaOnly
+        )
+    });
+    if none_has_enough && has_room_above(zones) {
+        return Some(Cause::LowZone);
+    }
+    // Free CMA memory that would have lifted a zone well above its marks.
+    let cma = |z: &Checked<'_>| z.hurdle == Hurdle::CmaOnly && z.zone.free >= z.zone.high;
+    if none_has_enough && eligible().any(cma) {
+        return Some(Cause::CmaOnly);
+    }
+    let in_pieces = |z: &Checked<'_>| {
+        z.hurdle == Hurdle::NoBlock && (z.usable >= z.zone.high + z.reserve || can_reclaim(report))
+    };
+    let could_serve = eligible().any(|z| z.hurdle == Hurdle::Nothing);
+    (!could_serve && eligible().any(in_pieces)).then_some(Cause::NoBlock)
+}
+
+/// Whether a zone above those that the request may use has memory to give.
+fn has_room_above(zones: &[Checked<'_>]) -> bool {
+    let best = zones
+        .iter()
+        .filter(|z| z.is_eligible())
+        .filter_map(|z| Place::named(&z.zone.name))
+        .max();
+    zones.iter().any(|z| {
+        z.hurdle == Hurdle::TooHigh && Place::named(&z.zone.name) > best && z.room() > Bytes::ZERO
+    })
+}
+
+/// Page cache that reclaim could have turned into free memory, so that it was not memory that lacked.
+fn can_reclaim(report: &KernelReport) -> bool {
+    const TENTH: Ratio = Ratio::from_percent(10.0);
+    let Some(ram) = report.host.get(MEM_TOTAL) else {
+        return false;
+    };
+    file(&report.host).is_some_and(|file| file >= ram.share(TENTH))
+}
+
+/// Nobody was killed: the request could not wait, or was not worth it.
+fn failure(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> Cause {
+    let Some(asked) = asked else {
+        return Cause::Unknown("what was asked for (order and gfp mask)");
+    };
+    let low = |z: &Checked<'_>| z.hurdle != Hurdle::Nothing;
+    let is_known_low = zones.iter().filter(|z| z.is_eligible()).all(low);
+    match (asked.is_atomic(), asked.order, zones.is_empty()) {
+        (true, 0, _) => Cause::AtomicReserve,
+        (true, _, false) if is_known_low => Cause::AtomicReserve,
+        // Larger than what the kernel promises to find, and nothing that shows a shortage.
+        (_, 4.., true) => Cause::NoBlock,
+        (_, _, true) => Cause::Unknown("the part of the report that shows memory (Mem-Info)"),
+        (false, ..) if is_known_low => used_up(&report.host),
+        _ => Cause::Unknown(ROOM_BY_THEN),
+    }
+}
+
+fn used_up(host: &Row) -> Cause {
+    Cause::UsedUp {
+        swap: host_swap(host),
+        by: filler(host),
+    }
+}
+
+/// What swap could still take.
+fn host_swap(host: &Row) -> SwapState {
+    const NEARLY: Ratio = Ratio::from_percent(10.0);
+    const AT_MOST: Bytes = Bytes::from_gib(1);
+    match (host.get(SWAP_TOTAL), host.get(SWAP_FREE)) {
+        (Some(Bytes::ZERO), _) => SwapState::None,
+        (Some(total), Some(free)) if free <= total.share(NEARLY).min(AT_MOST) => SwapState::Full,
+        (Some(_), Some(_)) => SwapState::Room,
+        _ => SwapState::Unknown,
+    }
+}
+
+/// A part of RAM that deserves a word.
+const MUCH: Ratio = Ratio::from_percent(25.0);
+
+/// What fills RAM: that which is seldom large, where it takes a quarter; else programs.
+fn filler(host: &Row) -> Filler {
+    let Some(ram) = host.get(MEM_TOTAL).filter(|ram| *ram > Bytes::ZERO) else {
+        return Filler::Unknown;
+    };
+    let largest = seldom(host, ram)
+        .into_iter()
+        .filter_map(|filler| Some((filler.words()?.0, filler)))
+        .max_by_key(|(held, _)| *held);
+    // Page cache is large on any host; only where programs hold less does it need a word.
+    let cache = file(host).unwrap_or_default() + host.get(MEM_SLAB_RECLAIMABLE).unwrap_or_default();
+    match largest {
+        Some((held, filler)) if held >= ram.share(MUCH) => filler,
+        _ if cache >= ram.share(MUCH) && anon(host).is_none_or(|anon| anon <= cache) => {
+            Filler::Files(cache)
+        }
+        _ if anon(host).is_some_and(|anon| anon >= ram.share(MUCH)) => Filler::Programs,
+        _ => Filler::Unknown,
+    }
+}
+
+/// What else than programs and page cache may hold RAM.
+fn seldom(host: &Row, ram: Bytes) -> [Filler; 6] {
+    let held = |signal: Signal<Gauge<Bytes>>| host.get(signal).unwrap_or_default();
+    [
+        Filler::Slab(held(MEM_SLAB_UNRECLAIMABLE)),
+        Filler::PageTables(held(MEM_PAGE_TABLES)),
+        Filler::Shared(held(MEM_SHMEM)),
+        Filler::HugePages(held(MEM_HUGETLB)),
+        Filler::Locked(held(MEM_UNEVICTABLE)),
+        Filler::Unaccounted(unaccounted(host, ram).unwrap_or_default()),
+    ]
+}
+
+/// Rules about parts of RAM that are there, but too small to have brought the shortage about.
+pub(crate) fn too_small(host: &Row) -> Vec<(&'static str, String)> {
+    const WORTH_A_WORD: Ratio = Ratio::from_percent(3.0);
+    let Some(ram) = host.get(MEM_TOTAL) else {
+        return Vec::new();
+    };
+    seldom(host, ram)
+        .iter()
+        .filter_map(|filler| {
+            let (held, what) = filler.words()?;
+            let small = held >= ram.share(WORTH_A_WORD) && held < ram.share(MUCH);
+            small.then_some((filler.rule()?, format!("only {held} of {ram} were {what}")))
+        })
+        .collect()
+}
+
+/// Anonymous memory; the lists hold shared memory too.
+fn anon(host: &Row) -> Option<Bytes> {
+    host.get(MEM_ANON).or_else(|| {
+        let lists = host.get(MEM_ACTIVE_ANON)? + host.get(MEM_INACTIVE_ANON)?;
+        Some(lists.saturating_sub(host.get(MEM_SHMEM).unwrap_or_default()))
+    })
+}
+
+/// Page cache without shared memory.
+fn file(host: &Row) -> Option<Bytes> {
+    let lists = || Some(host.get(MEM_ACTIVE_FILE)? + host.get(MEM_INACTIVE_FILE)?);
+    let cached = || {
+        let buffers = host.get(MEM_BUFFERS).unwrap_or_default();
+        Some((host.get(MEM_CACHED)? + buffers).saturating_sub(host.get(MEM_SHMEM)?))
+    };
+    lists().or_else(cached)
+}
+
+/// RAM less all that the report counts; `None` where it lacks what is usually large.
+fn unaccounted(host: &Row, ram: Bytes) -> Option<Bytes> {
+    let counted = [
+        MEM_FREE,
+        MEM_SLAB_UNRECLAIMABLE,
+        MEM_SLAB_RECLAIMABLE,
+        MEM_PAGE_TABLES,
+        MEM_SHMEM,
+    ];
+    let known: Bytes = counted
+        .iter()
+        .map(|signal| host.get(*signal))
+        .sum::<Option<Bytes>>()?;
+    let maybe: Bytes = [
+        MEM_KERNEL_STACK,
+        MEM_HUGETLB,
+        MEM_UNEVICTABLE,
+        MEM_SWAP_CACHED,
+    ]
+    .iter()
+    .filter_map(|signal| host.get(*signal))
+    .sum();
+    Some(ram.saturating_sub(known + maybe + anon(host)? + file(host)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oom::Explained;
+    use crate::oom::testing::{Report, kib};
+
+    fn cause(report: &Report) -> Cause {
+        Explained::of(&report.0, 0).cause
+    }
+
+    #[test]
+    fn ram_and_swap_used_up_by_programs() {
+        let used_up = Cause::UsedUp {
+            swap: SwapState::Full,
+            by: Filler::Programs,
+        };
+        assert_eq!(cause(&Report::of_a_host()), used_up);
+    }
+
+    #[test]
+    fn swap_with_room_and_no_swap_are_told_apart() {
+        for (total, free, state) in [
+            (0, 0, SwapState::None),
+            (8_000_000, 84, SwapState::Full),
+            (8_000_000, 4_000_000, SwapState::Room),
+        ] {
+            let report = Report::of_a_host().swap(total, free);
+            assert!(
+                matches!(cause(&report), Cause::UsedUp { swap, .. } if swap == state),
+                "{total} {free}"
+            );
+        }
+    }
+
+    #[test]
+    fn kernel_memory_and_shared_memory_are_named_where_they_fill_ram() {
+        let with = |signal, kib| {
+            let report = Report::of_a_host().host(MEM_ANON, 1_000_000);
+            cause(&report.host(signal, kib))
+        };
+        assert!(matches!(
+            with(MEM_SLAB_UNRECLAIMABLE, 9_000_000),
+            Cause::UsedUp { by: Filler::Slab(held), .. } if held == kib(9_000_000)
+        ));
+        assert!(matches!(
+            with(MEM_SHMEM, 9_000_000),
+            Cause::UsedUp {
+                by: Filler::Shared(_),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn by_hand_and_by_a_limit_come_before_all_that_zones_tell() {
+        assert_eq!(cause(&Report::of_a_host().asking(0xcc0, -1)), Cause::ByHand);
+        let limited = Report::of_a_group(102_400, 102_400);
+        assert_eq!(cause(&limited), Cause::GroupLimit(Limit::Memory));
+    }
+
+    #[test]
+    fn a_call_trace_tells_a_limit_where_its_lines_are_cut_off() {
+        let mut report = Report::of_a_host();
+        report.0.trace = vec!["mem_cgroup_out_of_memory".to_owned()];
+        assert_eq!(cause(&report), Cause::GroupLimit(Limit::Memory));
+    }
+
+    #[test]
+    fn a_zone_that_the_host_does_not_have_is_a_low_zone_too() {
+        let report = Report::default()
+            .asking(0xcc1, 0)
+            .zone("DMA32", 200_000, 3000, 300_000, &[0; 5])
+            .failed();
+        assert_eq!(cause(&report), Cause::LowZone);
+    }
+
+    #[test]
+    fn the_limit_that_is_reached_is_named() {
+        let mut report = Report::of_a_group(50_000, 102_400);
+        let group = report.0.group.as_mut().unwrap();
+        group.kernel = Some(timeline::kernel_report::GroupLimit {
+            usage: kib(20_000),
+            limit: kib(20_000),
+            failures: 9,
+        });
+        assert_eq!(cause(&report), Cause::GroupLimit(Limit::Kernel));
+    }
+
+    /// A 32-bit host: little of what the kernel can map is left, much of what it cannot.
+    fn low_memory(high_free: u64) -> Report {
+        Report::default()
+            .asking(0xd0, 0)
+            .zone("DMA", 3500, 64, 15_900, &[0, 861, 5000, 5000])
+            .zone("Normal", 3000, 3700, 880_000, &[0, 0, 33_000, 33_000])
+            .zone("HighMem", high_free, 512, 4_000_000, &[0; 4])
+    }
+
+    #[test]
+    fn a_low_zone_is_exhausted_only_beside_room_above() {
+        assert_eq!(cause(&low_memory(900_000)), Cause::LowZone);
+        assert_ne!(cause(&low_memory(600)), Cause::LowZone);
+        // What DMA32 keeps during an ordinary shortage is no such thing.
+        assert!(cause(&Report::of_a_host()).is_shortage());
+    }
+
+    #[test]
+    fn pieces_are_to_blame_only_where_enough_is_free() {
+        let report = |free| {
+            Report::default()
+                .asking(0xcc0, 3)
+                .zone("Normal", free, 60_000, 8_000_000, &[0; 5])
+                .blocks(&[(20_000, "UM"), (500, "U"), (0, ""), (0, "")])
+        };
+        assert_eq!(cause(&report(400_000)), Cause::NoBlock);
+        assert_ne!(cause(&report(59_000)), Cause::NoBlock);
+        assert_ne!(cause(&report(61_000)), Cause::NoBlock);
+    }
+
+    #[test]
+    fn zones_with_room_by_then_are_no_shortage() {
+        let report = Report::of_a_host();
+        let roomy = Report::default()
+            .asking(0x14_0dca, 0)
+            .zone("Normal", 4_000_000, 61_948, 12_774_792, &[0; 5]);
+        assert!(matches!(cause(&roomy), Cause::Unknown(_)));
+        assert!(cause(&report).is_shortage());
+    }
+
+    #[test]
+    fn locked_memory_and_stuck_page_cache_are_named() {
+        let with = |signal, kib| {
+            let report = Report::of_a_host().host(MEM_ANON, 3_000_000);
+            cause(&report.host(signal, kib))
+        };
+        assert!(matches!(
+            with(MEM_UNEVICTABLE, 8_000_000),
+            Cause::UsedUp {
+                by: Filler::Locked(_),
+                ..
+            }
+        ));
+        assert!(matches!(
+            with(MEM_INACTIVE_FILE, 8_000_000),
+            Cause::UsedUp {
+                by: Filler::Files(_),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn a_failure_of_a_request_that_cannot_wait_is_the_reserves() {
+        let report = Report::of_a_host().asking(0xa20, 0).failed();
+        assert_eq!(cause(&report), Cause::AtomicReserve);
+    }
+
+    #[test]
+    fn a_kill_line_alone_tells_no_cause() {
+        assert!(matches!(cause(&Report::default()), Cause::Unknown(_)));
+    }
+}

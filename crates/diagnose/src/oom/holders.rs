@@ -1,0 +1,297 @@
+//! Who held memory when somebody was killed: the report's table of tasks, by program, and whether the victim was the
+//! one that the kernel's own score points to.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use timeline::KernelReport;
+use timeline::kernel_report::{Killed, Task};
+use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
+use units::{Bytes, Count};
+
+use crate::finding::Affected;
+
+/// Who held memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holders<'a> {
+    /// By program, the largest first.
+    pub(crate) programs: Vec<Program<'a>>,
+    /// Who was killed.
+    pub(crate) victim: Option<Victim<'a>>,
+    /// The largest task that could be killed, by what it held.
+    pub(crate) largest: Option<&'a Task>,
+    /// Tasks that are kept from being killed, by what they held.
+    pub(crate) protected: Vec<&'a Task>,
+}
+
+/// All processes of one name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program<'a> {
+    /// Their name.
+    pub(crate) name: &'a str,
+    /// How many.
+    pub(crate) processes: u64,
+    /// Resident: anonymous memory of all, files and shared memory of the one that maps most; where the table does not
+    /// tell these apart, all of each.
+    pub(crate) rss: Bytes,
+    shared: Bytes,
+    /// In swap.
+    pub(crate) swap: Bytes,
+}
+
+/// Who was killed, with what the table of tasks adds to the line of the kill.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Victim<'a> {
+    /// As the kernel names it.
+    pub(crate) killed: &'a Killed,
+    /// Its line of the table.
+    pub(crate) task: Option<&'a Task>,
+}
+
+/// Tasks with this adjustment or less are chosen when nobody else is left.
+pub(crate) const PROTECTED: i32 = -900;
+
+/// What a task held that a kill gives back: as the kernel scores it (mm/oom_kill.c, oom_badness).
+pub(crate) fn held(task: &Task) -> Bytes {
+    task.rss + task.swap + task.page_tables
+}
+
+impl<'a> Holders<'a> {
+    pub(super) fn of(report: &'a KernelReport) -> Self {
+        // Threads of one process share its memory.
+        let mut tasks: BTreeMap<u32, &Task> = BTreeMap::new();
+        for task in &report.tasks {
+            let id = if task.tgid == 0 { task.pid } else { task.tgid };
+            tasks.entry(id).or_insert(task);
+        }
+        let of = |killed: &Killed| {
+            let mut same = report.tasks.iter();
+            same.find(|task| task.pid == killed.pid || task.tgid == killed.pid)
+        };
+        let victim = report
+            .killed
+            .iter()
+            .map(|killed| Victim {
+                killed,
+                task: of(killed),
+            })
+            .max_by_key(|victim| (victim.rss(), Reverse(victim.killed.pid)));
+        let mut protected: Vec<&Task> = tasks
+            .values()
+            .copied()
+            .filter(|task| task.oom_score_adj <= PROTECTED)
+            .collect();
+        protected.sort_by_key(|task| Reverse(held(task)));
+        Self {
+            programs: programs(tasks.values().copied()),
+            victim,
+            largest: tasks
+                .values()
+                .copied()
+                .filter(|task| task.oom_score_adj > PROTECTED)
+                .max_by_key(|task| held(task)),
+            protected,
+        }
+    }
+
+    /// The largest programs but the victim, as those that a finding is about.
+    pub(crate) fn affected(&self, most: usize) -> Vec<Affected> {
+        // The victim is told of by itself.
+        let victim = self.victim.map(|victim| victim.killed.name.as_str());
+        let is_victim = |p: &&Program<'_>| p.processes == 1 && Some(p.name) == victim;
+        let largest = self.programs.iter().filter(|p| !is_victim(p));
+        largest
+            .take(most)
+            .map(|program| Affected {
+                kind: "process",
+                name: program.name.to_owned(),
+                what: program.what(),
+            })
+            .collect()
+    }
+
+    /// The largest programs in one line; `None` without a table.
+    pub(crate) fn line(&self) -> Option<String> {
+        let largest: Vec<String> = self.programs.iter().take(5).map(Program::words).collect();
+        (!largest.is_empty()).then(|| format!("by program: {}", largest.join(" · ")))
+    }
+}
+
+impl Program<'_> {
+    fn what(&self) -> String {
+        let processes = match self.processes {
+            1 => String::new(),
+            n => format!("{} processes: ", Count::new(n)),
+        };
+        format!("{processes}{} in RAM{}", self.rss, in_swap(self.swap))
+    }
+
+    fn words(&self) -> String {
+        let processes = match self.processes {
+            1 => String::new(),
+            n => format!(" ×{}", Count::new(n)),
+        };
+        format!(
+            "{}{processes} {}{}",
+            self.name,
+            self.rss,
+            in_swap(self.swap)
+        )
+    }
+}
+
+/// `, 5.8 GiB in swap`, or nothing.
+fn in_swap(swap: Bytes) -> String {
+    if swap > Bytes::ZERO {
+        format!(", {swap} in swap")
+    } else {
+        String::new()
+    }
+}
+
+impl<'a> Victim<'a> {
+    /// What was resident, as far as told.
+    pub(crate) fn rss(&self) -> Option<Bytes> {
+        self.killed.rss().or(self.task.map(|task| task.rss))
+    }
+
+    /// What a kill gave back.
+    pub(crate) fn held(&self) -> Option<Bytes> {
+        self.task.map(held).or_else(|| self.rss())
+    }
+
+    /// Its adjustment, as far as told.
+    pub(crate) fn adj(&self) -> Option<i32> {
+        self.killed
+            .oom_score_adj
+            .or(self.task.map(|task| task.oom_score_adj))
+    }
+
+    /// `mysqld (20 GiB resident, 5.8 GiB in swap)`.
+    pub(crate) fn words(&self) -> String {
+        let swap = self.task.map_or_else(String::new, |t| in_swap(t.swap));
+        match self.rss() {
+            Some(rss) => format!("{} ({rss} resident{swap})", self.killed.name),
+            None => self.killed.name.clone(),
+        }
+    }
+
+    /// How it compares with the largest task of the table; `None` without a table that has it.
+    pub(crate) fn compared(&self, holders: &Holders<'a>, report: &KernelReport) -> Option<String> {
+        let (task, largest) = (self.task?, holders.largest?);
+        if task.pid == largest.pid || held(task) >= held(largest) {
+            return Some("it was the largest process".to_owned());
+        }
+        let other = format!("{} was larger ({})", largest.name, held(largest));
+        let shift = i64::from(task.oom_score_adj) - i64::from(largest.oom_score_adj);
+        let why = match pool(report) {
+            Some(pool) if shift > 0 => {
+                let worth = Bytes::new(pool.get() / 1000 * shift.unsigned_abs());
+                format!(
+                    ", but their oom_score_adj ({} and {}) puts {worth} between them",
+                    task.oom_score_adj, largest.oom_score_adj
+                )
+            }
+            _ => String::new(),
+        };
+        Some(format!("{other}{why}"))
+    }
+}
+
+/// What 1,000 points of score stand for: all memory that the tasks could use.
+fn pool(report: &KernelReport) -> Option<Bytes> {
+    match &report.group {
+        Some(group) => group.memory.filter(|m| m.is_limited()).map(|m| m.limit),
+        None => Some(report.host.get(MEM_TOTAL)? + report.host.get(SWAP_TOTAL).unwrap_or_default()),
+    }
+}
+
+fn programs<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<Program<'a>> {
+    let mut by_name: BTreeMap<&str, Program<'_>> = BTreeMap::new();
+    for task in tasks {
+        let program = by_name.entry(&task.name).or_default();
+        program.name = &task.name;
+        program.processes += 1;
+        let (own, shared) = match task.rss_by_kind {
+            Some((anon, file, shmem)) => (anon, file + shmem),
+            None => (task.rss, Bytes::ZERO),
+        };
+        // What processes of one program map is mostly the same files and segments.
+        let known = program.shared;
+        program.shared = known.max(shared);
+        program.rss = program.rss.saturating_sub(known) + own + program.shared;
+        program.swap += task.swap;
+    }
+    let mut programs: Vec<_> = by_name.into_values().collect();
+    programs.retain(|p| p.rss + p.swap > Bytes::ZERO);
+    programs.sort_by_key(|p| Reverse(p.rss + p.swap));
+    programs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oom::testing::{Report, kib, task};
+
+    #[test]
+    fn programs_of_one_name_are_one_line_and_threads_are_not_counted_twice() {
+        let mut report = Report::of_a_host();
+        report.0.tasks = vec![
+            task(10, "php-fpm", 500_000, 0),
+            task(11, "php-fpm", 400_000, 0),
+            task(20, "mysqld", 600_000, 0),
+        ];
+        report.0.tasks.push(Task {
+            tgid: 20,
+            ..task(21, "mysqld", 600_000, 0)
+        });
+        let holders = Holders::of(&report.0);
+        assert_eq!(
+            holders.line().as_deref(),
+            Some("by program: php-fpm ×2 879 MiB · mysqld 586 MiB")
+        );
+    }
+
+    #[test]
+    fn what_processes_share_is_counted_once_where_the_table_tells() {
+        let mut report = Report::of_a_host();
+        let worker = |pid| Task {
+            rss_by_kind: Some((kib(100 << 10), kib(0), kib(4 << 20))),
+            ..task(pid, "postgres", (4 << 20) + (100 << 10), 0)
+        };
+        report.0.tasks = (1..=10).map(worker).collect();
+        assert_eq!(
+            Holders::of(&report.0).line().as_deref(),
+            Some("by program: postgres ×10 5 GiB")
+        );
+    }
+
+    #[test]
+    fn a_smaller_victim_is_explained_by_its_adjustment() {
+        let mut report = Report::of_a_host().killing(30, "web");
+        report.0.tasks = vec![
+            task(20, "mysqld", 9_000_000, 0),
+            task(30, "web", 1_000_000, 500),
+        ];
+        let holders = Holders::of(&report.0);
+        let why = holders.victim.unwrap().compared(&holders, &report.0);
+        let why = why.unwrap();
+        assert!(why.contains("mysqld was larger"), "{why}");
+        assert!(why.contains("oom_score_adj (500 and 0)"), "{why}");
+    }
+
+    #[test]
+    fn protected_tasks_are_not_candidates() {
+        let mut report = Report::of_a_host().killing(30, "web");
+        report.0.tasks = vec![
+            task(20, "dbms", 9_000_000, -1000),
+            task(30, "web", 1_000_000, 0),
+        ];
+        let holders = Holders::of(&report.0);
+        assert_eq!(holders.protected[0].name, "dbms");
+        assert_eq!(
+            holders.victim.unwrap().compared(&holders, &report.0),
+            Some("it was the largest process".to_owned())
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! What an allocation asked for: its GFP flags, whose bits moved between kernels while their meaning stayed.
+
+use timeline::kernel_report::Request;
+use units::{Bytes, PageSize};
+
+use super::marks::Place;
+
+/// A request, decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// 2^order pages.
+    pub(crate) order: u32,
+    /// The highest kind of zone that may serve it; lower ones may too.
+    pub(crate) highest: Place,
+    /// Its pages can be moved, so CMA may serve it.
+    pub(crate) is_movable: bool,
+    /// It may wait until memory was reclaimed.
+    pub(crate) may_sleep: bool,
+    /// It may dip into the reserve below the marks.
+    pub(crate) is_privileged: bool,
+    /// Reclaim on its behalf may enter file systems.
+    pub(crate) may_enter_fs: bool,
+}
+
+// The lowest bits never moved (include/linux/gfp_types.h; before 6.0 gfp.h).
+const DMA: u64 = 0x01;
+const HIGHMEM: u64 = 0x02;
+const DMA32: u64 = 0x04;
+const MOVABLE: u64 = 0x08;
+const HIGH: u64 = 0x20;
+const FS: u64 = 0x80;
+
+/// Bits that together mean "may reclaim directly and wakes kswapd", by era: since 5.1, since 4.18, since 4.11, since 4.4.
+const RECLAIM: [u64; 4] = [0xc00, 0x60_0000, 0x140_0000, 0x240_0000];
+/// Bits that wake kswapd only: the same eras.
+const WAKES_KSWAPD: [u64; 4] = [0x800, 0x40_0000, 0x100_0000, 0x200_0000];
+/// Before 4.4: may wait.
+const WAIT: u64 = 0x10;
+
+impl Asked {
+    /// `None` for a kill requested by hand: nothing was asked for.
+    pub(super) fn of(request: &Request) -> Option<Self> {
+        let order = u32::try_from(request.order).ok()?;
+        let mask = request.gfp_mask;
+        let names: Vec<&str> = request
+            .gfp_names
+            .as_deref()
+            .map(|names| names.split('|').map(str::trim).collect())
+            .unwrap_or_default();
+        let named = |wanted: &[&str]| names.iter().any(|name| wanted.contains(name));
+        let starts = |wanted: &str| names.iter().any(|name| name.starts_with(wanted));
+        let transhuge = starts("GFP_TRANSHUGE");
+        let is_movable =
+            mask & MOVABLE != 0 || transhuge || named(&["GFP_HIGHUSER_MOVABLE", "__GFP_MOVABLE"]);
+        let highmem =
+            mask & HIGHMEM != 0 || transhuge || starts("GFP_HIGHUSER") || named(&["__GFP_HIGHMEM"]);
+        let highest = if mask & DMA != 0 || named(&["GFP_DMA", "__GFP_DMA"]) {
+            Place::Dma
+        } else if mask & DMA32 != 0 || named(&["GFP_DMA32", "__GFP_DMA32"]) {
+            Place::Dma32
+        } else {
+            match (highmem, is_movable) {
+                (true, true) => Place::Movable,
+                (true, false) => Place::HighMem,
+                (false, _) => Place::Normal,
+            }
+        };
+        Some(Self {
+            order,
+            highest,
+            is_movable,
+            may_sleep: sleeps_by_name(&names).unwrap_or_else(|| sleeps_by_mask(mask)),
+            is_privileged: mask & HIGH != 0 || named(&["GFP_ATOMIC", "__GFP_HIGH"]),
+            may_enter_fs: mask & FS != 0,
+        })
+    }
+
+    /// A request that can neither wait nor be put off, as interrupts make them.
+    pub(crate) fn is_atomic(&self) -> bool {
+        !self.may_sleep
+    }
+
+    /// How large it is; without a page size in pages.
+    pub(crate) fn size(&self, page: Option<PageSize>) -> String {
+        match (page, 1_u64.checked_shl(self.order)) {
+            (Some(page), Some(pages)) => {
+                Bytes::new(page.bytes().get().saturating_mul(pages)).to_string()
+            }
+            (None, Some(1)) => "one page".to_owned(),
+            (None, Some(pages)) => format!("{pages} pages in a row"),
+            (_, None) => "more than there can be".to_owned(),
+        }
+    }
+
+    /// What kind of memory, for whom.
+    pub(crate) fn kind(&self) -> String {
+        let what = match (self.highest, self.is_movable) {
+            (Place::Dma | Place::Dma32, _) => "memory for a device",
+            (Place::Movable, _) => "memory of a program or of files",
+            (Place::HighMem, _) => "memory of a program",
+            _ if !self.may_sleep => "kernel memory",
+            _ => "kernel memory or buffers",
+        };
+        let how = match (self.may_sleep, self.is_privileged) {
+            (true, _) if !self.may_enter_fs => ", may wait but not for file systems",
+            (true, _) => ", may wait",
+            (false, true) => ", may not wait, but may use the reserve (atomic)",
+            (false, false) => ", may not wait",
+        };
+        let within = match self.highest {
+            Place::Dma => ", from zone DMA only",
+            Place::Dma32 => ", from DMA32 or below only",
+            _ => "",
+        };
+        format!("{what}{how}{within}")
+    }
+}
+
+/// Whether the names say that it may wait; `None` where they do not tell.
+fn sleeps_by_name(names: &[&str]) -> Option<bool> {
+    const SLEEPS: [&str; 9] = [
+        "GFP_NOFS",
+        "GFP_NOIO",
+        "GFP_KERNEL",
+        "GFP_KERNEL_ACCOUNT",
+        "GFP_USER",
+        "GFP_TEMPORARY",
+        "GFP_TRANSHUGE",
+        "__GFP_DIRECT_RECLAIM",
+        "__GFP_RECLAIM",
+    ];
+    const NEVER: [&str; 4] = [
+        "GFP_ATOMIC",
+        "GFP_NOWAIT",
+        "GFP_TRANSHUGE_LIGHT",
+        "__GFP_KSWAPD_RECLAIM",
+    ];
+    if names
+        .iter()
+        .any(|n| SLEEPS.contains(n) || n.starts_with("GFP_HIGHUSER"))
+    {
+        return Some(true);
+    }
+    names.iter().any(|n| NEVER.contains(n)).then_some(false)
+}
+
+/// Whether the mask says that it may wait, on whatever kernel: no era uses another's bits for both of these together.
+fn sleeps_by_mask(mask: u64) -> bool {
+    if RECLAIM.iter().any(|both| mask & both == *both) {
+        return true;
+    }
+    // Before 4.4 no request woke kswapd by a bit of its own.
+    let is_newer = WAKES_KSWAPD.iter().any(|bit| mask & bit != 0);
+    !is_newer && mask & WAIT != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(gfp_mask: u64, names: Option<&str>) -> Asked {
+        Asked::of(&Request {
+            gfp_mask,
+            gfp_names: names.map(str::to_owned),
+            order: 0,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_page_of_a_program_is_told_on_every_kernel() {
+        for mask in [
+            0x201da, 0x280da, 0x24200ca, 0x14200ca, 0x6200ca, 0x100cca, 0x1100cca, 0x140dca,
+        ] {
+            let asked = asked(mask, None);
+            assert!(asked.may_sleep, "{mask:#x}");
+            assert!(asked.is_movable, "{mask:#x}");
+            assert_eq!(asked.highest, Place::Movable, "{mask:#x}");
+        }
+    }
+
+    #[test]
+    fn kernel_memory_may_wait_on_every_kernel() {
+        for mask in [
+            0xd0, 0x3000d0, 0x24000c0, 0x27080c0, 0x14000c0, 0x6000c0, 0x6040c0, 0xcc0, 0x400dc0,
+        ] {
+            let asked = asked(mask, None);
+            assert!(asked.may_sleep, "{mask:#x}");
+            assert_eq!(asked.highest, Place::Normal, "{mask:#x}");
+        }
+    }
+
+    #[test]
+    fn atomic_requests_are_told_on_every_kernel() {
+        for mask in [
+            0x20, 0x4020, 0x2204020, 0x2280020, 0x1080020, 0x480020, 0xa20, 0x40820,
+        ] {
+            let asked = asked(mask, None);
+            assert!(!asked.may_sleep, "{mask:#x}");
+            assert!(asked.is_privileged, "{mask:#x}");
+        }
+    }
+
+    #[test]
+    fn requests_for_devices_are_confined() {
+        assert_eq!(asked(0xcc1, None).highest, Place::Dma);
+        assert_eq!(asked(0xcc4, None).highest, Place::Dma32);
+        assert_eq!(asked(0, Some("GFP_KERNEL|GFP_DMA32")).highest, Place::Dma32);
+    }
+
+    #[test]
+    fn names_outrank_bits() {
+        assert!(asked(0, Some("GFP_HIGHUSER_MOVABLE|__GFP_ZERO")).may_sleep);
+        assert!(!asked(0x10, Some("GFP_NOWAIT|__GFP_NOWARN")).may_sleep);
+    }
+
+    #[test]
+    fn a_kill_by_hand_asks_for_nothing() {
+        let request = Request {
+            order: -1,
+            ..Request::default()
+        };
+        assert_eq!(Asked::of(&request), None);
+    }
+}

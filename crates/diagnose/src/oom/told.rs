@@ -1,0 +1,198 @@
+//! What every finding about a report says in the same words.
+
+use timeline::Stretch;
+use timeline::kernel_report::Killed;
+use timeline::signals::{
+    MEM_ANON, MEM_FREE, MEM_HUGETLB, MEM_PAGE_TABLES, MEM_SHMEM, MEM_SLAB_RECLAIMABLE,
+    MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
+};
+use units::{Bytes, Count, Ratio};
+
+use super::{Explained, history};
+use crate::evidence::Evidence;
+use crate::finding::{Affected, Confidence, Finding};
+
+/// A report of a large machine has dozens of zones; these many lines tell what matters.
+const ZONES: usize = 8;
+/// Where a whole group was killed, these many are told.
+const KILLED: usize = 3;
+
+/// `The kernel killed mysqld (20 GiB resident, 5.8 GiB in swap)`.
+pub(crate) fn kill(one: &Explained<'_>) -> String {
+    let Some(victim) = &one.holders.victim else {
+        return "The kernel had to kill a process".to_owned();
+    };
+    let others = match one.report.killed.len() {
+        0 | 1 => String::new(),
+        2 => " and another".to_owned(),
+        n => format!(
+            " and {} others",
+            Count::new(u64::try_from(n - 1).unwrap_or(u64::MAX))
+        ),
+    };
+    format!("The kernel killed {}{others}", victim.words())
+}
+
+/// The victim as one that a finding is about.
+pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
+    let victim = one.holders.victim.as_ref()?;
+    Some(Affected {
+        kind: "process",
+        name: victim.killed.name.clone(),
+        what: match victim.held() {
+            Some(held) => format!("killed (PID {}): it held {held}", victim.killed.pid),
+            None => format!("killed (PID {})", victim.killed.pid),
+        },
+    })
+}
+
+/// The report, line by line: what was asked for, why no zone could serve it, who held memory.
+pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
+    if let Some(stretch) = moment(cx, one) {
+        finding = finding.during(stretch);
+    }
+    for killed in one.report.killed.iter().take(KILLED) {
+        finding = finding.tells(killed_line(one, killed));
+    }
+    if let Some(asked) = asked(cx, one) {
+        finding = finding.tells(asked);
+    }
+    finding = zones(cx, one, finding);
+    if let Some(line) = one.holders.line() {
+        finding = finding.tells(line);
+    }
+    if let Some(line) = history::line(cx, one.report) {
+        finding = finding.tells(line);
+    }
+    finding
+}
+
+/// When it was, where that means anything: among other samples, or on a known clock.
+pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> {
+    let wall = cx.timeline.stamp(one.index).and_then(|stamp| stamp.wall);
+    let is_known = cx.timeline.len() > 1 || wall.is_some();
+    cx.timeline
+        .stretch(one.index, one.index)
+        .filter(|_| is_known)
+}
+
+/// `killed: mysqld (PID 6576), 20 GiB anonymous, 5.8 GiB in swap, 60 MiB of page tables`.
+fn killed_line(one: &Explained<'_>, killed: &Killed) -> String {
+    let mut tasks = one.report.tasks.iter();
+    let task = tasks.find(|task| task.pid == killed.pid || task.tgid == killed.pid);
+    let some = |size: Option<Bytes>| size.filter(|size| *size > Bytes::ZERO);
+    let parts = [
+        (some(killed.anon), "anonymous"),
+        (some(killed.file), "of files"),
+        (some(killed.shmem), "shared"),
+        (some(task.map(|task| task.swap)), "in swap"),
+        (
+            some(killed.page_tables.or(task.map(|task| task.page_tables))),
+            "of page tables",
+        ),
+    ];
+    let parts = parts
+        .iter()
+        .filter_map(|(size, what)| Some(format!(", {} {what}", (*size)?)));
+    let adj = killed.oom_score_adj.or(task.map(|task| task.oom_score_adj));
+    let adj = adj.filter(|adj| *adj != 0);
+    let adj = adj.map_or_else(String::new, |adj| format!(", oom_score_adj {adj}"));
+    format!(
+        "killed: {} (PID {}){}{adj}",
+        killed.name,
+        killed.pid,
+        parts.collect::<String>()
+    )
+}
+
+/// `asked for: 4 KiB (order 0), memory of a program or of files, may wait, by sed (PID 77)`.
+fn asked(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<String> {
+    let asked = one.asked.as_ref()?;
+    let page = one.report.page_size.or(cx.facts.page_size);
+    let by = one.report.invoker.as_ref().map_or_else(String::new, |by| {
+        let pid = by.pid.map_or_else(String::new, |p| format!(" (PID {p})"));
+        format!(", by {}{pid}", by.name)
+    });
+    Some(format!(
+        "asked for: {} (order {}), {}{by}",
+        asked.size(page),
+        asked.order,
+        asked.kind()
+    ))
+}
+
+/// A line for each zone; those that the request may use first.
+fn zones(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
+    let Some(asked) = &one.asked else {
+        return finding;
+    };
+    let page = one.report.page_size.or(cx.facts.page_size);
+    let first = one.zones.first().map(|z| z.zone.node);
+    let several = one.zones.iter().any(|z| Some(z.zone.node) != first);
+    let mut zones: Vec<_> = one.zones.iter().collect();
+    zones.sort_by_key(|z| !z.is_eligible());
+    for zone in zones.iter().take(ZONES) {
+        finding = finding.tells(zone.line(asked, page, several));
+    }
+    if let Some(more) = zones.len().checked_sub(ZONES).filter(|more| *more > 0) {
+        finding = finding.tells(format!("{more} more zones"));
+    }
+    finding
+}
+
+/// What held RAM, as far as it is a tenth of it or more, and swap.
+pub(crate) fn measures(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
+    const TENTH: Ratio = Ratio::from_percent(10.0);
+    let at = |signal| cx.timeline.at(signal, one.index);
+    let when = moment(cx, one).map(|moment| moment.from);
+    // Where zones are cut off, what is left of them is not all of RAM.
+    if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL))
+        && free <= ram
+    {
+        let text = format!("{free} of {ram} of RAM free");
+        finding = finding.shows(MEM_FREE, free, when, text);
+    }
+    if let (Some(free), Some(total)) = (at(SWAP_FREE), at(SWAP_TOTAL)) {
+        let text = if total == Bytes::ZERO {
+            "there is no swap".to_owned()
+        } else {
+            format!("{free} of {total} of swap free")
+        };
+        finding = finding.shows(SWAP_FREE, free, when, text);
+    }
+    for (signal, what) in [
+        (MEM_ANON, "anonymous memory of programs"),
+        (MEM_SHMEM, "shared memory and tmpfs"),
+        (
+            MEM_SLAB_UNRECLAIMABLE,
+            "kernel objects that cannot be dropped",
+        ),
+        (
+            MEM_SLAB_RECLAIMABLE,
+            "kernel objects that can be dropped, names and inodes of files mostly",
+        ),
+        (MEM_PAGE_TABLES, "page tables"),
+        (MEM_HUGETLB, "the pool of huge pages"),
+    ] {
+        let least = at(MEM_TOTAL).map_or(Bytes::from_gib(1), |ram| ram.share(TENTH));
+        if let Some(held) = at(signal).filter(|held| *held >= least) {
+            finding = finding.shows(signal, held, when, format!("{held} of {what}"));
+        }
+    }
+    finding
+}
+
+/// How sure a finding is that rests on the kernel's own words.
+pub(crate) fn sure(one: &Explained<'_>, value: f64, open: &str) -> Confidence {
+    let mut why = "rests on the kernel's own report".to_owned();
+    let mut value = value;
+    if one.report.is_cut {
+        why.push_str(", whose end is missing");
+        value = value.min(0.85);
+    }
+    if !open.is_empty() {
+        why.push_str("; ");
+        why.push_str(open);
+    }
+    Confidence { value, why }
+}

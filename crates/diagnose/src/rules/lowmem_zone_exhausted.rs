@@ -1,0 +1,172 @@
+//! The part of memory that a request can use is exhausted, while other parts have room.
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Severity};
+use crate::missing::Missing;
+use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
+use crate::rule::{Outcome, clear, declare_rule};
+
+declare_rule! {
+    /// A request that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above had room.
+    ///
+    /// ## What it means
+    /// Some devices reach only the first 16 MiB or 4 GiB, a 32-bit kernel keeps its own data in the first 896 MiB, and
+    /// areas set aside for contiguous allocations (CMA) serve movable memory only. Such a part can be full while much is
+    /// free elsewhere; the request fails, and the kernel may kill processes that cannot help.
+    /// ## How it is recognised
+    /// From a kernel report: each zone that the request may use fails the allocator's own test, and a zone above them
+    /// has free memory beyond its marks or page cache to drop.
+    /// ## Not this
+    /// - DMA and DMA32 with much free memory that they keep for requests like this (`lowmem_reserve`) during an ordinary
+    ///   shortage: their resting state. That is `oom-global`.
+    /// - `external-fragmentation`: enough is free in the zone, but in pieces.
+    /// ## What to do
+    /// Now: unload or limit what allocates there. For good: a 64-bit kernel; an IOMMU or a smaller swiotlb use; a larger
+    /// reserve for the low zone (`vm.lowmem_reserve_ratio`: smaller numbers keep more). Verify: no further report.
+    /// ## References
+    /// - kernel Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio
+    /// - kernel mm/page_alloc.c, __zone_watermark_ok
+    pub(crate) RULE = { id: "lowmem-zone-exhausted", since: "0.1.0", purpose: Finding, check: check }
+}
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let is_such = |one: &Explained<'_>| matches!(one.cause, Cause::LowZone | Cause::CmaOnly);
+    let Some(one) = oom::last(cx, is_such) else {
+        return clear!("no kernel report of a low zone that is exhausted beside others with room");
+    };
+    let Some(asked) = &one.asked else {
+        return clear!("the report does not show what was asked for");
+    };
+    let (severity, effect) = if one.is_kill() {
+        (Severity::Critical, oom::kill(&one))
+    } else {
+        (Severity::Warning, "A request for memory failed".to_owned())
+    };
+    let finding = RULE.found(severity, format!("{effect} because {}.", why(&one, asked)));
+    let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
+    Ok(remedy(finding, &one, asked)
+        .verify("no further report in the kernel log: journalctl -k -g 'page allocation failure|oom-kill'")
+        .affects(oom::victim(&one))
+        .alias("oom-lowmem-zone")
+        .sure(oom::sure(&one, 0.95, ""))
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio")
+        .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
+        .into())
+}
+
+fn why(one: &Explained<'_>, asked: &Asked) -> String {
+    if one.cause == Cause::CmaOnly {
+        return "what is free is set aside for contiguous memory (CMA), which this request cannot use".to_owned();
+    }
+    let names = |eligible: bool| {
+        let zones = one
+            .zones
+            .iter()
+            .filter(|z| z.is_eligible() == eligible && (eligible || z.hurdle == Hurdle::TooHigh));
+        let mut names: Vec<&str> = zones.map(|z| z.zone.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(" or ")
+    };
+    let free = one.zones.iter().filter(|z| z.hurdle == Hurdle::TooHigh);
+    let free: units::Bytes = free.map(|z| z.zone.free).sum();
+    let who = match asked.highest {
+        Place::Dma | Place::Dma32 => "a device's memory",
+        _ => "kernel memory",
+    };
+    let needs = names(true);
+    let needs = if needs.is_empty() {
+        "must lie in a zone that this host does not have".to_owned()
+    } else {
+        format!("can lie in {needs} only, where nothing was left")
+    };
+    format!("{who} {needs}, while {} had {free} free", names(false))
+}
+
+fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
+    let look = "cat /proc/zoneinfo /proc/buddyinfo; slabtop -o -s c | head -20";
+    if one.cause == Cause::CmaOnly {
+        return finding
+            .cause("CMA serves movable memory only, and what cannot be moved has used up the rest.")
+            .fix(
+                "Set aside less for CMA.",
+                "grep -i cma /proc/meminfo /proc/cmdline",
+                "kernel command line: cma=SIZE, or the size in the device tree",
+            );
+    }
+    if asked.highest == Place::Normal {
+        return finding
+            .cause("The kernel's own data must lie in memory that it can map or never moves, and that part is full.")
+            .fix(
+                "See what fills it: slab, page tables, network buffers.",
+                look,
+                "a 64-bit kernel, or a smaller Movable zone (movablecore, kernelcore)",
+            );
+    }
+    finding
+        .cause("What devices can reach is full of other memory.")
+        .fix(
+            "Keep more of the low zones for requests that need them (undo: the value before).",
+            format!("{look}\nsysctl vm.lowmem_reserve_ratio"),
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.lowmem_reserve_ratio = 64 64 32",
+        )
+        .fix(
+            "Let the device reach all memory: switch the IOMMU on, or use a driver with a wider DMA mask.",
+            "dmesg | grep -i -e iommu -e swiotlb",
+            "kernel command line: intel_iommu=on or amd_iommu=on",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oom::testing::{Report, kib};
+    use crate::rules::testing::{Case, clear, found};
+
+    fn wants_dma32(normal_free: u64) -> Report {
+        Report::default()
+            .asking(0xcc4, 0)
+            .zone(
+                "DMA",
+                12_000,
+                64,
+                15_360,
+                &[0, 3000, 16_000, 16_000, 16_000],
+            )
+            .zone(
+                "DMA32",
+                12_000,
+                13_760,
+                3_283_120,
+                &[0, 0, 13_000, 13_000, 13_000],
+            )
+            .zone("Normal", normal_free, 61_948, 12_774_792, &[0; 5])
+            .killing(3, "modprobe")
+    }
+
+    #[test]
+    fn a_device_that_needs_dma32_is_told_from_a_shortage() {
+        let finding = found(RULE, &Case::of_report(wants_dma32(4_000_000)));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert!(finding.title.contains("DMA32"), "{}", finding.title);
+        clear(RULE, &Case::of_report(wants_dma32(60_000)));
+    }
+
+    #[test]
+    fn what_low_zones_keep_in_an_ordinary_shortage_is_not() {
+        clear(RULE, &Case::of_report(Report::of_a_host()));
+        clear(RULE, &Case::once());
+    }
+
+    #[test]
+    fn cma_beside_a_full_rest_is_named() {
+        let mut report = Report::default()
+            .asking(0xcc0, 0)
+            .zone("DMA", 300_000, 8_000, 900_000, &[0; 4])
+            .failed();
+        report.0.zones[0].free_cma = kib(296_000);
+        let finding = found(RULE, &Case::of_report(report));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.title.contains("CMA"), "{}", finding.title);
+    }
+}

@@ -1,0 +1,175 @@
+//! Requests that cannot wait find the reserve used up.
+
+use timeline::facts::MIN_FREE;
+use timeline::signals::MEM_TOTAL;
+use units::{Bytes, Count, Ratio};
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Severity};
+use crate::missing::Missing;
+use crate::oom::{self, Cause, Explained};
+use crate::rule::{Outcome, clear, declare_rule};
+
+declare_rule! {
+    /// Network or disk code that cannot wait found no free page: the reserve (`vm.min_free_kbytes`) is too small for its bursts.
+    ///
+    /// ## What it means
+    /// Interrupt code cannot wait until memory is reclaimed. It lives on what is free, down to a part of each zone's min
+    /// mark. A burst of packets can use that up before kswapd has refilled it; packets are then dropped, and the kernel
+    /// writes a page allocation failure. Nobody is killed.
+    /// ## How it is recognised
+    /// A kernel report of a failed allocation of a single page that may not wait (GFP_ATOMIC), or of a larger one where each
+    /// zone was below its mark. Requests without access to the reserve (GFP_NOWAIT) have a way out, so they are a note.
+    /// ## Not this
+    /// - `external-fragmentation`: a large request fails while enough is free.
+    /// - `oom-global`: requests that may wait fail too, and a process is killed.
+    /// - `min-free-too-large`: the opposite.
+    /// ## What to do
+    /// Now and for good: raise `vm.min_free_kbytes` to 1 % of RAM, 1 GiB at most. Verify: no further failures, and no
+    /// drops on the interface.
+    /// ## References
+    /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
+    /// - kernel mm/page_alloc.c, __zone_watermark_ok
+    pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", purpose: Finding, check: check }
+}
+
+/// What the notes advise: 1 % of RAM, between 128 MiB and 1 GiB, and never 5 % of RAM.
+const ADVISED: Ratio = Ratio::from_percent(1.0);
+const LEAST: Bytes = Bytes::from_mib(128);
+const MOST: Bytes = Bytes::from_gib(1);
+const NEVER: Ratio = Ratio::from_percent(4.0);
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let is_such = |one: &Explained<'_>| one.cause == Cause::AtomicReserve;
+    let Some(one) = oom::last(cx, is_such) else {
+        return clear!("no kernel report of a failed request that could not wait");
+    };
+    let Some(asked) = &one.asked else {
+        return clear!("the report does not show what was asked for");
+    };
+    let (severity, way_out) = if asked.is_privileged {
+        (
+            Severity::Warning,
+            "the reserve for such requests was used up",
+        )
+    } else {
+        (
+            Severity::Info,
+            "free memory was at its marks; such requests have a way out",
+        )
+    };
+    let by = one.report.invoker.as_ref();
+    let by = by.map_or_else(String::new, |by| format!(" of {}", by.name));
+    let finding = RULE.found(
+        severity,
+        format!(
+            "A request{by} for {} that could not wait failed: {way_out}. Nobody was killed.",
+            asked.size(one.report.page_size.or(cx.facts.page_size))
+        ),
+    );
+    let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
+    let open = if one.zones.is_empty() {
+        "the state of the zones is not shown"
+    } else {
+        ""
+    };
+    let value = if one.zones.is_empty() { 0.75 } else { 0.92 };
+    Ok(remedy(cx, &one, finding)
+        .not("oom-global", "nobody was killed for it")
+        .cause("A burst took free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.")
+        .verify("no further failure in a work cycle: journalctl -k -g 'page allocation failure'; ip -s link: no drops")
+        .affects(one.holders.affected(3))
+        .sure(oom::sure(&one, value, open))
+        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
+        .into())
+}
+
+fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
+    let known = cx.facts.number(MIN_FREE);
+    let finding = match known {
+        Some(now) => {
+            let text = format!("vm.min_free_kbytes is {}", Count::new(now));
+            finding.shows_fact(MIN_FREE, now, text)
+        }
+        None => finding,
+    };
+    // The zones' marks add up to the setting.
+    let marks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
+    let now = known.unwrap_or(marks.get() / 1024);
+    let undo = match known {
+        Some(now) => format!(" (undo: sysctl -w vm.min_free_kbytes={now})"),
+        None => " (note the value before)".to_owned(),
+    };
+    let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
+    match advised.filter(|advised| *advised > now) {
+        Some(advised) => finding.fix(
+            format!("Keep a larger reserve{undo}."),
+            format!("sysctl -w vm.min_free_kbytes={advised}"),
+            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.min_free_kbytes = {advised}"),
+        ),
+        None => finding.fix(
+            "Keep a larger reserve: 1 % of RAM, 1 GiB at most; where it has that, smooth the bursts (rings, interrupt rate).",
+            "sysctl vm.min_free_kbytes; ethtool -g INTERFACE",
+            "/etc/sysctl.d/99-zz-memtide.conf: vm.min_free_kbytes = SIZE",
+        ),
+    }
+}
+
+/// What the notes advise, or twice what is there, in KiB.
+fn advised(ram: Bytes, now: u64) -> u64 {
+    let share = ram.share(ADVISED).max(LEAST);
+    let more = Bytes::from_kib(now.saturating_mul(2));
+    share.max(more).min(MOST).min(ram.share(NEVER)).get() / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oom::testing::Report;
+    use crate::rules::testing::{Case, clear, found};
+
+    /// A failed request where free memory is a sixth of the min mark.
+    fn failed(gfp: u64, order: i32) -> Report {
+        Report::default()
+            .asking(gfp, order)
+            .zone("Normal", 10_000, 61_948, 12_774_792, &[0; 5])
+            .host(MEM_TOTAL, 16_000_000)
+            .failed()
+    }
+
+    #[test]
+    fn a_page_that_could_not_wait_points_to_the_reserve() {
+        let finding = found(RULE, &Case::of_report(failed(0xa20, 0)));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.fixes[0].now.contains("=160000"),
+            "{:?}",
+            finding.fixes
+        );
+        found(RULE, &Case::of_report(failed(0x20, 0)));
+        found(RULE, &Case::of_report(failed(0xa20, 2)));
+    }
+
+    #[test]
+    fn requests_with_a_way_out_are_a_note() {
+        let finding = found(RULE, &Case::of_report(failed(0x800, 0)));
+        assert_eq!(finding.severity, Severity::Info);
+    }
+
+    #[test]
+    fn kills_and_requests_that_may_wait_are_clear() {
+        clear(RULE, &Case::of_report(Report::of_a_host()));
+        clear(RULE, &Case::of_report(failed(0xcc0, 0)));
+        clear(RULE, &Case::once());
+    }
+
+    #[test]
+    fn pieces_are_not_the_reserves_doing() {
+        let report = Report::default()
+            .asking(0xa20, 3)
+            .zone("Normal", 600_000, 61_948, 12_774_792, &[0; 5])
+            .blocks(&[(100_000, "UM"), (20_000, "U"), (0, ""), (0, "")])
+            .failed();
+        clear(RULE, &Case::of_report(report));
+    }
+}

@@ -1,0 +1,109 @@
+//! An OOM kill that somebody asked for.
+
+use timeline::signals::{MEM_FREE, MEM_TOTAL};
+
+use crate::evidence::Evidence;
+use crate::finding::Severity;
+use crate::missing::Missing;
+use crate::oom::{self, Cause};
+use crate::rule::{Outcome, clear, declare_rule};
+
+declare_rule! {
+    /// A process was killed because somebody asked the kernel for an OOM kill (SysRq f), not for want of memory.
+    ///
+    /// ## What it means
+    /// `Alt+SysRq+f`, or `f` written to /proc/sysrq-trigger, makes the kernel choose and kill a process as if memory had
+    /// run out. The report looks like any other, with a table of tasks and a victim, and says nothing about memory.
+    /// ## How it is recognised
+    /// The report asks for order -1, or its call trace shows the SysRq handler (`moom_callback`). Nobody else does that.
+    /// ## Not this
+    /// - `oom-global`, `oom-cgroup`: an allocation failed; the order is 0 or more.
+    /// - A kill by systemd-oomd, earlyoom or a person with kill(1): the kernel writes no such report.
+    /// ## What to do
+    /// Now: restart the victim; find out who asked. For good: keep SysRq to those who need it. Verify: no further report
+    /// of order -1 in the kernel log.
+    /// ## References
+    /// - kernel Documentation/admin-guide/sysrq.rst
+    /// - kernel drivers/tty/sysrq.c, moom_callback
+    pub(crate) RULE = { id: "oom-manual", since: "0.1.0", purpose: Finding, check: check }
+}
+
+fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let Some(one) = oom::last(cx, |one| one.cause == Cause::ByHand) else {
+        return clear!("no kernel report of a kill requested by hand");
+    };
+    let mut finding = RULE
+        .found(
+            Severity::Warning,
+            format!(
+                "{} because somebody asked for it (SysRq f), not for want of memory.",
+                oom::kill(&one)
+            ),
+        )
+        .tells("asked for: order -1, which only a request by hand does");
+    finding = oom::tell(cx, &one, finding);
+    let at = |signal| cx.timeline.at(signal, one.index);
+    if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL)) {
+        let text = format!("{free} of {ram} of RAM were free");
+        finding = finding.shows(MEM_FREE, free, None, text);
+    }
+    Ok(finding
+        .not("oom-global", "no allocation had failed")
+        .cause("Somebody pressed Alt+SysRq+f or wrote f to /proc/sysrq-trigger.")
+        .fix(
+            "Find who asked: a person at the console, a script, a watchdog.",
+            "journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null",
+            "",
+        )
+        .fix(
+            "Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger).",
+            "sysctl -w kernel.sysrq=176",
+            "/etc/sysctl.d/99-zz-memtide.conf: kernel.sysrq = 176",
+        )
+        .verify("no further report of order -1 in the kernel log: journalctl -k -g 'order=-1'")
+        .affects(oom::victim(&one))
+        .alias("oom-manual-sysrq")
+        .sure(oom::sure(&one, 0.97, ""))
+        .see("kernel: Documentation/admin-guide/sysrq.rst")
+        .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oom::testing::Report;
+    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::{no_swap_risk, oom_global, swap_full};
+
+    fn by_hand() -> Report {
+        Report::of_a_host().asking(0xcc0, -1).swap(0, 0)
+    }
+
+    #[test]
+    fn order_minus_one_is_by_hand_and_says_nothing_of_memory() {
+        let case = Case::of_report(by_hand());
+        let finding = found(RULE, &case);
+        assert!(
+            finding.title.contains("somebody asked"),
+            "{}",
+            finding.title
+        );
+        for rule in [oom_global::RULE, swap_full::RULE, no_swap_risk::RULE] {
+            clear(rule, &case);
+        }
+    }
+
+    #[test]
+    fn the_handler_in_the_trace_tells_it_too() {
+        let mut report = Report::default().killing(7, "sshd");
+        report.0.trace = vec!["out_of_memory".to_owned(), "moom_callback".to_owned()];
+        found(RULE, &Case::of_report(report));
+    }
+
+    #[test]
+    fn a_kill_for_want_of_memory_is_not() {
+        clear(RULE, &Case::of_report(Report::of_a_host()));
+        clear(RULE, &Case::of_report(Report::of_a_group(100, 100)));
+        clear(RULE, &Case::once());
+    }
+}

@@ -1,0 +1,136 @@
+//! A bundle in a tar archive, read as a stream: nothing is unpacked to disk, and an entry's name leads nowhere.
+//!
+//! Long names are read here and not by the archive's reader, which would take a name of any length into memory.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Component, Path};
+
+use tar::{Archive, EntryType, PaxExtensions};
+
+use super::{Bundle, MOST_ENTRIES};
+use crate::Opened;
+use crate::decompress::{Packing, damage};
+
+/// A bundle unpacked: a packed megabyte can hold a thousand million bytes.
+const LARGEST: u64 = 64 << 30;
+/// The longest path that Linux takes, with room for other extended headers.
+const LONGEST_NAME: u64 = 64 << 10;
+
+/// Whether a file begins like a tar archive.
+pub(crate) fn is_tar(start: &[u8]) -> bool {
+    start.get(257..262) == Some(b"ustar")
+}
+
+/// Reads an archive, as far as it is whole.
+pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Opened {
+    let mut bundle = Bundle::default();
+    let mut refused = 0;
+    let mut read = 0;
+    if let Err(error) = entries(input, &mut bundle, &mut read, &mut refused) {
+        let what = match packing {
+            Packing::None => format!("the archive ends early or is damaged ({error})"),
+            packed => damage(packed, &error),
+        };
+        bundle
+            .paste
+            .problem(format!("{what} after {read} entries; those are used"));
+    }
+    if refused > 0 {
+        bundle.paste.problem(format!(
+            "{refused} entries whose names lead out of the archive are not read"
+        ));
+    }
+    bundle.finish()
+}
+
+fn entries(
+    input: &mut dyn BufRead,
+    bundle: &mut Bundle,
+    read: &mut usize,
+    refused: &mut usize,
+) -> std::io::Result<()> {
+    let mut archive = Archive::new(input.take(LARGEST));
+    let mut long_name: Option<String> = None;
+    for entry in archive.entries()?.raw(true) {
+        let mut entry = entry?;
+        if *read >= MOST_ENTRIES {
+            bundle.paste.problem(format!(
+                "only the first {MOST_ENTRIES} entries are looked at"
+            ));
+            return Ok(());
+        }
+        *read += 1;
+        match entry.header().entry_type() {
+            EntryType::GNULongName => {
+                let name = header(&mut entry)?;
+                let name = name.split(|b| *b == 0).next().unwrap_or_default();
+                long_name = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            EntryType::XHeader => long_name = path_in(&header(&mut entry)?).or(long_name),
+            EntryType::Regular | EntryType::Continuous => {
+                let given = long_name.take();
+                let own = || String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+                match inner(&given.unwrap_or_else(own)) {
+                    Some(name) => file(&name, &mut entry, bundle),
+                    None => *refused += 1,
+                }
+            }
+            // Links lead elsewhere in the archive or out of it, devices nowhere; what they point at has its own entry.
+            _ => long_name = None,
+        }
+    }
+    Ok(())
+}
+
+fn file(name: &str, entry: &mut tar::Entry<'_, impl Read>, bundle: &mut Bundle) {
+    let Some(role) = bundle.role(name) else {
+        return;
+    };
+    let left = entry.size();
+    let body = Whole { inner: entry, left };
+    bundle.file(name, role, BufReader::with_capacity(64 << 10, body));
+}
+
+/// An entry that tells where the archive ends within it: a number that is cut is another number.
+struct Whole<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        if read == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        self.left = self.left.saturating_sub(read as u64);
+        Ok(read)
+    }
+}
+
+fn header(entry: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    entry.take(LONGEST_NAME).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// The name in an extended header, which replaces the one in the entry's own.
+fn path_in(header: &[u8]) -> Option<String> {
+    let path = PaxExtensions::new(header)
+        .flatten()
+        .find(|extension| extension.key() == Ok("path"))?;
+    path.value().ok().map(str::to_owned)
+}
+
+/// The name, if it stays within the archive.
+fn inner(name: &str) -> Option<String> {
+    let mut parts = Vec::new();
+    for part in Path::new(name).components() {
+        match part {
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(parts.join("/"))
+}

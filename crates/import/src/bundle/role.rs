@@ -1,0 +1,219 @@
+//! What a file of a bundle is, by its path alone: most need not be opened.
+
+use std::collections::HashMap;
+
+use probe::saved::Parsers;
+use timeline::{Facts, Sample};
+
+/// What a file is to a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A kernel file, saved `below` some directory under its own path.
+    Kernel {
+        /// The directory; empty for the bundle's own.
+        below: String,
+        /// The kernel's path.
+        path: String,
+    },
+    /// Output of a tool about the bundle's moment, or anything else in a plain directory.
+    Moment,
+    /// Output of a tool over time.
+    Series,
+    /// A log, to be searched for kernel reports.
+    Log,
+}
+
+impl Role {
+    /// The role of the file at `path` within its bundle; `None` where it has none.
+    pub(super) fn of(path: &str, is_sosreport: bool, kernel: &mut KernelPaths) -> Option<Self> {
+        if let Some(found) = kernel.find(path) {
+            return Some(found);
+        }
+        let directories: Vec<&str> = path.split('/').collect();
+        let (name, directories) = directories.split_last()?;
+        let has = |wanted: &str| directories.contains(&wanted);
+        if has("sos_commands") {
+            return Self::of_command(directories, name);
+        }
+        if has("proc") || has("sys") {
+            return None;
+        }
+        if is_log(name) && (has("log") || has("sos_strings") || !is_sosreport) {
+            return Some(Self::Log);
+        }
+        if is_series(name) && (has("sa") || !is_sosreport) {
+            return Some(Self::Series);
+        }
+        let is_about_host = ["uname", "hostname", "free"].contains(name) && directories.len() < 2;
+        let is_system = directories.iter().take(2).any(|d| SYSTEM.contains(d));
+        (is_about_host || !(is_sosreport || is_system)).then_some(Self::Moment)
+    }
+
+    /// A file below `sos_commands/PLUGIN`.
+    fn of_command(directories: &[&str], name: &str) -> Option<Self> {
+        let plugin = directories.last()?;
+        match *plugin {
+            "memory" | "numa" | "cgroups" => Some(Self::Moment),
+            "process" if ["ps_", "top", "smem"].iter().any(|t| name.starts_with(t)) => {
+                Some(Self::Moment)
+            }
+            "kernel" if ["sysctl", "uname"].iter().any(|t| name.starts_with(t)) => {
+                Some(Self::Moment)
+            }
+            "host" if name == "hostname" => Some(Self::Moment),
+            "kernel" | "logs" if is_log(name) => Some(Self::Log),
+            "sar" => Some(Self::Series),
+            _ => None,
+        }
+    }
+}
+
+/// Directories of a whole system, which hold nothing of what a bundle is read for.
+const SYSTEM: [&str; 17] = [
+    "etc",
+    "usr",
+    "run",
+    "boot",
+    "opt",
+    "lib",
+    "lib64",
+    "bin",
+    "sbin",
+    "dev",
+    "var",
+    "root",
+    "home",
+    "srv",
+    "sos_logs",
+    "sos_reports",
+    "sos_strings",
+];
+
+fn is_log(name: &str) -> bool {
+    ["messages", "syslog", "kern", "dmesg", "journal", "console"]
+        .iter()
+        .any(|log| name.starts_with(log) || name.contains(&format!(".{log}")))
+}
+
+fn is_series(name: &str) -> bool {
+    [
+        "sar", "vmstat_", "vmstat.", "vmstat-", "mpstat", "iostat", "pidstat",
+    ]
+    .iter()
+    .any(|tool| name.starts_with(tool))
+}
+
+/// Whether the path tells that the bundle is a `sosreport`, of which is known where things are.
+pub(super) fn is_of_sosreport(path: &str) -> bool {
+    path.starts_with("sosreport-") || path.split('/').any(|d| d == "sos_commands")
+}
+
+/// Whether the kernel's path is one of a process.
+pub(super) fn is_of_process(path: &str) -> bool {
+    let rest = path.strip_prefix("/proc/").unwrap_or_default();
+    rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Finds kernel paths at the end of paths.
+#[derive(Default)]
+pub(super) struct KernelPaths {
+    parsers: Parsers,
+    sample: Sample,
+    facts: Facts,
+    known: HashMap<String, bool>,
+}
+
+impl KernelPaths {
+    /// Names of directories and devices that are remembered; others are asked for again.
+    const MOST_KNOWN: usize = 10_000;
+
+    fn find(&mut self, path: &str) -> Option<Role> {
+        let mut at = 0;
+        for directory in path.split('/') {
+            if directory == "proc" || directory == "sys" {
+                let kernel = format!("/{}", &path[at..]);
+                if self.is_known(&kernel) {
+                    let below = path[..at].trim_end_matches('/').to_owned();
+                    return Some(Role::Kernel {
+                        below,
+                        path: kernel,
+                    });
+                }
+            }
+            at += directory.len() + 1;
+        }
+        None
+    }
+
+    /// Whether a parser knows the path: it takes an empty text, or complains of it.
+    fn is_known(&mut self, path: &str) -> bool {
+        if let Some(known) = self.known.get(path) {
+            return *known;
+        }
+        self.sample.clear();
+        let read = self
+            .parsers
+            .read(path, b"", &mut self.sample, &mut self.facts);
+        let known = read != Ok(false);
+        if self.known.len() < Self::MOST_KNOWN {
+            self.known.insert(path.to_owned(), known);
+        }
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_says_what_a_file_is() {
+        let mut kernel = KernelPaths::default();
+        let mut role = |path: &str| match Role::of(path, is_of_sosreport(path), &mut kernel) {
+            Some(Role::Kernel { below, path }) => format!("{below}|{path}"),
+            Some(role) => format!("{role:?}"),
+            None => String::new(),
+        };
+        for (path, expected) in [
+            ("proc/meminfo", "|/proc/meminfo"),
+            ("sosreport-web/proc/vmstat", "sosreport-web|/proc/vmstat"),
+            (
+                "a/b/sys/fs/cgroup/app/memory.max",
+                "a/b|/sys/fs/cgroup/app/memory.max",
+            ),
+            ("proc/sys/vm/swappiness", "|/proc/sys/vm/swappiness"),
+            (
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "|/sys/kernel/mm/transparent_hugepage/enabled",
+            ),
+            ("proc/4242/status", "|/proc/4242/status"),
+            ("proc/kmsg", ""),
+            ("proc/kcore", ""),
+            ("sys/kernel/debug/x", ""),
+            ("sosreport-web/sos_commands/memory/free_-m", "Moment"),
+            ("sosreport-web/sos_commands/process/ps_auxwwwm", "Moment"),
+            ("sosreport-web/sos_commands/process/lsof_-b", ""),
+            ("sosreport-web/sos_commands/kernel/dmesg_-T", "Log"),
+            ("sosreport-web/sos_commands/kernel/lsmod", ""),
+            (
+                "sosreport-web/sos_commands/logs/journalctl_--no-pager",
+                "Log",
+            ),
+            ("sosreport-web/var/log/messages-20240101.gz", "Log"),
+            (
+                "sosreport-web/sos_strings/logs/var.log.messages.tailed",
+                "Log",
+            ),
+            ("sosreport-web/var/log/sa/sar17", "Series"),
+            ("sosreport-web/etc/passwd", ""),
+            ("sosreport-web/installed-rpms", ""),
+            ("sosreport-web/uname", "Moment"),
+            ("meminfo", "Moment"),
+            ("night/vmstat.log", "Series"),
+            ("dmesg.txt", "Log"),
+            ("etc/passwd", ""),
+        ] {
+            assert_eq!(role(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+use crate::testing::{paste, survives};
+use timeline::signals::{
+    MEM_AVAILABLE, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
+};
+use units::{Bytes, Span};
+
+const ARTICLE: &str = "\
+              total        used        free      shared  buff/cache   available
+Mem:          80429       58906         579       1,028       20943        9662
+Swap:         20480        1402       19078
+";
+
+#[test]
+fn sizes_are_in_the_unit_that_was_asked_for() {
+    for (command, unit) in [("free -m", "MiB"), ("", "MiB, by the size")] {
+        let opened = paste(&format!("$ {command}\n{ARTICLE}"));
+        let timeline = &opened.timeline;
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_mib(80_429)));
+        assert_eq!(timeline.last(MEM_SHMEM), Some(Bytes::from_mib(1_028)));
+        assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(9_662)));
+        assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(19_078)));
+        assert_eq!(opened.inputs[0].unit, unit);
+    }
+}
+
+#[test]
+fn kilo_is_a_thousand() {
+    let text = "$ free --kilo\n total used free shared buff/cache available\nMem: 33667661 332746 32226500 517029 1108414 32417837\n";
+    assert_eq!(
+        paste(text).timeline.last(MEM_SHMEM),
+        Some(Bytes::new(517_029_000))
+    );
+}
+
+#[test]
+fn old_columns_are_known() {
+    let text = "$ free -m\n total used free shared buffers cached\nMem: 16022 804 15218 0 81 459\n-/+ buffers/cache: 264 15758\nSwap: 2053 0 2053\n";
+    let opened = paste(text);
+    assert_eq!(opened.timeline.last(MEM_CACHED), Some(Bytes::from_mib(459)));
+    assert_eq!(
+        opened.timeline.last(MEM_SHMEM),
+        None,
+        "0 is not known there"
+    );
+    assert_eq!(
+        opened.timeline.last(SWAP_TOTAL),
+        Some(Bytes::from_mib(2_053))
+    );
+    assert!(opened.inputs[0].what.contains("before 3.3.10"));
+    assert_eq!(opened.inputs[0].last_line, 5);
+}
+
+#[test]
+fn a_zero_of_busybox_is_not_known() {
+    let text = "$ free\n total used free shared buff/cache available\nMem: 33552 12392 2664 0 18496 0\n-/+ buffers/cache: 12392 21160\nSwap: 0 0 0\n";
+    assert_eq!(paste(text).timeline.last(MEM_AVAILABLE), None);
+    let procps = "$ free\n total used free shared buff/cache available\nMem: 33552 30392 2664 0 496 0\nSwap: 0 0 0\n";
+    assert_eq!(
+        paste(procps).timeline.last(MEM_AVAILABLE),
+        Some(Bytes::ZERO)
+    );
+}
+
+#[test]
+fn little_used_swap_is_not_lost_in_rounding() {
+    let text = "$ free -h\n total used free shared buff/cache available\nMem: 15G 3.7G 641M 222M 11G 11G\nSwap: 15G 194M 15G\n";
+    assert_eq!(
+        paste(text).timeline.last(SWAP_USED),
+        Some(Bytes::from_mib(194))
+    );
+}
+
+#[test]
+fn human_sizes_carry_their_rounding() {
+    let text = "$ free -h\n total used free shared buff/cache available\nMem: 31Gi 27Gi 3.6Gi 13Gi 228Mi 6,1Gi\nSwap: 0B 0B 0B\n";
+    let timeline = paste(text).timeline;
+    assert_eq!(
+        timeline.last(MEM_FREE).map(|b| b.to_string()),
+        Some("3.6 GiB".to_owned())
+    );
+    assert_eq!(
+        timeline.last(MEM_AVAILABLE).map(|b| b.to_string()),
+        Some("6.1 GiB".to_owned())
+    );
+    assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::ZERO));
+    assert!(timeline.rounded().any(|id| id == MEM_FREE.id()));
+}
+
+#[test]
+fn a_series_with_its_interval_is_a_timeline_and_without_is_not() {
+    let series = format!("{ARTICLE}\n{ARTICLE}\n{ARTICLE}");
+    let timed = paste(&format!("$ free -m -s 5\n{series}")).timeline;
+    assert_eq!((timed.len(), timed.lasts()), (3, Span::from_secs(10)));
+    let untimed = paste(&format!("$ free -m\n{series}")).timeline;
+    assert_eq!((untimed.len(), untimed.stretches().len()), (3, 3));
+    let dated = paste(&format!(
+        "Sat Nov 21 23:58:00 UTC 2026\n{ARTICLE}Sat Nov 21 23:59:00 UTC 2026\n{ARTICLE}"
+    ));
+    assert_eq!(dated.timeline.lasts(), Span::from_secs(60));
+}
+
+#[test]
+fn a_row_without_its_header_is_told_by_its_sums() {
+    let opened =
+        paste("Mem:          80429       58906         579        1028       20943        9662\n");
+    assert_eq!(
+        opened.timeline.last(MEM_AVAILABLE),
+        Some(Bytes::from_mib(9_662))
+    );
+    assert!(paste("Mem: 7\n").inputs.is_empty());
+}
+
+#[test]
+fn times_may_stand_before_a_table_or_before_its_rows() {
+    let rows: Vec<&str> = ARTICLE.lines().collect();
+    let stamped = |time: &str| {
+        rows.iter()
+            .map(|row| format!("{time} {row}\n"))
+            .collect::<String>()
+    };
+    let own_line = format!("23:59:55\n{ARTICLE}00:00:05\n{ARTICLE}");
+    let in_rows = stamped("Nov 21 23:58:47") + &stamped("Nov 21 23:58:57");
+    let on_header = format!("2026-11-21 23:58:47 - {ARTICLE}2026-11-21 23:58:57 - {ARTICLE}");
+    let grepped = format!("1795305527 {0}\n1795305537 {0}\n", rows[1]);
+    for text in [own_line, in_rows, on_header, grepped] {
+        let timeline = paste(&text).timeline;
+        assert_eq!(
+            (timeline.len(), timeline.lasts()),
+            (2, Span::from_secs(10)),
+            "{text}"
+        );
+        assert_eq!(
+            timeline.last(MEM_SHMEM),
+            Some(Bytes::from_mib(1_028)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn other_languages_have_the_same_columns() {
+    let text = "               gesamt       benutzt     frei      gemns.  Puffer/Cache verfügbar\nSpeicher:16524931072  1656258560 13704818688    12845056  1540685824 14868672512\nAuslager: 4096 1024 3072\n";
+    let opened = paste(text);
+    assert_eq!(opened.inputs[0].unit, "bytes, by the size");
+    assert_eq!(
+        opened.timeline.last(MEM_AVAILABLE),
+        Some(Bytes::new(14_868_672_512))
+    );
+    assert_eq!(opened.timeline.last(SWAP_FREE), Some(Bytes::new(3_072)));
+}
+
+#[test]
+fn figures_that_cannot_be_what_their_column_says_are_left_out() {
+    let header = "$ free -m\n total used free shared buff/cache available\n";
+    for row in [
+        // free > total; no sum holds; shifted by a column.
+        "Mem: 16022 804 160218 0 81 459",
+        "Mem: 16022 804 9000 12 81 459",
+        "Mem: 16022 16022 804 9000 12 81",
+    ] {
+        let opened = paste(&format!("{header}{row}\n"));
+        assert_eq!(opened.timeline.last(MEM_FREE), None, "{row}");
+        assert!(
+            opened.problems[0].contains("shifted"),
+            "{:?}",
+            opened.problems
+        );
+    }
+    let swap = paste(&format!(
+        "{header}Mem: 16022 804 14000 0 1218 14500\nSwap: 100 7 900\n"
+    ));
+    assert_eq!(swap.timeline.last(SWAP_TOTAL), None);
+    assert_eq!(swap.timeline.last(MEM_FREE), Some(Bytes::from_mib(14_000)));
+}
+
+#[test]
+fn a_missing_cell_is_told_by_where_the_others_stand() {
+    let text = "$ free -m
+              total        used        free      shared  buff/cache   available
+Mem:          80429       58906         579                   20943        9662
+";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.last(MEM_SHMEM), None);
+    assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(9_662)));
+    let squeezed = text.replace("    ", " ").replace("  ", " ");
+    let timeline = paste(&squeezed).timeline;
+    assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_mib(579)));
+    assert_eq!(timeline.last(MEM_CACHED), None);
+}
+
+#[test]
+fn human_sizes_without_a_suffix_are_gib() {
+    let text = "$ free -h\n total used free shared buffers cached\nMem: 30 27 3.6 13 228M 15\n-/+ buffers/cache: 11 19\nSwap: 0 0 0\n";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.last(MEM_SHMEM), Some(Bytes::from_gib(13)));
+    assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_gib(30)));
+}
+
+#[test]
+fn one_line_a_look_is_read() {
+    let text = "$ free -L -s 2\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482000\n";
+    let timeline = paste(text).timeline;
+    assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(10_482_000)));
+    assert_eq!(timeline.last(SWAP_USED), Some(Bytes::from_kib(1_024)));
+    assert_eq!(timeline.lasts(), Span::from_secs(2));
+}
+
+#[test]
+fn any_damage_is_survived() {
+    survives(&format!(
+        "$ free -h -s 5\n23:58:47\n{ARTICLE}\n2026-11-21 23:58:57 - {ARTICLE}"
+    ));
+    survives("free -L\nSwapUse 1024 CachUse 2163928 MemUse 3498460 MemFree 10482072\n");
+}

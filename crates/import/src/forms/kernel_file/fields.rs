@@ -1,0 +1,269 @@
+//! Which kernel file lines of names and values are from: the file that knows most of the names.
+//!
+//! Some names are in several files (`pgfault`, `shmem`, `AnonHugePages`), and some are everyday words (`Cached`,
+//! `Active`): those alone decide nothing.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use probe::saved;
+use timeline::signals::{
+    self, CGROUP_EVENTS, CGROUP_STAT, MEMINFO, NODE_NUMASTAT, PROCESS_IO, PROCESS_STATUS,
+    SMAPS_ROLLUP,
+};
+
+use super::pairs::{Pair, Value};
+
+/// A kernel file of names and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum File {
+    Meminfo,
+    Vmstat,
+    CgroupStat,
+    CgroupStatV1,
+    CgroupEvents,
+    NodeNumastat,
+    SmapsRollup,
+    Status,
+    Io,
+}
+
+impl File {
+    const ALL: [Self; 9] = [
+        Self::Meminfo,
+        Self::Vmstat,
+        Self::CgroupStat,
+        Self::CgroupStatV1,
+        Self::CgroupEvents,
+        Self::NodeNumastat,
+        Self::SmapsRollup,
+        Self::Status,
+        Self::Io,
+    ];
+
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// The names that it has and the catalogue does not: they tell the file all the same.
+    const fn more_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Meminfo => &[
+                "VmallocTotal",
+                "VmallocChunk",
+                "LowTotal",
+                "LowFree",
+                "HighTotal",
+                "HighFree",
+                "ShmemPmdMapped",
+                "FilePmdMapped",
+            ],
+            Self::CgroupStatV1 => &[
+                "cache",
+                "rss",
+                "rss_huge",
+                "mapped_file",
+                "shmem",
+                "swap",
+                "dirty",
+                "writeback",
+                "inactive_anon",
+                "active_anon",
+                "inactive_file",
+                "active_file",
+                "unevictable",
+                "pgpgin",
+                "pgpgout",
+                "pgfault",
+                "pgmajfault",
+                "hierarchical_memory_limit",
+                "hierarchical_memsw_limit",
+                "total_cache",
+                "total_rss",
+                "total_rss_huge",
+                "total_shmem",
+                "total_mapped_file",
+                "total_swap",
+                "total_dirty",
+                "total_writeback",
+                "total_inactive_anon",
+                "total_active_anon",
+                "total_inactive_file",
+                "total_active_file",
+                "total_unevictable",
+            ],
+            Self::CgroupEvents => &["oom_group_kill"],
+            Self::NodeNumastat => &["interleave_hit", "local_node", "other_node"],
+            Self::SmapsRollup => &[
+                "Rss",
+                "Size",
+                "KernelPageSize",
+                "MMUPageSize",
+                "Shared_Clean",
+                "Referenced",
+                "Anonymous",
+                "ShmemPmdMapped",
+                "FilePmdMapped",
+                "Swap",
+                "Locked",
+                "Pss_Dirty",
+                "THPeligible",
+            ],
+            Self::Status => &["VmRSS", "VmSize", "VmPeak", "VmStk", "VmExe", "VmLib"],
+            Self::Io => &["syscr", "syscw"],
+            Self::Vmstat | Self::CgroupStat => &[],
+        }
+    }
+
+    /// The catalogue's name of the file.
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Meminfo => MEMINFO,
+            Self::Vmstat => signals::VMSTAT,
+            Self::CgroupStat => CGROUP_STAT,
+            // v1 is read into the signals of v2; its own names stand above.
+            Self::CgroupStatV1 => "",
+            Self::CgroupEvents => CGROUP_EVENTS,
+            Self::NodeNumastat => NODE_NUMASTAT,
+            Self::SmapsRollup => SMAPS_ROLLUP,
+            Self::Status => PROCESS_STATUS,
+            Self::Io => PROCESS_IO,
+        }
+    }
+
+    /// Whether it knows the name.
+    pub(super) fn knows(self, name: &str) -> bool {
+        files_of(name) & self.bit() != 0
+    }
+
+    /// Whether its lines are `name: value`, not `name value`.
+    const fn has_colons(self) -> bool {
+        matches!(
+            self,
+            Self::Meminfo | Self::SmapsRollup | Self::Status | Self::Io
+        )
+    }
+
+    /// Whether its sizes are in KiB.
+    const fn is_in_kib(self) -> bool {
+        matches!(self, Self::Meminfo | Self::SmapsRollup | Self::Status)
+    }
+
+    /// The file at a path.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        let name = path.rsplit('/').next()?;
+        let is_below = |start: &str| path.starts_with(start);
+        match name {
+            "meminfo" if path == MEMINFO => Some(Self::Meminfo),
+            "vmstat" if path == signals::VMSTAT => Some(Self::Vmstat),
+            "memory.stat" if is_below("/sys/fs/cgroup/memory/") => Some(Self::CgroupStatV1),
+            "memory.stat" if is_below("/sys/fs/cgroup/") => Some(Self::CgroupStat),
+            "memory.events" if is_below("/sys/fs/cgroup/") => Some(Self::CgroupEvents),
+            "numastat" if is_below("/sys/devices/system/node/") => Some(Self::NodeNumastat),
+            "smaps_rollup" | "smaps" if is_below("/proc/") => Some(Self::SmapsRollup),
+            "io" if is_below("/proc/") && path != signals::IO_PRESSURE => Some(Self::Io),
+            _ => None,
+        }
+    }
+
+    /// The file that the pairs are from; `Err` with what is missing where they could be from several, or where it is
+    /// not told whose file it is; `None` where they are from none.
+    pub(super) fn of(pairs: &[Pair<'_>]) -> Option<Result<Self, &'static str>> {
+        let known = |file: Self| pairs.iter().filter(|p| file.knows(p.name)).count();
+        let own = |file: Self| pairs.iter().any(|p| files_of(p.name) == file.bit());
+        let most = Self::ALL.into_iter().map(known).max().filter(|n| *n > 0)?;
+        let mut best: Vec<Self> = Self::ALL
+            .into_iter()
+            .filter(|file| known(*file) == most)
+            .collect();
+        if best.len() > 1 && best.iter().any(|file| own(*file)) {
+            best.retain(|file| own(*file));
+        }
+        match best.as_slice() {
+            [file] if file.is_sure(most, pairs) => Some(match file {
+                Self::NodeNumastat => Err("it is not told which node this is"),
+                file => Ok(*file),
+            }),
+            [_] => None,
+            _ if most > 1 => Some(Err("several kernel files have these names")),
+            _ => None,
+        }
+    }
+
+    fn is_sure(self, known: usize, pairs: &[Pair<'_>]) -> bool {
+        let mine = || pairs.iter().filter(|p| self.knows(p.name));
+        match self {
+            Self::Meminfo => {
+                known > 1
+                    || mine().any(|p| {
+                        p.has_colon && (matches!(p.value, Value::Size(_)) || is_distinct(p.name))
+                    })
+            }
+            Self::Vmstat => mine().any(|p| p.name.contains('_') || p.name.starts_with('p')),
+            // `Size: 8192 MB` and `Swap: 0 kB` may be of anything.
+            Self::SmapsRollup | Self::Status => mine().any(|p| {
+                (is_distinct(p.name) || matches!(p.name, "Pss" | "Rss"))
+                    && (known > 1 || matches!(p.value, Value::Size(_)))
+            }),
+            _ => known > 1,
+        }
+    }
+
+    /// The line as the kernel writes it; sizes in `default` bytes where they are without a unit. The second is half a
+    /// step of the rounding in bytes, 0 for the kernel's own figures. `None` where the value is none for this file.
+    pub(super) fn line(self, pair: &Pair<'_>, default: Option<f64>) -> Option<(String, u64)> {
+        const KIB: f64 = 1024.0;
+        let name = pair.name;
+        let is_count = |name: &str| name.starts_with("HugePages_");
+        let (digits, step) = match &pair.value {
+            Value::Plain(digits) => match default.filter(|_| self.is_in_kib() && !is_count(name)) {
+                Some(unit) => (in_kib(digits.parse().ok()?, unit)?, unit),
+                None => (digits.to_string(), KIB),
+            },
+            Value::Size(size) if self.is_in_kib() => (in_kib(size.value, 1.0)?, size.step),
+            // `anon 12 MB`: v2 and v1 count bytes.
+            Value::Size(size) => (format!("{}", crate::figure::raw(size.value)?), size.step),
+        };
+        let half = match step > KIB {
+            true => crate::figure::raw(step / 2.0).unwrap_or(0),
+            false => 0,
+        };
+        let line = match (self.has_colons(), self.is_in_kib() && !is_count(name)) {
+            (true, true) => format!("{name}: {digits} kB"),
+            (true, false) => format!("{name}: {digits}"),
+            _ => format!("{name} {digits}"),
+        };
+        Some((line, half))
+    }
+}
+
+fn in_kib(value: f64, unit: f64) -> Option<String> {
+    let kib = crate::figure::raw(value * unit / 1024.0)?;
+    Some(kib.to_string())
+}
+
+/// The files that know a name, as bits.
+pub(super) fn files_of(name: &str) -> u16 {
+    static FILES: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
+        let mut files: HashMap<&'static str, u16> = HashMap::new();
+        for file in File::ALL {
+            let catalogue = signals::field_of(file.source()).map(|(field, ..)| field);
+            for name in catalogue.chain(file.more_names().iter().copied()) {
+                *files.entry(name).or_default() |= file.bit();
+            }
+        }
+        files
+    });
+    let found = FILES.get(name).copied().unwrap_or(0);
+    match saved::is_split_by_zone(name) {
+        true => found | File::Vmstat.bit(),
+        false => found,
+    }
+}
+
+/// Whether a name is no everyday word: `MemFree`, `Active(anon)`, `HugePages_Total`.
+fn is_distinct(name: &str) -> bool {
+    name.contains(['_', '('])
+        || name.bytes().filter(u8::is_ascii_uppercase).count() > 1
+        || name.bytes().any(|b| b.is_ascii_digit())
+}

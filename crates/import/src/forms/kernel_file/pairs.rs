@@ -1,0 +1,226 @@
+//! Lines of names and values, however they were written down: `MemFree:  349408 kB`, `pswpin 12`, `MemFree=12kB`, several
+//! on a line, in a Markdown table, as JSON members.
+
+use std::borrow::Cow;
+
+use crate::figure::{Base, Figure};
+
+/// A name and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pair<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: Value<'a>,
+    /// Whether a `:` or `=` stood between them.
+    pub(super) has_colon: bool,
+}
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value<'a> {
+    /// Digits without a unit, without marks between thousands.
+    Plain(Cow<'a, str>),
+    /// A size with its unit; `Figure::value` is in bytes.
+    Size(Figure),
+}
+
+/// The pairs of a line; `None` where it is anything but pairs.
+pub(super) fn of(line: &str) -> Option<Vec<Pair<'_>>> {
+    if line.len() > 2000 || !line.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let mut words = line
+        .split([' ', '|', ',', ';', '{', '}'])
+        .map(|word| word.trim_matches(['"', '\'', '`', '*']))
+        .filter(|word| !word.is_empty())
+        .peekable();
+    // Marks between thousands would be taken for marks between pairs.
+    let has_marks = has_marks_between_thousands(line);
+    if has_marks {
+        return of_marked(line);
+    }
+    let mut pairs = Vec::new();
+    while let Some(word) = words.next() {
+        let (name, colon, glued) = name_of(word)?;
+        let mut has_colon = colon;
+        let mut value = glued;
+        if value.is_empty() {
+            value = words.next()?;
+            // `MemFree : 12 kB`, `MemFree = 12 kB`.
+            if matches!(value, ":" | "=") {
+                has_colon = true;
+                value = words.next()?;
+            }
+        }
+        let unit = words.next_if(|next| is_unit(next));
+        pairs.push(Pair {
+            name,
+            value: value_of(value, unit)?,
+            has_colon,
+        });
+    }
+    (!pairs.is_empty()).then_some(pairs)
+}
+
+/// One pair whose value has marks between thousands: `MemFree:  1,028 kB`.
+fn of_marked(line: &str) -> Option<Vec<Pair<'_>>> {
+    let mut words = line.split([' ', '|']).filter(|word| !word.is_empty());
+    let (name, has_colon, glued) = name_of(words.next()?)?;
+    let value = if glued.is_empty() {
+        words.next()?
+    } else {
+        glued
+    };
+    let unit = words.next();
+    let is_one = words.next().is_none() && unit.is_none_or(is_unit);
+    let value = value_of(value, unit)?;
+    is_one.then(|| {
+        vec![Pair {
+            name,
+            value,
+            has_colon,
+        }]
+    })
+}
+
+fn has_marks_between_thousands(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    bytes
+        .windows(3)
+        .any(|three| three[0].is_ascii_digit() && three[1] == b',' && three[2].is_ascii_digit())
+}
+
+/// A field's name, whether a `:` or `=` follows on it, and what is glued to that.
+fn name_of(word: &str) -> Option<(&str, bool, &str)> {
+    let end = word.find([':', '=']);
+    let (name, rest) = word.split_at(end.unwrap_or(word.len()));
+    let name = name.trim_matches('"');
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.len() <= 64
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-.()".contains(&b));
+    let glued = rest.get(1..).unwrap_or_default();
+    is_name.then(|| (name, end.is_some(), glued.trim_matches('"')))
+}
+
+fn is_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "kB" | "KB"
+            | "kb"
+            | "K"
+            | "k"
+            | "KiB"
+            | "MB"
+            | "M"
+            | "MiB"
+            | "GB"
+            | "G"
+            | "GiB"
+            | "B"
+            | "bytes"
+    )
+}
+
+fn value_of<'a>(word: &'a str, unit: Option<&str>) -> Option<Value<'a>> {
+    let digits: Cow<'a, str> = if word.bytes().all(|b| b.is_ascii_digit()) {
+        Cow::Borrowed(word)
+    } else {
+        let figure = Figure::parse(word, Base::Binary)?;
+        if figure.has_unit {
+            return unit.is_none().then_some(Value::Size(figure));
+        }
+        // `1,028` is whole, `0,5` is not.
+        if figure.step < 1.0 {
+            let unit = Figure::parse(&format!("1{}", unit?), Base::Binary)?;
+            return Some(Value::Size(Figure {
+                value: figure.value * unit.value,
+                step: figure.step * unit.value,
+                has_unit: true,
+            }));
+        }
+        Cow::Owned(word.replace([',', '.'], ""))
+    };
+    match unit {
+        None => (digits.len() <= 20).then_some(Value::Plain(digits)),
+        Some("bytes") => sized(&digits, "B"),
+        Some(unit) => sized(&digits, unit),
+    }
+}
+
+fn sized<'a>(digits: &str, unit: &str) -> Option<Value<'a>> {
+    Figure::parse(&format!("{digits}{unit}"), Base::Binary).map(Value::Size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<Vec<(String, String, bool)>> {
+        let pairs = of(line)?.into_iter();
+        let shown = |value: &Value<'_>| match value {
+            Value::Plain(digits) => digits.to_string(),
+            Value::Size(figure) => format!("{} B", figure.value),
+        };
+        Some(
+            pairs
+                .map(|p| (p.name.to_owned(), shown(&p.value), p.has_colon))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_pair_is_read_however_it_is_written() {
+        for line in [
+            "MemFree:         12 kB",
+            "MemFree:12kB",
+            "MemFree=12 kB",
+            "MemFree : 12 KiB,",
+            "| MemFree: | 12 kB |",
+            "MemFree: 12288 bytes",
+        ] {
+            let expected = ("MemFree".to_owned(), "12288 B".to_owned(), true);
+            assert_eq!(read(line), Some(vec![expected]), "{line}");
+        }
+        let plain = |name: &str, value: &str, colon| (name.to_owned(), value.to_owned(), colon);
+        for (line, expected) in [
+            ("pswpin 12", plain("pswpin", "12", false)),
+            ("\"MemFree\": 349408,", plain("MemFree", "349408", true)),
+            ("Active(anon): 3", plain("Active(anon)", "3", true)),
+            ("MemFree: 16,268,680", plain("MemFree", "16268680", true)),
+            (
+                "MemFree: 16,268 MB",
+                plain("MemFree", "17058234368 B", true),
+            ),
+            ("MemFree: 15.5 GB", plain("MemFree", "16642998272 B", true)),
+        ] {
+            assert_eq!(read(line), Some(vec![expected]), "{line}");
+        }
+    }
+
+    #[test]
+    fn several_stand_on_a_line() {
+        let names = |line| read(line).map(|pairs| pairs.len());
+        assert_eq!(names("MemTotal 16407076 MemFree 15582272"), Some(2));
+        assert_eq!(names("MemTotal: 1 kB MemFree: 2 kB, Cached: 3 kB"), Some(3));
+        assert_eq!(names("low 0 high 0 max 3 oom 1 oom_kill 1"), Some(5));
+    }
+
+    #[test]
+    fn prose_and_tables_are_no_pairs() {
+        for line in [
+            "",
+            "MemFree",
+            "MemFree:",
+            "MemFree: -5 kB",
+            "we have 16 GB of RAM",
+            "0 195928 107428 88500",
+            "Mem:  80429  58906  579",
+            "cpu  1 2 3 4",
+            "2026-11-21 23:58:47",
+            "procs -----------memory---------- 12",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

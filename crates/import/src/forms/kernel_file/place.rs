@@ -1,0 +1,200 @@
+//! Where a pasted kernel text is from: the path in the command, in a heading, or before each line.
+//!
+//! Files of a control group are often shown from within its directory, by name alone; then the group is not known and
+//! is called [`UNNAMED_GROUP`], not `/`, which is the machine's own.
+
+use timeline::signals;
+
+/// The group whose name the text does not tell.
+pub(super) const UNNAMED_GROUP: &str = "(pasted group)";
+
+/// A command with more shows the first ones only: each is looked for at every line behind it.
+const MOST_PATHS: usize = 32;
+
+/// The paths of kernel files that a command shows, in its order: `cat /proc/meminfo /proc/vmstat`.
+pub(super) fn in_command(command: &str) -> Vec<String> {
+    const SHOWS: [&str; 9] = [
+        "cat", "grep", "egrep", "head", "tail", "sort", "awk", "sed", "more",
+    ];
+    let words = || command.split([' ', ';', '|', '"', '\'', '(', ')']);
+    if !words().any(|word| SHOWS.contains(&word.rsplit('/').next().unwrap_or_default())) {
+        return Vec::new();
+    }
+    let mut paths: Vec<String> = Vec::new();
+    for word in words() {
+        match word {
+            "/proc/pressure/*" => {
+                let all = ["cpu", "io", "memory"].map(|name| format!("/proc/pressure/{name}"));
+                paths.extend(all);
+            }
+            _ => paths.extend(full(word)),
+        }
+    }
+    paths.truncate(MOST_PATHS);
+    paths
+}
+
+/// The path that a line is a heading of: `==> /proc/vmstat <==`, `/proc/pressure/memory:`, `--- /proc/meminfo ---`.
+pub(super) fn in_heading(line: &str) -> Option<String> {
+    let line = line
+        .trim_matches(|c: char| "=-#*<>:[]` ".contains(c))
+        .trim_end_matches([':', ' ']);
+    if line.len() > 300 || line.contains(' ') {
+        return None;
+    }
+    full(line)
+}
+
+/// The path before a line, and what follows on it: `/proc/meminfo:MemFree: 12 kB`, `memory.max:max`.
+pub(super) fn before(line: &str) -> Option<(String, &str)> {
+    let (path, rest) = line.split_once(':')?;
+    if path.len() > 300 || path.contains(' ') || rest.is_empty() {
+        return None;
+    }
+    Some((full(path)?, rest))
+}
+
+/// The full path of a kernel file: of one with a path, and of a control group's file by its name alone.
+fn full(word: &str) -> Option<String> {
+    let word = word.trim_end_matches(',');
+    if word.contains('*') || word.ends_with('/') {
+        return None;
+    }
+    // A directory of saved files may lie anywhere: `/host/proc/meminfo`, `./proc/vmstat`.
+    for root in ["/proc/", "/sys/"] {
+        if let Some(at) = word.find(root) {
+            let is_prefix = word[..at]
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b));
+            return is_prefix.then(|| word[at..].to_owned());
+        }
+    }
+    let name = word.strip_prefix("./").unwrap_or(word);
+    if V1_FILES.contains(&name) {
+        return Some(format!("/sys/fs/cgroup/memory/{UNNAMED_GROUP}/{name}"));
+    }
+    FILES_OF_A_GROUP
+        .contains(&name)
+        .then(|| of_unnamed_group(name))
+}
+
+/// Files that only v1 has.
+const V1_FILES: [&str; 6] = [
+    "memory.usage_in_bytes",
+    "memory.limit_in_bytes",
+    "memory.max_usage_in_bytes",
+    "memory.kmem.usage_in_bytes",
+    "memory.failcnt",
+    "memory.oom_control",
+];
+
+/// Files of a group that are told by their names alone.
+const FILES_OF_A_GROUP: [&str; 12] = [
+    "memory.current",
+    "memory.stat",
+    "memory.events",
+    "memory.pressure",
+    "memory.max",
+    "memory.high",
+    "memory.low",
+    "memory.min",
+    "memory.peak",
+    "memory.swap.current",
+    "memory.swap.max",
+    "io.pressure",
+];
+
+/// The path of a file of the group that is not named.
+pub(super) fn of_unnamed_group(name: &str) -> String {
+    format!("/sys/fs/cgroup/{UNNAMED_GROUP}/{name}")
+}
+
+/// The name under which looks know the file at a path: two of one name are two looks.
+pub(super) fn form(path: &str) -> &'static str {
+    let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let is_it = |file: &str| match file.contains(['*', 'P']) {
+        true => {
+            let start = file.split(['*', 'P']).next().unwrap_or(file);
+            path.starts_with(start) && last(file) == last(path)
+        }
+        false => file == path,
+    };
+    let mut files = signals::ALL.iter().map(|def| def.file);
+    files.find(|file| is_it(file)).unwrap_or("kernel file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_tell_the_paths_that_they_show() {
+        for (command, paths) in [
+            ("cat /proc/meminfo", vec!["/proc/meminfo"]),
+            ("sudo cat /proc/vmstat | grep pgscan", vec!["/proc/vmstat"]),
+            (
+                "cat /proc/pressure/memory; cat /proc/pressure/io",
+                vec!["/proc/pressure/memory", "/proc/pressure/io"],
+            ),
+            (
+                "cat memory.max",
+                vec!["/sys/fs/cgroup/(pasted group)/memory.max"],
+            ),
+            (
+                "cat memory.limit_in_bytes",
+                vec!["/sys/fs/cgroup/memory/(pasted group)/memory.limit_in_bytes"],
+            ),
+            ("cat /sys/fs/cgroup/*/memory.max", vec![]),
+            ("echo 1 > /proc/sys/vm/drop_caches", vec![]),
+            ("cat /etc/fstab", vec![]),
+            ("free -m", vec![]),
+        ] {
+            assert_eq!(in_command(command), paths, "{command}");
+        }
+        assert_eq!(in_command("cat /proc/pressure/*").len(), 3);
+    }
+
+    #[test]
+    fn headings_and_prefixes_tell_the_path() {
+        for line in [
+            "==> /proc/vmstat <==",
+            "/proc/vmstat:",
+            "--- /proc/vmstat ---",
+            "### /proc/vmstat",
+            "[/proc/vmstat]",
+        ] {
+            assert_eq!(in_heading(line).as_deref(), Some("/proc/vmstat"), "{line}");
+        }
+        for line in [
+            "memory.h",
+            "memory.py",
+            "see /proc/vmstat for more",
+            "vmstat",
+            "",
+            "=====",
+            "/proc/",
+        ] {
+            assert_eq!(in_heading(line), None, "{line}");
+        }
+        let (path, rest) = before("/host/proc/meminfo:MemFree: 1 kB").unwrap();
+        assert_eq!((path.as_str(), rest), ("/proc/meminfo", "MemFree: 1 kB"));
+        assert_eq!(before("MemFree: 1 kB"), None);
+    }
+
+    #[test]
+    fn a_path_has_the_catalogues_name() {
+        for (path, name) in [
+            ("/proc/meminfo", signals::MEMINFO),
+            ("/sys/fs/cgroup/a/b/memory.stat", signals::CGROUP_STAT),
+            (
+                "/sys/devices/system/node/node1/meminfo",
+                signals::NODE_MEMINFO,
+            ),
+            ("/proc/12/smaps_rollup", signals::SMAPS_ROLLUP),
+            ("/proc/pressure/io", signals::IO_PRESSURE),
+            ("/proc/version", "kernel file"),
+        ] {
+            assert_eq!(form(path), name, "{path}");
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Which of the next lines belong to kernel files, and to which.
+
+use super::fields::{self, File};
+use super::shape::{self, Shape};
+use super::{Reader, is_prompt, pairs, place};
+use crate::forms::{Block, Reading};
+
+/// Lines that stand between two fields and are none (`…`, `[snip]`): at most so many.
+const MOST_BETWEEN: usize = 2;
+/// A text that was cut may begin with so many fields that nobody knows.
+const MOST_BEFORE_KNOWN: usize = 4;
+/// So many lines decide which file it is.
+const MOST_LOOKED_AT: usize = 64;
+
+/// Lines that each have their path before them, as `grep` prints several files.
+pub(super) fn before_each_line(reading: &mut Reading<'_>) -> Option<Block> {
+    let (path, _) = place::before(reading.lines.first()?)?;
+    Shape::at(&path)?;
+    let lines = reading.lines;
+    let mut files: Vec<(String, Vec<(usize, &str)>)> = Vec::new();
+    let mut taken = 0;
+    let mut foreign = 0;
+    while let Some((path, rest)) = lines.get(taken).and_then(|line| place::before(line)) {
+        match files.last_mut() {
+            Some((last, lines)) if *last == path => lines.push((taken, rest)),
+            _ => files.push((path, vec![(taken, rest)])),
+        }
+        taken += 1;
+    }
+    let mut reader = Reader::new(reading);
+    let what = match files.as_slice() {
+        [(path, _)] => path.clone(),
+        files => format!("{} kernel files, from {} on", files.len(), files[0].0),
+    };
+    for (path, lines) in &files {
+        match Shape::at(path) {
+            Some(shape) => reader.file(path, shape, lines),
+            None => foreign += lines.len(),
+        }
+    }
+    reader.block.not_understood += foreign;
+    Some(reader.finish(&what, taken))
+}
+
+/// Files with their path as a heading, one after the other.
+pub(super) fn with_headings(reading: &mut Reading<'_>) -> Option<Block> {
+    let lines = reading.lines;
+    let mut at = 0;
+    let mut files = Vec::new();
+    while let Some((path, shape, from, to)) = headed(lines, at) {
+        files.push((path, shape, from, to));
+        at = to;
+    }
+    let (first, ..) = files.first()?;
+    let what = match files.len() {
+        1 => first.clone(),
+        n => format!("{n} kernel files, from {first} on"),
+    };
+    let mut reader = Reader::new(reading);
+    for (path, shape, from, to) in &files {
+        reader.file(path, *shape, &numbered(lines, *from, *to));
+    }
+    Some(reader.finish(&what, at))
+}
+
+/// The file whose heading stands at a line, or behind one blank line: path, shape, first line and end of its text.
+fn headed(lines: &[&str], at: usize) -> Option<(String, Shape, usize, usize)> {
+    let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.is_empty());
+    let at = at + usize::from(at > 0 && is_blank(at));
+    let line = *lines.get(at)?;
+    let path = place::in_heading(line).or_else(|| pressure_heading(line))?;
+    let shape = Shape::at(&path)?;
+    let from = at + 1;
+    let to = end(lines, from, shape, &path);
+    (to > from).then_some((path, shape, from, to))
+}
+
+/// `memory:` or `io pressure` over lines of pressure.
+fn pressure_heading(line: &str) -> Option<String> {
+    let line = line.trim_matches(|c: char| "=-#*<>:[] ".contains(c));
+    if line.len() > 40 {
+        return None;
+    }
+    named_pressure(&line.to_ascii_lowercase()).filter(|_| line.split_whitespace().count() <= 3)
+}
+
+/// The pressure file that words speak of, where it is one.
+fn named_pressure(words: &str) -> Option<String> {
+    let words: Vec<&str> = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut named = [
+        ("memory", "memory"),
+        ("mem", "memory"),
+        ("io", "io"),
+        ("cpu", "cpu"),
+    ]
+    .into_iter()
+    .filter(|(word, _)| words.contains(word))
+    .map(|(_, file)| format!("/proc/pressure/{file}"));
+    let first = named.next()?;
+    named.all(|other| other == first).then_some(first)
+}
+
+/// Files whose paths the command tells, in its order.
+pub(super) fn as_commanded(reading: &mut Reading<'_>) -> Option<Block> {
+    let lines = reading.lines;
+    let mut paths = place::in_command(reading.command?);
+    with_irq(&mut paths, lines);
+    let mut at = 0;
+    let mut files = Vec::new();
+    for (i, path) in paths.iter().enumerate() {
+        let Some(shape) = Shape::at(path) else {
+            continue;
+        };
+        let mut to = end(lines, at, shape, path);
+        if i + 1 < paths.len() {
+            to = to.min(first_repeated(lines, at, to, shape));
+        }
+        if path == IRQ {
+            to = to.min(at + 1);
+        }
+        if to > at {
+            files.push((path.clone(), shape, at, to));
+            at = to;
+        }
+    }
+    let (first, ..) = files.first()?;
+    let what = match files.len() {
+        1 => first.clone(),
+        n => format!("{n} kernel files, from {first} on"),
+    };
+    let one = files.len() == 1;
+    let mut reader = Reader::new(reading);
+    for (path, shape, from, to) in &files {
+        match one {
+            true => repeated(&mut reader, path, *shape, *from, *to),
+            false => reader.file(path, *shape, &numbered(lines, *from, *to)),
+        }
+    }
+    Some(reader.finish(&what, at))
+}
+
+/// It has the line `full` only, and no signal.
+const IRQ: &str = "/proc/pressure/irq";
+
+/// `cat /proc/pressure/*` shows the file of interrupts between the others on kernels that have it: seven lines, not six.
+fn with_irq(paths: &mut Vec<String>, lines: &[&str]) {
+    let pressure = |line: &&&str| Shape::Pressure.goes_on(line);
+    let names = [
+        "/proc/pressure/cpu",
+        "/proc/pressure/io",
+        "/proc/pressure/memory",
+    ];
+    if *paths == names && lines.iter().take(8).take_while(pressure).count() == 7 {
+        paths.insert(2, IRQ.to_owned());
+    }
+}
+
+/// Where a line comes that the file had already: there the next file begins.
+fn first_repeated(lines: &[&str], from: usize, to: usize, shape: Shape) -> usize {
+    let mut seen = std::collections::HashSet::new();
+    let is_new = |line: &&&str| seen.insert(shape.identity(line));
+    from + lines[from..to].iter().take_while(is_new).count()
+}
+
+/// Where the text of a file that begins at `from` ends.
+fn end(lines: &[&str], from: usize, shape: Shape, path: &str) -> usize {
+    let rest = lines.get(from..).unwrap_or_default();
+    let first = rest.first().copied().unwrap_or_default();
+    if is_prompt(first) {
+        return from;
+    }
+    match (shape, File::at(path)) {
+        (Shape::Fields, Some(file)) => from + fields_of(rest, file),
+        _ if shape.is_one_line() => from + usize::from(shape.goes_on(first)),
+        _ => from + rest.iter().take_while(|l| shape.goes_on(l)).count(),
+    }
+}
+
+/// How many of the lines are fields of a file: the first must be known to it; a line or two that are none may stand
+/// between fields.
+fn fields_of(lines: &[&str], file: File) -> usize {
+    let mut end = 0;
+    let mut knows_any = false;
+    for (at, line) in lines.iter().enumerate() {
+        if line.is_empty() || is_prompt(line) || at > end + MOST_BETWEEN {
+            break;
+        }
+        match pairs::of(line) {
+            Some(pairs) => {
+                let knows = pairs.iter().any(|pair| file.knows(pair.name));
+                let is_of_another = !knows && fields::files_of(pairs[0].name) != 0;
+                // A new kernel's field may have a name that another file has, too: then known ones follow.
+                if is_of_another && !knows_next(lines.get(at + 1), file) {
+                    break;
+                }
+                // After a line that is no field, only a known name shows that the file goes on.
+                if at > end && !knows {
+                    break;
+                }
+                knows_any |= knows;
+                end = at + 1;
+            }
+            None if end == 0 => break,
+            None => {}
+        }
+        if !knows_any && end > MOST_BEFORE_KNOWN {
+            break;
+        }
+    }
+    if knows_any { end } else { 0 }
+}
+
+fn knows_next(line: Option<&&str>, file: File) -> bool {
+    let pairs = line.and_then(|line| pairs::of(line));
+    pairs.is_some_and(|pairs| pairs.iter().any(|pair| file.knows(pair.name)))
+}
+
+/// A file that its lines show by their form.
+pub(super) fn by_shape(reading: &mut Reading<'_>) -> Option<Block> {
+    let lines = reading.lines;
+    let shape = Shape::of(lines)?;
+    let taken = match shape.is_one_line() {
+        true => 1,
+        false => lines
+            .iter()
+            .take_while(|line| shape.goes_on(line))
+            .count()
+            .max(1),
+    };
+    let lines = &lines[..taken];
+    let Some(path) = path_of(shape, lines, reading.command) else {
+        let problem = "pressure of memory, io or cpu? Neither a path nor a heading tells; not read";
+        return Some(Block {
+            what: "pressure of something".to_owned(),
+            lines: taken,
+            problems: vec![(0, problem.to_owned())],
+            not_understood: taken,
+            ..Block::default()
+        });
+    };
+    let mut reader = Reader::new(reading);
+    repeated(&mut reader, &path, shape, 0, taken);
+    let what = match shape {
+        Shape::Smaps => "mappings of a process",
+        Shape::Status => "/proc/PID/status",
+        _ => &path,
+    };
+    Some(reader.finish(what, taken))
+}
+
+/// Reads a file that may have been shown several times.
+fn repeated(reader: &mut Reader<'_, '_>, path: &str, shape: Shape, from: usize, to: usize) {
+    let all = reader.reading.lines;
+    // A process has any number of mappings of the same form.
+    if matches!(shape, Shape::Smaps | Shape::Fields | Shape::Pagetypeinfo) || shape.is_one_line() {
+        return reader.file(path, shape, &numbered(all, from, to));
+    }
+    let first = shape.identity(all[from]);
+    let mut start = from;
+    for at in from + 1..=to {
+        if at == to || shape.identity(all[at]) == first {
+            reader.file(path, shape, &numbered(all, start, at));
+            start = at;
+        }
+    }
+}
+
+/// The path of a file of this shape; `None` where neither the lines nor the command tell.
+fn path_of(shape: Shape, lines: &[&str], command: Option<&str>) -> Option<String> {
+    let path = match shape {
+        Shape::Pressure => return named_pressure(&command?.to_ascii_lowercase()),
+        Shape::Zoneinfo => "/proc/zoneinfo",
+        Shape::Buddyinfo => "/proc/buddyinfo",
+        Shape::Pagetypeinfo => "/proc/pagetypeinfo",
+        Shape::Slabinfo => "/proc/slabinfo",
+        Shape::Stat => "/proc/stat",
+        Shape::Diskstats => "/proc/diskstats",
+        Shape::Sockstat => "/proc/net/sockstat",
+        Shape::Words if lines[0].starts_with("BOOT_IMAGE=") => "/proc/cmdline",
+        Shape::Words => "/proc/version",
+        Shape::NodeMeminfo => {
+            let node = shape::node_field(lines[0]).map_or("0", |(node, _)| node);
+            return Some(format!("/sys/devices/system/node/node{node}/meminfo"));
+        }
+        Shape::Status => {
+            let pid = lines.iter().find_map(|line| line.strip_prefix("Pid:"));
+            return Some(format!("/proc/{}/status", pid.unwrap_or("0").trim()));
+        }
+        // PID 0 is nobody's: the text does not tell whose mappings these are.
+        Shape::Smaps => "/proc/0/smaps",
+        Shape::Fields | Shape::OneLine => return None,
+    };
+    Some(path.to_owned())
+}
+
+/// Names and values that only their names tell from which file.
+pub(super) fn by_fields(reading: &mut Reading<'_>) -> Option<Block> {
+    let lines = reading.lines;
+    let first = pairs::of(lines.first()?)?;
+    let known = first.iter().map(|pair| fields::files_of(pair.name));
+    if known.fold(0, |all, files| all | files) == 0 {
+        return None;
+    }
+    let mut names = std::collections::HashSet::new();
+    let mut head = Vec::new();
+    'lines: for line in lines.iter().take(MOST_LOOKED_AT) {
+        let Some(pairs) = pairs::of(line) else { break };
+        for pair in pairs {
+            if pair.has_colon != first[0].has_colon || !names.insert(pair.name) {
+                break 'lines;
+            }
+            head.push(pair);
+        }
+    }
+    match File::of(&head)? {
+        Ok(file) => {
+            let path = path_of_fields(file);
+            let taken = fields_of(lines, file).max(1);
+            let mut reader = Reader::new(reading);
+            reader.file(&path, Shape::Fields, &numbered(lines, 0, taken));
+            reader.name_process();
+            Some(reader.finish(what(file), taken))
+        }
+        Err(reason) => {
+            let same = |line: &&&str| pairs::of(line).is_some();
+            let taken = lines.iter().take_while(same).count().max(1);
+            Some(Block {
+                what: "names and values of a kernel file".to_owned(),
+                lines: taken,
+                problems: vec![(0, format!("{reason}, and no path tells; not read"))],
+                not_understood: taken,
+                ..Block::default()
+            })
+        }
+    }
+}
+
+/// The path under which a file's text is read where only its content is known.
+fn path_of_fields(file: File) -> String {
+    match file {
+        File::Meminfo => "/proc/meminfo".to_owned(),
+        File::Vmstat => "/proc/vmstat".to_owned(),
+        File::CgroupStat => place::of_unnamed_group("memory.stat"),
+        File::CgroupStatV1 => format!("/sys/fs/cgroup/memory/{}/memory.stat", place::UNNAMED_GROUP),
+        File::CgroupEvents => place::of_unnamed_group("memory.events"),
+        File::NodeNumastat => "/sys/devices/system/node/node0/numastat".to_owned(),
+        File::SmapsRollup => "/proc/0/smaps_rollup".to_owned(),
+        File::Status => "/proc/0/status".to_owned(),
+        File::Io => "/proc/0/io".to_owned(),
+    }
+}
+
+/// What a file is called for people.
+const fn what(file: File) -> &'static str {
+    match file {
+        File::Meminfo => "/proc/meminfo",
+        File::Vmstat => "/proc/vmstat",
+        File::CgroupStat => "memory.stat of a control group that is not named",
+        File::CgroupStatV1 => "memory.stat (v1) of a control group that is not named",
+        File::CgroupEvents => "memory.events of a control group that is not named",
+        File::NodeNumastat => "numastat of a node",
+        File::SmapsRollup => "shares of a process that is not named",
+        File::Status => "/proc/PID/status",
+        File::Io => "/proc/PID/io",
+    }
+}
+
+fn numbered<'l>(lines: &[&'l str], from: usize, to: usize) -> Vec<(usize, &'l str)> {
+    lines[from..to]
+        .iter()
+        .enumerate()
+        .map(|(i, line)| (from + i, *line))
+        .collect()
+}

@@ -1,0 +1,354 @@
+//! Kernel files that are no lines of names and values: how their lines look, and which line begins one.
+
+use super::{fields, pairs};
+
+/// The form of a kernel file's lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `name: value`, `name value`.
+    Fields,
+    /// One line that says it all.
+    OneLine,
+    /// One line of words: the kernel's version, its parameters.
+    Words,
+    Pressure,
+    Zoneinfo,
+    Buddyinfo,
+    Pagetypeinfo,
+    Slabinfo,
+    Stat,
+    Diskstats,
+    Sockstat,
+    NodeMeminfo,
+    Status,
+    /// The mappings of a process, or their sum.
+    Smaps,
+}
+
+impl Shape {
+    /// The shape of the file at a path; `None` for files that are not read.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        if fields::File::at(path).is_some() && !path.contains("/smaps") {
+            return Some(Self::Fields);
+        }
+        let name = path.rsplit('/').next()?;
+        Some(match (path, name) {
+            ("/proc/zoneinfo", _) => Self::Zoneinfo,
+            ("/proc/buddyinfo", _) => Self::Buddyinfo,
+            ("/proc/pagetypeinfo", _) => Self::Pagetypeinfo,
+            ("/proc/slabinfo", _) => Self::Slabinfo,
+            ("/proc/stat", _) => Self::Stat,
+            ("/proc/diskstats", _) => Self::Diskstats,
+            ("/proc/net/sockstat", _) => Self::Sockstat,
+            (_, "memory" | "io" | "cpu" | "irq") if path.starts_with("/proc/pressure/") => {
+                Self::Pressure
+            }
+            (_, "memory.pressure" | "io.pressure") => Self::Pressure,
+            (_, "meminfo") if path.starts_with("/sys/devices/system/node/") => Self::NodeMeminfo,
+            (_, "status") if path.starts_with("/proc/") => Self::Status,
+            (_, "smaps" | "smaps_rollup") if path.starts_with("/proc/") => Self::Smaps,
+            (_, "memory.oom_control") => Self::Fields,
+            (_, name) if name.starts_with("memory.") && path.starts_with("/sys/fs/cgroup/") => {
+                Self::OneLine
+            }
+            ("/proc/cmdline" | "/proc/version", _) => Self::Words,
+            _ if path.starts_with("/proc/sys/") || path.starts_with("/sys/") => Self::OneLine,
+            _ => return None,
+        })
+    }
+
+    /// The shape that begins with a line, where the line tells; its file's path follows from shape and line.
+    pub(super) fn of(lines: &[&str]) -> Option<Self> {
+        let line = *lines.first()?;
+        [
+            Self::Pressure,
+            Self::Zoneinfo,
+            Self::Buddyinfo,
+            Self::Pagetypeinfo,
+            Self::Slabinfo,
+            Self::Stat,
+            Self::Diskstats,
+            Self::Sockstat,
+            Self::NodeMeminfo,
+            Self::Smaps,
+            Self::Words,
+        ]
+        .into_iter()
+        .find(|shape| shape.begins(line))
+        .or_else(|| is_status(lines).then_some(Self::Status))
+    }
+
+    /// Whether a line alone shows that such a file begins here.
+    fn begins(self, line: &str) -> bool {
+        match self {
+            Self::Pressure => is_pressure(line),
+            Self::Zoneinfo => zone(line).is_some_and(str::is_empty),
+            Self::Buddyinfo => zone(line).is_some_and(|rest| numbers(rest) >= 4),
+            Self::Pagetypeinfo => {
+                line.starts_with("Page block order:")
+                    || line.starts_with("Free pages count per migrate type")
+            }
+            Self::Slabinfo => {
+                line.starts_with("slabinfo - version")
+                    || line.starts_with("# name            <active_objs>")
+                    || is_slab(line)
+            }
+            Self::Stat => line
+                .strip_prefix("cpu ")
+                .is_some_and(|rest| (7..=10).contains(&numbers(rest))),
+            Self::Diskstats => is_disk(line),
+            Self::Sockstat => line.starts_with("sockets: used "),
+            Self::NodeMeminfo => node_field(line)
+                .and_then(|(_, rest)| pairs::of(rest))
+                .is_some_and(|pairs| pairs.iter().all(|p| p.has_colon)),
+            Self::Smaps => is_mapping(line),
+            Self::Words => line.starts_with("Linux version ") || line.starts_with("BOOT_IMAGE="),
+            Self::Fields | Self::OneLine | Self::Status => false,
+        }
+    }
+
+    /// Whether a line goes on with such a file.
+    pub(super) fn goes_on(self, line: &str) -> bool {
+        match self {
+            Self::Pressure => is_pressure(line),
+            Self::Zoneinfo => line.starts_with("Node ") || line.starts_with("  "),
+            Self::Buddyinfo => zone(line).is_some_and(|rest| numbers(rest) >= 1),
+            Self::Pagetypeinfo => {
+                line.is_empty()
+                    || line.starts_with("Page")
+                    || line.starts_with("Free pages")
+                    || line.starts_with("Number of ")
+                    || line.starts_with("Node ")
+            }
+            Self::Slabinfo => {
+                line.starts_with("slabinfo") || line.starts_with("# name") || is_slab(line)
+            }
+            Self::Stat => is_stat(line),
+            Self::Diskstats => is_disk(line),
+            Self::Sockstat => is_sockets(line),
+            Self::NodeMeminfo => self.begins(line),
+            Self::Status => is_status_field(line),
+            Self::Smaps => is_mapping(line) || is_field_of_mapping(line),
+            Self::Fields => pairs::of(line).is_some(),
+            Self::OneLine => is_one_value(line),
+            Self::Words => line.starts_with("Linux version ") || line.contains('='),
+        }
+    }
+
+    /// Whether the file is one line.
+    pub(super) const fn is_one_line(self) -> bool {
+        matches!(self, Self::OneLine | Self::Words)
+    }
+
+    /// What tells the lines of such a file apart: where the first line's comes again, the file was shown again.
+    pub(super) fn identity(self, line: &str) -> String {
+        let words = match self {
+            Self::Zoneinfo | Self::Buddyinfo => 4,
+            Self::Diskstats | Self::NodeMeminfo => 3,
+            _ => 1,
+        };
+        line.split_whitespace()
+            .take(words)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`.
+fn is_pressure(line: &str) -> bool {
+    (line.starts_with("some ") || line.starts_with("full ")) && line.contains("avg10=")
+}
+
+/// What follows on `Node 0, zone   Normal`.
+fn zone(line: &str) -> Option<&str> {
+    let (node, rest) = line.strip_prefix("Node ")?.split_once(", zone ")?;
+    let rest = rest.trim_start();
+    let end = rest.find(' ').unwrap_or(rest.len());
+    let is_node = node.trim().bytes().all(|b| b.is_ascii_digit());
+    (is_node && end > 0).then(|| rest[end..].trim())
+}
+
+/// How many numbers a line is, 0 where anything else stands in it.
+fn numbers(line: &str) -> usize {
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    match line.split_whitespace().all(is_number) {
+        true => line.split_whitespace().count(),
+        false => 0,
+    }
+}
+
+/// `dentry  217728 217728    192   21    1 : tunables    0    0    0 : slabdata  10368  10368      0`.
+fn is_slab(line: &str) -> bool {
+    line.contains(" : slabdata ")
+}
+
+/// `   8       0 sda 123 4 …`: two numbers, a name, eleven or more figures.
+fn is_disk(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_number =
+        |word: Option<&str>| word.is_some_and(|w| w.bytes().all(|b| b.is_ascii_digit()));
+    is_number(words.next())
+        && is_number(words.next())
+        && words
+            .next()
+            .is_some_and(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()))
+        && numbers(&words.collect::<Vec<_>>().join(" ")) >= 11
+}
+
+fn is_stat(line: &str) -> bool {
+    let Some((name, rest)) = line.split_once(' ') else {
+        return false;
+    };
+    let is_name = name.starts_with("cpu")
+        || matches!(
+            name,
+            "intr"
+                | "ctxt"
+                | "btime"
+                | "processes"
+                | "procs_running"
+                | "procs_blocked"
+                | "softirq"
+                | "page"
+                | "swap"
+        );
+    is_name
+        && rest
+            .split_whitespace()
+            .all(|w| w.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn is_sockets(line: &str) -> bool {
+    [
+        "sockets:", "TCP:", "UDP:", "UDPLITE:", "RAW:", "FRAG:", "TCP6:", "UDP6:",
+    ]
+    .iter()
+    .any(|name| line.starts_with(name))
+}
+
+/// The node of a line of its meminfo, and the rest: `Node 0 MemTotal:  1 kB`.
+pub(super) fn node_field(line: &str) -> Option<(&str, &str)> {
+    let (node, rest) = line.strip_prefix("Node ")?.split_once(' ')?;
+    let is_number = !node.is_empty() && node.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| (node, rest.trim_start()))
+}
+
+/// `Name:` of a process, then `State:`; `Umask:` stands between them since 4.7.
+fn is_status(lines: &[&str]) -> bool {
+    lines[0].starts_with("Name:")
+        && lines
+            .iter()
+            .skip(1)
+            .take(2)
+            .any(|line| line.starts_with("State:"))
+}
+
+fn is_status_field(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}
+
+/// `55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0    [heap]`.
+pub(super) fn is_mapping(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let range = words.next().and_then(|word| word.split_once('-'));
+    let is_hex = |word: &str| word.len() >= 6 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    range.is_some_and(|(from, to)| is_hex(from) && is_hex(to))
+        && words
+            .next()
+            .is_some_and(|word| word.len() == 4 && word.bytes().all(|b| b"rwxps-".contains(&b)))
+}
+
+fn is_field_of_mapping(line: &str) -> bool {
+    line.starts_with("VmFlags:") || pairs::of(line).is_some_and(|p| p[0].has_colon)
+}
+
+/// The text of a file of one line: a number or several, `max`, `[always] madvise never`. Prose and messages are none.
+fn is_one_value(line: &str) -> bool {
+    let is_value = |word: &str| {
+        let word = word.trim_matches(['[', ']']);
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+_-".contains(&b))
+    };
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let mut words = line.split_whitespace();
+    let count = words.clone().count();
+    (1..=12).contains(&count)
+        && words.clone().all(is_value)
+        && (count == 1 || words.clone().all(is_number) || words.any(|word| word.starts_with('[')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_its_file() {
+        for (line, shape) in [
+            (
+                "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
+                Shape::Pressure,
+            ),
+            ("Node 0, zone   Normal", Shape::Zoneinfo),
+            (
+                "Node 0, zone   Normal    216     55    189    101     84",
+                Shape::Buddyinfo,
+            ),
+            ("Page block order: 9", Shape::Pagetypeinfo),
+            ("slabinfo - version: 2.1", Shape::Slabinfo),
+            (
+                "dentry 1 2 192 21 1 : tunables 0 0 0 : slabdata 9 9 0",
+                Shape::Slabinfo,
+            ),
+            (
+                "cpu  46828483 16683 25195175 1979168 1 2 3 0 0 0",
+                Shape::Stat,
+            ),
+            ("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11", Shape::Diskstats),
+            ("sockets: used 290", Shape::Sockstat),
+            ("Node 0 MemTotal:       16268680 kB", Shape::NodeMeminfo),
+            (
+                "00400000-7ffd395f7000 ---p 00000000 00:00 0   [rollup]",
+                Shape::Smaps,
+            ),
+        ] {
+            assert_eq!(Shape::of(&[line]), Some(shape), "{line}");
+        }
+        assert_eq!(
+            Shape::of(&["Name:        bash", "Umask:        0022", "State:        S"]),
+            Some(Shape::Status)
+        );
+        for line in [
+            "cpu usage is high",
+            "Node 0 is full",
+            "Name: x",
+            "some words",
+            "8 0 sda 1 2 3",
+            "",
+        ] {
+            assert_eq!(Shape::of(&[line, "b", "c"]), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_a_shape() {
+        for (path, shape) in [
+            ("/proc/meminfo", Some(Shape::Fields)),
+            ("/sys/fs/cgroup/a/memory.stat", Some(Shape::Fields)),
+            ("/sys/fs/cgroup/a/memory.max", Some(Shape::OneLine)),
+            ("/sys/fs/cgroup/a/memory.pressure", Some(Shape::Pressure)),
+            (
+                "/sys/devices/system/node/node0/meminfo",
+                Some(Shape::NodeMeminfo),
+            ),
+            ("/proc/sys/vm/swappiness", Some(Shape::OneLine)),
+            ("/proc/1/smaps", Some(Shape::Smaps)),
+            ("/proc/1/environ", None),
+        ] {
+            assert_eq!(Shape::at(path), shape, "{path}");
+        }
+    }
+}

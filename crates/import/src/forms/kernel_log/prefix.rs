@@ -1,0 +1,257 @@
+//! What stands before a kernel's message in logs: stamps, levels, hosts, the containers' JSON.
+
+use std::borrow::Cow;
+
+use units::WallClock;
+
+use crate::times::Printed;
+
+/// A line without what its log put before it.
+#[derive(Debug, Clone)]
+pub(super) struct Message<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// Whether anything stood before it. Broken lines go on without.
+    pub(super) is_prefixed: bool,
+    /// When, where the log has dates with years.
+    pub(super) wall: Option<WallClock>,
+}
+
+/// A prefix has no more parts: level, date, host, name, stamp, caller.
+const MOST_PARTS: usize = 8;
+/// A name of a host with all that can stand around it is shorter.
+const MOST_PREFIX: usize = 160;
+
+/// Takes the prefix off a line.
+pub(super) fn message(line: &str) -> Message<'_> {
+    if let Some(inner) = json(line) {
+        return inner;
+    }
+    let (text, wall) = stripped(line);
+    Message {
+        text: text.into(),
+        is_prefixed: text.len() < line.trim_start().len(),
+        wall,
+    }
+}
+
+fn stripped(line: &str) -> (&str, Option<WallClock>) {
+    let mut text = line.trim_start();
+    let mut wall = None;
+    for _ in 0..MOST_PARTS {
+        let Some((rest, time)) = part(text, text.len() < line.trim_start().len()) else {
+            break;
+        };
+        wall = wall.or(time.and_then(Printed::wall));
+        text = rest.trim_start();
+    }
+    (text, wall)
+}
+
+/// The text behind the first part of a prefix, and the time that the part is.
+fn part(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
+    let plain = |rest| Some((rest, None));
+    if let Some(rest) = level(text) {
+        return plain(rest);
+    }
+    if let Some(rest) = named(text) {
+        let before = &text[..text.len() - rest.len()];
+        return Some((rest, Printed::leading(before).map(|(time, _)| time)));
+    }
+    kmsg(text)
+        .or_else(|| facility(text))
+        .or_else(|| container(text))
+        .and_then(plain)
+        .or_else(|| bracket(text, is_inner))
+        .or_else(|| dated(text))
+}
+
+/// `Nov 21 23:58:47 host kernel: `, and all that stands before that name.
+fn named(text: &str) -> Option<&str> {
+    let at = text.find("kernel: ").filter(|at| *at < MOST_PREFIX)?;
+    let before = &text[..at];
+    let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
+    // The name of a host may be anything, but a prefix is words, not a sentence of the kernel.
+    (is_word && before.split_whitespace().count() <= 8).then(|| &text[at + "kernel: ".len()..])
+}
+
+/// `<4>`.
+fn level(text: &str) -> Option<&str> {
+    let (level, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let is_level = (1..=3).contains(&level.len()) && level.bytes().all(|b| b.is_ascii_digit());
+    is_level.then(|| rest.strip_prefix("1 ").unwrap_or(rest))
+}
+
+/// `4,19685342,241227987454,-,caller=T12845;` of `/dev/kmsg`.
+fn kmsg(text: &str) -> Option<&str> {
+    let (head, rest) = text.split_once(';')?;
+    let mut fields = head.split(',');
+    let numbers = fields
+        .by_ref()
+        .take(3)
+        .filter(|f| !f.is_empty() && f.bytes().all(|b| b.is_ascii_digit()));
+    (numbers.count() == 3 && head.len() < 100).then_some(rest)
+}
+
+/// `kern  :warn  : ` of `dmesg -x`, `kern.warn ` of small systems.
+fn facility(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("kern")?;
+    if let Some(rest) = rest.strip_prefix('.') {
+        return rest.split_once([' ', ':']).map(|(_, rest)| rest);
+    }
+    let (level, rest) = rest.trim_start().strip_prefix(':')?.split_once(':')?;
+    let is_level = level.trim().bytes().all(|b| b.is_ascii_lowercase());
+    is_level.then_some(rest)
+}
+
+/// `stdout F ` of container runtimes, `name-1  | ` of compose.
+fn container(text: &str) -> Option<&str> {
+    for stream in ["stdout ", "stderr "] {
+        if let Some(rest) = text.strip_prefix(stream) {
+            return rest.strip_prefix("F ").or_else(|| rest.strip_prefix("P "));
+        }
+    }
+    let (name, rest) = text.split_once("| ")?;
+    let name = name.trim_end();
+    let is_name = name.len() < 64 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_name
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)))
+    .then_some(rest)
+}
+
+/// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and behind them the caller `[ T1598]`. A task of a report stands in
+/// brackets too.
+fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
+    let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let inner = inner.trim();
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_stamp = inner
+        .split_once('.')
+        .is_some_and(|(whole, part)| digits(whole) && digits(part));
+    let is_caller = is_inner && inner.strip_prefix(['T', 'C']).is_some_and(digits);
+    if is_stamp || is_caller {
+        return Some((rest, None));
+    }
+    // Months in the reader's language make a date that only its time of day shows.
+    let is_date = inner.len() < 60 && inner.split(' ').any(|word| word.matches(':').count() == 2);
+    is_date.then(|| (rest, Printed::leading(inner).map(|(time, _)| time)))
+}
+
+/// `2026-11-21T23:58:47.123Z `, `Nov 21 23:58:47 `.
+fn dated(text: &str) -> Option<(&str, Option<Printed>)> {
+    let start: &str = text.get(..4)?;
+    let is_likely = start.bytes().all(|b| b.is_ascii_digit())
+        || start.starts_with(|c: char| c.is_ascii_uppercase());
+    let colon = text.find(':').filter(|at| is_likely && *at < 40)?;
+    let is_time = text
+        .as_bytes()
+        .get(colon.wrapping_sub(1))
+        .is_some_and(u8::is_ascii_digit);
+    let (time, rest) = Printed::leading(text).filter(|_| is_time)?;
+    Some((rest, Some(time)))
+}
+
+/// A line of JSON as the journal, container runtimes and collectors write it.
+fn json(line: &str) -> Option<Message<'static>> {
+    let line = line.trim_start().strip_prefix('{').map(|_| line.trim())?;
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    let inner = value.get("jsonPayload").unwrap_or(&value);
+    let text = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| inner.get(name).or_else(|| value.get(name))?.as_str())
+    };
+    let message = text(&["MESSAGE", "message", "msg", "log", "textPayload"])?;
+    let (bare, wall) = stripped(message.trim_end());
+    let time = || {
+        text(&["timestamp", "time", "@timestamp", "ts"])
+            .and_then(|time| Printed::leading(time)?.0.wall())
+    };
+    let journal = || {
+        let micros: i64 = text(&["__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP"])?
+            .parse()
+            .ok()?;
+        micros.checked_mul(1000).map(WallClock::from_unix_nanos)
+    };
+    Some(Message {
+        text: bare.to_owned().into(),
+        is_prefixed: true,
+        wall: wall.or_else(time).or_else(journal),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_what_remains_without_its_log() {
+        let bare = "94990 total pagecache pages";
+        for (prefix, has_date) in [
+            ("", false),
+            ("[12345.678901] ", false),
+            ("[    0.000001] ", false),
+            ("[  659.997051][ T1598] ", false),
+            ("[  659.997051][    C1] ", false),
+            ("[Sat Nov 21 23:58:47 2026] ", true),
+            ("[dim. 19 avril 18:03:30 2026] ", false),
+            ("Nov 21 23:58:47 db1 kernel: [12345.678901] ", false),
+            ("Nov 21 23:58:47 db1 kernel: ", false),
+            (
+                "2026-11-21T23:58:47.123456+00:00 db1 kernel: [12345.678901] ",
+                true,
+            ),
+            ("2026-11-21T23:58:47+0000 db1 kernel: ", true),
+            ("2026-11-21 23:58:47 db1 kernel: ", true),
+            ("2026-11-21T23:58:47.123Z stdout F ", true),
+            ("2026-11-21T23:58:47,123456+00:00 ", true),
+            ("<4>[12345.678901] ", false),
+            ("<6>1 2026-11-21T23:58:47Z db1 kernel - - - kernel: ", true),
+            ("kern  :warn  : [12345.678901] ", false),
+            ("kern  :warn  : [Sat Nov 21 23:58:47 2026] ", true),
+            ("kern.warn kernel: [12345.678901] ", false),
+            ("1763769527.123456 db1 kernel: ", true),
+            ("[12345.678901] db1 kernel: ", false),
+            ("4,19685342,241227987454,-,caller=T12845;", false),
+            ("node-1  | [12345.678901] ", false),
+        ] {
+            let line = format!("{prefix}{bare}");
+            let message = message(&line);
+            assert_eq!(message.text, bare, "{prefix}");
+            assert_eq!(message.is_prefixed, !prefix.is_empty(), "{prefix}");
+            assert_eq!(message.wall.is_some(), has_date, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn json_lines_hold_their_message() {
+        for line in [
+            r#"{"log":"[1.5] Mem-Info:\n","stream":"stdout","time":"2026-11-21T23:58:47.123Z"}"#,
+            r#"{"MESSAGE":"Mem-Info:","__REALTIME_TIMESTAMP":"1795305527000000","_TRANSPORT":"kernel"}"#,
+            r#"{"jsonPayload":{"message":"Mem-Info:"},"timestamp":"2026-11-21T23:58:47Z"}"#,
+            r#"{"textPayload":"Mem-Info:","timestamp":"2026-11-21T23:58:47Z"}"#,
+        ] {
+            let message = message(line);
+            assert_eq!(message.text, "Mem-Info:", "{line}");
+            assert!(message.wall.is_some(), "{line}");
+        }
+        assert_eq!(message(r#"{"a": 1}"#).text, r#"{"a": 1}"#);
+    }
+
+    #[test]
+    fn what_a_report_has_in_brackets_is_its_own() {
+        for line in [
+            "[ 1234]     0  1234     5678      900    57344        0             0 bash",
+            "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",
+            "[<ffffffff81184c7e>] oom_kill_process+0x24e/0x3c0",
+            "Node 0 DMA: 1*4kB (U) 0*8kB = 4kB",
+            "0 pages in swap cache",
+            "memory: usage 102400kB, limit 102400kB, failcnt 6402",
+            "CPU: 3 PID: 473206 Comm: doxygen Not tainted 6.1.1-arch1-1 #1",
+            "<TASK>",
+        ] {
+            assert_eq!(message(line).text, line);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+use std::path::Path;
+
+use timeline::Entity;
+use timeline::signals::{CGROUP_ANON, CGROUP_MAX, MEM_FREE, MEM_TOTAL};
+use units::{Bytes, Limit};
+
+use crate::Opened;
+use crate::testing::paste;
+
+/// The real reports.
+fn logs() -> Vec<(String, String)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernel_reports");
+    let paths = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "log"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn log(name: &str) -> String {
+    let found = logs().into_iter().find(|(known, _)| known == name);
+    found.unwrap().1
+}
+
+/// All that the reports of a paste say.
+fn print(opened: &Opened) -> String {
+    let mut all = String::new();
+    for reported in opened.timeline.all_reports() {
+        let mut report = reported.report.clone();
+        // Broken lines are counted as what they are.
+        report.lines = 0;
+        for (number, _) in &mut report.not_understood {
+            *number = 0;
+        }
+        all += &format!("{report:?}\n");
+    }
+    all
+}
+
+/// Logs that are not a console's.
+fn bare() -> Vec<(String, String)> {
+    let bare =
+        |(name, _): &(String, String)| !name.starts_with("vm-") && name != "2.6.32-swap-full";
+    logs().into_iter().filter(bare).collect()
+}
+
+#[test]
+fn every_log_has_its_reports() {
+    for (name, text) in logs() {
+        let opened = paste(&text);
+        let whats: Vec<_> = opened.inputs.iter().map(|i| i.what.as_str()).collect();
+        assert!(!opened.timeline.all_reports().is_empty(), "{name}");
+        assert!(opened.lines_skipped <= 3, "{name}: {whats:?}");
+    }
+}
+
+#[test]
+fn every_prefix_leaves_the_same_report() {
+    for (name, text) in bare() {
+        let known = print(&paste(&text));
+        for prefix in [
+            "[12345.678901] ",
+            "Nov 21 23:58:47 host kernel: [12345.678901] ",
+            "[Sat Nov 21 23:58:47 2026] ",
+            "<4>[  659.997051][ T1598] ",
+            "kern  :warn  : [12345.678901] ",
+            "2026-11-21T23:58:47.123Z stdout F ",
+            "4,19685342,241227987454,-;",
+        ] {
+            let stamped: String = text.lines().map(|l| format!("{prefix}{l}\n")).collect();
+            assert_eq!(print(&paste(&stamped)), known, "{name} {prefix}");
+        }
+    }
+}
+
+#[test]
+fn json_lines_are_a_log_too() {
+    let text = log("5.13-by-hand");
+    let known = print(&paste(&text));
+    let json: String = text
+        .lines()
+        .map(|line| {
+            format!(
+                "{}\n",
+                serde_json::json!({ "log": format!("{line}\n"), "stream": "stdout" })
+            )
+        })
+        .collect();
+    assert_eq!(print(&paste(&json)), known);
+}
+
+/// Breaks lines between words, as mails do.
+fn broken(text: &str, prefix: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut column = prefix.len();
+        out += prefix;
+        for (count, word) in line.split(' ').enumerate() {
+            if count > 0 && column + word.len() > width && !word.is_empty() {
+                out.push('\n');
+                column = 0;
+            } else if count > 0 {
+                out.push(' ');
+            }
+            out += word;
+            column += word.len() + 1;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn lines_that_a_mail_broke_are_joined() {
+    for name in [
+        "6.1-swap-full",
+        "5.13-by-hand",
+        "5.7-highmem-i386-kill",
+        "3.10-two-nodes-swap-full",
+    ] {
+        let text = log(name);
+        let known = paste(&text);
+        let opened = paste(&broken(&text, "[12345.678901] ", 78));
+        let (report, whole) = (
+            &opened.timeline.all_reports()[0].report,
+            &known.timeline.all_reports()[0].report,
+        );
+        assert_eq!(report.invoker, whole.invoker, "{name}");
+        assert_eq!(report.request, whole.request, "{name}");
+        assert_eq!(report.zones, whole.zones, "{name}");
+        assert_eq!(report.tasks, whole.tasks, "{name}");
+        assert_eq!(report.killed, whole.killed, "{name}");
+        assert_eq!(
+            format!("{:?}", report.host),
+            format!("{:?}", whole.host),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_report_gives_the_rows_of_the_kernels_files() {
+    let opened = paste(&log("6.1-swap-full"));
+    assert!(opened.timeline.last(MEM_TOTAL) > Some(Bytes::from_gib(15)));
+    assert_eq!(opened.timeline.entities(Entity::Zone).count(), 3);
+    assert_eq!(opened.facts.kernel_release(), Some("6.1.1-arch1-1"));
+    assert!(opened.inputs[0].what.starts_with("kernel OOM report, "));
+}
+
+#[test]
+fn a_groups_two_lines_are_enough() {
+    let text = "memory: usage 262144kB, limit 262144kB, failcnt 2472\n\
+        Memory cgroup stats for /case: cache:5664KB rss:249452KB rss_huge:30720KB mapped_file:5660KB dirty:0KB writeback:0KB\n";
+    let opened = paste(text);
+    let group = opened.timeline.entities(Entity::Cgroup).next().unwrap();
+    assert_eq!(group.key, "/case");
+    assert_eq!(
+        opened.timeline.latest_of(group, CGROUP_MAX, 0),
+        Some(Limit::Bytes(Bytes::from_mib(256)))
+    );
+    assert_eq!(
+        opened.timeline.latest_of(group, CGROUP_ANON, 0),
+        Some(Bytes::from_kib(249_452))
+    );
+    let report = &opened.timeline.all_reports()[0].report;
+    assert!(report.is_cut && report.group.is_some());
+}
+
+#[test]
+fn a_dump_that_was_asked_for_is_no_report() {
+    let text = format!("SysRq : Show Memory\n{}", log("2.6.18-memory-dump"));
+    let opened = paste(&text);
+    assert!(opened.timeline.all_reports().is_empty());
+    assert!(opened.timeline.last(MEM_FREE).is_some());
+}
+
+#[test]
+fn nothing_in_a_log_makes_it_panic() {
+    let text = log("vm-7.2-noswap");
+    for cut in (0..text.len()).step_by(211) {
+        let _ = paste(&text[..text.floor_char_boundary(cut)]);
+    }
+    for drop in (0..text.lines().count()).step_by(5) {
+        let rest: Vec<&str> = text
+            .lines()
+            .enumerate()
+            .filter(|(at, _)| *at != drop)
+            .map(|(_, line)| line)
+            .collect();
+        let _ = paste(&rest.join("\n"));
+    }
+    let turned: Vec<&str> = text.lines().rev().collect();
+    let _ = paste(&turned.join("\n"));
+    for number in ["99999999999999999999", "-5"] {
+        let _ = paste(
+            &text
+                .replace("120", number)
+                .replace("0kB", &format!("{number}kB")),
+        );
+    }
+}

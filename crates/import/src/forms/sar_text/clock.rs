@@ -1,0 +1,187 @@
+//! Times as sar prints them: in front of each line, in the fashion of the locale, without a date.
+
+const DAY: i64 = 86_400;
+
+/// A line's time of day in seconds, and what stands behind it. `None` where a line begins with no time.
+pub(super) fn split(line: &str) -> Option<(i64, &str)> {
+    let line = line.trim_start();
+    let (before, rest) = half(line).map_or((None, line), |(half, rest)| (Some(half), rest));
+    let (hours, rest) = number(rest.trim_start(), 1)?;
+    let (mark, rest) = mark(rest)?;
+    let (minutes, rest) = number(rest, 2)?;
+    let (second_mark, rest) = self::mark(rest)?;
+    let (seconds, rest) = number(rest, 2)?;
+    if mark.is_ascii() && mark != second_mark {
+        return None;
+    }
+    let rest = rest.trim_start_matches(['秒', '초']);
+    let (after, rest) = match half(rest.trim_start()) {
+        Some((half, rest)) => (Some(half), rest),
+        None => (None, rest),
+    };
+    if !(rest.is_empty() || rest.starts_with(' ')) {
+        return None;
+    }
+    let hours = match before.or(after) {
+        Some(half) => (1..=12).contains(&hours).then_some(hours % 12 + half)?,
+        None => hours,
+    };
+    let in_range = hours < 24 && minutes < 60 && seconds < 61;
+    in_range.then_some((hours * 3600 + minutes * 60 + seconds, rest.trim_start()))
+}
+
+/// Digits, at least so many and at most two.
+fn number(text: &str, least: usize) -> Option<(i64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    (least..=2).contains(&digits).then_some(())?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// What stands between hours, minutes and seconds.
+fn mark(text: &str) -> Option<(char, &str)> {
+    let mark = text.chars().next()?;
+    let rest = &text[mark.len_utf8()..];
+    match mark {
+        ':' | '.' => Some((mark, rest)),
+        '時' | '时' | '시' | '点' | '點' | '分' | '분' => Some((mark, rest.trim_start())),
+        _ => None,
+    }
+}
+
+/// Words for the first half of the day.
+const BEFORE_NOON: &[&str] = &[
+    "AM",
+    "am",
+    "a.m.",
+    "a. m.",
+    "A.M.",
+    "vorm.",
+    "上午",
+    "午前",
+    "오전",
+    "πμ",
+    "π.μ.",
+    "ΠΜ",
+    "पूर्वाह्न",
+    "ص",
+];
+/// Words for the second half of the day.
+const AFTER_NOON: &[&str] = &[
+    "PM",
+    "pm",
+    "p.m.",
+    "p. m.",
+    "P.M.",
+    "nachm.",
+    "下午",
+    "午後",
+    "오후",
+    "μμ",
+    "μ.μ.",
+    "ΜΜ",
+    "अपराह्न",
+    "م",
+];
+
+/// The half of the day at the start of a text, as the hours that it adds.
+fn half(text: &str) -> Option<(i64, &str)> {
+    let found = |words: &[&str]| {
+        let word = words.iter().find(|word| text.starts_with(**word))?;
+        let rest = &text[word.len()..];
+        let ends = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
+        ends.then_some(rest)
+    };
+    found(BEFORE_NOON)
+        .map(|rest| (0, rest))
+        .or_else(|| found(AFTER_NOON).map(|rest| (12, rest)))
+}
+
+/// The days of a table whose lines have times only.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Days {
+    offset: i64,
+    last: Option<i64>,
+}
+
+impl Days {
+    /// A step over midnight that is longer is none: the times are of another table.
+    const LONGEST_STEP: i64 = DAY / 2;
+
+    /// Seconds since the midnight before the table, of its next line. `None` where time went back.
+    pub(super) fn advance(&mut self, time: i64) -> Option<i64> {
+        let mut now = self.offset + time;
+        if let Some(last) = self.last
+            && now < last
+        {
+            let back = last - now;
+            self.offset += match back {
+                // Summer time ended.
+                1_800..=3_600 => 3_600,
+                _ if DAY - back <= Self::LONGEST_STEP => DAY,
+                _ => return None,
+            };
+            now = self.offset + time;
+        }
+        self.last = Some(now);
+        Some(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_the_fashion_of_the_locale() {
+        for (line, time) in [
+            ("12:10:05 AM  207.55", 605),
+            ("12:10:05AM 207.55", 605),
+            ("01:10:05 PM  207.55", 13 * 3600 + 605),
+            ("12:10:05 PM", 12 * 3600 + 605),
+            ("23:59:59  1.0", 86_399),
+            ("00.10.05  1,0", 605),
+            ("上午12時10分05秒 1.0", 605),
+            ("下午 01:10:05 1.0", 13 * 3600 + 605),
+            ("0시 10분 05초 1.0", 605),
+            ("12:10:05 a. m. 1.0", 605),
+        ] {
+            let found = split(line);
+            assert_eq!(found.map(|(t, _)| t), Some(time), "{line}");
+        }
+        for line in [
+            "207.55 1.0",
+            "13:00:00 AM 1",
+            "24:00:00 1",
+            "1:2:3",
+            "12:10 1",
+            "12:10:05x 1",
+            "12:10.05 1",
+            "",
+            "AM",
+            "é",
+        ] {
+            assert_eq!(split(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_disk_or_cpu_behind_the_time_is_no_half_of_a_day() {
+        assert_eq!(split("10:00:01 all 1.0").map(|(_, r)| r), Some("all 1.0"));
+        assert_eq!(split("10:00:01 amdisk 1").map(|(_, r)| r), Some("amdisk 1"));
+    }
+
+    #[test]
+    fn midnight_and_the_end_of_summer_time_go_on() {
+        let advance = |times: &[i64]| {
+            let mut days = Days::default();
+            times.iter().map(|t| days.advance(*t)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            advance(&[85_800, 0, 600]),
+            [Some(85_800), Some(86_400), Some(87_000)]
+        );
+        assert_eq!(advance(&[10_200, 7_200]), [Some(10_200), Some(10_800)]);
+        assert_eq!(advance(&[50_000, 40_000]), [Some(50_000), None]);
+    }
+}

@@ -1,0 +1,241 @@
+//! When the rows of a table were written: its first columns, or the heading.
+
+use units::{Span, WallClock};
+
+use crate::looks::When;
+use crate::prompt;
+
+/// How a column tells the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Clock {
+    /// Date and time, seconds since 1970, or a time of day.
+    Time,
+    /// Since some start, in so many seconds.
+    Elapsed(f64),
+}
+
+/// What a cell says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Moment {
+    Wall(WallClock),
+    /// Seconds since midnight.
+    OfDay(f64),
+    /// Seconds since a start that is not known.
+    Since(f64),
+}
+
+const DAY: f64 = 86_400.0;
+
+impl Clock {
+    /// The clock of a column with this head.
+    pub(super) fn of(head: &str) -> Option<Self> {
+        let lower = head.to_ascii_lowercase();
+        let (base, unit) = match lower
+            .trim_end_matches([')', ']'])
+            .rsplit_once(['_', '(', '[', ' ', '-'])
+        {
+            Some((base, unit)) => (base.trim_matches(['_', '(', '[', ' ']), seconds(unit)),
+            None => (lower.as_str(), None),
+        };
+        let is_since = |name: &str| {
+            matches!(
+                name,
+                "uptime" | "elapsed" | "t" | "time" | "since" | "offset" | "at" | "after" | "up"
+            )
+        };
+        match (lower.as_str(), unit) {
+            (_, Some(unit)) if is_since(base) => Some(Self::Elapsed(unit)),
+            ("time" | "date" | "timestamp" | "ts" | "datetime" | "epoch" | "when" | "clock", _) => {
+                Some(Self::Time)
+            }
+            (
+                "unixtime" | "unix_time" | "epoch_s" | "local_time" | "time_utc" | "utc"
+                | "date_time" | "date time",
+                _,
+            ) => Some(Self::Time),
+            ("uptime" | "elapsed" | "t", _) => Some(Self::Elapsed(1.0)),
+            (name, _) => seconds(name).map(Self::Elapsed),
+        }
+    }
+
+    /// What a cell says.
+    pub(super) fn moment(self, cell: &str) -> Option<Moment> {
+        let number = || {
+            cell.replace(',', ".")
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n >= 0.0)
+        };
+        match self {
+            Self::Elapsed(unit) => match number() {
+                Some(n) if n < 1e12 => Some(Moment::Since(n * unit)),
+                _ => of_day(cell).map(Moment::Since),
+            },
+            Self::Time => match number() {
+                // Seconds, or milliseconds, since 1970; else since some start.
+                Some(n) if (1e9..4e9).contains(&n) => wall(n),
+                Some(n) if (1e12..4e12).contains(&n) => wall(n / 1000.0),
+                Some(n) if n < 1e9 => Some(Moment::Since(n)),
+                Some(_) => None,
+                None => of_day(cell)
+                    .map(Moment::OfDay)
+                    .or_else(|| prompt::time(cell).map(Moment::Wall)),
+            },
+        }
+    }
+}
+
+fn wall(seconds: f64) -> Option<Moment> {
+    // A float has microseconds of this century.
+    #[allow(clippy::cast_possible_truncation)] // below 4e9 s
+    let nanos = (seconds * 1e6).round() as i64;
+    Some(Moment::Wall(WallClock::from_unix_nanos(
+        nanos.checked_mul(1000)?,
+    )))
+}
+
+/// How many seconds a unit of time has.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ms" | "msec" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => DAY,
+        _ => return None,
+    })
+}
+
+/// `23:58:47`, `23:58`, `23:58:47.5`.
+fn of_day(cell: &str) -> Option<f64> {
+    let mut parts = cell.split(':');
+    let hours: f64 = parts.next()?.parse().ok()?;
+    let minutes: f64 = parts.next()?.parse().ok()?;
+    let seconds: f64 = parts.next().map_or(Some(0.0), |part| part.parse().ok())?;
+    let is_time = parts.next().is_none()
+        && (0.0..1e6).contains(&hours)
+        && (0.0..60.0).contains(&minutes)
+        && (0.0..61.0).contains(&seconds);
+    is_time.then_some(hours * 3600.0 + minutes * 60.0 + seconds)
+}
+
+/// When a row was written, seen from the row before it; and how long after that, where known.
+pub(super) fn when(before: Option<Moment>, now: Option<Moment>) -> (When, Option<f64>) {
+    let between = match (before, now) {
+        (Some(Moment::Wall(a)), Some(Moment::Wall(b))) => {
+            let nanos = b.unix_nanos().saturating_sub(a.unix_nanos());
+            #[allow(clippy::cast_precision_loss)] // an interval
+            Some(nanos as f64 / 1e9)
+        }
+        (Some(Moment::Since(a)), Some(Moment::Since(b))) => Some(b - a),
+        // Past midnight, unless that would be more than half a day: then the rows are in no order.
+        (Some(Moment::OfDay(a)), Some(Moment::OfDay(b))) => {
+            Some((b - a).rem_euclid(DAY)).filter(|s| *s <= DAY / 2.0)
+        }
+        _ => None,
+    };
+    // A clock that goes back is another boot, or another series.
+    let between = between.filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
+    let when = match (now, between) {
+        (Some(Moment::Wall(wall)), Some(_)) => When::At(wall),
+        (Some(Moment::Wall(wall)), None) if before.is_none() => When::At(wall),
+        (_, Some(seconds)) => When::After(Span::from_secs_f64(seconds)),
+        _ => When::Unknown,
+    };
+    (when, between)
+}
+
+/// The interval that a heading tells: `every 10 s`, `interval 60s`, `each 5 minutes`.
+pub(super) fn interval_in(heading: &str) -> Option<f64> {
+    let words: Vec<&str> = heading
+        .split([' ', '(', ')', ',', '='])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let at = words
+        .iter()
+        .position(|word| matches!(*word, "every" | "interval" | "each"))?;
+    let number = words.get(at + 1)?;
+    let digits = number
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(number.len());
+    let (value, unit) = number.split_at(digits);
+    let unit = if unit.is_empty() {
+        words.get(at + 2)?
+    } else {
+        unit
+    };
+    let value: f64 = value.parse().ok()?;
+    Some(value * seconds(unit)?).filter(|s| *s > 0.0 && *s < 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_tell_clocks() {
+        for (head, clock) in [
+            ("time", Some(Clock::Time)),
+            ("Timestamp", Some(Clock::Time)),
+            ("uptime_min", Some(Clock::Elapsed(60.0))),
+            ("uptime_s", Some(Clock::Elapsed(1.0))),
+            ("t_s", Some(Clock::Elapsed(1.0))),
+            ("time (min)", Some(Clock::Elapsed(60.0))),
+            ("hours", Some(Clock::Elapsed(3600.0))),
+            ("sec", Some(Clock::Elapsed(1.0))),
+            ("MemFree", None),
+            ("min_free", None),
+        ] {
+            assert_eq!(Clock::of(head), clock, "{head}");
+        }
+    }
+
+    #[test]
+    fn cells_tell_moments() {
+        let wall = Some(Moment::Wall(WallClock::from_unix_nanos(
+            1_795_305_527_000_000_000,
+        )));
+        for cell in [
+            "1795305527",
+            "1795305527000",
+            "2026-11-21T23:58:47Z",
+            "2026-11-21 23:58:47",
+        ] {
+            assert_eq!(Clock::Time.moment(cell), wall, "{cell}");
+        }
+        assert_eq!(
+            Clock::Time.moment("23:58:47"),
+            Some(Moment::OfDay(86_327.0))
+        );
+        assert_eq!(
+            Clock::Elapsed(60.0).moment("57"),
+            Some(Moment::Since(3420.0))
+        );
+        for cell in ["", "-1", "x", "NaN", "inf", "1e300", "99999999999999999999"] {
+            assert_eq!(Clock::Time.moment(cell), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn time_passes_midnight_and_does_not_go_back() {
+        let day = |s| Some(Moment::OfDay(s));
+        assert_eq!(when(day(86_390.0), day(5.0)).1, Some(15.0));
+        assert_eq!(when(day(500.0), day(400.0)), (When::Unknown, None));
+        let since = |s| Some(Moment::Since(s));
+        assert_eq!(when(since(57.0), since(1.0)), (When::Unknown, None));
+        assert_eq!(when(None, since(1.0)), (When::Unknown, None));
+    }
+
+    #[test]
+    fn headings_tell_intervals() {
+        for (heading, seconds) in [
+            ("series (MiB, every 10 s)", Some(10.0)),
+            ("memory, interval=60s", Some(60.0)),
+            ("every 5 minutes", Some(300.0)),
+            ("atop (10 s)", None),
+            ("every host", None),
+        ] {
+            assert_eq!(interval_in(heading), seconds, "{heading}");
+        }
+    }
+}

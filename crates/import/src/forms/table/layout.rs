@@ -1,0 +1,197 @@
+//! How a table is laid out: what stands between its cells, and its header.
+
+use super::clock::Clock;
+use super::names::{self, Column, Meaning};
+
+/// What stands between cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separator {
+    Comma,
+    Semicolon,
+    Bar,
+    Blanks,
+}
+
+impl Separator {
+    fn of(header: &str) -> Self {
+        if header.contains('|') {
+            Self::Bar
+        } else if header.contains(';') {
+            Self::Semicolon
+        } else if header.contains(',') {
+            Self::Comma
+        } else {
+            Self::Blanks
+        }
+    }
+
+    /// The cells of a line.
+    pub(super) fn cells(self, line: &str) -> Vec<&str> {
+        fn trim(cell: &str) -> &str {
+            cell.trim_matches([' ', '"', '\'', '`', '*'])
+        }
+        match self {
+            Self::Comma => line.split(',').map(trim).collect(),
+            Self::Semicolon => line.split(';').map(trim).collect(),
+            Self::Bar => line.trim().trim_matches('|').split('|').map(trim).collect(),
+            Self::Blanks => line.split_whitespace().collect(),
+        }
+    }
+}
+
+/// A table's header.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) separator: Separator,
+    pub(super) columns: Vec<Column>,
+    /// The first column's clock.
+    pub(super) clock: Option<Clock>,
+    /// Whether date and time are two columns.
+    pub(super) has_date: bool,
+    line: String,
+}
+
+impl Header {
+    /// Longer lines are no header that anybody wrote.
+    const LONGEST: usize = 4000;
+
+    /// Reads a header; `None` where none of its words surely means memory. `has_unit`: the heading tells one.
+    pub(super) fn of(line: &str, has_unit: bool) -> Option<Self> {
+        if line.is_empty() || line.len() > Self::LONGEST {
+            return None;
+        }
+        let plain = line.trim_start_matches(['#', ' ']);
+        let plain = plain.strip_prefix("columns:").unwrap_or(plain);
+        let separator = Separator::of(plain);
+        let heads = joined(separator.cells(plain), separator);
+        let is_head = |head: &String| {
+            head.is_empty()
+                || (head.len() <= 80 && head.contains(|c: char| c.is_ascii_alphabetic()))
+        };
+        if !heads.iter().all(is_head) || heads.iter().any(|head| names::is_part(head)) {
+            return None;
+        }
+        let clock = heads.first().and_then(|head| Clock::of(head));
+        let has_date = clock == Some(Clock::Time)
+            && heads[0].eq_ignore_ascii_case("date")
+            && heads
+                .get(1)
+                .is_some_and(|head| Clock::of(head) == Some(Clock::Time));
+        let times = usize::from(clock.is_some()) + usize::from(has_date);
+        let columns: Vec<Column> = heads
+            .iter()
+            .enumerate()
+            .map(|(i, head)| match i < times {
+                true => Column {
+                    name: head.clone(),
+                    meaning: Meaning::Other,
+                    unit: None,
+                    is_sure: false,
+                },
+                false => Column::of(head),
+            })
+            .collect();
+        let known = || columns.iter().filter(|column| column.is_known());
+        let is_table = known().any(|column| column.is_sure)
+            || (known().next().is_some() && (has_unit || clock.is_some()));
+        is_table.then(|| Self {
+            separator,
+            columns,
+            clock,
+            has_date,
+            line: line.to_owned(),
+        })
+    }
+
+    /// Whether a line is the header again, or the rule below it.
+    pub(super) fn is_repeated(&self, line: &str) -> bool {
+        let is_rule = line.len() > 2 && line.bytes().all(|b| b" |-+:=".contains(&b));
+        is_rule || line == self.line
+    }
+
+    /// The cells of a row, its time first where date and time stand apart; `None` where they do not fit the columns.
+    pub(super) fn cells<'l>(&self, line: &'l str) -> Option<(Option<String>, Vec<&'l str>)> {
+        let cells = self.separator.cells(line);
+        let n = self.columns.len();
+        if self.has_date && cells.len() == n {
+            return Some((Some(format!("{} {}", cells[0], cells[1])), cells));
+        }
+        if cells.len() == n {
+            let time = self.clock.map(|_| cells[0].to_owned());
+            return Some((time, cells));
+        }
+        // One head over a date and a time.
+        if self.clock == Some(Clock::Time)
+            && self.separator == Separator::Blanks
+            && cells.len() == n + 1
+        {
+            let time = format!("{} {}", cells[0], cells[1]);
+            return Some((Some(time), cells[1..].to_vec()));
+        }
+        None
+    }
+}
+
+/// Joins a unit that stands apart to its head: `MemFree (kB)`.
+fn joined(cells: Vec<&str>, separator: Separator) -> Vec<String> {
+    let mut heads: Vec<String> = Vec::with_capacity(cells.len());
+    for cell in cells {
+        let is_unit = separator == Separator::Blanks && cell.starts_with(['(', '[']);
+        match heads.last_mut().filter(|_| is_unit) {
+            Some(head) => head.push_str(cell),
+            None => heads.push(cell.to_owned()),
+        }
+    }
+    heads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_needs_a_name_of_memory() {
+        for (line, has_unit, is_header) in [
+            ("uptime_min Slab SReclaimable SUnreclaim", false, true),
+            ("mem_avail", true, true),
+            ("time,MemFree,SwapFree", false, true),
+            ("# columns: t free", false, true),
+            ("| date | MemAvailable (kB) |", false, true),
+            ("free", true, true),
+            ("free", false, false),
+            ("time load", false, false),
+            (
+                "Filesystem 1K-blocks Used Available Use% Mounted on",
+                false,
+                false,
+            ),
+            ("NAME READY UP-TO-DATE AVAILABLE AGE", false, false),
+            ("TYPE TOTAL ACTIVE SIZE RECLAIMABLE", false, false),
+            ("node used_MiB used_%", false, false),
+            (
+                "# Time UID PID minflt/s majflt/s VSZ RSS %MEM Command",
+                false,
+                false,
+            ),
+            ("1 2 MemFree", false, false),
+            ("", true, false),
+        ] {
+            assert_eq!(Header::of(line, has_unit).is_some(), is_header, "{line}");
+        }
+    }
+
+    #[test]
+    fn cells_fit_the_columns_or_are_no_row() {
+        let header = Header::of("time MemFree", false).unwrap();
+        assert!(header.cells("23:58:47 12").is_some());
+        let (time, cells) = header.cells("2026-11-21 23:58:47 12").unwrap();
+        assert_eq!(
+            (time.as_deref(), cells[1]),
+            (Some("2026-11-21 23:58:47"), "12")
+        );
+        assert!(header.cells("12").is_none() && header.cells("1 2 3 4").is_none());
+        let header = Header::of("| MemFree (kB) | x |", false).unwrap();
+        assert!(header.is_repeated("|---|:--|"));
+        assert_eq!(header.cells("| 12 | y |").unwrap().1, ["12", "y"]);
+    }
+}

@@ -1,0 +1,359 @@
+//! What the head of a column says: which signal, in which unit, as a level, a total or a rate.
+//!
+//! Names are compared without case and marks between words: `MemAvailable`, `mem_available` and `mem.available` are one.
+//! Everyday words (`free`, `cached`) mean memory only beside other evidence.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use timeline::signals::{
+    self, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_TOTAL, MEMINFO,
+    SWAP_FREE, SWAP_TOTAL, VMSTAT,
+};
+use timeline::{Entity, SignalId};
+
+use crate::forms::fill::{self, Unit};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Meaning {
+    /// A size. The unit that its name brings along, in bytes: meminfo's own names are KiB.
+    Size(SignalId, Option<f64>),
+    /// A level or a total in the kernel file's own unit.
+    Plain(SignalId),
+    /// Per second.
+    Rate(SignalId),
+    /// Stalled time: a share in percent over so many seconds, or a total; where the name does not tell, the figures do.
+    Pressure(SignalId, Pressure),
+    /// Resident memory of a process that is not named.
+    Resident,
+    /// Whose the row is: rows are of several things.
+    Key,
+    /// Nothing that is read.
+    Other,
+}
+
+/// How pressure is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Pressure {
+    Average(f64),
+    Total,
+    NotTold,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) meaning: Meaning,
+    /// The unit written in its head.
+    pub(super) unit: Option<Unit>,
+    /// Whether its name means memory wherever it stands.
+    pub(super) is_sure: bool,
+}
+
+impl Column {
+    /// The column with this head.
+    pub(super) fn of(head: &str) -> Self {
+        let plain = |meaning, is_sure| Self {
+            name: head.to_owned(),
+            meaning,
+            unit: None,
+            is_sure,
+        };
+        if let Some(found) = find(head) {
+            return plain(found.meaning, found.is_sure);
+        }
+        if let Some((base, unit)) = split_unit(head)
+            && let Some(found) = find(base)
+        {
+            let is_size = matches!(found.meaning, Meaning::Size(..) | Meaning::Resident);
+            return Self {
+                unit: Some(unit).filter(|_| is_size),
+                // A size that tells its unit is no everyday word any more.
+                ..plain(found.meaning, found.is_sure || is_size)
+            };
+        }
+        if let Some(meaning) = pressure(head) {
+            let says_so = matches!(meaning, Meaning::Pressure(_, Pressure::Average(_)));
+            return plain(meaning, says_so);
+        }
+        plain(Meaning::Other, false)
+    }
+
+    /// Whether it is read.
+    pub(super) const fn is_known(&self) -> bool {
+        !matches!(self.meaning, Meaning::Key | Meaning::Other)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    meaning: Meaning,
+    is_sure: bool,
+}
+
+/// Words that mean memory only beside other evidence.
+const EVERYDAY: [&str; 24] = [
+    "active",
+    "inactive",
+    "available",
+    "avail",
+    "free",
+    "total",
+    "cached",
+    "cache",
+    "buffers",
+    "buff",
+    "shared",
+    "dirty",
+    "mapped",
+    "writeback",
+    "bounce",
+    "slab",
+    "percpu",
+    "hugetlb",
+    "zswap",
+    "balloon",
+    "memcached",
+    "unaccepted",
+    "rss",
+    "buffcache",
+];
+
+/// What people call things besides the kernel's names.
+const ALIASES: [(&str, SignalId); 21] = [
+    ("memavail", MEM_AVAILABLE.id()),
+    ("available", MEM_AVAILABLE.id()),
+    ("avail", MEM_AVAILABLE.id()),
+    ("availablememory", MEM_AVAILABLE.id()),
+    ("free", MEM_FREE.id()),
+    ("freememory", MEM_FREE.id()),
+    ("freemem", MEM_FREE.id()),
+    ("total", MEM_TOTAL.id()),
+    ("totalmem", MEM_TOTAL.id()),
+    ("cache", MEM_CACHED.id()),
+    ("memcached", MEM_CACHED.id()),
+    ("memcache", MEM_CACHED.id()),
+    ("buffcache", MEM_CACHED.id()),
+    ("buff", MEM_BUFFERS.id()),
+    ("membuffers", MEM_BUFFERS.id()),
+    ("shared", MEM_SHMEM.id()),
+    ("memshared", MEM_SHMEM.id()),
+    ("memshmem", MEM_SHMEM.id()),
+    ("freeswap", SWAP_FREE.id()),
+    ("swpfree", SWAP_FREE.id()),
+    ("totalswap", SWAP_TOTAL.id()),
+];
+
+/// Columns that say of which machine a row is.
+const KEYS: [&str; 5] = ["host", "hostname", "instance", "machine", "vm"];
+
+/// Columns that say that a row is of a part of a machine: nothing of it is the machine's.
+const PARTS: [&str; 19] = [
+    "node",
+    "pod",
+    "container",
+    "pid",
+    "tid",
+    "uid",
+    "user",
+    "process",
+    "comm",
+    "command",
+    "cmd",
+    "name",
+    "program",
+    "service",
+    "unit",
+    "zone",
+    "device",
+    "cgroup",
+    "namespace",
+];
+
+/// Whether a column with this head says that rows are of parts of a machine.
+pub(super) fn is_part(head: &str) -> bool {
+    PARTS.contains(&normal(head).as_str())
+}
+
+fn find(name: &str) -> Option<Found> {
+    static NAMES: LazyLock<HashMap<String, Found>> = LazyLock::new(all_names);
+    NAMES.get(&normal(name)).copied()
+}
+
+fn all_names() -> HashMap<String, Found> {
+    let mut names = HashMap::new();
+    let mut add = |name: &str, meaning| {
+        let key = normal(name);
+        let is_sure = !EVERYDAY.contains(&key.as_str());
+        if !name.is_empty() {
+            names.entry(key).or_insert(Found { meaning, is_sure });
+        }
+    };
+    let host = || {
+        let defs = signals::ALL.iter().filter(|def| def.entity == Entity::Host);
+        defs.filter_map(|def| Some((def.id()?, def)))
+    };
+    let own = |id: SignalId, scale: f64| match id.def().unit {
+        "bytes" if !id.def().is_counter => Meaning::Size(id, Some(scale)),
+        _ => Meaning::Plain(id),
+    };
+    for (id, def) in host() {
+        if def.file == MEMINFO || def.file == VMSTAT {
+            add(def.field, own(id, 1024.0));
+        }
+    }
+    for (name, id) in ALIASES {
+        add(name, Meaning::Size(id, None));
+    }
+    add("rss", Meaning::Resident);
+    for key in KEYS {
+        add(key, Meaning::Key);
+    }
+    for (id, def) in host() {
+        if def.is_counter && def.sar.ends_with("/s") {
+            add(def.sar, Meaning::Rate(id));
+        } else if def.sar.starts_with("kb") {
+            add(def.sar, own(id, 1024.0));
+        }
+        if def.is_counter && def.file == VMSTAT {
+            add(&format!("{}/s", def.field), Meaning::Rate(id));
+        }
+        if ["mem.util.", "mem.physmem", "mem.vmstat."]
+            .iter()
+            .any(|start| def.pcp.starts_with(start))
+        {
+            add(def.pcp, own(id, 1024.0));
+        }
+        if def.node_exporter.starts_with("node_memory_")
+            || def.node_exporter.starts_with("node_vmstat_")
+        {
+            add(def.node_exporter, own(id, 1.0));
+        }
+    }
+    names
+}
+
+/// A name without case and marks between its words; `/s` stays.
+fn normal(name: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || *c == '/';
+    name.chars()
+        .filter(kept)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+/// A head without its unit, and the unit: `free_MB`, `MemFree(kB)`, `Slab [MiB]`, `mem_avail_kb`.
+fn split_unit(head: &str) -> Option<(&str, Unit)> {
+    if let Some(inside) = head.strip_suffix([')', ']']) {
+        let (base, unit) = inside.rsplit_once(['(', '['])?;
+        return Some((base.trim(), fill::unit(unit)?));
+    }
+    if let Some((base, last)) = head.rsplit_once(['_', '-', '.', ' ', '/'])
+        && let Some(unit) = fill::unit(last)
+    {
+        return Some((base, unit));
+    }
+    ["kB", "KB", "KiB", "MB", "MiB", "GB", "GiB"]
+        .iter()
+        .find_map(|unit| Some((head.strip_suffix(unit)?, fill::unit(unit)?)))
+}
+
+/// `some_avg10`, `psi_io_full_total`, `mem some`. Without a resource it is memory, the subject here.
+fn pressure(head: &str) -> Option<Meaning> {
+    let lower = head.to_ascii_lowercase();
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let has = |word: &str| words.contains(&word);
+    let known = |word: &&str| {
+        [
+            "some", "full", "psi", "pressure", "memory", "mem", "io", "cpu", "avg10", "avg60",
+            "avg300", "total", "us", "pct",
+        ]
+        .contains(word)
+    };
+    if !words.iter().all(known) || has("some") == has("full") {
+        return None;
+    }
+    let full = has("full");
+    let signal = match (has("io"), has("cpu"), full) {
+        (true, _, false) => signals::PSI_IO_SOME,
+        (true, _, true) => signals::PSI_IO_FULL,
+        (_, true, false) => signals::PSI_CPU_SOME,
+        (_, true, true) => signals::PSI_CPU_FULL,
+        (_, _, false) => signals::PSI_MEMORY_SOME,
+        (_, _, true) => signals::PSI_MEMORY_FULL,
+    };
+    let how = if has("avg10") {
+        Pressure::Average(10.0)
+    } else if has("avg60") {
+        Pressure::Average(60.0)
+    } else if has("avg300") {
+        Pressure::Average(300.0)
+    } else if has("total") {
+        Pressure::Total
+    } else {
+        Pressure::NotTold
+    };
+    Some(Meaning::Pressure(signal.id(), how))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::{MEM_ACTIVE_ANON, MEM_SLAB_UNRECLAIMABLE, PGPGIN, PSI_IO_FULL, PSWPIN};
+
+    #[test]
+    fn heads_are_known_however_they_are_written() {
+        for (head, signal, bytes) in [
+            ("MemAvailable", MEM_AVAILABLE, Some(1024.0)),
+            ("mem_available", MEM_AVAILABLE, Some(1024.0)),
+            ("mem_avail", MEM_AVAILABLE, None),
+            ("SUnreclaim", MEM_SLAB_UNRECLAIMABLE, Some(1024.0)),
+            ("active(anon)", MEM_ACTIVE_ANON, Some(1024.0)),
+            ("kbmemfree", MEM_FREE, Some(1024.0)),
+            ("mem.util.free", MEM_FREE, Some(1024.0)),
+            ("node_memory_MemFree_bytes", MEM_FREE, Some(1.0)),
+            ("free", MEM_FREE, None),
+        ] {
+            let column = Column::of(head);
+            assert_eq!(column.meaning, Meaning::Size(signal.id(), bytes), "{head}");
+            assert_eq!(column.unit, None, "{head}");
+        }
+        for (head, unit) in [
+            ("MemFree_kB", "KiB"),
+            ("memfree(kB)", "KiB"),
+            ("MemFree [MB]", "MiB"),
+            ("free_mb", "MiB"),
+            ("MemFreeGiB", "GiB"),
+            ("mem_free_bytes", "bytes"),
+        ] {
+            let column = Column::of(head);
+            assert_eq!(column.unit.map(|unit| unit.name), Some(unit), "{head}");
+            assert!(column.is_sure, "{head}");
+        }
+    }
+
+    #[test]
+    fn totals_rates_and_pressure_are_told_apart() {
+        for (head, meaning) in [
+            ("pswpin", Meaning::Plain(PSWPIN.id())),
+            ("pswpin/s", Meaning::Rate(PSWPIN.id())),
+            ("pgpgin", Meaning::Plain(PGPGIN.id())),
+            (
+                "psi_io_full_avg60",
+                Meaning::Pressure(PSI_IO_FULL.id(), Pressure::Average(60.0)),
+            ),
+            ("host", Meaning::Key),
+            ("swap_used_pct", Meaning::Other),
+            ("used", Meaning::Other),
+        ] {
+            assert_eq!(Column::of(head).meaning, meaning, "{head}");
+        }
+        assert!(!Column::of("free").is_sure && !Column::of("Active").is_sure);
+        assert!(Column::of("SwapFree").is_sure);
+    }
+}

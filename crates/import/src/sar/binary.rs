@@ -1,0 +1,180 @@
+//! Binary files of sysstat (`/var/log/sysstat/sa21`), read by the `sadf` that is installed: their layout changes with each
+//! version, and it knows them all.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use crate::Opened;
+
+/// Why a binary file of sysstat gives nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SadfError {
+    /// There is no `sadf`.
+    #[error("it is a binary file of sysstat, and `sadf`, which reads those, is not installed")]
+    NotInstalled,
+    /// It could not be run.
+    #[error("it is a binary file of sysstat, and `sadf` cannot be run: {0}")]
+    Run(io::Error),
+    /// It said no.
+    #[error("it is a binary file of sysstat that `sadf` does not read: {0}")]
+    Refused(String),
+}
+
+impl SadfError {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            Self::NotInstalled | Self::Run(_) => {
+                "install sysstat, or where it is: sadf -j FILE -- -A | memtide check -"
+            }
+            Self::Refused(_) => {
+                "read it with the sysstat that wrote it: sadf -j FILE -- -A | memtide check -"
+            }
+        }
+    }
+}
+
+/// Whether this is a binary file of sysstat, of either byte order: its magic number, and a format from 0x2170 on.
+pub(super) fn is_binary(first: &[u8]) -> bool {
+    matches!(
+        first,
+        [0x96, 0xd5, 0x70..=0x8f, 0x21, ..] | [0xd5, 0x96, 0x21, 0x70..=0x8f, ..]
+    )
+}
+
+/// No reading of a day of samples takes longer; a file of one-second samples may, and is then read as far as that.
+const LONGEST_RUN: Duration = Duration::from_secs(60);
+/// A day of ten-minute samples has about 6 MB; more than this is no file that sadf should be trusted with.
+const MOST_BYTES: u64 = 1 << 30;
+/// Said by sadf of files of older versions.
+const OLD: &str = "convert it to current format";
+
+/// Reads a binary file, through a copy: it may come packed or from a pipe, and the copy's path is never taken for an option
+/// or a number.
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Opened, SadfError> {
+    let scratch = tempfile::tempdir().map_err(SadfError::Run)?;
+    let path = scratch.path().join("sa");
+    copy(input, &path).map_err(SadfError::Run)?;
+    match to_json(&path) {
+        Err(SadfError::Refused(why)) if why.contains(OLD) => {
+            let converted = scratch.path().join("converted");
+            convert(&path, &converted)?;
+            to_json(&converted)
+        }
+        read => read,
+    }
+}
+
+fn copy(input: &mut dyn BufRead, to: &Path) -> io::Result<()> {
+    let mut file = std::fs::File::create_new(to)?;
+    io::copy(&mut input.take(MOST_BYTES), &mut file)?;
+    file.flush()
+}
+
+/// `sadf -j FILE -- -A`.
+fn to_json(path: &Path) -> Result<Opened, SadfError> {
+    let mut command = Command::new("sadf");
+    command.arg("-j").arg(path).args(["--", "-A"]);
+    let (mut opened, complaint) = run(command, |output| super::read_json(output))?;
+    if let Some(why) = complaint {
+        let why = why.replace(&path.display().to_string(), "it");
+        if opened.timeline.is_empty() {
+            return Err(SadfError::Refused(why));
+        }
+        opened.problems.push(format!("sadf: {why}"));
+    }
+    Ok(opened)
+}
+
+/// `sadf -c FILE`, into another file.
+fn convert(path: &Path, to: &Path) -> Result<(), SadfError> {
+    let mut command = Command::new("sadf");
+    command.arg("-c").arg(path);
+    let mut file = std::fs::File::create_new(to).map_err(SadfError::Run)?;
+    let (copied, complaint) = run(command, |output| io::copy(output, &mut file))?;
+    copied.map_err(SadfError::Run)?;
+    // What it tells of its progress says nothing.
+    complaint.map_or(Ok(()), |_| {
+        Err(SadfError::Refused(
+            "it is of an older version, and `sadf -c` does not convert it".to_owned(),
+        ))
+    })
+}
+
+/// Runs a command and reads what it prints, for a bounded time; what it complained of, where it failed.
+fn run<T>(
+    mut command: Command,
+    read: impl FnOnce(&mut dyn BufRead) -> T,
+) -> Result<(T, Option<String>), SadfError> {
+    command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SadfError::NotInstalled,
+        _ => SadfError::Run(error),
+    })?;
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel::<()>();
+        let watch = scope.spawn(move || end_in_time(child, &is_done));
+        let words = scope.spawn(move || words_of(errors));
+        let result = match output {
+            Some(output) => read(&mut BufReader::new(output.take(MOST_BYTES))),
+            None => read(&mut io::empty()),
+        };
+        // Nobody reads any more: from now on it should end by itself.
+        drop(done);
+        let end = watch.join().unwrap_or_default();
+        let words = words.join().unwrap_or_default();
+        let complaint = match end {
+            Some(status) if status.success() => None,
+            Some(status) if words.is_empty() || status.code().is_none() => {
+                Some(format!("it failed ({status})"))
+            }
+            Some(_) => Some(words),
+            None => Some("it took more than a minute and was stopped".to_owned()),
+        };
+        Ok((result, complaint))
+    })
+}
+
+/// Waits until the output was read, then for the end; kills what does not end.
+fn end_in_time(mut child: Child, is_done: &mpsc::Receiver<()>) -> Option<ExitStatus> {
+    const STEP: Duration = Duration::from_millis(10);
+    const STEPS: usize = 500;
+    if is_done.recv_timeout(LONGEST_RUN) != Err(RecvTimeoutError::Timeout) {
+        for _ in 0..STEPS {
+            match child.try_wait() {
+                Ok(None) => thread::sleep(STEP),
+                Ok(status) => return status,
+                Err(_) => break,
+            }
+        }
+    }
+    // It may have ended just now; then there is nothing to kill.
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
+/// The first words of a complaint, on one line.
+fn words_of(errors: Option<impl Read>) -> String {
+    const MOST: u64 = 4096;
+    const LONGEST: usize = 250;
+    let Some(mut errors) = errors else {
+        return String::new();
+    };
+    let mut bytes = Vec::new();
+    let _ = errors.by_ref().take(MOST).read_to_end(&mut bytes);
+    // A full pipe would keep the command from ending.
+    let _ = io::copy(&mut errors, &mut io::sink());
+    let text = String::from_utf8_lossy(&bytes);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST).collect()
+}

@@ -1,0 +1,203 @@
+//! A report in the making: its parts, line by line, and what they come to.
+
+use timeline::KernelReport;
+use timeline::kernel_report::{Constraint, GroupReport, ReportKind};
+use units::PageSize;
+
+use super::group::Group;
+use super::head::{self, Head};
+use super::kills::Kills;
+use super::lists::List;
+use super::memory::Memory;
+use super::taken::Taken;
+use super::tasks::Tasks;
+use super::zones::Zones;
+
+/// A report, as far as read.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    head: Head,
+    memory: Memory,
+    zones: Zones,
+    group: Group,
+    tasks: Tasks,
+    kills: Kills,
+    list: List,
+    /// Whether another event of the kernel began since the head: its trace is not the report's.
+    is_elsewhere: bool,
+}
+
+/// Pages of sizes that nothing shows: what nearly all machines have.
+pub(super) const USUAL_PAGE: PageSize = match PageSize::from_bytes(4096) {
+    Some(page) => page,
+    None => panic!("4 KiB is a page size"),
+};
+
+/// How lines of other events begin.
+const OTHER_EVENTS: [&str; 8] = [
+    "------------[ cut here",
+    "---[ end trace",
+    "WARNING: ",
+    "BUG: ",
+    "INFO: ",
+    "rcu: ",
+    "watchdog: ",
+    "Oops",
+];
+
+impl Draft {
+    /// Lines of something else that may stand within a report.
+    pub(super) const PATIENCE: usize = 200;
+    /// The same behind a kill, and behind the memory of a failed allocation, when the report is all but over.
+    const PATIENCE_AT_END: usize = 20;
+    /// How far from its head the trace may stand.
+    const NEAR: usize = 8;
+
+    /// Takes a line; `foreign` lines of something else stand before it.
+    pub(super) fn take(&mut self, line: &str, foreign: usize) -> Taken {
+        let line = line.trim();
+        if line.is_empty() {
+            return Taken::No;
+        }
+        if head::is_start(line) && (self.has_body() || self.kills.is_begun()) {
+            return Taken::Again;
+        }
+        if self.kills.is_begun() {
+            return self.take_end(line);
+        }
+        let mut taken = self.take_body(line);
+        if taken == Taken::No {
+            taken = self.head.take(line);
+        }
+        if taken == Taken::No {
+            taken = self.kills.take(line);
+        }
+        if taken == Taken::No && self.take_surroundings(line, foreign) {
+            taken = Taken::Yes;
+        }
+        taken
+    }
+
+    /// A line behind a kill: more of the kill, or, where the kill came first, the report in reverse.
+    fn take_end(&mut self, line: &str) -> Taken {
+        let taken = self.kills.take(line);
+        let is_body = || Self::default().take_body(line) == Taken::Yes;
+        match taken {
+            Taken::No if self.head.kind.is_none() && !self.has_body() && is_body() => {
+                Taken::Backwards
+            }
+            taken => taken,
+        }
+    }
+
+    /// A line between head and kill.
+    fn take_body(&mut self, line: &str) -> Taken {
+        let taken = self.group.take(line);
+        if taken != Taken::No {
+            return taken;
+        }
+        let mut taken = self.memory.take(line);
+        if taken == Taken::No {
+            taken = self.zones.take(line, &mut self.memory);
+        }
+        if taken == Taken::No {
+            taken = self.tasks.take(line);
+        }
+        if taken == Taken::No && self.list.take(line) {
+            taken = Taken::Yes;
+        }
+        if taken != Taken::No {
+            self.group.end_stat();
+        }
+        taken
+    }
+
+    fn take_surroundings(&mut self, line: &str, foreign: usize) -> bool {
+        self.is_elsewhere |= OTHER_EVENTS.iter().any(|event| line.starts_with(event));
+        let is_near = self.head.kind.is_some() && !self.has_body() && foreign <= Self::NEAR;
+        is_near && !self.is_elsewhere && self.head.take_surroundings(line)
+    }
+
+    /// How many lines of something else may follow before the report is at its end.
+    pub(super) fn patience(&self) -> usize {
+        let is_over = self.kills.is_done()
+            || (self.head.kind == Some(ReportKind::AllocationFailure) && self.memory.is_whole());
+        if is_over {
+            Self::PATIENCE_AT_END
+        } else {
+            Self::PATIENCE
+        }
+    }
+
+    fn has_body(&self) -> bool {
+        self.memory.is_begun()
+            || self.zones.is_begun()
+            || self.group.is_begun()
+            || self.tasks.is_begun()
+    }
+
+    /// What the parts come to.
+    pub(super) fn finish(self) -> KernelReport {
+        let kind = self.kind();
+        let is_cut = match kind {
+            ReportKind::OomKill => !self.kills.is_done(),
+            ReportKind::AllocationFailure => self.memory.is_begun() && !self.memory.is_whole(),
+        };
+        let by_task = || {
+            self.kills
+                .address_space()
+                .and_then(|(pid, size)| self.tasks.page_size(pid, size))
+        };
+        let page_size = self.zones.page_size().or_else(by_task);
+        let page = page_size.unwrap_or(USUAL_PAGE);
+        let host = self.memory.row(page, self.zones.managed());
+        let group = self.group_report();
+        let constraint = self
+            .kills
+            .constraint
+            .or(group.as_ref().map(|_| Constraint::ControlGroup));
+        KernelReport {
+            kind,
+            constraint,
+            group,
+            host,
+            page_size,
+            is_cut,
+            cpuset: self.kills.cpuset.clone().or(self.head.cpuset),
+            nodemask: self.kills.nodemask.clone(),
+            mems_allowed: self.kills.mems_allowed.clone().or(self.head.mems_allowed),
+            killed: self.kills.into_killed(),
+            zones: self.zones.into_reports(page),
+            tasks: self.tasks.into_tasks(page),
+            invoker: self.head.invoker,
+            request: self.head.request,
+            kernel: self.head.kernel,
+            slab_cache: self.head.slab_cache,
+            trace: self.head.trace,
+            ..KernelReport::default()
+        }
+    }
+
+    /// What it is about. Without its head, a table of tasks or a kill tells; a mere look at memory could be either, and
+    /// counts as a kill whose end is missing.
+    fn kind(&self) -> ReportKind {
+        self.head.kind.unwrap_or_default()
+    }
+
+    fn group_report(&self) -> Option<GroupReport> {
+        let is_group = self.group.is_hit
+            || self.kills.is_group
+            || self.kills.group_path.is_some()
+            || self.kills.constraint == Some(Constraint::ControlGroup);
+        is_group.then(|| {
+            let mut report = self.group.report.clone();
+            if let Some(path) = &self.kills.group_path {
+                report.path.clone_from(path);
+            }
+            if let Some(path) = &self.kills.victim_path {
+                report.victim_path.clone_from(path);
+            }
+            report
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! A control group at its limit: what is charged, its limits, what its memory holds.
+
+use timeline::kernel_report::{GroupLimit, GroupReport};
+use units::Bytes;
+
+use super::scan::{self, number, size};
+use super::taken::Taken;
+
+/// The group, as far as read.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) report: GroupReport,
+    /// Whether any line named a group's limit.
+    pub(super) is_hit: bool,
+    has_stat_title: bool,
+    /// Lines `name value` follow the title, until another line comes.
+    in_stat: bool,
+}
+
+/// More fields than any `memory.stat` has.
+const MOST_FIELDS: usize = 512;
+
+impl Group {
+    pub(super) fn take(&mut self, line: &str) -> Taken {
+        if self.in_stat && self.stat_field(line) {
+            return Taken::Yes;
+        }
+        // Since 6.18; no limit, and in reports of the host too.
+        if line.starts_with("Memory cgroup min protection ") {
+            return Taken::Yes;
+        }
+        let taken = self
+            .take_title(line)
+            .or_else(|| self.take_limit(line))
+            .or_else(|| self.take_paths(line));
+        if taken == Some(Taken::Yes) {
+            self.is_hit = true;
+        }
+        taken.unwrap_or(Taken::No)
+    }
+
+    /// Whether anything of it was read.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_hit || self.has_stat_title
+    }
+
+    /// A line of another kind: the list of fields is at its end.
+    pub(super) fn end_stat(&mut self) {
+        self.in_stat = false;
+    }
+
+    /// `memory: usage 102400kB, limit 102400kB, failcnt 6402`.
+    fn take_limit(&mut self, line: &str) -> Option<Taken> {
+        let (name, rest) = line.split_once(": usage ")?;
+        let limit = limit(rest)?;
+        let slot = match name {
+            "memory" => &mut self.report.memory,
+            "swap" => &mut self.report.swap,
+            "memory+swap" => &mut self.report.memory_and_swap,
+            "kmem" => &mut self.report.kernel,
+            _ => return None,
+        };
+        let taken = Taken::once(slot.is_some());
+        slot.get_or_insert(limit);
+        Some(taken)
+    }
+
+    /// `Memory cgroup stats for /a/b:`, fields behind it or on the lines that follow. v1 kernels before 5.3 write a line
+    /// for each group below, with what is charged to that one alone: together they are the group.
+    fn take_title(&mut self, line: &str) -> Option<Taken> {
+        let rest = line.strip_prefix("Memory cgroup stats")?;
+        let (path, fields) = match rest.strip_prefix(" for ") {
+            Some(rest) => rest
+                .split_once(": ")
+                .or_else(|| rest.split_once(":#012"))
+                .or_else(|| Some((rest.strip_suffix(':')?, "")))?,
+            None => ("", rest.strip_prefix(':')?),
+        };
+        let fields = fields_of(fields)?;
+        if self.has_stat_title && fields.is_empty() {
+            return Some(Taken::Again);
+        }
+        if self.report.path.is_empty() {
+            self.report.path = scan::cut(path, 4096);
+        }
+        for (name, value) in fields {
+            self.add(name, value);
+        }
+        self.has_stat_title = true;
+        self.in_stat = true;
+        Some(Taken::Yes)
+    }
+
+    /// `anon 98742272`.
+    fn stat_field(&mut self, line: &str) -> bool {
+        let mut words = scan::words(line);
+        let field = (words.next(), words.next(), words.next());
+        let (Some(name), Some(value), None) = field else {
+            return false;
+        };
+        let is_name = scan::is_name(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
+        match number(value).filter(|_| is_name) {
+            Some(value) => {
+                self.add(name, value);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn add(&mut self, name: &str, value: u64) {
+        let stat = &mut self.report.stat;
+        if let Some((_, sum)) = stat.iter_mut().find(|(known, _)| known == name) {
+            *sum = sum.saturating_add(value);
+        } else if stat.len() < MOST_FIELDS {
+            stat.push((name.to_owned(), value));
+        }
+    }
+
+    /// `Task in /a killed as a result of limit of /b`.
+    fn take_paths(&mut self, line: &str) -> Option<Taken> {
+        let rest = line.strip_prefix("Task in ")?;
+        let (victim, limit) = rest
+            .split_once(" killed as a result of limit of ")
+            .or_else(|| {
+                // The two halves were two messages before 3.10.
+                rest.strip_suffix(" killed as a result of limit of")
+                    .map(|victim| (victim, ""))
+            })?;
+        let is_there = !self.report.victim_path.is_empty();
+        if !is_there {
+            self.report.victim_path = scan::cut(victim, 4096);
+            self.report.path = scan::cut(limit.trim_end(), 4096);
+        }
+        Some(Taken::once(is_there))
+    }
+}
+
+/// `102400kB, limit 102400kB, failcnt 6402`.
+fn limit(text: &str) -> Option<GroupLimit> {
+    let (usage, rest) = text.split_once(", limit ")?;
+    let (limit, failures) = rest.split_once(", failcnt ")?;
+    Some(GroupLimit {
+        usage: size(usage)?,
+        limit: size(limit)?,
+        failures: number(failures.trim_end())?,
+    })
+}
+
+/// `cache:5664KB rss:249452KB …` of v1, `anon 98742272 file 2469888 …` of v2 where its lines were run together.
+fn fields_of(text: &str) -> Option<Vec<(&str, u64)>> {
+    let mut fields = Vec::new();
+    let mut words = scan::words(text);
+    while let Some(word) = words.next() {
+        fields.push(match word.split_once(':') {
+            Some((name, value)) => (name, size(value).map(Bytes::get)?),
+            None => (word, number(words.next()?)?),
+        });
+    }
+    Some(fields)
+}

@@ -1,0 +1,356 @@
+//! The head of a report: who asked for what, in which kernel, on which way.
+
+use timeline::kernel_report::{Invoker, ReportKind, Request};
+
+use super::scan::{self, cut, signed, small};
+use super::taken::Taken;
+
+/// The head, as far as read.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    pub(super) kind: Option<ReportKind>,
+    pub(super) invoker: Option<Invoker>,
+    pub(super) request: Option<Request>,
+    pub(super) cpuset: Option<String>,
+    pub(super) mems_allowed: Option<String>,
+    pub(super) kernel: Option<String>,
+    pub(super) slab_cache: Option<String>,
+    pub(super) trace: Vec<String>,
+    /// A failed vmalloc is followed by a head of its own for the pages that it could not get.
+    is_vmalloc: bool,
+    has_slub: bool,
+}
+
+/// A trace is told by its innermost functions.
+const MOST_FUNCTIONS: usize = 64;
+
+/// What stands between the name of a process and the reason.
+const FAILURES: [&str; 5] = [
+    ": page allocation failure: ",
+    ": page allocation failure. ",
+    ": page allocation stalls for ",
+    ": vmalloc: allocation failure",
+    ": vmalloc error: ",
+];
+
+impl Head {
+    /// Lines that only a head has.
+    pub(super) fn take(&mut self, line: &str) -> Taken {
+        if let Some((name, request)) = line
+            .split_once("invoked oom-killer: ")
+            .or_else(|| old_head(line))
+        {
+            return self.invoked(name.trim_end(), request);
+        }
+        for reason in FAILURES {
+            if let Some((name, request)) = line.split_once(reason) {
+                return self.failed(name, request, reason.contains("vmalloc"));
+            }
+        }
+        if self.slub(line) || self.allowed(line) {
+            return Taken::Yes;
+        }
+        Taken::No
+    }
+
+    /// Whether a report begins with this line that names its reason.
+    fn is_begun(&self) -> bool {
+        self.kind.is_some() && !self.is_vmalloc
+    }
+
+    fn invoked(&mut self, name: &str, text: &str) -> Taken {
+        let Some((request, adj)) = request(text, "gfp_mask=") else {
+            return Taken::No;
+        };
+        if self.is_begun() {
+            return Taken::Again;
+        }
+        self.kind = Some(ReportKind::OomKill);
+        self.request = Some(request);
+        self.invoker = Some(Invoker {
+            name: cut(name, 64),
+            pid: None,
+            oom_score_adj: adj,
+        });
+        Taken::Yes
+    }
+
+    fn failed(&mut self, name: &str, text: &str, is_vmalloc: bool) -> Taken {
+        let request = request(text, "mode:");
+        // The first kernels that told of vmalloc told its size only.
+        let is_bare = is_vmalloc && text.ends_with(" bytes");
+        if request.is_none() && !is_bare {
+            return Taken::No;
+        }
+        if self.is_begun() {
+            return Taken::Again;
+        }
+        self.kind = Some(ReportKind::AllocationFailure);
+        self.is_vmalloc = is_vmalloc;
+        self.request = request.map(|(request, _)| request).or(self.request.take());
+        let list = |key| scan::value(text, key).map(str::to_owned);
+        self.cpuset = list("cpuset").or(self.cpuset.take());
+        let nodes = |text: &str| {
+            text.chars()
+                .take_while(|c| c.is_ascii_digit() || "-,".contains(*c))
+                .collect()
+        };
+        let mems = text
+            .split_once("mems_allowed=")
+            .map(|(_, mems)| nodes(mems));
+        self.mems_allowed = mems.or(self.mems_allowed.take());
+        let invoker = self.invoker.get_or_insert_default();
+        invoker.name = cut(name, 64);
+        Taken::Yes
+    }
+
+    /// `sed cpuset=/ mems_allowed=0-1`.
+    fn allowed(&mut self, line: &str) -> bool {
+        let Some((front, mems)) = line.split_once(" mems_allowed=") else {
+            return false;
+        };
+        let Some((_, cpuset)) = front.split_once("cpuset=") else {
+            return false;
+        };
+        let is_list = |c: char| c.is_ascii_digit() || "-,".contains(c);
+        if !mems.trim_end().chars().all(is_list) {
+            return false;
+        }
+        self.cpuset = Some(cut(cpuset, 4096));
+        self.mems_allowed = Some(cut(mems.trim_end(), 200));
+        true
+    }
+
+    /// SLUB's and SLAB's own lines, and what they say of the cache.
+    fn slub(&mut self, line: &str) -> bool {
+        if line.starts_with("SLUB: Unable to allocate memory on")
+            || line.starts_with("SLAB: Unable to allocate memory on")
+        {
+            let of_slub = |(gfp_mask, gfp_names)| Request {
+                gfp_mask,
+                gfp_names,
+                order: 0,
+            };
+            let request = line
+                .split_once("gfp=")
+                .filter(|(_, mask)| !mask.contains(' '))
+                .and_then(|(_, text)| mask(text));
+            let is_whole = request.is_some();
+            if is_whole {
+                self.kind.get_or_insert(ReportKind::AllocationFailure);
+                self.has_slub = true;
+                self.request = self.request.take().or(request.map(of_slub));
+            }
+            return is_whole;
+        }
+        if !self.has_slub {
+            return false;
+        }
+        if let Some(cache) = line.strip_prefix("cache: ")
+            && let Some((name, _)) = cache.split_once(", object size: ")
+        {
+            self.slab_cache.get_or_insert_with(|| cut(name, 100));
+            return true;
+        }
+        (line.starts_with("node ") && line.contains(": slabs: "))
+            || line.contains("debugging increased min order")
+    }
+
+    /// Lines between the reason and the memory: who ran, the call trace, registers. They look like those of any other
+    /// event of the kernel, so they belong to the report only near its head.
+    pub(super) fn take_surroundings(&mut self, line: &str) -> bool {
+        if let Some(running) = running(line) {
+            if let Some(invoker) = &mut self.invoker {
+                invoker.pid = invoker.pid.or(running.pid);
+            }
+            self.kernel = self.kernel.take().or(running.kernel);
+            return true;
+        }
+        if QUIET.iter().any(|start| line.starts_with(start)) || is_registers(line) || is_stack(line)
+        {
+            return true;
+        }
+        let Some(function) = function(line) else {
+            return false;
+        };
+        if self.trace.len() < MOST_FUNCTIONS {
+            self.trace.push(cut(function, 100));
+        }
+        true
+    }
+}
+
+/// Whether a line names the reason of a report, as the first of it does.
+pub(super) fn is_start(line: &str) -> bool {
+    let of_failure = || FAILURES.iter().any(|reason| line.contains(reason));
+    line.contains("invoked oom-killer: ")
+        || line.starts_with("oom-killer: gfp_mask=")
+        || of_failure()
+}
+
+/// `oom-killer: gfp_mask=0xd0`, before 2.6.18 told who asked.
+fn old_head(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("oom-killer: ")?;
+    rest.starts_with("gfp_mask=").then_some(("", rest))
+}
+
+/// `gfp_mask=0x201da, order=0, oom_score_adj=0` and its kin: the request, and the asker's `oom_score_adj`.
+fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
+    let (_, behind) = text.split_once(mask_name)?;
+    let (gfp_mask, gfp_names) = mask(behind)?;
+    let order = match text.split_once("order").map(|(_, rest)| &rest[1..]) {
+        Some(rest) => signed(rest.split([',', ' ']).next()?)?,
+        // The first kernels that had a mask had no order.
+        None => 0,
+    };
+    let adj = || scan::value(text, "oom_score_adj").and_then(signed);
+    let old = || {
+        let adj = scan::value(text, "oom_adj").or_else(|| scan::value(text, "oomkilladj"));
+        adj.and_then(signed).map(super::tasks::modern_adj)
+    };
+    let is_whole = !behind.trim_end().ends_with([',', '=', '|', '(']) && is_list(behind);
+    let request = Request {
+        gfp_mask,
+        gfp_names,
+        order,
+    };
+    is_whole.then(|| (request, adj().or_else(old)))
+}
+
+/// Whether what stands behind a mask's name is the mask, and fields like `order=0`, lists of nodes among them.
+fn is_list(text: &str) -> bool {
+    let is_field = |word: &str| word.contains('=') || word.starts_with("order:");
+    let is_nodes = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let mut words = text.split([',', ' ']).filter(|word| !word.is_empty());
+    words.next().is_some_and(|mask| mask.starts_with("0x"))
+        && words.all(|word| is_field(word) || is_nodes(word))
+}
+
+/// `0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP)`: the bits, and their names where printed.
+fn mask(text: &str) -> Option<(u64, Option<String>)> {
+    let hex = text.strip_prefix("0x")?;
+    let end = hex
+        .find(|c: char| !c.is_ascii_hexdigit())
+        .unwrap_or(hex.len());
+    let bits = u64::from_str_radix(&hex[..end], 16).ok()?;
+    let names = hex[end..]
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(')'));
+    Some((bits, names.map(|(names, _)| cut(names, 400))))
+}
+
+/// The line of the CPU that the kernel writes above every call trace.
+struct Running {
+    pid: Option<u32>,
+    kernel: Option<String>,
+}
+
+/// `CPU: 3 PID: 473206 Comm: doxygen Tainted: G  OE  6.1.1-arch1-1 #1`, `Pid: 23212, comm: php-fpm Not tainted 2.6.32 #1`.
+fn running(line: &str) -> Option<Running> {
+    let lower = line.get(..5)?.to_ascii_lowercase();
+    if !(lower.starts_with("cpu: ") || lower.starts_with("pid: ")) {
+        return None;
+    }
+    let pid = line
+        .split_once("PID: ")
+        .or_else(|| line.split_once("Pid: "))
+        .map(|(_, rest)| rest);
+    let pid = pid.and_then(|rest| small(rest.split([' ', ',']).next()?));
+    let behind = line.split_once("ainted").map_or("", |(_, rest)| rest);
+    let is_release =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let kernel = behind
+        .split([' ', '(', ')'])
+        .find(is_release)
+        .map(|word| cut(word, 100));
+    Some(Running { pid, kernel })
+}
+
+/// How lines begin that say nothing of memory.
+const QUIET: [&str; 45] = [
+    "Hardware name:",
+    "Call Trace",
+    "Call trace:",
+    "Backtrace:",
+    "Workqueue:",
+    "Modules linked in:",
+    "Tainted: ",
+    "Stack :",
+    "<TASK>",
+    "</TASK>",
+    "<IRQ>",
+    "</IRQ>",
+    "<NMI>",
+    "</NMI>",
+    "<EOI>",
+    "</EOI>",
+    "<EOE>",
+    "=====",
+    "--- interrupt:",
+    "---- interrupt:",
+    "Exception stack",
+    "Exception: ",
+    "Code: ",
+    "Code:",
+    "RIP: ",
+    "RIP  ",
+    "ORIG_RAX:",
+    "EFLAGS:",
+    "PKRU:",
+    "NIP",
+    "LR ",
+    "CTR:",
+    "REGS:",
+    "MSR:",
+    "CFAR:",
+    "GPR",
+    "DAR:",
+    "DSISR:",
+    "IRQMASK:",
+    "Instruction dump",
+    "ra : ",
+    "ra: ",
+    "pstate:",
+    "warn_alloc: ",
+    "warn_alloc_failed: ",
+];
+
+/// Names of registers as they stand before their values.
+const REGISTERS: [&str; 16] = [
+    "RSP", "RAX", "RBX", "RDX", "RBP", "R10", "R13", "EIP", "EAX", "ESI", "DS", "pc", "lr", "sp",
+    "FS", "CR2",
+];
+
+/// Words of the stack, as kernels before 4.10 print above a trace.
+fn is_stack(line: &str) -> bool {
+    let is_word =
+        |word: &str| matches!(word.len(), 8 | 16) && word.bytes().all(|b| b.is_ascii_hexdigit());
+    scan::words(line).all(is_word)
+}
+
+/// `RAX: 00007f3fa5ae4a90 RBX: …`, `x29: ffff0000…`, `ffc0: 00000000 …`.
+fn is_registers(line: &str) -> bool {
+    let Some((name, rest)) = line.split_once(':') else {
+        return false;
+    };
+    let name = name.trim_end();
+    let is_known = REGISTERS.contains(&name);
+    let is_numbered = name.len() <= 4
+        && name
+            .strip_prefix(['x', 'r', 'a', 's', 't', 'R', '$'])
+            .is_some_and(|n| scan::number(n).is_some());
+    let is_dump = matches!(name.len(), 4 | 8 | 16) && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_hex = |word: &str| {
+        word.trim_start_matches("0x")
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+    };
+    is_known || ((is_numbered || is_dump) && scan::words(rest).next().is_some_and(is_hex))
+}
+
+/// The function of a line of a call trace: `[<ffffffff81184c7e>] ? oom_kill_process+0x24e/0x3c0 [ext4]`.
+fn function(line: &str) -> Option<&str> {
+    let word = scan::words(line).find(|word| word.contains("+0x") && word.contains("/0x"))?;
+    let (name, _) = word.trim_start_matches(['(', '?']).split_once("+0x")?;
+    (!name.is_empty()).then_some(name)
+}

@@ -1,0 +1,319 @@
+//! The end of a report: why, and who was killed.
+
+use timeline::kernel_report::{Constraint, Killed};
+use units::Bytes;
+
+use super::scan::{self, cut, signed, size, small};
+use super::taken::Taken;
+
+/// The end, as far as read.
+#[derive(Debug, Default)]
+pub(super) struct Kills {
+    pub(super) constraint: Option<Constraint>,
+    pub(super) group_path: Option<String>,
+    pub(super) victim_path: Option<String>,
+    pub(super) cpuset: Option<String>,
+    pub(super) mems_allowed: Option<String>,
+    pub(super) nodemask: Option<String>,
+    /// Whether a kill line says that a group's limit was the reason.
+    pub(super) is_group: bool,
+    /// Whether there was nobody to kill, or the kernel was told to stop instead.
+    pub(super) is_without_kill: bool,
+    /// Whom `oom-kill:` names.
+    named: Option<Killed>,
+    /// Whom the kernel chose; it may have killed a child of it instead.
+    chosen: Option<Killed>,
+    killed: Vec<Killed>,
+    is_whole_group: bool,
+}
+
+/// A group may have more processes than anybody wants to read.
+const MOST_KILLED: usize = 1000;
+
+impl Kills {
+    pub(super) fn take(&mut self, line: &str) -> Taken {
+        if let Some(rest) = line.strip_prefix("oom-kill:") {
+            return self.constraint(rest);
+        }
+        if is_group_kill(line) {
+            self.is_whole_group = true;
+            return Taken::Yes;
+        }
+        if ENDS.iter().any(|end| line.starts_with(end)) {
+            self.is_without_kill |= !line.starts_with("oom_reaper: ");
+            return Taken::Yes;
+        }
+        let Some((front, rest)) = kill_line(line) else {
+            return Taken::No;
+        };
+        let taken = if let Some(rest) = rest.strip_prefix("Killed process ") {
+            self.killed(front, rest)
+        } else {
+            self.chosen(rest)
+        };
+        if taken == Taken::Yes {
+            self.is_group |= front.starts_with("Memory cgroup");
+            if front.contains("MPOL_BIND") {
+                self.constraint = Some(Constraint::MemoryPolicy);
+            }
+        }
+        taken
+    }
+
+    /// Whether anything of it was read.
+    pub(super) fn is_begun(&self) -> bool {
+        self.named.is_some() || self.is_done()
+    }
+
+    /// Whether somebody is dead, so that the report is at its end.
+    pub(super) fn is_done(&self) -> bool {
+        !self.killed.is_empty()
+            || self.chosen.is_some()
+            || self.is_without_kill
+            || self.is_whole_group
+    }
+
+    /// Who was killed, as far as told.
+    pub(super) fn into_killed(self) -> Vec<Killed> {
+        let mut killed = self.killed;
+        if killed.is_empty() {
+            killed.extend(self.chosen.clone().or(self.named.clone()));
+        }
+        let others = [self.chosen, self.named];
+        for other in others.into_iter().flatten() {
+            if let Some(same) = killed.iter_mut().find(|killed| killed.pid == other.pid) {
+                same.score = same.score.or(other.score);
+                same.uid = same.uid.or(other.uid);
+            }
+        }
+        killed
+    }
+
+    /// The first of the killed with the size of its address space.
+    pub(super) fn address_space(&self) -> Option<(u32, Bytes)> {
+        let mut sizes = self
+            .killed
+            .iter()
+            .filter_map(|killed| Some((killed.pid, killed.total_vm?)));
+        sizes.next()
+    }
+
+    /// `constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=b,pid=1,uid=0`.
+    fn constraint(&mut self, text: &str) -> Taken {
+        let Some(named) = named(text) else {
+            return Taken::No;
+        };
+        if self.named.is_some() || !self.killed.is_empty() {
+            return self.before(named.pid);
+        }
+        self.named = Some(named);
+        self.constraint = match scan::value(text, "constraint") {
+            Some("CONSTRAINT_NONE") => Some(Constraint::None),
+            Some("CONSTRAINT_CPUSET") => Some(Constraint::Cpuset),
+            Some("CONSTRAINT_MEMORY_POLICY") => Some(Constraint::MemoryPolicy),
+            Some("CONSTRAINT_MEMCG") => Some(Constraint::ControlGroup),
+            _ => None,
+        };
+        // Lists of nodes, and names of groups, may contain commas: they end where the next field begins.
+        let until = |from: &str, to: &[&str]| {
+            let (_, rest) = text.split_once(from)?;
+            let end = to.iter().filter_map(|to| rest.find(to)).min()?;
+            Some(cut(&rest[..end], 4096))
+        };
+        self.cpuset = until(",cpuset=", &[",mems_allowed="]);
+        self.nodemask = until(",nodemask=", &[",cpuset="]).filter(|mask| mask != "(null)");
+        self.mems_allowed = until(
+            ",mems_allowed=",
+            &[",global_oom", ",oom_memcg=", ",task_memcg="],
+        );
+        self.group_path = until(",oom_memcg=", &[",task_memcg="]);
+        self.victim_path = until(",task_memcg=", &[",task="]);
+        Taken::Yes
+    }
+
+    /// `123 (name) score 651 or sacrifice child`: chosen, and killed by the next line.
+    fn chosen(&mut self, text: &str) -> Taken {
+        let Some((rest, pid)) = kill_or_child(text).and_then(|rest| Some((rest, pid(rest)?)))
+        else {
+            return Taken::No;
+        };
+        if rest.contains("sharing same memory") {
+            return Taken::Yes;
+        }
+        if self.chosen.is_some() || !self.killed.is_empty() {
+            return self.before(pid);
+        }
+        let Some((_, score)) = rest.rsplit_once(" score ") else {
+            return Taken::No;
+        };
+        let (score, end) = score.split_once(' ').unwrap_or((score, ""));
+        // An unsigned number of points, or thousandths, by era; what may be spared is a child.
+        if !["", "or sacrifice child", "or a child", "and children."].contains(&end.trim_end()) {
+            return Taken::No;
+        }
+        self.chosen = Some(Killed {
+            pid,
+            name: name(rest),
+            score: small(score),
+            ..Killed::default()
+        });
+        Taken::Yes
+    }
+
+    /// A line that stands before a kill, found behind one: of the same process, it is the same kill read backwards.
+    fn before(&self, pid: u32) -> Taken {
+        let is_of_kill = self.named.is_none()
+            && self.chosen.is_none()
+            && self.killed.iter().any(|killed| killed.pid == pid);
+        if is_of_kill {
+            Taken::Backwards
+        } else {
+            Taken::Again
+        }
+    }
+
+    /// `123 (name) total-vm:47388kB, anon-rss:3744kB, …`.
+    fn killed(&mut self, front: &str, text: &str) -> Taken {
+        let Some(killed) = killed(text) else {
+            return Taken::No;
+        };
+        let is_first = self.killed.is_empty();
+        let is_same = self.killed.iter().any(|known| known.pid == killed.pid);
+        // After a choice its children may die with it; a second kill with a reason of its own is another report's.
+        if !(is_first
+            || is_same
+            || self.is_whole_group
+            || (self.chosen.is_some() && front.is_empty()))
+        {
+            return Taken::Again;
+        }
+        if !is_same && self.killed.len() < MOST_KILLED {
+            self.killed.push(killed);
+        }
+        Taken::Yes
+    }
+}
+
+/// The kernel keeps 15 bytes of a name.
+const MOST_NAME: usize = 15;
+
+/// Ends that name nobody to kill, and the reaper's word after a kill.
+const ENDS: [&str; 7] = [
+    "oom_reaper: ",
+    "Out of memory and no killable processes",
+    "Memory cgroup out of memory and no killable processes",
+    "Kernel panic - not syncing: Out of memory",
+    "Kernel panic - not syncing: System is deadlocked on memory",
+    "Kernel panic - not syncing: out of memory",
+    "System is deadlocked on memory",
+];
+
+/// `Tasks in /a are going to be killed due to memory.oom.group set`.
+fn is_group_kill(line: &str) -> bool {
+    line.starts_with("Tasks in ")
+        && line
+            .trim_end()
+            .ends_with(" are going to be killed due to memory.oom.group set")
+}
+
+/// The reason in front, and the line from `Kill` on.
+fn kill_line(line: &str) -> Option<(&str, &str)> {
+    const FRONTS: [&str; 6] = [
+        "Out of memory",
+        "Out of Memory",
+        "Memory cgroup out of memory",
+        "Memory cgroup stats",
+        "No available memory",
+        "Kernel oom",
+    ];
+    let lower =
+        |line: &str| line.starts_with("Killed process ") || line.starts_with("Kill process ");
+    if lower(line) {
+        return Some(("", line));
+    }
+    let is_front = FRONTS.iter().any(|front| line.starts_with(front));
+    let (front, _) = line.split_once(": ").filter(|_| is_front)?;
+    let rest = &line[front.len() + 2..];
+    (lower(rest) || rest.starts_with("kill process ")).then_some((front, rest))
+}
+
+fn kill_or_child(text: &str) -> Option<&str> {
+    text.strip_prefix("Kill process ")
+        .or_else(|| text.strip_prefix("kill process "))
+}
+
+fn pid(text: &str) -> Option<u32> {
+    small(text.split([' ', ',', ':']).next()?)
+}
+
+/// The name in brackets; it may contain brackets itself.
+fn name(text: &str) -> String {
+    let end = ["total-vm:", "vsz:", " score "]
+        .iter()
+        .filter_map(|mark| text.find(mark))
+        .min();
+    let front = &text[..end.unwrap_or(text.len())];
+    let name = front
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(')'));
+    cut(name.map_or("", |(name, _)| name), 64)
+}
+
+/// `123 (name) total-vm:47388kB, anon-rss:3744kB, file-rss:80kB, UID:27 pgtables:57kB oom_score_adj:0`, and its kin.
+fn killed(text: &str) -> Option<Killed> {
+    let mut killed = Killed {
+        pid: pid(text)?,
+        name: name(text),
+        ..Killed::default()
+    };
+    let sizes = text.find("total-vm:").or_else(|| text.find("vsz:"));
+    if let Some(uid) = text.split_once(", UID ").map(|(_, rest)| rest) {
+        killed.uid = small(uid.split(',').next()?);
+    }
+    let Some(sizes) = sizes else {
+        // Before 2.6.28 the line ends with the name.
+        let is_whole =
+            text.trim_end().ends_with([')', '.']) && (1..=MOST_NAME).contains(&killed.name.len());
+        return is_whole.then_some(killed);
+    };
+    for word in scan::words(&text[sizes..]) {
+        // The last number is part of the word before it where a comma was lost.
+        let word = word.trim_end_matches(',');
+        let Some((name, value)) = word.split_once(':') else {
+            // Red Hat's `lowmem 0kB`.
+            (word == "lowmem" || size(word).is_some()).then_some(())?;
+            continue;
+        };
+        let slot = match name {
+            "total-vm" | "vsz" => &mut killed.total_vm,
+            "anon-rss" => &mut killed.anon,
+            "file-rss" => &mut killed.file,
+            "shmem-rss" => &mut killed.shmem,
+            "pgtables" => &mut killed.page_tables,
+            "UID" => {
+                killed.uid = Some(small(value)?);
+                continue;
+            }
+            "oom_score_adj" => {
+                killed.oom_score_adj = Some(signed(value)?);
+                continue;
+            }
+            _ => continue,
+        };
+        *slot = Some(size(value)?);
+    }
+    Some(killed)
+}
+
+/// The task at the end of an `oom-kill:` line. `None` where the line is cut.
+fn named(text: &str) -> Option<Killed> {
+    let (front, uid) = text.rsplit_once(",uid=")?;
+    let (front, pid) = front.rsplit_once(",pid=")?;
+    let (_, name) = front.rsplit_once(",task=")?;
+    Some(Killed {
+        pid: small(pid)?,
+        name: cut(name, 64),
+        uid: Some(small(uid.trim_end())?),
+        ..Killed::default()
+    })
+}

@@ -1,0 +1,226 @@
+//! The table of tasks that could have been killed.
+//!
+//! Its columns changed five times; the heading names them. Without heading, the first four columns, which never changed,
+//! are read, and the name.
+
+use timeline::kernel_report::Task;
+use units::{Bytes, PageSize, Pages};
+
+use super::scan::{self, number, signed, small};
+use super::taken::Taken;
+
+/// The table, as far as read; sizes in pages.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    has_title: bool,
+    columns: Option<Vec<Column>>,
+    rows: Vec<Row>,
+    /// Rows beyond those that are kept.
+    pub(super) others: usize,
+}
+
+/// A row whose sizes wait for the page size.
+#[derive(Debug, Default)]
+struct Row {
+    task: Task,
+    total_vm: u64,
+    rss: u64,
+    by_kind: [Option<u64>; 3],
+    /// Tables of one page each.
+    tables: u64,
+    table_bytes: u64,
+    swap: u64,
+}
+
+/// A machine may have four million; the table's largest are what counts, but they stand in no order.
+const MOST_ROWS: usize = 20_000;
+
+/// A column between the PID and the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Uid,
+    Tgid,
+    TotalVm,
+    Rss,
+    RssAnon,
+    RssFile,
+    RssShmem,
+    /// Page tables, by levels: `nr_ptes`, `nr_pmds`, `nr_puds`.
+    Tables,
+    TableBytes,
+    Swap,
+    Adj,
+    OldAdj,
+    /// `cpu`, and what kernels to come may add.
+    Other,
+}
+
+const COLUMNS: [(&str, Column); 15] = [
+    ("uid", Column::Uid),
+    ("tgid", Column::Tgid),
+    ("total_vm", Column::TotalVm),
+    ("rss", Column::Rss),
+    ("rss_anon", Column::RssAnon),
+    ("rss_file", Column::RssFile),
+    ("rss_shmem", Column::RssShmem),
+    ("nr_ptes", Column::Tables),
+    ("nr_pmds", Column::Tables),
+    ("nr_puds", Column::Tables),
+    ("pgtables_bytes", Column::TableBytes),
+    ("swapents", Column::Swap),
+    ("oom_score_adj", Column::Adj),
+    ("oom_adj", Column::OldAdj),
+    ("cpu", Column::Other),
+];
+
+/// The columns that every kernel prints first.
+const FIRST: [Column; 4] = [Column::Uid, Column::Tgid, Column::TotalVm, Column::Rss];
+
+impl Tasks {
+    pub(super) fn take(&mut self, line: &str) -> Taken {
+        if line.starts_with("Tasks state (memory values in ") {
+            let taken = Taken::once(self.has_title);
+            self.has_title = true;
+            return taken;
+        }
+        let Some((pid, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+            return Taken::No;
+        };
+        if pid.trim() == "pid" {
+            return self.heading(rest);
+        }
+        match small(pid.trim()).and_then(|pid| self.row(pid, rest)) {
+            Some(row) if self.rows.len() < MOST_ROWS => self.rows.push(row),
+            Some(_) => self.others += 1,
+            None => return Taken::No,
+        }
+        Taken::Yes
+    }
+
+    /// Whether anything of it was read.
+    pub(super) fn is_begun(&self) -> bool {
+        self.has_title || self.columns.is_some() || !self.rows.is_empty()
+    }
+
+    fn heading(&mut self, names: &str) -> Taken {
+        let mut names: Vec<&str> = scan::words(names).collect();
+        if names.pop() != Some("name") || !names.starts_with(&["uid"]) {
+            return Taken::No;
+        }
+        if self.columns.is_none() && !self.rows.is_empty() {
+            return Taken::Backwards;
+        }
+        let column = |name: &str| {
+            let known = COLUMNS.iter().find(|(known, _)| *known == name);
+            known.map_or(Column::Other, |(_, column)| *column)
+        };
+        let taken = Taken::once(self.columns.is_some());
+        self.columns
+            .get_or_insert_with(|| names.into_iter().map(column).collect());
+        taken
+    }
+
+    /// The row behind `[ 1234]`.
+    fn row(&self, pid: u32, text: &str) -> Option<Row> {
+        let mut row = Row::default();
+        row.task.pid = pid;
+        let columns = self.columns.as_deref().unwrap_or(&FIRST);
+        let mut rest = text;
+        for column in columns {
+            let (word, behind) = next_word(rest)?;
+            row.set(*column, word)?;
+            rest = behind;
+        }
+        if self.columns.is_none() {
+            rest = behind_numbers(rest)?;
+        }
+        let name = rest.trim();
+        row.task.name = scan::cut(name, 64);
+        (!name.is_empty()).then_some(row)
+    }
+
+    /// The size of a page, as the address space of a task shows that was killed: the table has it in pages.
+    pub(super) fn page_size(&self, pid: u32, total_vm: Bytes) -> Option<PageSize> {
+        let row = self
+            .rows
+            .iter()
+            .find(|row| row.task.pid == pid || row.task.tgid == pid)?;
+        let bytes = total_vm.get().checked_div(row.total_vm)?;
+        let is_exact = bytes.checked_mul(row.total_vm) == Some(total_vm.get());
+        PageSize::from_bytes(bytes).filter(|_| is_exact)
+    }
+
+    /// The tasks, in bytes.
+    pub(super) fn into_tasks(self, page: PageSize) -> Vec<Task> {
+        self.rows
+            .into_iter()
+            .map(|row| row.into_task(page))
+            .collect()
+    }
+}
+
+impl Row {
+    fn set(&mut self, column: Column, word: &str) -> Option<()> {
+        match column {
+            Column::Adj => self.task.oom_score_adj = signed(word)?,
+            Column::OldAdj => self.task.oom_score_adj = modern_adj(signed(word)?),
+            // An unmapped user is printed as a large number.
+            Column::Uid => {
+                self.task.uid = number(word).map(|uid| u32::try_from(uid).unwrap_or(u32::MAX))?
+            }
+            Column::Tgid => self.task.tgid = small(word)?,
+            Column::TotalVm => self.total_vm = number(word)?,
+            Column::Rss => self.rss = number(word)?,
+            Column::RssAnon => self.by_kind[0] = Some(number(word)?),
+            Column::RssFile => self.by_kind[1] = Some(number(word)?),
+            Column::RssShmem => self.by_kind[2] = Some(number(word)?),
+            Column::Tables => self.tables = self.tables.saturating_add(number(word)?),
+            Column::TableBytes => self.table_bytes = number(word)?,
+            Column::Swap => self.swap = number(word)?,
+            Column::Other => {}
+        }
+        Some(())
+    }
+
+    fn into_task(self, page: PageSize) -> Task {
+        let bytes = |pages: u64| Pages::new(pages).to_bytes(page);
+        let mut task = self.task;
+        task.total_vm = bytes(self.total_vm);
+        task.rss = bytes(self.rss);
+        task.rss_by_kind = match self.by_kind {
+            [Some(anon), Some(file), Some(shmem)] => Some((bytes(anon), bytes(file), bytes(shmem))),
+            _ => None,
+        };
+        task.page_tables = bytes(self.tables) + Bytes::new(self.table_bytes);
+        task.swap = bytes(self.swap);
+        task
+    }
+}
+
+fn next_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = text.find(' ').unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// What stands behind the numbers at the start: the name, which may contain blanks. `None` where nothing does.
+fn behind_numbers(text: &str) -> Option<&str> {
+    let mut rest = text;
+    let mut count = 0;
+    while let Some((word, behind)) = next_word(rest) {
+        if signed(word).is_none() && number(word).is_none() {
+            return (count >= 2).then_some(rest);
+        }
+        count += 1;
+        rest = behind;
+    }
+    None
+}
+
+/// `oom_adj` (-17 to 15), as kernels before 2.6.36 had it, on today's scale of -1000 to 1000.
+pub(super) fn modern_adj(adj: i32) -> i32 {
+    match adj {
+        15 => 1000,
+        _ => adj.saturating_mul(1000) / 17,
+    }
+}

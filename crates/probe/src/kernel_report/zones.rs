@@ -1,0 +1,290 @@
+//! Zones: their marks, reserves and free blocks; and the nodes' lines, whose sizes the host's memory sums up.
+
+use timeline::kernel_report::{FreeBlocks, ZoneReport};
+use units::{Bytes, PageSize, Pages};
+
+use super::memory::Memory;
+use super::scan::{self, number, size};
+use super::taken::Taken;
+
+/// The zones of a report, in the order printed.
+#[derive(Debug, Default)]
+pub(super) struct Zones {
+    zones: Vec<Zone>,
+    /// Nodes whose own line was read.
+    nodes: Vec<u32>,
+    /// The smallest block of any list: a page.
+    page: Option<Bytes>,
+}
+
+/// A zone, as far as read.
+#[derive(Debug, Default)]
+struct Zone {
+    report: ZoneReport,
+    has_marks: bool,
+    has_blocks: bool,
+    is_managed_told: bool,
+    /// In pages; empty where not read yet.
+    reserve: Vec<u64>,
+}
+
+/// More zones than any machine has.
+const MOST_ZONES: usize = 4096;
+
+impl Zones {
+    pub(super) fn take(&mut self, line: &str, memory: &mut Memory) -> Taken {
+        let (node, rest) = scan::node(line);
+        if let Some((name, free, pairs)) = zone_line(rest) {
+            return self.marks(node, name, free, &pairs, memory);
+        }
+        if let Some(pairs) = node_line(line, rest) {
+            return self.node(node, &pairs, memory);
+        }
+        if let Some((name, blocks)) = block_line(rest) {
+            return self.blocks(node, name, blocks);
+        }
+        match reserve_line(line) {
+            Some(reserve) => self.reserve(reserve),
+            None => Taken::No,
+        }
+    }
+
+    /// Whether any line of them was read.
+    pub(super) fn is_begun(&self) -> bool {
+        !self.zones.is_empty() || !self.nodes.is_empty()
+    }
+
+    /// The size of a page, as the lists of free blocks show it.
+    pub(super) fn page_size(&self) -> Option<PageSize> {
+        PageSize::from_bytes(self.page?.get())
+    }
+
+    /// What all zones manage, where all were printed with their sizes.
+    pub(super) fn managed(&self) -> Option<Bytes> {
+        let sizes = self
+            .zones
+            .iter()
+            .map(|zone| zone.has_marks.then_some(zone.report.managed));
+        let sum: Bytes = sizes.sum::<Option<Bytes>>()?;
+        (sum > Bytes::ZERO).then_some(sum)
+    }
+
+    /// The zones, with reserves in bytes.
+    pub(super) fn into_reports(self, page: PageSize) -> Vec<ZoneReport> {
+        let in_bytes = |pages: u64| Pages::new(pages).to_bytes(page);
+        let done = |mut zone: Zone| {
+            zone.report.reserve = zone.reserve.into_iter().map(in_bytes).collect();
+            zone.report
+        };
+        // A list of free blocks without its zone's marks says nothing of how near the zone is to its end.
+        self.zones
+            .into_iter()
+            .filter(|zone| zone.has_marks)
+            .map(done)
+            .collect()
+    }
+
+    fn zone(&mut self, node: u32, name: &str) -> Option<&mut Zone> {
+        let is_it = |zone: &Zone| zone.report.node == node && zone.report.name == name;
+        let at = match self.zones.iter().position(is_it) {
+            Some(at) => at,
+            None if self.zones.len() < MOST_ZONES => {
+                let mut zone = Zone::default();
+                zone.report.node = node;
+                name.clone_into(&mut zone.report.name);
+                self.zones.push(zone);
+                self.zones.len() - 1
+            }
+            None => return None,
+        };
+        self.zones.get_mut(at)
+    }
+
+    fn marks(
+        &mut self,
+        node: u32,
+        name: &str,
+        free: Bytes,
+        pairs: &[(&str, &str)],
+        memory: &mut Memory,
+    ) -> Taken {
+        let Some(zone) = self.zone(node, name) else {
+            return Taken::Yes;
+        };
+        if zone.has_marks {
+            return Taken::Again;
+        }
+        zone.has_marks = true;
+        zone.report.free = free;
+        for (name, value) in pairs {
+            if *name == "all_unreclaimable?" {
+                zone.report.all_unreclaimable = Some(*value == "yes");
+            } else if let Some(size) = size(value) {
+                zone.note(name, size);
+                memory.note_zone_size(name, size);
+            }
+        }
+        Taken::Yes
+    }
+
+    fn node(&mut self, node: u32, pairs: &[(&str, &str)], memory: &mut Memory) -> Taken {
+        if self.nodes.contains(&node) {
+            return Taken::Again;
+        }
+        if self.nodes.len() < MOST_ZONES {
+            self.nodes.push(node);
+        }
+        for (name, value) in pairs {
+            if let Some(size) = size(value) {
+                memory.note_size(name, size);
+            }
+        }
+        Taken::Yes
+    }
+
+    fn blocks(&mut self, node: u32, name: &str, blocks: Blocks<'_>) -> Taken {
+        let smallest = blocks.iter().map(|(_, size, _)| *size).min();
+        self.page = self.page.into_iter().chain(smallest).min();
+        let Some(zone) = self.zone(node, name) else {
+            return Taken::Yes;
+        };
+        if zone.has_blocks {
+            return Taken::Again;
+        }
+        zone.has_blocks = true;
+        let free_blocks = |(count, _, types): (u64, Bytes, &str)| FreeBlocks {
+            count,
+            types: scan::cut(types, 16),
+        };
+        zone.report.blocks = blocks.into_iter().map(free_blocks).collect();
+        Taken::Yes
+    }
+
+    /// A reserve stands behind its zone: that is the first one without.
+    fn reserve(&mut self, reserve: Vec<u64>) -> Taken {
+        let without = self
+            .zones
+            .iter_mut()
+            .find(|zone| zone.has_marks && zone.reserve.is_empty());
+        if let Some(zone) = without {
+            zone.reserve = reserve;
+        }
+        Taken::Yes
+    }
+}
+
+impl Zone {
+    /// A size of the zone's line. Others than these are for people, or sums of the nodes.
+    fn note(&mut self, name: &str, size: Bytes) {
+        let zone = &mut self.report;
+        let slot = match name {
+            "min" => &mut zone.min,
+            "low" => &mut zone.low,
+            "high" => &mut zone.high,
+            "boost" => &mut zone.boost,
+            "reserved_highatomic" => &mut zone.reserved_highatomic,
+            "free_cma" => &mut zone.free_cma,
+            "free_pcp" => &mut zone.free_pcp,
+            "managed" => {
+                self.is_managed_told = true;
+                &mut zone.managed
+            }
+            // What the allocator manages came with 3.9; before, all RAM of the zone is the nearest.
+            "present" if !self.is_managed_told => &mut zone.managed,
+            "active_anon" | "inactive_anon" => {
+                zone.anon += size;
+                return;
+            }
+            "active_file" | "inactive_file" => {
+                zone.file += size;
+                return;
+            }
+            _ => return,
+        };
+        *slot = size;
+    }
+}
+
+/// Names and values of a line.
+type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
+/// `DMA32 free:43760kB min:31812kB … all_unreclaimable? no`: the zone, its free memory and the rest.
+fn zone_line(line: &str) -> Option<(&str, Bytes, Pairs<'_>)> {
+    let (name, rest) = line.split_once(' ')?;
+    let pairs = pairs(rest)?;
+    match pairs.first() {
+        Some(("free", free)) if scan::is_name(name) => Some((name, size(free)?, pairs)),
+        _ => None,
+    }
+}
+
+/// `Node 0 active_anon:134528kB inactive_anon:5310856kB …`, since 4.8.
+fn node_line<'a>(line: &str, rest: &'a str) -> Option<Pairs<'a>> {
+    let pairs = line.starts_with("Node ").then(|| pairs(rest))??;
+    (pairs.first()?.0 == "active_anon").then_some(pairs)
+}
+
+/// Words `name:value` with sizes or counts; `all_unreclaimable?` has its answer behind a blank. `None` where any word
+/// is of another kind.
+fn pairs(text: &str) -> Option<Pairs<'_>> {
+    let mut found = Vec::new();
+    let mut words = scan::words(text);
+    while let Some(word) = words.next() {
+        if word == "all_unreclaimable?" {
+            found.push((
+                word,
+                words
+                    .next()
+                    .filter(|answer| matches!(*answer, "yes" | "no"))?,
+            ));
+            continue;
+        }
+        let (name, mut value) = word.split_once(':')?;
+        // Kernels 4.8 to 5.9 wrote `shmem_thp: 0kB`.
+        if value.is_empty() {
+            value = words.next()?;
+        }
+        let is_value = size(value).is_some() || number(value).is_some();
+        (is_value && scan::is_name(name)).then_some(())?;
+        found.push((name, value));
+    }
+    Some(found)
+}
+
+/// Counts, sizes and kinds of free blocks, by order.
+type Blocks<'a> = Vec<(u64, Bytes, &'a str)>;
+
+/// `DMA: 1*4kB (U) 0*8kB … = 15036kB`: the zone and its blocks by order; `DMA32: empty`.
+fn block_line(line: &str) -> Option<(&str, Blocks<'_>)> {
+    let (name, rest) = line.split_once(": ")?;
+    if !scan::is_name(name) {
+        return None;
+    }
+    if rest.trim() == "empty" {
+        return Some((name, Vec::new()));
+    }
+    let mut blocks = Blocks::new();
+    let mut words = scan::words(rest);
+    while let Some(word) = words.next() {
+        if word == "=" {
+            size(words.next()?)?;
+            return words.next().is_none().then_some((name, blocks));
+        }
+        if let Some(types) = word.strip_prefix('(') {
+            blocks.last_mut()?.2 = types.strip_suffix(')')?;
+            continue;
+        }
+        let (count, block) = word.split_once('*')?;
+        blocks.push((number(count)?, size(block)?, ""));
+    }
+    (blocks.len() > 1).then_some((name, blocks))
+}
+
+/// `lowmem_reserve[]: 0 2655 5626 5626 5626`; `protections[]:` before 2.6.12.
+fn reserve_line(line: &str) -> Option<Vec<u64>> {
+    let rest = line
+        .strip_prefix("lowmem_reserve[]:")
+        .or_else(|| line.strip_prefix("protections[]:"))?;
+    let pages: Option<Vec<u64>> = scan::words(rest).map(number).collect();
+    pages.filter(|pages| pages.len() <= 16)
+}
