@@ -1,27 +1,8 @@
 //! Any bytes as a capture, through all rules to the printed report.
 #![no_main]
 
+mod judged;
+
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
-    let Ok(opened) = import::open_bytes("fuzz", data) else {
-        return;
-    };
-    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
-    let info = report::SourceInfo {
-        kind: report::SourceKind::Capture,
-        name: opened.name,
-        problems: opened.problems,
-    };
-    let report = report::Report::new(&diagnosis, &opened.timeline, &opened.facts, &info);
-    let text = report::text::check(&report, &report::Screen::default());
-    assert!(!text.contains('\u{1b}'));
-    // Disjoint terms and the remainder are MemTotal, whatever the numbers.
-    if let Ok(accounting) = &diagnosis.accounting {
-        let terms: i128 = accounting.terms.iter().map(|t| i128::from(t.bytes.get())).sum();
-        assert_eq!(
-            terms + i128::from(accounting.unaccounted_bytes),
-            i128::from(accounting.total.get())
-        );
-    }
-});
+fuzz_target!(|data: &[u8]| judged::judged(report::SourceKind::Capture, data));

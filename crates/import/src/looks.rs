@@ -94,6 +94,10 @@ pub(crate) struct Looks {
     pub(crate) contradicting: usize,
     /// Whether the last block was one of those.
     passing_over: bool,
+    /// How many looks are unrelated to the one before.
+    unrelated: usize,
+    /// Whether the last look was one too many.
+    lost: bool,
     /// How far the counters of a block's further looks lie below those of the sample that its first look went into.
     raised: Vec<(SignalId, u64)>,
     /// Prints of the kernel reports so far: the same one stands in several logs of a bundle.
@@ -113,6 +117,8 @@ struct Pending {
 impl Looks {
     /// As a capture may hold.
     const MOST: usize = 100_000;
+    /// Looks of which nothing tells how they lie in time are judged one by one.
+    const MOST_UNRELATED: usize = 1_000;
     /// Two readings of one thing that differ by more than a fiftieth of RAM are of two moments.
     const SAME_MOMENT: u64 = 50;
 
@@ -219,8 +225,14 @@ impl Looks {
         else {
             return;
         };
-        if self.timeline.len() >= Self::MOST {
+        // What lies behind a look that was passed over has nothing that it goes on from.
+        let after = after.filter(|_| !std::mem::take(&mut self.lost));
+        let is_unrelated = after.is_none();
+        if self.timeline.len() >= Self::MOST
+            || (is_unrelated && self.unrelated >= Self::MOST_UNRELATED)
+        {
             self.dropped += 1;
+            self.lost = true;
             return;
         }
         let last = self
@@ -242,6 +254,7 @@ impl Looks {
                 When::Unknown => None,
             },
         };
+        self.unrelated += usize::from(is_unrelated);
         if after.is_some() {
             // Only a clock that stands still is out of order, and `after` is not zero.
             if self.timeline.push(&look.sample).is_err() {

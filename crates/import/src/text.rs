@@ -9,7 +9,7 @@ pub(crate) struct Text {
 
 impl Text {
     /// A text has at most this many bytes; longer input is searched for kernel reports only.
-    pub(crate) const MOST_BYTES: usize = 32 << 20;
+    pub(crate) const MOST_BYTES: usize = 16 << 20;
     /// Lines beyond these are left out: a text of line ends alone must not fill memory.
     const MOST_LINES: usize = 4_000_000;
 

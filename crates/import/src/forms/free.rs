@@ -27,11 +27,21 @@ use table::Table;
 pub(super) const FORM: Form = Form { name: "free", read };
 
 fn read(reading: &mut Reading<'_>) -> Option<Block> {
+    if !may_begin(reading.lines) {
+        return None;
+    }
     let options = Options::of(reading.command.unwrap_or_default());
     one_line(reading, &options).or_else(|| tables(reading, &options))
 }
 
 /// Tables one after the other, as far as they are known to be a series.
+/// Whether the first lines have a word that every printing of `free` has: any line of a long log is asked, and reading a
+/// stamp costs more.
+fn may_begin(lines: &[&str]) -> bool {
+    let has = |line: &&&str| table::MEM.iter().any(|name| line.contains(name));
+    lines.iter().take(2).any(|line| has(&line))
+}
+
 fn tables(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
     let mut block = Block::default();
     let mut series = Series::of(options.every);

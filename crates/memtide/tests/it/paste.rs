@@ -194,7 +194,7 @@ fn a_long_log_is_searched_for_kernel_reports_and_says_so() {
     let output = memtide(&["check", path.to_str().unwrap(), "--format", "json"]);
     let said = stderr(&output);
     assert!(
-        said.contains("longer than 32 MiB: searched for kernel reports only"),
+        said.contains("longer than 16 MiB: searched for kernel reports only"),
         "{said}"
     );
     let answer = json(&output);

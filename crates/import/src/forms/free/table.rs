@@ -41,7 +41,7 @@ const WIDE: [&str; 7] = [
 ];
 
 /// Names of the row of RAM, in English and in procps' translations.
-const MEM: [&str; 8] = [
+pub(super) const MEM: [&str; 8] = [
     "Mem",
     "Speicher",
     "Mém",
@@ -64,6 +64,9 @@ const SWAP: [&str; 8] = [
 ];
 /// Rows that are sums and parts of what is known.
 const OTHERS: [&str; 5] = ["-/+ buffers/cache", "-/+", "Low", "High", "Total"];
+
+/// Heading and rows that one printing of `free` can have, with room to spare: `Mem:` ten thousand times is no table.
+const MOST_LINES: usize = 12;
 
 impl<'a> Table<'a> {
     /// The table at the beginning of the lines, with a time before it or none.
@@ -116,7 +119,7 @@ impl<'a> Table<'a> {
     /// The rows: figures of RAM, and where they end. `None` where there is no row of RAM.
     fn take_rows(&mut self, lines: &[&'a str], base: Base) -> Option<Vec<(Figure, usize)>> {
         let mut mem = Vec::new();
-        while let Some(line) = lines.get(self.lines) {
+        while let Some(line) = lines.get(self.lines).filter(|_| self.lines < MOST_LINES) {
             let (time, text) = stamped(line);
             let Some((name, rest)) = text.split_once([':', '：']) else {
                 break;
@@ -229,17 +232,18 @@ pub(super) fn stamped(line: &str) -> (Option<Printed>, &str) {
 
 /// The words of a line from an offset on, each with the column at which it ends.
 fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
-    let mut at = from;
+    let mut rest = line.get(from..).unwrap_or_default();
+    let mut column = line.len() - rest.len();
+    if let Some(before) = line.get(..from) {
+        column = before.chars().count();
+    }
     std::iter::from_fn(move || {
-        let rest = line.get(at..)?;
-        let blank = rest.len() - rest.trim_start().len();
-        let word = rest
-            .trim_start()
-            .split(' ')
-            .next()
-            .filter(|w| !w.is_empty())?;
-        at += blank + word.len();
-        Some((word, line[..at].chars().count()))
+        let text = rest.trim_start();
+        let word = text.split(' ').next().filter(|w| !w.is_empty())?;
+        let blank = rest.len() - text.len();
+        column += blank + word.chars().count();
+        rest = &text[word.len()..];
+        Some((word, column))
     })
 }
 

@@ -1,8 +1,9 @@
 //! The messages of a log, one after the other: without prefixes, and whole where a terminal or a mail broke them.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use probe::kernel_report::is_line;
 use units::WallClock;
 
@@ -130,7 +131,8 @@ impl<'a> Iterator for Messages<'a> {
 }
 
 /// What lines of reports have in them that others mostly lack: the look at each line of a text must be short.
-const MARKS: [&str; 18] = [
+const MARKS: [&str; 19] = [
+    "how Memory",
     "hugepages_",
     "oom-kill",
     "ut of memory",
@@ -153,6 +155,9 @@ const MARKS: [&str; 18] = [
 
 /// Whether a line could be one of a report.
 pub(super) fn is_candidate(line: &str) -> bool {
-    let has = |mark: &&str| memmem::find(line.as_bytes(), mark.as_bytes()).is_some();
-    line.len() <= 1 << 20 && (MARKS.iter().any(has) || line.contains("how Memory"))
+    // Every line of a log is asked: searchers are made once.
+    static FINDERS: LazyLock<Vec<Finder<'static>>> =
+        LazyLock::new(|| MARKS.iter().map(|mark| Finder::new(*mark)).collect());
+    let has = |finder: &Finder<'_>| finder.find(line.as_bytes()).is_some();
+    line.len() <= 1 << 20 && FINDERS.iter().any(has)
 }
