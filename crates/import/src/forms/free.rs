@@ -39,7 +39,8 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
 /// stamp costs more.
 fn may_begin(lines: &[&str]) -> bool {
     let has = |line: &&&str| table::MEM.iter().any(|name| line.contains(name));
-    lines.iter().take(2).any(|line| has(&line))
+    // A time, the heading, the row.
+    lines.iter().take(3).any(|line| has(&line))
 }
 
 fn tables(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {

@@ -56,7 +56,14 @@ fn every_log_has_its_reports() {
     for (name, text) in logs() {
         let opened = paste(&text);
         let whats: Vec<_> = opened.inputs.iter().map(|i| i.what.as_str()).collect();
-        assert!(!opened.timeline.all_reports().is_empty(), "{name}");
+        // Memory alone says nothing of what went wrong.
+        let is_dump = ["2.6.18-memory-dump", "5.13-64k-pages", "5.15-false-global"];
+        let has_none = opened.timeline.all_reports().is_empty();
+        assert_eq!(
+            has_none,
+            is_dump.contains(&name.as_str()),
+            "{name}: {whats:?}"
+        );
         assert!(opened.lines_skipped <= 3, "{name}: {whats:?}");
     }
 }
