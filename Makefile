@@ -18,8 +18,9 @@ docs: ## write docs/ and README's screens anew from the code
 	BLESS=1 $(CARGO) test --quiet --package memtide-report
 	BLESS=1 $(CARGO) test --quiet --package memtide --test it pages
 
-bench: ## the sampler against raw pread of the same files
+bench: ## the sampler against raw pread of the same files; a long log against one search of it
 	$(CARGO) bench --package memtide-probe --bench host_sample
+	$(CARGO) bench --package memtide-import --bench big_log
 
 fuzz: ## each fuzz target for SECONDS_EACH (default 300); needs cargo-fuzz and a nightly toolchain
 	scripts/fuzz.sh

@@ -12,7 +12,9 @@ use units::{Bytes, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::lately::Lately;
 use crate::missing::Missing;
+use crate::oom;
 use crate::stalls::Stalls;
 
 /// What was measured, all of it low.
@@ -87,6 +89,12 @@ impl Calm {
             Stalls::ALLOCATION_STALLS,
             "allocations had to reclaim memory themselves",
         )?;
+        if let Some(lately) = Lately::for_memory(cx).filter(Lately::matters) {
+            return Err(format!(
+                "{} of the {} somebody waited for memory",
+                lately.some, lately.of
+            ));
+        }
         Ok(Self {
             refaults,
             swapped_in,
@@ -118,8 +126,10 @@ impl Calm {
 
     /// `, and nobody missed any`, as far as that was measured.
     pub(crate) fn clause(&self, cx: &Evidence<'_>) -> &'static str {
-        if !self.kinds().is_empty() {
+        if self.refaults.is_some() {
             ", and nobody missed any"
+        } else if self.stalled.is_some() {
+            ", and nobody waited for memory; whether any is missed was not measured"
         } else if cx.is_single_look() {
             "; whether anybody misses some, one look cannot tell"
         } else {
@@ -158,6 +168,21 @@ impl Calm {
         }
         finding
     }
+}
+
+/// A kernel report of a shortage among the looks: their levels are of a moment at which memory was wanted and not there,
+/// and nothing of them is called harmless.
+pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
+    let short = |one: &oom::Explained<'_>| {
+        one.report.group.is_none() && !one.report.is_by_hand() && !one.report.is_memory_dump()
+    };
+    oom::last(cx, short).map(|one| {
+        if one.is_kill() {
+            "the kernel had to kill for want of memory"
+        } else {
+            "a request for memory failed"
+        }
+    })
 }
 
 /// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)

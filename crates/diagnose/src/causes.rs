@@ -4,7 +4,7 @@
 //! follows from want, then the reclaim work of the thrash. A cgroup or a node can be short while the host is not, so
 //! those roots stand before host-wide want.
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Event, Finding, Severity};
 
 /// Roots in the order in which they are tried, each with what it can bring about.
 const CONSEQUENCES: &[(&str, &[&str])] = &[
@@ -154,6 +154,7 @@ pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
                 && root.caused_by != Some(finding.id)
                 && consequences.contains(&finding.id)
                 && !is_excluded(root.id, finding.id, &excluded)
+                && !leads(finding, &root)
                 && at_the_same_time(&root, finding)
             {
                 finding.caused_by = Some(root.caused_by.unwrap_or(root.id));
@@ -185,7 +186,7 @@ pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
             rest.push(finding);
         }
     }
-    roots.sort_by_key(|f| (std::cmp::Reverse(f.severity), place(f)));
+    roots.sort_by_key(|f| (std::cmp::Reverse((f.severity, f.event)), place(f)));
     rest.sort_by_key(|f| (std::cmp::Reverse(f.severity), place(f)));
     let mut ordered = Vec::new();
     for root in roots {
@@ -221,6 +222,14 @@ fn is_excluded(
         };
         others.contains(&root) && (*id == consequence || brings())
     })
+}
+
+/// A kill that the kernel reported is what the reader came for, and says itself what filled memory: it is not told as a
+/// mere consequence of a level.
+fn leads(finding: &Finding, root: &Finding) -> bool {
+    finding.event > Some(Event::FailedAllocation)
+        && finding.severity > Severity::Info
+        && root.event.is_none()
 }
 
 /// A state without a beginning is there all the time.
@@ -287,6 +296,35 @@ mod tests {
                 ("page-tables-large", None),
             ]
         );
+    }
+
+    #[test]
+    fn a_reported_kill_leads_over_the_level_that_brought_it_about() {
+        let mut kill = finding("oom-global", Severity::Critical);
+        kill.event = Some(Event::HostKill);
+        let mut of_a_group = finding("oom-cgroup", Severity::Critical);
+        of_a_group.event = Some(Event::Kill);
+        let level = finding("shmem-growth", Severity::Critical);
+        let want = finding("available-exhaustion", Severity::Warning);
+        let ordered = order(vec![level, of_a_group, kill, want]);
+        let ids: Vec<_> = ordered.iter().map(|f| (f.id, f.caused_by)).collect();
+        assert_eq!(
+            ids,
+            [
+                ("oom-global", None),
+                ("oom-cgroup", None),
+                ("shmem-growth", None),
+                ("available-exhaustion", Some("shmem-growth")),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failed_allocation_leads_over_a_level_of_the_same_weight() {
+        let mut failed = finding("external-fragmentation", Severity::Warning);
+        failed.event = Some(Event::FailedAllocation);
+        let level = finding("unaccounted-memory", Severity::Warning);
+        assert_eq!(order(vec![level, failed])[0].id, "external-fragmentation");
     }
 
     #[test]

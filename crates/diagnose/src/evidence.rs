@@ -229,7 +229,7 @@ impl<'a> Evidence<'a> {
 
     fn lacks<K: Kind>(&self, signal: Signal<K>) -> Missing {
         let def = signal.def();
-        Missing::signal(def, self.timeline.absent.get(def.file))
+        Missing::signal(def, self.timeline.absent.get(def.file)).on(self.facts.kernel())
     }
 }
 

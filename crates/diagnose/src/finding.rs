@@ -189,6 +189,19 @@ pub struct Finding {
     pub graph: Option<Graph>,
     /// The finding that this one follows from; set when all rules have spoken.
     pub caused_by: Option<&'static str>,
+    /// What the kernel told itself, where the finding is about that.
+    pub(crate) event: Option<Event>,
+}
+
+/// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// An allocation failed, and nobody was killed for it.
+    FailedAllocation,
+    /// A kill that is about a part of the host: a control group, some nodes, by hand.
+    Kill,
+    /// A kill of the host itself.
+    HostKill,
 }
 
 impl Rule {
@@ -213,6 +226,7 @@ impl Rule {
             aliases: Vec::new(),
             graph: None,
             caused_by: None,
+            event: None,
         }
     }
 }

@@ -6,8 +6,8 @@
 //! `totalreserve_pages`, which MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
 
 use timeline::{
-    Entity, EntitySeries, Track,
-    signals::{MEM_FREE, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED, ZONE_PROTECTION},
+    Entity, EntitySeries, Track, facts,
+    signals::{ZONE_HIGH, ZONE_LOW, ZONE_MANAGED, ZONE_PROTECTION},
 };
 use units::{Bytes, PageSize, Pages, Quantity, Ratio};
 
@@ -27,6 +27,8 @@ impl Floor {
     /// Free memory up to this part of the floor's upper edge is "on the floor" ; an engineering choice: kswapd overshoots its
     /// high mark a little, and free memory above that is not held there.
     pub const NEAR: Ratio = Ratio::new(1.15);
+    /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
+    const ABOVE: Ratio = Ratio::from_percent(1.0);
 
     /// From the zones' marks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
@@ -53,24 +55,42 @@ impl Floor {
         Ok(Self { low, high })
     }
 
-    /// Whether free memory is on the floor, over time.
-    pub(crate) fn reached(&self, cx: &Evidence<'_>) -> Result<timeline::Condition, Missing> {
-        Ok(cx
-            .gauge(MEM_FREE)?
-            .at_most_track(&self.high.scaled(Self::NEAR.get())))
+    /// Up to where free memory rests on a floor with this upper edge, on a calm host too.
+    pub(crate) fn rests_below(edge: Bytes, ram: Bytes) -> Bytes {
+        edge.share(Self::NEAR).max(edge + ram.share(Self::ABOVE))
     }
 
-    /// Where it would be on an ordinary x86-64 machine of this size (one node, 4 KiB pages, default tunables), for
-    /// sources without zone data: low and high edge.
+    /// For a source without zone data: where it would be on an ordinary machine of this size, with its own
+    /// vm.min_free_kbytes where the source has that.
+    pub(crate) fn expected(cx: &Evidence<'_>, ram: Bytes) -> (Bytes, Bytes) {
+        match cx.facts.number(facts::MIN_FREE) {
+            Some(kib) => {
+                let min_free = Bytes::new(kib.saturating_mul(1024)).min(ram);
+                Self::with_min_free(ram, min_free.as_f64())
+            }
+            None => Self::predicted(ram),
+        }
+    }
+
+    /// Where it would be on an ordinary x86-64 machine of this size (one node, 4 KiB pages, default tunables): low and
+    /// high edge.
     pub fn predicted(ram: Bytes) -> (Bytes, Bytes) {
+        // khugepaged raises min_free_kbytes to 22,528 kB for each populated zone, at most 5 % of RAM
+        // (mm/khugepaged.c, set_recommended_min_free_kbytes).
+        let zones = if ram > Bytes::from_mib(15 + 3 * 1024) {
+            3.0
+        } else {
+            2.0
+        };
+        let min_free = (Bytes::from_kib(22_528).as_f64() * zones).min(0.05 * ram.as_f64());
+        Self::with_min_free(ram, min_free)
+    }
+
+    fn with_min_free(ram: Bytes, min_free: f64) -> (Bytes, Bytes) {
         // Zone sizes as x86-64 lays them out: DMA 15 MiB and fully reserved, DMA32 up to about 3 GiB, Normal the rest.
         let dma = Bytes::from_mib(15).min(ram).as_f64();
         let dma32 = (Bytes::from_gib(3).as_f64()).min(ram.as_f64() - dma);
         let normal = (ram.as_f64() - dma - dma32).max(0.0);
-        // khugepaged raises min_free_kbytes to 22,528 kB for each populated zone, at most 5 % of RAM
-        // (mm/khugepaged.c, set_recommended_min_free_kbytes).
-        let zones = if normal > 0.0 { 3.0 } else { 2.0 };
-        let min_free = (Bytes::from_kib(22_528).as_f64() * zones).min(0.05 * ram.as_f64());
         let edge = |gaps: f64| {
             let zone = |managed: f64, protection: f64| {
                 let min = min_free * managed / ram.as_f64().max(1.0);
@@ -102,6 +122,7 @@ fn mark(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::testing::Case;
 
     /// Computed from the kernel's formulas (mm/page_alloc.c, __setup_per_zone_wmarks and setup_per_zone_lowmem_reserve) for
     /// hosts of these sizes.
@@ -119,6 +140,23 @@ mod tests {
             assert!((mib(l) / low - 1.0).abs() < 0.08, "{ram_mib}: {l}");
             assert!((mib(h) / high - 1.0).abs() < 0.08, "{ram_mib}: {h}");
         }
+    }
+
+    #[test]
+    fn a_known_min_free_moves_the_prediction() {
+        let ram = Bytes::from_gib(24);
+        let (low, high) = Case::once()
+            .fact(facts::MIN_FREE, "4194304")
+            .with(|cx| Floor::expected(cx, ram));
+        assert!(
+            low > Bytes::from_gib(4) && high < Bytes::from_gib(7),
+            "{low} {high}"
+        );
+        let absurd = Case::once().fact(facts::MIN_FREE, "99999999999999999999");
+        assert_eq!(
+            absurd.with(|cx| Floor::expected(cx, ram)),
+            Floor::predicted(ram)
+        );
     }
 
     #[test]

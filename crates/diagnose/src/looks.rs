@@ -3,46 +3,70 @@
 
 use std::collections::BTreeMap;
 
-use timeline::Timeline;
+use timeline::{Timeline, signals::MEM_TOTAL};
 
 use crate::causes;
 use crate::diagnosis::Diagnosis;
-use crate::finding::Finding;
+use crate::finding::{EvidenceLine, Finding};
 use crate::missing::Missing;
-use crate::verdict::{Level, Verdict};
+use crate::oom;
+use crate::verdict::{Level, Verdict, two_machines};
 
 /// One answer of several. A finding that several looks show is told once, as the worst of them shows it.
 pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>) -> Diagnosis {
-    let mut looks: Vec<(&Timeline, Diagnosis)> = judged.collect();
-    let count = looks.len();
-    let samples: usize = looks.iter().map(|(one, _)| one.len()).sum();
+    let all: Vec<Look<'_>> = judged
+        .enumerate()
+        .map(|(number, (timeline, diagnosis))| Look {
+            number,
+            timeline,
+            diagnosis,
+        })
+        .collect();
+    let count = all.len();
+    let samples: usize = all.iter().map(|one| one.timeline.len()).sum();
+    let mut looks = without_aftermath(all);
+    let left_out = count - looks.len();
+    newest_last(&mut looks);
     let mut findings = Vec::new();
     let mut notes = Vec::new();
-    for (look, (timeline, diagnosis)) in looks.iter_mut().enumerate() {
+    for one in &mut looks {
         let place = Place {
-            look,
+            number: one.number,
+            timeline: one.timeline,
             count,
-            timeline,
             samples,
         };
+        let diagnosis = &mut one.diagnosis;
         findings.extend(diagnosis.findings.drain(..).map(|f| place.of(f)));
         notes.extend(diagnosis.notes.drain(..).map(|f| place.of(f)));
     }
-    let findings = causes::order(worst_of_each(findings));
+    let mut findings = causes::order(worst_of_each(findings));
+    if let Some(lead) = findings.first_mut().filter(|_| left_out > 0) {
+        lead.evidence.push(aftermath(left_out));
+    }
     let notes = worst_of_each(notes);
     let said = |id: &str| findings.iter().chain(&notes).any(|f| f.id == id);
     let mut clear = BTreeMap::new();
     let mut not_evaluated: BTreeMap<&'static str, Missing> = BTreeMap::new();
-    for (_, diagnosis) in &mut looks {
+    for Look { diagnosis, .. } in &mut looks {
         clear.extend(diagnosis.clear.drain(..));
         not_evaluated.extend(diagnosis.not_evaluated.drain(..));
     }
     clear.retain(|id, _| !said(id));
     not_evaluated.retain(|id, _| !said(id) && !clear.contains_key(id));
     // Reports are events: that growth between them was not judged goes without saying.
-    let events = looks.iter().all(|(one, _)| one.reports().next().is_some());
+    let events = looks
+        .iter()
+        .all(|one| one.timeline.reports().next().is_some());
+    let sizes = looks.iter().filter_map(|one| one.timeline.last(MEM_TOTAL));
+    let machines = two_machines(sizes);
     let at = leading(&looks, findings.first());
-    let (timeline, mut lead) = looks.swap_remove(at);
+    let Look {
+        timeline,
+        diagnosis: mut lead,
+        ..
+    } = looks.swap_remove(at);
+    lead.verdict.remarks.extend(machines);
     if let Ok(accounting) = &mut lead.accounting {
         accounting.index += timeline.origin();
     }
@@ -61,9 +85,56 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
     }
 }
 
+/// One look and what was found in it.
+struct Look<'a> {
+    /// Its place in the source, from 0.
+    number: usize,
+    timeline: &'a Timeline,
+    diagnosis: Diagnosis,
+}
+
+/// Without the looks at allocations that failed because of a kill which another look is about: they need no finding nor
+/// advice of their own.
+fn without_aftermath(looks: Vec<Look<'_>>) -> Vec<Look<'_>> {
+    let Some(reports) = looks.first().map(|one| one.timeline.all_reports()) else {
+        return looks;
+    };
+    let kills = oom::Kills::of(reports);
+    let is_own = |one: &Timeline| {
+        let mut reports = one.reports().peekable();
+        reports.peek().is_none() || reports.any(|reported| !kills.explain(reported))
+    };
+    looks
+        .into_iter()
+        .filter(|one| is_own(one.timeline))
+        .collect()
+}
+
+fn aftermath(count: usize) -> EvidenceLine {
+    let what = match count {
+        1 => "a failed allocation goes with it: its process was being killed, or a kill had just been".to_owned(),
+        _ => format!("{count} failed allocations go with it: their processes were being killed, or a kill had just been"),
+    };
+    EvidenceLine {
+        measured: None,
+        at: None,
+        text: what,
+    }
+}
+
+/// Where all looks are reports whose times tell, the newest comes last, however the log is sorted.
+fn newest_last(looks: &mut [Look<'_>]) {
+    let when = |one: &Look<'_>| one.timeline.reports().last().and_then(oom::when);
+    let clock = |one: &Look<'_>| when(one).map(|(clock, _)| clock);
+    let first = looks.first().and_then(clock);
+    if first.is_some() && looks.iter().all(|one| clock(one) == first) {
+        looks.sort_by_key(when);
+    }
+}
+
 /// A look's place among the others.
 struct Place<'a> {
-    look: usize,
+    number: usize,
     count: usize,
     timeline: &'a Timeline,
     samples: usize,
@@ -85,7 +156,11 @@ impl Place<'_> {
             values.resize(self.samples, None);
             graph.values = values;
         }
-        finding.tells(format!("seen in look {} of {}", self.look + 1, self.count))
+        finding.tells(format!(
+            "seen in look {} of {}",
+            self.number + 1,
+            self.count
+        ))
     }
 }
 
@@ -107,7 +182,7 @@ fn worst_of_each(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// The look whose verdict speaks for all: the one that shows the worst finding, else the last that is not calm.
-fn leading(looks: &[(&Timeline, Diagnosis)], worst: Option<&Finding>) -> usize {
+fn leading(looks: &[Look<'_>], worst: Option<&Finding>) -> usize {
     let rank = |level: Level| match level {
         Level::Ok => 0,
         Level::Unknown => 1,
@@ -121,8 +196,9 @@ fn leading(looks: &[(&Timeline, Diagnosis)], worst: Option<&Finding>) -> usize {
     };
     (0..looks.len())
         .max_by_key(|i| {
-            let (timeline, diagnosis) = &looks[*i];
-            (rank(diagnosis.verdict.level), shows(timeline), *i)
+            let one = &looks[*i];
+            let level = rank(one.diagnosis.verdict.level);
+            (level, shows(one.timeline), *i)
         })
         .unwrap_or(0)
 }
@@ -132,4 +208,105 @@ fn verdict(mut lead: Verdict, count: usize) -> Verdict {
         "{count} looks, of which nothing tells how they lie in time: each was judged by itself, and growth between them was not."
     ));
     lead
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::kernel_report::{Invoker, LogStamp};
+    use timeline::{Facts, KernelReport, Sample, Stamp};
+    use units::Span;
+
+    use super::*;
+    use crate::diagnose;
+    use crate::oom::testing::Report;
+
+    fn source(reports: Vec<KernelReport>) -> Diagnosis {
+        let mut timeline = Timeline::default();
+        for (second, report) in (1..).zip(reports) {
+            let mut sample = Sample::default();
+            sample.stamp = Stamp {
+                boot: Span::from_secs(second),
+                ..Stamp::default()
+            };
+            sample.host = report.host.clone();
+            timeline.push_unrelated(&sample);
+            timeline.report(report, None);
+        }
+        diagnose(&timeline, &Facts::default())
+    }
+
+    fn stamped(mut report: Report, text: &str, seconds: u64) -> KernelReport {
+        report.0.stamp = Some(LogStamp {
+            text: text.to_owned(),
+            of_year: Span::from_secs(seconds),
+        });
+        report.0
+    }
+
+    fn failed(pid: u32, name: &str) -> Report {
+        let mut report = Report::of_a_host().failed();
+        report.0.invoker = Some(Invoker {
+            name: name.to_owned(),
+            pid: Some(pid),
+            oom_score_adj: None,
+        });
+        report
+    }
+
+    #[test]
+    fn a_failed_allocation_of_a_killed_process_is_part_of_the_kill() {
+        let with = |failed: Report| source(vec![Report::of_a_host().0, failed.0]);
+        let dying = with(failed(20, "doxygen"));
+        assert_eq!(dying.findings[0].id, "oom-global");
+        let told = |text: &str| {
+            dying.findings[0]
+                .evidence
+                .iter()
+                .any(|e| e.text.contains(text))
+        };
+        assert!(told("a failed allocation goes with it"));
+        assert!(told("seen in look 1 of 2"));
+        let other = with(failed(20, "nginx"));
+        let evidence = &other.findings[0].evidence;
+        assert!(evidence.iter().all(|e| !e.text.contains("goes with it")));
+    }
+
+    #[test]
+    fn a_failed_allocation_within_a_second_of_a_kill_is_part_of_it() {
+        let at = |seconds| {
+            let kill = stamped(Report::of_a_host(), "Nov 21 04:12:01", 100);
+            source(vec![kill, stamped(failed(7, "nginx"), "", seconds)])
+        };
+        let is_part = |diagnosis: Diagnosis| {
+            let evidence = &diagnosis.findings[0].evidence;
+            evidence.iter().any(|e| e.text.contains("goes with it"))
+        };
+        assert!(is_part(at(101)));
+        assert!(!is_part(at(3_700)));
+    }
+
+    #[test]
+    fn the_newest_kill_of_the_host_leads_however_the_log_is_sorted() {
+        let kill = |name: &str, text: &str, at| {
+            let mut report = Report::of_a_host().killing(20, name);
+            report.0.tasks.clear();
+            stamped(report, text, at)
+        };
+        let group = stamped(Report::of_a_group(100_000, 100_000), "Nov 22 07:00:00", 900);
+        let diagnosis = source(vec![
+            group,
+            kill("java", "Nov 21 04:12:01", 500),
+            kill("nginx", "Nov 20 04:12:01", 100),
+        ]);
+        let lead = &diagnosis.findings[0];
+        assert!(lead.title.contains("java"), "{}", lead.title);
+        assert_eq!(diagnosis.verdict.headline, lead.title);
+        assert!(
+            lead.evidence
+                .iter()
+                .any(|e| e.text.ends_with("Nov 21 04:12:01"))
+        );
+        let mut roots = diagnosis.findings.iter().filter(|f| f.caused_by.is_none());
+        assert_eq!(roots.nth(1).map(|f| f.id), Some("oom-cgroup"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Why a rule could not be evaluated: which signals or facts the source lacks, and what would supply them.
 
-use timeline::{Absence, Fact, SignalDef};
+use timeline::{Absence, Fact, SignalDef, facts::KernelVersion};
 
 /// What a rule asked for and did not get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Need {
     Field {
         /// The kernel file.
         file: &'static str,
-        /// Since which kernel; empty where always.
+        /// Since which kernel; empty where always, and where this kernel is not older: then something else took it away.
         since: &'static str,
     },
     /// The file is there, but not for this user.
@@ -51,6 +51,18 @@ impl Missing {
         }
     }
 
+    /// The same, where the kernel is known: a field that it has is not lacking for want of a later one.
+    pub(crate) fn on(mut self, kernel: Option<KernelVersion>) -> Self {
+        if let Need::Field { since, .. } = &mut self.need
+            && kernel
+                .zip(KernelVersion::parse(since))
+                .is_some_and(|(is, first)| is >= first)
+        {
+            *since = "";
+        }
+        self
+    }
+
     pub(crate) fn fact(fact: Fact) -> Self {
         Self {
             names: vec![fact.name],
@@ -71,8 +83,12 @@ impl std::fmt::Display for Need {
                 write!(f, "{file} (kernel 4.20 or later; some need psi=1 at boot)")
             }
             Self::File(file) => write!(f, "{file}, which this source does not have"),
-            Self::Field { file, since: "" } => write!(f, "this field of {file}"),
-            Self::Field { file, since } => write!(f, "{file} of kernel {since}"),
+            Self::Field { file, since: "" } => {
+                write!(f, "a field of {file} that this source lacks")
+            }
+            Self::Field { file, since } => {
+                write!(f, "a field of {file} (kernel {since} or later)")
+            }
             Self::Root(file) => write!(f, "root, to read {file}"),
             Self::TwoLooks => {
                 f.write_str("two looks some seconds apart: memtide check on that host")
@@ -85,5 +101,31 @@ impl std::fmt::Display for Need {
                 f.write_str("the page size (MemFree and nr_free_pages of one moment tell it)")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::MEM_AVAILABLE;
+
+    #[test]
+    fn a_later_kernel_is_asked_for_only_where_this_one_may_be_older() {
+        let needs = |kernel: Option<&str>| {
+            Missing::signal(MEM_AVAILABLE.def(), None)
+                .on(kernel.and_then(KernelVersion::parse))
+                .need
+                .to_string()
+        };
+        for kernel in [None, Some("2.6.32-754")] {
+            assert_eq!(
+                needs(kernel),
+                "a field of /proc/meminfo (kernel 3.14 or later)"
+            );
+        }
+        assert_eq!(
+            needs(Some("6.1.0-56-cloud-amd64")),
+            "a field of /proc/meminfo that this source lacks"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! What to run on that host next, where the source could not say all.
 
 use crate::evidence::Evidence;
+use crate::lately::Lately;
 use crate::missing::{Missing, Need};
 
 /// A command that would tell more.
@@ -26,7 +27,12 @@ pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]
             tells: "whether anything moves, waits or comes back after eviction",
         },
         Step {
-            command: "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*",
+            // What is there already is not asked for again.
+            command: if Lately::for_memory(cx).is_some() {
+                "vmstat -w 5 12; cat /proc/meminfo; grep -E 'refault|pgscan|allocstall' /proc/vmstat"
+            } else {
+                "vmstat -w 5 12; cat /proc/meminfo; head /proc/pressure/*"
+            },
             tells: "part of that without memtide there: paste it into memtide check -",
         },
     ]

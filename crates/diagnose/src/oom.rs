@@ -14,6 +14,7 @@ use timeline::{KernelReport, facts::KernelVersion};
 use crate::evidence::Evidence;
 
 pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
+pub(crate) use history::{Kills, among, when};
 pub(crate) use holders::{Holders, held};
 use marks::Checked;
 pub(crate) use marks::{Hurdle, Place};

@@ -1,5 +1,5 @@
-//! Whether tasks waited during a stretch, for memory or for disks: pressure totals, allocation stalls, major faults,
-//! blocked tasks. Each is absent where the source does not measure it; absence is not calm.
+//! Whether tasks waited during a stretch, for memory or for disks: pressure totals (averages where one look tells no
+//! more), allocation stalls, major faults, blocked tasks. Each is absent where the source does not measure it; absence is not calm.
 
 use timeline::{
     Stretch,
@@ -11,6 +11,7 @@ use units::{Count, Pages, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::lately::Lately;
 
 /// Means over a stretch.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Stalls {
     allocation_stalls: Option<PerSecond<Count>>,
     major_faults: Option<PerSecond<Count>>,
     blocked: Option<f64>,
+    /// Whether shares are the kernel's averages of the last minute, for want of two totals.
+    averaged: bool,
 }
 
 impl Stalls {
@@ -58,11 +61,19 @@ impl Stalls {
                 .ok()
                 .and_then(|track| track.mean_in(stretch))
         };
+        let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
+        let averaged = measured.iter().all(Option::is_none);
+        let (memory, io) = if averaged {
+            Lately::minute(cx)
+        } else {
+            (None, None)
+        };
         Self {
-            memory_some: share(PSI_MEMORY_SOME),
-            memory_full: share(PSI_MEMORY_FULL),
-            io_some: share(PSI_IO_SOME),
-            io_full: share(PSI_IO_FULL),
+            averaged: memory.is_some() || io.is_some(),
+            memory_some: measured[0].or(memory.map(|lately| lately.some)),
+            memory_full: share(PSI_MEMORY_FULL).or(memory.and_then(|lately| lately.full)),
+            io_some: measured[1].or(io.map(|lately| lately.some)),
+            io_full: share(PSI_IO_FULL).or(io.and_then(|lately| lately.full)),
             allocation_stalls: cx
                 .allocation_stalls()
                 .ok()
@@ -143,10 +154,15 @@ impl Stalls {
     pub(crate) fn sentence(&self) -> String {
         match self.longest() {
             Some(full) if full >= Self::MEMORY => {
-                format!(" Tasks stood still {full} of the time.")
+                format!(" Tasks stood still {full} of the {}.", self.time())
             }
             _ => String::new(),
         }
+    }
+
+    /// Of which time the shares are.
+    fn time(&self) -> &'static str {
+        if self.averaged { "last minute" } else { "time" }
     }
 
     /// What would settle the matter, where pressure is not measured.
@@ -158,6 +174,10 @@ impl Stalls {
         }
     }
 
+    fn averages(&self) -> &'static str {
+        if self.averaged { " (avg60)" } else { "" }
+    }
+
     /// Adds the stalls that were measured to a finding's evidence.
     pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
         if let (Some(some), Some(full)) = (self.memory_some, self.memory_full) {
@@ -166,7 +186,7 @@ impl Stalls {
                 some,
                 Self::MEMORY,
                 None,
-                format!("memory stalls: some {some}, full {full}"),
+                format!("memory stalls: some {some}, full {full}{}", self.averages()),
             );
         }
         if let (Some(some), Some(full)) = (self.io_some, self.io_full) {
@@ -175,7 +195,7 @@ impl Stalls {
                 some,
                 Self::IO,
                 None,
-                format!("I/O stalls: some {some}, full {full}"),
+                format!("I/O stalls: some {some}, full {full}{}", self.averages()),
             );
         }
         if self.memory_some.is_none()
@@ -190,5 +210,38 @@ impl Stalls {
             );
         }
         finding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+    use timeline::signals::{PSI_MEMORY_FULL_AVG60, PSI_MEMORY_SOME_AVG60};
+    use units::Micros;
+
+    fn averaged(case: Case) -> Case {
+        case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(685_200))
+            .gauge(PSI_MEMORY_FULL_AVG60, Micros::new(580_600))
+    }
+
+    fn stalls(case: &Case) -> Stalls {
+        case.with(|cx| Stalls::during(cx, &cx.timeline.whole().unwrap()))
+    }
+
+    #[test]
+    fn one_look_tells_of_the_minute_before_it() {
+        let stalls = stalls(&averaged(Case::once()));
+        assert!(stalls.for_memory() && stalls.standstill());
+        assert_eq!(
+            stalls.sentence(),
+            " Tasks stood still 58 % of the last minute."
+        );
+    }
+
+    #[test]
+    fn what_was_watched_counts_before_averages() {
+        let stalls = stalls(&averaged(Case::over(10)).counter(PSI_MEMORY_SOME, 0));
+        assert!(!stalls.for_memory());
     }
 }

@@ -1,14 +1,19 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
+use timeline::Entity;
 use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, OOM_KILLS, PSI_MEMORY_SOME};
 use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::calm;
+use crate::disk_wait;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::floor::Floor;
+use crate::known;
+use crate::lately::Lately;
 use crate::oom;
 use crate::own_limit::OwnLimit;
+use crate::rounding;
 use crate::stalls::Stalls;
 
 /// How it stands.
@@ -41,6 +46,9 @@ const MOVEMENT: [&str; 2] = ["swap-thrash", "page-cache-thrash"];
 /// Stalls that last this long in a recording, and for a part of it in a short look, are not a passing burst.
 const UNEXPLAINED: Span = Span::from_mins(5);
 
+/// What a person is asked to look for; a shorter look that does not see whether pages come back proves nothing.
+const ENOUGH_BLIND: Span = Span::from_secs(9);
+
 /// A shorter look shows no slow growth: a leak that fills a host in a week adds 0.1 % of RAM in this time.
 const LONG_LOOK: Span = Span::from_mins(10);
 
@@ -57,6 +65,9 @@ impl Verdict {
                 Level::Unknown,
                 top.map_or_else(|| oom::headline(cx), |top| top.title.clone()),
             ),
+            _ if stood_still(cx).is_some() => {
+                (Level::Warning, stood_still(cx).unwrap_or_default())
+            }
             _ if cx.ram().is_err() => (Level::Unknown, without_ram(cx, findings, blind)),
             _ if cx.is_single_look() => (Level::Unknown, single_look(cx)),
             _ if MOVEMENT.iter().all(|id| blind.contains(id)) => (
@@ -68,6 +79,19 @@ impl Verdict {
                 .unwrap_or_else(|| (Level::Ok, all_is_well(cx, limit.as_ref()))),
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
+        remarks.extend(two_machines(cx.timeline.gauge(MEM_TOTAL).iter().flat_map(
+            |track| {
+                track
+                    .values()
+                    .iter()
+                    .flatten()
+                    .map(|b| Bytes::from_f64(*b))
+                    .collect::<Vec<_>>()
+            },
+        )));
+        if level != Level::Critical {
+            remarks.extend(disk_wait::tell(cx).map(|waits| format!("{waits}.")));
+        }
         // A kernel report tells of an event: what its levels mean for the next hour is not the question.
         if is_event {
             return Self {
@@ -92,22 +116,59 @@ impl Verdict {
     }
 }
 
+/// What the kernel's averages say of the minutes before the last look, where the looks themselves measure no stalls: of the
+/// host, else of the group that waited most. It does not say why, so it is no more than a warning.
+fn stood_still(cx: &Evidence<'_>) -> Option<String> {
+    let why = "and nothing in this source says why";
+    if let Some(lately) = Lately::for_memory(cx).filter(Lately::matters) {
+        return Some(format!("{}, {why}.", lately.clause("")));
+    }
+    let (group, lately) = cx
+        .timeline
+        .entities(Entity::Cgroup)
+        .filter_map(|group| Some((group, Lately::for_memory_in(cx, group)?)))
+        .filter(|(_, lately)| lately.matters())
+        .max_by(|(_, a), (_, b)| a.some.get().total_cmp(&b.some.get()))?;
+    let whose = format!(" of control group {}", group.key);
+    Some(format!("{}, {why}.", lately.clause(&whose)))
+}
+
 /// Rows of vmstat, or slabtop alone: something may be said, but not whether memory is enough.
 fn without_ram(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> String {
     const NOT_ENOUGH: &str = "the source has no /proc/meminfo with a MemTotal";
-    if let Some(top) = findings.first() {
-        return format!(
-            "{} Whether memory is enough cannot be said: {NOT_ENOUGH}.",
-            top.title
-        );
+    let mut says: Vec<String> = findings
+        .first()
+        .map(|top| top.title.clone())
+        .into_iter()
+        .collect();
+    if says.is_empty() {
+        if !cx.is_single_look() && !blind.contains(&"swap-thrash") {
+            says.push(format!(
+                "Swap did not move back and forth for long in {}.",
+                cx.look()
+            ));
+        }
+        says.extend(known::tell(cx));
     }
-    if cx.is_single_look() || blind.contains(&"swap-thrash") {
-        return format!("Nothing can be said: {NOT_ENOUGH}.");
-    }
-    format!(
-        "Swap did not move back and forth for long in {}. Whether memory is enough cannot be said: {NOT_ENOUGH}.",
-        cx.look()
-    )
+    says.push(if cx.timeline.is_empty() {
+        format!("Nothing can be said: {NOT_ENOUGH}.")
+    } else {
+        format!("Whether memory is enough cannot be said: {NOT_ENOUGH}.")
+    });
+    says.join(" ")
+}
+
+/// Looks that say different sizes of RAM are hardly of one machine; `sizes` are those of all looks.
+pub(crate) fn two_machines(sizes: impl Iterator<Item = Bytes>) -> Option<String> {
+    /// An engineering choice: `free -g` and what a report counts as RAM differ by less, balloons mostly too.
+    const FACTOR: f64 = 1.25;
+    let sizes: Vec<Bytes> = sizes.filter(|size| *size > Bytes::ZERO).collect();
+    let (least, most) = (sizes.iter().min()?, sizes.iter().max()?);
+    (most.as_f64() > least.as_f64() * FACTOR).then(|| {
+        format!(
+            "MemTotal is {least} in one look and {most} in another: two machines, it seems, or memory was added or taken away between."
+        )
+    })
 }
 
 /// What speaks against "enough" although no rule named it: kills and stalls whose cause the source does not show, a
@@ -145,6 +206,15 @@ fn unnamed(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Option<(Level, String
             ),
         ));
     }
+    if !cx.is_too_short() && cx.refaults_file().is_err() && cx.look() < ENOUGH_BLIND {
+        return Some((
+            Level::Unknown,
+            format!(
+                "The levels alarm nobody, but {} without a measure of page-cache refaults is too short: look for 10 s.",
+                cx.look()
+            ),
+        ));
+    }
     cx.is_too_short().then(|| {
         (
             Level::Unknown,
@@ -160,12 +230,28 @@ fn all_is_well(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
     let within = limit.map_or_else(String::new, |limit| {
         format!(" within this container's limit of {}", limit.max)
     });
-    // Without pressure files nothing says that nobody waits.
-    let waits = match cx.timeline.rate(PSI_MEMORY_SOME) {
-        Some(_) => ", and nothing waits for it",
-        None => ", as far as can be told without memory pressure (PSI)",
+    format!("Memory is enough{within}{}.", as_far_as_measured(cx))
+}
+
+/// Without pressure files nothing says that nobody waits, and without refaults nothing that no page is missed.
+fn as_far_as_measured(cx: &Evidence<'_>) -> String {
+    let waits = if cx.stall(PSI_MEMORY_SOME).is_ok() {
+        Some(", and nothing waits for it".to_owned())
+    } else {
+        Lately::for_memory(cx)
+            .map(|lately| format!(", and hardly anything waited for it in the {}", lately.of))
     };
-    format!("Memory is enough{within}{waits}.")
+    match (waits, cx.refaults_file().is_ok()) {
+        (Some(waits), true) => waits,
+        (Some(waits), false) => {
+            format!("{waits}; whether pages come back after eviction was not measured")
+        }
+        (None, true) => ", as far as can be told without memory pressure (PSI)".to_owned(),
+        (None, false) => {
+            ", as far as can be told without memory pressure (PSI) and page-cache refaults"
+                .to_owned()
+        }
+    }
 }
 
 /// In a container: which of the two memories is meant, the container's first.
@@ -202,14 +288,17 @@ fn floor(cx: &Evidence<'_>, total: Bytes) -> (Bytes, Bytes, &'static str) {
     match measured.and_then(|floor| floor.low.last().zip(floor.high.last())) {
         Some((low, high)) => (low, high, "from this host's zones"),
         None => {
-            let (low, high) = Floor::predicted(total);
+            let (low, high) = Floor::expected(cx, total);
             (low, high, "predicted for an x86-64 host of this size")
         }
     }
 }
 
-fn on_floor(free: Bytes, high: Bytes) -> bool {
-    free.as_f64() <= high.as_f64() * Floor::NEAR.get()
+/// `None` where free memory is rounded so that it may lie on either side.
+fn on_floor(cx: &Evidence<'_>, free: Bytes, high: Bytes, total: Bytes) -> Option<bool> {
+    let edge = Floor::rests_below(high, total);
+    let (least, most) = rounding::bounds(cx, MEM_FREE, free).unwrap_or((free, free));
+    ((least <= edge) == (most <= edge)).then_some(free <= edge)
 }
 
 fn swap_used(cx: &Evidence<'_>) -> Option<Bytes> {
@@ -231,7 +320,8 @@ fn single_look(cx: &Evidence<'_>) -> String {
         let (_, high, _) = floor(cx, total);
         let (available, _) = calm::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
-        (on_floor(free, high) && (available < LITTLE || swap_used(cx).is_some())).then_some(())
+        (on_floor(cx, free, high, total)? && (available < LITTLE || swap_used(cx).is_some()))
+            .then_some(())
     };
     let but = match points_down() {
         Some(()) => ", but it does not look like room for more",
@@ -248,16 +338,18 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
     let mut says = Vec::new();
     if let Some(free) = cx.timeline.last(MEM_FREE) {
         let (low, high, how) = floor(cx, total);
-        says.push(if on_floor(free, high) {
-            format!("free: {free} is not room. It is about the floor at which the kernel holds it ({low} to {high}, {how}).")
-        } else {
-            format!("free: {free}, above the floor at which the kernel would hold it ({low} to {high}, {how}).")
+        let shown = rounding::shown(cx, MEM_FREE, free);
+        says.push(match on_floor(cx, free, high, total) {
+            Some(true) => format!("free: {shown} is not room. It is about the floor at which the kernel holds it ({low} to {high}, {how})."),
+            Some(false) => format!("free: {shown}, above the floor at which the kernel would hold it ({low} to {high}, {how})."),
+            None => format!("free: {shown}; whether that is the floor at which the kernel holds it ({low} to {high}, {how}) needs finer figures."),
         });
     }
     if let Ok((track, told)) = calm::available_at_most(cx)
         && let Some(available) = track.last()
     {
         let share = available.ratio_of(total).unwrap_or_default();
+        let available = rounding::shown(cx, MEM_AVAILABLE, available);
         says.push(if told {
             format!("available: {available} ({share}) contains page cache that the workload may be using: an upper bound.")
         } else {
@@ -279,8 +371,13 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::{MEM_CACHED, SWAP_FREE, SWAP_TOTAL};
+    use crate::rules::testing::Case;
+    use timeline::signals::{
+        CGROUP_PSI_MEMORY_SOME_AVG60, MEM_CACHED, NODE_TOTAL, PSI_MEMORY_SOME_AVG60,
+        PSI_MEMORY_SOME_AVG300, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+    };
     use timeline::{Facts, Sample, Timeline};
+    use units::Micros;
 
     /// The verdict on one look at a host with these sizes in MiB.
     fn one_look(total: u64, free: u64, available: u64, swapped: u64) -> Verdict {
@@ -359,7 +456,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let crate::oom::testing::Report(report) = crate::oom::testing::Report::of_a_host();
-        timeline.report(report);
+        timeline.report(report, None);
         let facts = Facts::default();
         let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
         assert!(verdict.headline.contains("doxygen"), "{}", verdict.headline);
@@ -393,7 +490,93 @@ mod tests {
         let cx = Evidence::new(&timeline, &facts);
         let says = |blind: &[&str]| Verdict::of(&cx, &[], blind).headline;
         assert!(says(&[]).starts_with("Swap did not move"));
-        assert!(says(&["swap-thrash"]).starts_with("Nothing can be said"));
+        assert!(says(&["swap-thrash"]).starts_with("Whether memory is enough"));
+    }
+
+    /// The verdict on a case of which no rule says anything.
+    fn unjudged(case: &Case) -> Verdict {
+        case.with(|cx| Verdict::of(cx, &[], &[]))
+    }
+
+    #[test]
+    fn averages_speak_where_no_stall_was_measured() {
+        let waited = |case: Case| case.gauge(PSI_MEMORY_SOME_AVG300, Micros::new(699_100));
+        for case in [
+            Case::once(),
+            Case::over(30),
+            Case::over(30).gauge(MEM_TOTAL, Bytes::from_gib(8)),
+        ] {
+            let verdict = unjudged(&waited(case));
+            assert_eq!(verdict.level, Level::Warning);
+            assert!(
+                verdict.headline.contains("70 % of the last 5 minutes"),
+                "{}",
+                verdict.headline
+            );
+        }
+        let group = Case::once().gauge_of(
+            Entity::Cgroup,
+            "/app",
+            CGROUP_PSI_MEMORY_SOME_AVG60,
+            Micros::new(850_000),
+        );
+        assert!(unjudged(&group).headline.contains("control group /app"));
+    }
+
+    #[test]
+    fn nothing_waits_is_said_of_measured_stalls_only() {
+        let calm = || {
+            Case::over(30)
+                .gauge(MEM_TOTAL, Bytes::from_gib(8))
+                .counter(REFAULT_FILE, 0)
+        };
+        let headline = |case: Case| unjudged(&case).headline;
+        assert!(headline(calm().counter(PSI_MEMORY_SOME, 0)).contains("nothing waits"));
+        // A total of one look only makes no share.
+        let one = calm().gauge_until_of(Entity::Node, "0", NODE_TOTAL, &[Bytes::ZERO]);
+        assert!(headline(one).contains("as far as can be told"));
+        let averages = calm().gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0));
+        assert!(headline(averages).contains("in the last minute"));
+    }
+
+    #[test]
+    fn seconds_without_refaults_are_not_enough() {
+        let vmstat = |seconds| Case::over(seconds).gauge(MEM_TOTAL, Bytes::from_gib(8));
+        assert_eq!(unjudged(&vmstat(5)).level, Level::Unknown);
+        let verdict = unjudged(&vmstat(10));
+        assert_eq!(verdict.level, Level::Ok);
+        assert!(
+            verdict.headline.contains("refaults"),
+            "{}",
+            verdict.headline
+        );
+        assert_eq!(
+            unjudged(&vmstat(5).counter(REFAULT_FILE, 0)).level,
+            Level::Ok
+        );
+    }
+
+    #[test]
+    fn looks_at_two_machines_are_told() {
+        let sizes = |mib: [u64; 2]| two_machines(mib.map(Bytes::from_mib).into_iter());
+        assert!(sizes([8000, 24_105]).unwrap().contains("two machines"));
+        assert_eq!(sizes([7168, 7957]), None);
+    }
+
+    #[test]
+    fn rounded_figures_are_told_as_such() {
+        let mut sample = Sample::at(Span::ZERO);
+        sample.host.set(MEM_TOTAL, Bytes::from_gib(23));
+        sample.host.set(MEM_FREE, Bytes::ZERO);
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        timeline.round(MEM_FREE.id(), Bytes::from_gib(1).get());
+        let facts = Facts::default();
+        let says = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]).remarks;
+        assert!(
+            says[0].starts_with("free: less than 1 GiB (rounded)"),
+            "{says:?}"
+        );
     }
 
     #[test]

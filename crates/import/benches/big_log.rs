@@ -24,13 +24,7 @@ fn main() {
     let path = directory.path().join("syslog");
     write(&path, mib << 20);
     println!("{mib} MiB, MB/s, best of {ROUNDS}");
-    let cases: [(&str, fn(&Path)); 4] = [
-        ("one memmem", one_search),
-        ("grep -c", grep),
-        ("memtide, file", open),
-        ("memtide, pipe", open_pipe),
-    ];
-    for (name, run) in cases {
+    let timed = |name: &str, run: &dyn Fn(&Path)| {
         let times = (0..ROUNDS).map(|_| {
             let begun = Instant::now();
             run(&path);
@@ -41,7 +35,11 @@ fn main() {
         #[allow(clippy::cast_precision_loss)] // a speed
         let speed = bytes as f64 / 1e6 / best;
         println!("{name:<16} {speed:>8.0}");
-    }
+    };
+    timed("one memmem", &one_search);
+    timed("grep -c", &grep);
+    timed("memtide, file", &open);
+    timed("memtide, pipe", &open_pipe);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status
         .lines()

@@ -6,7 +6,8 @@
 
 use std::io::{ErrorKind, Read};
 
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
+use probe::kernel_report::marks::{MARKS, continues};
 
 /// What is read at once: it stays in a core's own cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
@@ -18,26 +19,6 @@ const LONGEST_WINDOW: usize = 4 << 20;
 const MOST_BYTES: u64 = 64 << 20;
 /// A report has no more lines in a row than these that nothing but a report could have.
 const QUIET_LINES: usize = 256;
-
-/// Parts of lines that stand in reports only, or nearly so.
-const MARKS: [&str; 6] = [
-    "oom-kill",
-    "Mem-Info",
-    "page allocation failure",
-    "page allocation stalls",
-    "Killed process",
-    "Kill process",
-];
-/// Parts of lines that go on with a report.
-const PARTS: [&str; 7] = [
-    "Node ",
-    "Call Trace",
-    "Tasks state",
-    "oom_score_adj",
-    "pages",
-    "hugepages_",
-    " kB",
-];
 
 /// What came of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -186,11 +167,7 @@ impl<'a> Search<'a> {
 impl Window {
     /// Takes a line, unless the report ended some lines ago.
     fn take(&mut self, line: &[u8]) -> bool {
-        self.quiet = if is_of_report(line) {
-            0
-        } else {
-            self.quiet + 1
-        };
+        self.quiet = if continues(line) { 0 } else { self.quiet + 1 };
         let fits = self.text.len() + line.len() <= LONGEST_WINDOW;
         let goes_on = fits && self.quiet <= QUIET_LINES;
         if goes_on {
@@ -213,28 +190,12 @@ fn count_lines(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count()
 }
 
-fn is_of_report(line: &[u8]) -> bool {
-    let parts = MARKS.iter().chain(&PARTS);
-    is_task(line)
-        || parts
-            .into_iter()
-            .any(|part| memmem::find(line, part.as_bytes()).is_some())
-}
-
-/// A row of the table of tasks: `[  812]     0   812   9142 …` behind any prefix.
-fn is_task(line: &[u8]) -> bool {
-    line.split(|b| *b == b']').skip(1).any(|rest| {
-        let words = rest
-            .split(u8::is_ascii_whitespace)
-            .filter(|w| !w.is_empty());
-        let numbers = words.take_while(|w| w.iter().all(u8::is_ascii_digit));
-        numbers.take(4).count() == 4
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SourceKind;
+    use crate::paste::Paste;
+    use crate::text::Text;
 
     fn windows(log: &[u8]) -> (Searched, Vec<(String, usize)>) {
         let mut found = Vec::new();
@@ -268,6 +229,42 @@ mod tests {
             assert_eq!(first_line + above, before + 1, "{before}");
             assert!(window.lines().count() < 400, "{before}");
         }
+    }
+
+    /// The real reports, each of which must be found as it is read where it is short.
+    #[test]
+    fn whatever_is_read_as_a_report_is_found_in_a_log_of_any_length() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../probe/tests/kernel_reports");
+        let mut logs = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "log") {
+                continue;
+            }
+            logs += 1;
+            let text = std::fs::read_to_string(&path).unwrap();
+            let log = format!("{}{text}{}", noise(4_000), noise(4_000));
+            let mut found = Paste::default();
+            for (window, line) in windows(log.as_bytes()).1 {
+                found.read(&Text::of(window.as_bytes()), "", line);
+            }
+            let found = found.finish(SourceKind::Text).timeline;
+            let mut whole = Paste::default();
+            whole.read(&Text::of(text.as_bytes()), "", 1);
+            let whole = whole.finish(SourceKind::Text).timeline;
+            // The lines around it have a stamp, which a report that is cut off at its end may take for its own.
+            let said = |reported: &timeline::Reported| timeline::KernelReport {
+                stamp: None,
+                ..reported.report.clone()
+            };
+            let reports = |timeline: &timeline::Timeline| {
+                let reports = timeline.all_reports().iter().map(said);
+                reports.map(|r| format!("{r:?}")).collect::<Vec<_>>()
+            };
+            assert_eq!(found.len(), whole.len(), "{}", path.display());
+            assert_eq!(reports(&found), reports(&whole), "{}", path.display());
+        }
+        assert!(logs >= 30, "{logs} logs");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::io::{BufRead, Read};
 
 use timeline::{Entity, Sample, facts};
-use units::{PageSize, Span};
+use units::PageSize;
 
 pub(crate) use archive::is_tar;
 pub(crate) use archive::read as read_archive;
@@ -21,8 +21,9 @@ pub(crate) use directory::read as read_directory;
 use crate::decompress::{Started, unpack};
 use crate::open::{Content, read_log, read_text};
 use crate::paste::Paste;
+use crate::sar::Stored;
 use crate::{Input, Opened, SourceKind, capture};
-use role::{KernelPaths, Role};
+use role::Role;
 
 /// Files, directories and links of a bundle that are looked at; a large sosreport has 30,000.
 const MOST_ENTRIES: usize = 200_000;
@@ -39,7 +40,6 @@ const MOST_MOMENTS: usize = 64 << 20;
 #[derive(Default)]
 struct Bundle {
     paste: Paste,
-    kernel_paths: KernelPaths,
     sample: Sample,
     /// What the kernel files lie below; one host's.
     host: Option<String>,
@@ -60,13 +60,14 @@ struct Counts {
     twice: usize,
     of_other_hosts: usize,
     unreadable: usize,
+    not_text: usize,
 }
 
 impl Bundle {
     /// What the file is to a bundle; `None` is not worth opening.
     fn role(&mut self, path: &str) -> Option<Role> {
         self.is_sosreport |= role::is_of_sosreport(path);
-        let role = Role::of(path, self.is_sosreport, &mut self.kernel_paths)?;
+        let role = Role::of(path, self.is_sosreport)?;
         if let Role::Kernel {
             below,
             path: kernel,
@@ -189,12 +190,25 @@ impl Bundle {
             (Content::Text, _) => {
                 read_text(&mut self.paste, name, packing, started);
             }
+            (Content::Sar(stored), _) => self.sar(name, stored, started),
             (Content::Capture, _) => self
                 .paste
                 .problem(format!("{name} is a capture: check it by itself")),
-            _ => {}
+            (Content::Tar, _) => self
+                .paste
+                .problem(format!("{name} is an archive: check it by itself")),
+            (Content::Other, Role::Log) => self.counts.not_text += 1,
+            // Pictures and programs, whatever they are called.
+            (Content::Other, _) => {}
         }
         Ok(())
+    }
+
+    fn sar(&mut self, name: &str, stored: Stored, mut started: Started<'_>) {
+        match stored.read(&mut started.input) {
+            Ok(document) => self.paste.document(document, name),
+            Err(why) => self.paste.problem(format!("{name}: {why}")),
+        }
     }
 
     fn finish(mut self) -> Opened {
@@ -233,12 +247,11 @@ impl Bundle {
                 let release = line
                     .strip_prefix("Linux ")
                     .and_then(|l| l.split(' ').nth(1));
-                if let (Some(release), None) = (release, facts.text(facts::KERNEL_VERSION)) {
-                    let version = format!("Linux version {release}");
-                    facts.record(Span::ZERO, facts::KERNEL_VERSION, &version);
+                if let Some(release) = release {
+                    facts.note_release(release);
                 }
                 if line.contains("x86_64") {
-                    facts.page_size = facts.page_size.or(PageSize::from_bytes(4096));
+                    facts.page_size.get_or_insert(PageSize::USUAL);
                 }
             }
             _ => return false,
@@ -282,6 +295,10 @@ impl Bundle {
             (
                 self.counts.unreadable.saturating_sub(3),
                 "more files cannot be read",
+            ),
+            (
+                self.counts.not_text,
+                "logs are no text, as the journal's own files: add journalctl -k of them",
             ),
         ] {
             if count > 0 {

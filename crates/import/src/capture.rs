@@ -284,7 +284,8 @@ impl Reader {
             return;
         }
         if let Some(report) = report {
-            self.timeline.report(report);
+            // The capture has the text, and nobody makes another of it.
+            self.timeline.report(report, None);
         }
     }
 
@@ -324,7 +325,6 @@ impl Reader {
             problems: self.problems.into_texts(),
             inputs: Vec::new(),
             lines_skipped: 0,
-            reports: Vec::new(),
         }
     }
 }

@@ -132,8 +132,8 @@ impl Collector {
         let swapped = process.row.get(PROC_SWAP).unwrap_or_default();
         // Without a page size, as below a foreign root, 4 KiB is the least that a page can be.
         let resident = process.row.get(PROC_RSS).unwrap_or_default();
-        let page = self.page_size.or(PageSize::from_bytes(4096));
-        page.map_or(Bytes::ZERO, |page| resident.to_bytes(page)) + swapped
+        let page = self.page_size.unwrap_or(PageSize::USUAL);
+        resident.to_bytes(page) + swapped
     }
 }
 

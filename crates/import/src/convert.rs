@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use probe::saved::Parsers;
-use timeline::{BreakKind, Entity, Facts, Sample, Timeline};
+use timeline::{BreakKind, Entity, Facts, Reported, Sample, Timeline};
 use units::Span;
 
 use crate::Opened;
@@ -44,17 +44,21 @@ pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted
         .filter(|b| b.kind == BreakKind::Unrelated)
         .map(|b| b.before)
         .collect();
-    let reports = reports(opened);
+    let reports: BTreeMap<usize, &Reported> = timeline
+        .all_reports()
+        .iter()
+        .map(|reported| (reported.sample, reported))
+        .collect();
     let mut parsers = Parsers::default();
     for index in 0..timeline.len() {
         let (Some(sample), Some(first)) = (timeline.sample(index), timeline.stamp(0)) else {
             break;
         };
         let mut files = BTreeMap::new();
-        match reports.get(&index).copied() {
-            Some("") => converted.reports_left_out += 1,
-            Some(report) => {
-                files.insert(KERNEL_LOG.to_owned(), report.to_owned());
+        match reports.get(&index).map(|reported| &reported.text) {
+            Some(None) => converted.reports_left_out += 1,
+            Some(Some(text)) => {
+                files.insert(KERNEL_LOG.to_owned(), text.to_string());
             }
             None => {
                 files = texts::of(&sample);
@@ -78,13 +82,6 @@ fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
         .rounded()
         .filter_map(|signal| Some((signal.def().name.to_owned(), half(signal)?)))
         .collect()
-}
-
-/// The texts of kernel reports by the samples that they are of.
-fn reports(opened: &Opened) -> BTreeMap<usize, &str> {
-    let reported = opened.timeline.all_reports().iter().map(|r| r.sample);
-    let texts = opened.reports.iter().map(String::as_str);
-    reported.zip(texts.chain(std::iter::repeat(""))).collect()
 }
 
 impl Converted {

@@ -8,8 +8,9 @@ use units::{PageSize, Pages, Quantity};
 pub(crate) struct Figure {
     /// Its value, in the suffix's unit converted to single bytes, or plain where it has none.
     pub(crate) value: f64,
-    /// Distance to the next figure that could have been printed.
-    pub(crate) step: f64,
+    /// How far the true value may lie from it. Decimals are printed to the nearest, half a step either way; of a whole
+    /// figure, tools cut off the rest (`free -m`, `vmstat -S M`), or nothing tells that this one did not.
+    pub(crate) error: f64,
     /// Whether it has a suffix: then `value` is in bytes.
     pub(crate) has_unit: bool,
 }
@@ -38,7 +39,10 @@ impl Figure {
         let number = plain(number)?;
         let decimals = number.split_once('.').map_or(0, |(_, after)| after.len());
         let value: f64 = number.parse().ok()?;
-        let step = 0.1_f64.powi(i32::try_from(decimals).ok()?);
+        let error = match decimals {
+            0 => 1.0,
+            _ => 0.1_f64.powi(i32::try_from(decimals).ok()?) / 2.0,
+        };
         let unit = match suffix {
             "" => None,
             _ => Some(unit(suffix, base)?),
@@ -46,19 +50,37 @@ impl Figure {
         let factor = unit.unwrap_or(1.0);
         value.is_finite().then_some(Self {
             value: value * factor,
-            step: step * factor,
+            error: error * factor,
             has_unit: unit.is_some(),
         })
     }
 }
 
 impl Figure {
+    /// A whole figure without a suffix.
+    pub(crate) const fn whole(value: f64) -> Self {
+        Self {
+            value,
+            error: 1.0,
+            has_unit: false,
+        }
+    }
+
+    /// How far a figure in bytes leaves the true size open: 0 MiB of swap is none, 0 GiB may be nearly one.
+    pub(crate) fn doubt(self) -> f64 {
+        const NOTHING: f64 = 1_048_576.0;
+        match self.value > 0.0 || self.error > NOTHING {
+            true => self.error,
+            false => 0.0,
+        }
+    }
+
     /// The figure in bytes; one without suffix counts units of that size.
     pub(crate) fn in_bytes(self, unit: f64) -> Self {
         let factor = if self.has_unit { 1.0 } else { unit };
         Self {
             value: self.value * factor,
-            step: self.step * factor,
+            error: self.error * factor,
             has_unit: true,
         }
     }
@@ -119,9 +141,29 @@ fn plain(number: &str) -> Option<String> {
 /// Pages that make up so many bytes. Where nothing told their size, they are the 4 KiB of all common machines; what is
 /// computed back to bytes with that size is right either way.
 pub(crate) fn pages(bytes: f64, facts: &mut Facts) -> Option<Pages> {
-    let size = facts.page_size.or_else(|| PageSize::from_bytes(4096))?;
-    facts.page_size = Some(size);
+    let size = *facts.page_size.get_or_insert(PageSize::USUAL);
     raw(bytes / size.bytes().as_f64()).map(Pages::new)
+}
+
+/// The size of a page, where a line tells: a kernel report's list of free blocks begins with the smallest
+/// (`DMA32: 2*4kB (UM) 0*8kB …`), and people ask for it (`getconf PAGESIZE`). It holds for the whole text, also for what
+/// stands before it.
+pub(crate) fn told_page_size(lines: &[&str]) -> Option<PageSize> {
+    let answers = lines.iter().zip(lines.iter().skip(1));
+    let asked = answers.filter(|(asked, _)| asked.contains("getconf PAGE"));
+    let asked = asked.filter_map(|(_, answer)| answer.trim().parse().ok());
+    let blocks = lines.iter().filter_map(|line| smallest_block(line));
+    asked.chain(blocks).find_map(PageSize::from_bytes)
+}
+
+/// The size of the first of a list of free blocks, where the next is twice as large.
+fn smallest_block(line: &str) -> Option<u64> {
+    let (_, list) = line.split_once('*')?;
+    let (kib, rest) = list.split_once("kB")?;
+    let kib: u64 = kib.parse().ok()?;
+    let (_, next) = rest.split_once('*')?;
+    let (next, _) = next.split_once("kB")?;
+    (next.parse() == Ok(kib.checked_mul(2)?)).then(|| kib.saturating_mul(1024))
 }
 
 /// A whole number of the catalogue's unit.
@@ -133,6 +175,8 @@ pub(crate) fn raw(value: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::paste;
+    use timeline::signals::*;
 
     #[test]
     fn marks_between_thousands_and_before_decimals_are_told_apart() {
@@ -161,22 +205,121 @@ mod tests {
     }
 
     #[test]
+    fn each_tool_s_figures_carry_how_far_they_may_be_off() {
+        const HEAD: &str = "       total  used  free  shared  buff/cache  available\n";
+        const MIB: u64 = 1 << 20;
+        for (text, signal, error) in [
+            // Cut off, or nothing tells that they are not.
+            (
+                "$ free -m\nHEADMem: 7000 3000 1000 10 3000 3900\n",
+                MEM_FREE.id(),
+                Some(MIB),
+            ),
+            (
+                "$ free -g\nHEADMem: 7 3 0 0 3 3\n",
+                MEM_FREE.id(),
+                Some(1024 * MIB),
+            ),
+            (
+                "$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n",
+                MEM_FREE.id(),
+                Some(MIB),
+            ),
+            (
+                "$ vmstat -S M\n r b swpd free buff cache si so\n 1 0 5 386 113 2123 0 0\n",
+                MEM_FREE.id(),
+                Some(MIB),
+            ),
+            (
+                "$ vmstat -s -S M\n 7000 M total memory\n 386 M free memory\n",
+                MEM_FREE.id(),
+                Some(MIB),
+            ),
+            (
+                "MemTotal:  15887 MB\nMemFree: 341 MB\n",
+                MEM_FREE.id(),
+                Some(MIB),
+            ),
+            (
+                "NAME TYPE SIZE USED PRIO\n/swapfile file 2G 512M -2\n",
+                SWAP_FREE.id(),
+                Some(1025 * MIB),
+            ),
+            (
+                "$ series (MiB)\nmem_avail\n1503\n",
+                MEM_AVAILABLE.id(),
+                Some(MIB),
+            ),
+            // To the nearest.
+            (
+                "$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n",
+                MEM_TOTAL.id(),
+                Some(53_687_091),
+            ),
+            (
+                "MiB Mem :  15887.4 total,    341.2 free,  10007.1 used,   5539.1 buff/cache\n",
+                MEM_FREE.id(),
+                Some(52_429),
+            ),
+            // The kernel's own; reclaimable slab in the cache.
+            (
+                "$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n",
+                MEM_FREE.id(),
+                None,
+            ),
+            (
+                "$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n",
+                MEM_CACHED.id(),
+                Some(4096),
+            ),
+            (
+                "$ free -m\nHEADMem: 7000 3000 1000 0 3000 3900\n",
+                MEM_SHMEM.id(),
+                None,
+            ),
+        ] {
+            let opened = paste(&text.replace("HEAD", HEAD));
+            assert_eq!(opened.timeline.half_step(signal), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_free_blocks_and_getconf_tell_the_size_of_a_page() {
+        for (text, bytes) in [
+            (
+                "Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB = 1kB",
+                Some(65_536),
+            ),
+            ("kernel: DMA: 1*4kB 0*8kB 1*16kB", Some(4_096)),
+            ("$ getconf PAGESIZE\n16384", Some(16_384)),
+            ("2*4kB and 3*4kB", None),
+            ("2*99999999999999999999kB 3*1kB", None),
+            ("1*18446744073709551615kB 3*1kB", None),
+            ("$ getconf PAGE_SIZE", None),
+        ] {
+            let lines: Vec<&str> = text.lines().collect();
+            let told = told_page_size(&lines).map(|page| page.bytes().get());
+            assert_eq!(told, bytes, "{text}");
+        }
+    }
+
+    #[test]
     fn suffixes_are_binary_unless_said_otherwise() {
         let mib = 1024.0 * 1024.0;
-        for (word, base, value, step) in [
+        for (word, base, value, error) in [
             ("228M", Base::Binary, 228.0 * mib, mib),
             (
                 "3.5Gi",
                 Base::Decimal,
                 3.5 * 1024.0 * mib,
-                0.1 * 1024.0 * mib,
+                0.05 * 1024.0 * mib,
             ),
-            ("3.5G", Base::Decimal, 3.5e9, 0.1e9),
+            ("3.5G", Base::Decimal, 3.5e9, 0.05e9),
             ("0B", Base::Binary, 0.0, 1.0),
         ] {
             let figure = Figure::parse(word, base).unwrap();
             assert!((figure.value - value).abs() < 1.0, "{word} {figure:?}");
-            assert!((figure.step - step).abs() < 1.0, "{word} {figure:?}");
+            assert!((figure.error - error).abs() < 1.0, "{word} {figure:?}");
             assert!(figure.has_unit);
         }
     }

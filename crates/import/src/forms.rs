@@ -12,6 +12,8 @@ mod free;
 mod kernel_file;
 mod kernel_log;
 mod numastat;
+mod order;
+mod plausible;
 mod processes;
 mod ps;
 mod sar_text;
@@ -75,6 +77,11 @@ impl Reading<'_> {
         use crate::looks::When;
         if let (When::Unknown, 0, Some(wall)) = (look.when, self.taken, self.wall) {
             look.when = When::At(wall);
+        }
+        // Of two sizes of pages one holds for all that is read; a report has its own.
+        if let (Some(report), Some(page)) = (&look.report, self.facts.page_size) {
+            let own = report.page_size.unwrap_or(units::PageSize::USUAL);
+            look.convert_pages(own, page);
         }
         let host = look.sample.host.iter().map(|(id, _)| id);
         let tables = timeline::Entity::ALL.map(|entity| look.sample.table(entity).rows());

@@ -86,8 +86,6 @@ pub struct Opened {
     pub inputs: Vec<Input>,
     /// Lines that belong to nothing that memtide knows: prose, prompts.
     pub lines_skipped: usize,
-    /// The texts of the kernel reports, in the order of the timeline's; empty ones were too long to be kept.
-    pub reports: Vec<String>,
 }
 
 /// A block that was recognised in a text.

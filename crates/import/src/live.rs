@@ -81,7 +81,6 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         problems: problems.into_texts(),
         inputs: Vec::new(),
         lines_skipped: 0,
-        reports: Vec::new(),
     }
 }
 

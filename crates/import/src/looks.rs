@@ -6,9 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use timeline::{Entity, KernelReport, Sample, SignalId, Stamp, Timeline, signals};
-use units::{Span, WallClock};
+use timeline::{Entity, KernelReport, Row, Sample, SignalId, Stamp, Timeline, signals};
+use units::{PageSize, Span, WallClock};
+
+use crate::figure::{Figure, raw};
 
 /// What a block says of one moment.
 #[derive(Debug, Default)]
@@ -19,10 +22,13 @@ pub(crate) struct Look {
     pub(crate) when: When,
     /// How it follows on the look before it.
     pub(crate) link: Link,
-    /// Host gauges whose readings are rounded, and half a step of the rounding in the catalogue's unit.
-    pub(crate) rounded: Vec<(SignalId, u64)>,
+    /// Host gauges whose readings are rounded or cut off, and how far the true ones may lie from them, in the
+    /// catalogue's unit.
+    pub(crate) error_at_most: Vec<(SignalId, u64)>,
     /// What the kernel said, where the look is its report.
     pub(crate) report: Option<KernelReport>,
+    /// The report's lines, for a capture.
+    pub(crate) text: Option<Arc<str>>,
 }
 
 impl Look {
@@ -31,6 +37,45 @@ impl Look {
         Self {
             sample,
             ..Self::default()
+        }
+    }
+
+    /// Sets a size of the host, and notes how far the true one may lie from it. A figure without a suffix counts `unit`
+    /// bytes.
+    pub(crate) fn set_size(&mut self, signal: SignalId, figure: Figure, unit: f64) {
+        let figure = figure.in_bytes(unit);
+        let Some(bytes) = raw(figure.value) else {
+            return;
+        };
+        self.sample.host.set_raw(signal, bytes);
+        self.may_be_off(signal, figure.doubt());
+    }
+
+    /// Notes how far the true reading may lie from the one given, in bytes. Sizes in KiB are the kernel's own.
+    pub(crate) fn may_be_off(&mut self, signal: SignalId, bytes: f64) {
+        let error = raw(bytes).filter(|error| *error > 1024);
+        self.error_at_most
+            .extend(error.map(|error| (signal, error)));
+    }
+
+    /// Turns numbers of pages of one size into those of another.
+    pub(crate) fn convert_pages(&mut self, from: PageSize, to: PageSize) {
+        let convert = |row: &mut Row| {
+            let are_pages = |(signal, _): &(SignalId, u64)| signal.def().unit == "pages";
+            let readings: Vec<_> = row.iter().filter(are_pages).collect();
+            for (signal, pages) in readings {
+                let bytes = pages.saturating_mul(from.bytes().get());
+                row.set_raw(signal, bytes / to.bytes().get());
+            }
+        };
+        if from == to {
+            return;
+        }
+        convert(&mut self.sample.host);
+        for entity in Entity::ALL {
+            for row in self.sample.table_mut(entity).rows_mut() {
+                convert(&mut row.row);
+            }
         }
     }
 
@@ -54,9 +99,9 @@ impl Look {
     }
 
     /// How far the true reading may lie from the one given.
-    fn half_step(&self, signal: SignalId) -> u64 {
-        let of_it = self.rounded.iter().filter(|(id, _)| *id == signal);
-        of_it.map(|(_, half)| *half).max().unwrap_or(0)
+    fn error(&self, signal: SignalId) -> u64 {
+        let of_it = self.error_at_most.iter().filter(|(id, _)| *id == signal);
+        of_it.map(|(_, error)| *error).max().unwrap_or(0)
     }
 }
 
@@ -89,6 +134,8 @@ pub(crate) enum When {
 pub(crate) struct Looks {
     timeline: Timeline,
     pending: Option<Pending>,
+    /// The host that a prompt or a heading named last.
+    host_name: Option<String>,
     dropped: usize,
     /// Looks that cannot be of the moment of a bundle's kernel files.
     pub(crate) contradicting: usize,
@@ -125,6 +172,11 @@ impl Looks {
     /// What stands for the form of a bundle's kernel files.
     const BUNDLE: &'static str = "bundle";
 
+    /// What was said last of a host signal, as far as further blocks may still be of that moment; raw.
+    pub(crate) fn host(&self, signal: SignalId) -> Option<u64> {
+        self.pending.as_ref()?.look.host(signal)
+    }
+
     /// How many kernel reports there are so far.
     pub(crate) fn reports(&self) -> usize {
         self.reports.len()
@@ -138,6 +190,16 @@ impl Looks {
             forms: vec![Self::BUNDLE],
             after: None,
         });
+    }
+
+    /// Notes whose output follows: what another host says is neither of the moment of what was said before, nor goes on
+    /// from it.
+    pub(crate) fn at_host(&mut self, name: &str) {
+        let before = self.host_name.replace(name.to_owned());
+        let is_bundle = self.pending.as_ref().is_some_and(Pending::is_bundle);
+        if before.is_some_and(|before| before != name) && !is_bundle {
+            self.flush();
+        }
     }
 
     /// Adds a look; `form` is the block's, `is_first` whether it is the first look of its block.
@@ -196,8 +258,9 @@ impl Looks {
     fn is_passed_over(&mut self, is_first: bool, look: &Look) -> bool {
         if is_first {
             let bundle = self.pending.as_ref().filter(|p| p.is_bundle());
-            self.passing_over =
-                look.report.is_none() && bundle.is_some_and(|p| contradict(&p.look, look));
+            // sar's data are of other moments by nature.
+            let is_of_now = look.report.is_none() && look.link != Link::Apart;
+            self.passing_over = is_of_now && bundle.is_some_and(|p| contradict(&p.look, look));
         }
         self.passing_over
     }
@@ -263,11 +326,11 @@ impl Looks {
         } else {
             self.timeline.push_unrelated(&look.sample);
         }
-        for (signal, half) in look.rounded {
-            self.timeline.round(signal, half);
+        for (signal, error) in look.error_at_most {
+            self.timeline.round(signal, error);
         }
         if let Some(report) = look.report {
-            self.timeline.report(report);
+            self.timeline.report(report, look.text);
         }
     }
 
@@ -305,15 +368,13 @@ impl Pending {
         let raised = look.sample.host.iter().filter_map(above).collect();
         for (signal, raw) in look.sample.host.iter() {
             // Of two readings the finer one stays.
-            let is_finer = look.half_step(signal) < known.half_step(signal);
+            let is_finer = look.error(signal) < known.error(signal);
             if known.host(signal).is_none() || is_finer {
                 known.sample.host.set_raw(signal, raw);
-                known.rounded.retain(|(rounded, _)| *rounded != signal);
-                known.rounded.extend(
-                    look.rounded
-                        .iter()
-                        .filter(|(rounded, _)| *rounded == signal),
-                );
+                known.error_at_most.retain(|(of, _)| *of != signal);
+                known
+                    .error_at_most
+                    .extend(look.error_at_most.iter().filter(|(of, _)| *of == signal));
             }
         }
         for entity in Entity::ALL {
@@ -371,7 +432,84 @@ fn contradict(a: &Look, b: &Look) -> bool {
             return false;
         };
         let of = ram.unwrap_or(was.max(is));
-        let tolerance = of / Looks::SAME_MOMENT + a.half_step(id) + b.half_step(id);
+        let tolerance = of / Looks::SAME_MOMENT + a.error(id) + b.error(id);
         was.abs_diff(is) > tolerance
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::paste;
+    use timeline::signals::{PSWPIN, ZONE_FREE};
+    use units::{Bytes, Pages};
+
+    const VMSTAT: &str = "$ vmstat 1\n r b swpd free buff cache si so\n 1 0 0 349408 123456 654321 0 0\n 1 0 0 349408 123456 654321 640 0\n";
+    const BUDDY: &str = "Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB 0*512kB = 7872kB\n";
+
+    #[test]
+    fn a_told_page_size_beats_an_assumed_one_wherever_it_stands() {
+        for (text, page, pages) in [
+            (VMSTAT.to_owned(), 4096, 160),
+            (format!("{VMSTAT}\n{BUDDY}"), 65_536, 10),
+            (format!("{BUDDY}\n{VMSTAT}"), 65_536, 10),
+            (format!("{VMSTAT}\n$ getconf PAGESIZE\n16384\n"), 16_384, 40),
+        ] {
+            let opened = paste(&text);
+            let size = opened.facts.page_size.map(|size| size.bytes().get());
+            assert_eq!(size, Some(page), "{text}");
+            assert_eq!(
+                opened.timeline.last(PSWPIN),
+                Some(Pages::new(pages)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_two_hosts_say_is_never_one_sample() {
+        let free = "Mem: 16303428 13200000 203428 1000 2900000 2800000\nSwap: 2097148 2097148 0\n";
+        let head =
+            "              total        used        free      shared  buff/cache   available\n";
+        let free = format!("{head}{free}");
+        let info = "MemTotal: 16303428 kB\nMemFree: 180000 kB\nSUnreclaim: 9000000 kB\n";
+        for (one, other, looks) in [
+            ("root@web1:~# free -k", "root@web2:~# cat /proc/meminfo", 2),
+            ("root@web1:~# free -k", "me@web1:~$ cat /proc/meminfo", 1),
+            ("web1:", "web2:", 2),
+            ("== web1 ==", "== web2 ==", 2),
+            ("before:", "also:", 1),
+        ] {
+            let opened = paste(&format!("{one}\n{free}{other}\n{info}"));
+            let timeline = &opened.timeline;
+            assert_eq!(timeline.len(), looks, "{other}");
+            assert_eq!(timeline.stretches().len(), looks, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_report_with_pages_of_another_size_is_converted() {
+        let invoked = "java invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0\n";
+        let dump = include_str!("../../probe/tests/kernel_reports/5.13-64k-pages.log");
+        let report = &format!("{invoked}{dump}");
+        let free = |text: &str| {
+            let opened = paste(text);
+            let timeline = &opened.timeline;
+            let page = opened.facts.page_size.unwrap();
+            let zones = timeline.entities(Entity::Zone);
+            let largest = zones.filter_map(|zone| timeline.last_of(zone, ZONE_FREE));
+            (
+                page.bytes(),
+                largest.map(|pages| pages.to_bytes(page)).max(),
+            )
+        };
+        let (page, alone) = free(report);
+        assert_eq!(page, Bytes::from_kib(64));
+        assert_eq!(alone, Some(Bytes::from_kib(19_204_416)));
+        assert_eq!(free(&format!("{VMSTAT}\n{report}")), (page, alone));
+        assert_eq!(
+            free(&format!("$ getconf PAGESIZE\n4096\n{report}")),
+            (Bytes::from_kib(4), alone)
+        );
+    }
 }

@@ -212,7 +212,9 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
                 reason: why.to_string(),
                 help: why.help(),
             };
-            stored.read(&mut started.input).map_err(cannot)?
+            let mut paste = Paste::default();
+            paste.document(stored.read(&mut started.input).map_err(cannot)?, "");
+            paste.finish(SourceKind::Text)
         }
         Content::Text => return text(name, packing, started)?.ok_or_else(nothing),
         Content::Other => return Err(nothing()),

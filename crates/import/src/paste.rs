@@ -11,6 +11,7 @@ use crate::forms::{self, Block, Reading};
 use crate::looks::{Look, Looks};
 use crate::problems::Problems;
 use crate::prompt;
+use crate::sar::Document;
 use crate::text::Text;
 use crate::{Input, Opened, SourceKind};
 
@@ -27,28 +28,33 @@ pub(crate) struct Paste {
     inputs: Vec<Input>,
     inputs_cut: usize,
     skipped: usize,
-    reports: Vec<String>,
-    reports_bytes: usize,
 }
 
 impl Paste {
     /// Reads a text; `file` names it where there are several. Line numbers count from `first_line`.
     pub(crate) fn read(&mut self, text: &Text, file: &str, first_line: usize) {
+        if text.cut() > 0 {
+            self.problems.note(format!(
+                "{} lines are longer than any tool prints and lost their end",
+                text.cut()
+            ));
+        }
         let lines = text.lines();
+        let told = || crate::figure::told_page_size(&lines);
+        self.facts.page_size = self.facts.page_size.or_else(told);
         let mut at = 0;
         let mut command: Option<&str> = None;
         let mut wall: Option<WallClock> = None;
         while at < lines.len() {
+            if let Some(host) = prompt::host(lines[at]) {
+                self.looks.at_host(host);
+            }
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
             }
-            let reports = self.looks.reports();
             match self.block(&lines[at..], command, wall) {
                 Some((form, signals, block)) => {
                     let taken = block.lines.max(1);
-                    if self.looks.reports() > reports {
-                        self.keep_report(&lines[at..(at + taken).min(lines.len())]);
-                    }
                     self.note(file, first_line + at, form, signals, block);
                     at += taken;
                     (command, wall) = (None, None);
@@ -60,15 +66,6 @@ impl Paste {
                 }
             }
         }
-    }
-
-    /// Keeps the text of the last kernel report, for a capture; beyond a bound an empty one.
-    fn keep_report(&mut self, lines: &[&str]) {
-        let text = lines.join("\n");
-        self.reports_bytes += text.len();
-        let fits = self.reports_bytes <= Text::MOST_BYTES;
-        self.reports.resize(self.looks.reports() - 1, String::new());
-        self.reports.push(if fits { text } else { String::new() });
     }
 
     /// Reads the one kernel report that a text holds.
@@ -120,6 +117,18 @@ impl Paste {
         self.inputs.is_empty()
     }
 
+    /// Reads sar's data that were kept as a file of their own.
+    pub(crate) fn document(&mut self, document: Document, file: &str) {
+        for problem in &document.problems {
+            let place = if file.is_empty() { "" } else { ": " };
+            self.problem(format!("{file}{place}{problem}"));
+        }
+        let form = document.form;
+        let mut signals = BTreeSet::new();
+        let block = document.emit(&mut self.reading(form, &[], None, None, &mut signals));
+        self.note(file, 1, form, signals, block);
+    }
+
     /// The block that begins at the first of the lines.
     fn block(
         &mut self,
@@ -132,22 +141,33 @@ impl Paste {
         }
         let mut signals = BTreeSet::new();
         for form in forms::ALL {
-            let mut reading = Reading {
-                lines,
-                command,
-                wall,
-                parsers: &mut self.parsers,
-                facts: &mut self.facts,
-                form: form.name,
-                looks: &mut self.looks,
-                taken: 0,
-                signals: &mut signals,
-            };
+            let mut reading = self.reading(form.name, lines, command, wall, &mut signals);
             if let Some(block) = (form.read)(&mut reading) {
                 return Some((form.name, signals, block));
             }
         }
         None
+    }
+
+    fn reading<'a>(
+        &'a mut self,
+        form: &'static str,
+        lines: &'a [&'a str],
+        command: Option<&'a str>,
+        wall: Option<WallClock>,
+        signals: &'a mut BTreeSet<&'static str>,
+    ) -> Reading<'a> {
+        Reading {
+            lines,
+            command,
+            wall,
+            parsers: &mut self.parsers,
+            facts: &mut self.facts,
+            form,
+            looks: &mut self.looks,
+            taken: 0,
+            signals,
+        }
     }
 
     fn note(
@@ -207,7 +227,6 @@ impl Paste {
             problems: self.problems.into_texts(),
             inputs: self.inputs,
             lines_skipped: self.skipped,
-            reports: self.reports,
         }
     }
 }

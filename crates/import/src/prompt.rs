@@ -28,6 +28,47 @@ fn behind_prompt(line: &str) -> Option<&str> {
         .then_some(command)
 }
 
+/// The host that a line names: in its shell prompt, or as a heading (`== web2 ==`, `web2:`) that is one word with a number.
+pub(crate) fn host(line: &str) -> Option<&str> {
+    if line.len() > 400 {
+        return None;
+    }
+    prompted_host(line).or_else(|| headed_host(line))
+}
+
+fn prompted_host(line: &str) -> Option<&str> {
+    let command = behind_prompt(line)?;
+    let prompt = line.strip_suffix(command).unwrap_or(line);
+    let (user, rest) = prompt.trim_start_matches([' ', '[']).split_once('@')?;
+    let end = rest.find(|c| !is_of_host(c)).unwrap_or(rest.len());
+    let is_user = !user.is_empty() && user.chars().all(|c| is_of_host(c) || c == '_');
+    Some(&rest[..end]).filter(|host| is_user && !host.is_empty())
+}
+
+fn headed_host(line: &str) -> Option<&str> {
+    let name = line.trim_matches([' ', '=', '#', '-', '*', ':', '>', '<', '[', ']']);
+    let is_heading = name.len() < line.trim().len();
+    let is_name = name.len() <= 40
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.contains(|c: char| c.is_ascii_digit())
+        && name.chars().all(is_of_host);
+    // Parts of a machine have numbers, too.
+    let is_part = [
+        "node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t",
+    ]
+    .iter()
+    .any(|part| {
+        let lower = name.to_ascii_lowercase();
+        let rest = lower.strip_prefix(part);
+        rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+    });
+    (is_heading && is_name && !is_part).then_some(name)
+}
+
+fn is_of_host(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '.'
+}
+
 /// Programs whose name alone on a line is a command and not a word.
 const PROGRAMS: [&str; 12] = [
     "free", "vmstat", "slabtop", "numastat", "swapon", "sysctl", "sar", "smem", "ps", "top", "cat",
@@ -122,6 +163,25 @@ mod tests {
             ("ps", Some("ps")),
         ] {
             assert_eq!(command(line), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn prompts_and_simple_headings_name_hosts() {
+        for (line, found) in [
+            ("root@web1:~# free -k", Some("web1")),
+            ("[user@db-2.lan ~]$ sar -B", Some("db-2.lan")),
+            ("me@box % free", Some("box")),
+            ("== web2 ==", Some("web2")),
+            ("web2:", Some("web2")),
+            ("$ ssh root@web1", None),
+            ("web2", None),
+            ("before:", None),
+            ("node0:", None),
+            ("Swap: 0 0 0", None),
+            ("git@github.com", None),
+        ] {
+            assert_eq!(host(line), found, "{line}");
         }
     }
 

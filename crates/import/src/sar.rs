@@ -16,14 +16,9 @@ pub(crate) mod stamp;
 mod total;
 mod xml;
 
-use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use timeline::{Entity, Facts};
-
-use crate::looks::{Look, Looks};
-use crate::problems::Problems;
-use crate::{Input, Opened, SourceKind};
+use crate::forms::{Block, Reading};
 use bounded::Bounded;
 use host::Host;
 use recording::Recording;
@@ -72,7 +67,7 @@ impl Stored {
     }
 
     /// Reads it.
-    pub(crate) fn read(self, input: &mut dyn BufRead) -> Result<Opened, SadfError> {
+    pub(crate) fn read(self, input: &mut dyn BufRead) -> Result<Document, SadfError> {
         Ok(match self {
             Self::Json => read_json(input),
             Self::Xml => read_xml(input),
@@ -82,21 +77,21 @@ impl Stored {
     }
 }
 
-fn read_json(input: &mut dyn BufRead) -> Opened {
+fn read_json(input: &mut dyn BufRead) -> Document {
     let mut input = Bounded::new(input, b'"');
     let mut read = Read::default();
     let ended = json::read(&mut input, &mut read).map_err(|e| e.to_string());
-    read.opened("sadf -j", input.lines, ended)
+    Document::new("sadf -j", read, input.lines, ended)
 }
 
-fn read_xml(input: &mut dyn BufRead) -> Opened {
+fn read_xml(input: &mut dyn BufRead) -> Document {
     let mut input = Bounded::new(input, b'>');
     let mut read = Read::default();
     let ended = xml::read(&mut input, &mut read);
-    read.opened("sadf -x", input.lines, ended)
+    Document::new("sadf -x", read, input.lines, ended)
 }
 
-fn read_lines(input: &mut dyn BufRead) -> Opened {
+fn read_lines(input: &mut dyn BufRead) -> Document {
     let mut input = Bounded::new(input, b'\n');
     let mut lines = Lines::default();
     let mut text = Vec::new();
@@ -112,60 +107,72 @@ fn read_lines(input: &mut dyn BufRead) -> Opened {
         }
     };
     let form = lines.form();
-    lines.read.opened(form, input.lines, ended)
+    Document::new(form, lines.read, input.lines, ended)
 }
 
-impl Read {
-    /// What came of it.
-    fn opened(mut self, form: &'static str, lines: usize, ended: Result<(), String>) -> Opened {
-        let mut problems = Problems::default();
-        if let Err(why) = ended {
-            problems.note(format!(
-                "it breaks off: {why}; what was read until then is used"
-            ));
-        }
-        for problem in self.recording.problems() {
-            problems.note(problem);
-        }
-        let mut facts = Facts::default();
-        self.host.tell(&mut facts);
-        self.recording.cpus = self.recording.cpus.or(self.host.cpus);
-        let mut looks = Looks::default();
-        let mut signals = BTreeSet::new();
-        let mut is_first = true;
-        self.recording.looks(&mut |look| {
-            signals.extend(signals_of(&look));
-            looks.add("sar", is_first, look);
-            is_first = false;
-        });
-        let input = Input {
+/// What a file of sar's data held; [`crate::paste::Paste`] puts it among whatever else the source has.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Its form: `sadf -j`.
+    pub(crate) form: &'static str,
+    /// How many lines it has.
+    pub(crate) lines: usize,
+    /// What was wrong with it as a whole.
+    pub(crate) problems: Vec<String>,
+    read: Read,
+}
+
+impl Document {
+    fn new(form: &'static str, read: Read, lines: usize, ended: Result<(), String>) -> Self {
+        let broken = |why| format!("it breaks off: {why}; what was read until then is used");
+        Self {
             form,
-            what: self.recording.what(),
-            file: String::new(),
-            first_line: 1,
-            last_line: lines.max(1),
-            unit: "KiB",
-            signals: signals.into_iter().collect(),
-            not_understood: 0,
-        };
-        Opened {
-            kind: SourceKind::Text,
-            name: String::new(),
-            inputs: vec![input],
-            timeline: looks.finish().0,
-            facts,
-            problems: problems.into_texts(),
-            lines_skipped: 0,
-            reports: Vec::new(),
+            lines,
+            problems: ended.err().map(broken).into_iter().collect(),
+            read,
+        }
+    }
+
+    /// Whether it says nothing.
+    fn is_empty(&self) -> bool {
+        self.read.recording.is_empty()
+    }
+
+    /// Hands its looks over.
+    pub(crate) fn emit(self, reading: &mut Reading<'_>) -> Block {
+        Block {
+            lines: self.lines,
+            ..self.read.emit(reading)
         }
     }
 }
 
-fn signals_of(look: &Look) -> impl Iterator<Item = &'static str> {
-    let host = look.sample.host.iter();
-    let disks = look.sample.table(Entity::Disk).rows().iter();
-    let disks = disks.flat_map(|row| row.row.iter());
-    host.chain(disks).map(|(id, _)| id.def().name)
+impl Read {
+    /// Hands the looks over.
+    pub(crate) fn emit(self, reading: &mut Reading<'_>) -> Block {
+        let Self {
+            mut recording,
+            host,
+        } = self;
+        recording.cpus = recording.cpus.or(host.cpus);
+        host.tell(reading.facts);
+        recording.looks(&mut |look| reading.look(look));
+        let mut problems: Vec<(usize, String)> =
+            recording.problems().into_iter().map(|p| (0, p)).collect();
+        let what = match recording.is_empty() {
+            true => {
+                problems.push((0, "no table of sar here says anything of memory".to_owned()));
+                "no table that says anything of memory".to_owned()
+            }
+            false => recording.what(),
+        };
+        Block {
+            what,
+            unit: "KiB",
+            problems,
+            ..Block::default()
+        }
+    }
 }
 
 #[cfg(test)]

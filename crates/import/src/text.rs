@@ -5,6 +5,7 @@
 pub(crate) struct Text {
     plain: String,
     lines: Vec<(u32, u32)>,
+    cut: usize,
 }
 
 impl Text {
@@ -12,6 +13,8 @@ impl Text {
     pub(crate) const MOST_BYTES: usize = 16 << 20;
     /// Lines beyond these are left out: a text of line ends alone must not fill memory.
     const MOST_LINES: usize = 4_000_000;
+    /// No tool prints longer lines; forms look at a whole line more than once.
+    const LONGEST_LINE: usize = 64 << 10;
 
     /// Makes bytes plain. At most [`MOST_BYTES`](Self::MOST_BYTES) are looked at.
     pub(crate) fn of(bytes: &[u8]) -> Self {
@@ -20,6 +23,7 @@ impl Text {
         let mut text = Self {
             plain: String::with_capacity(decoded.len()),
             lines: Vec::new(),
+            cut: 0,
         };
         for line in decoded.lines().take(Self::MOST_LINES) {
             text.push(unquoted(line));
@@ -35,9 +39,18 @@ impl Text {
             .collect()
     }
 
+    /// How many lines were too long and lost their end.
+    pub(crate) fn cut(&self) -> usize {
+        self.cut
+    }
+
     fn push(&mut self, line: &str) {
         let from = self.plain.len();
-        push_plain(line, &mut self.plain);
+        let longest = Self::LONGEST_LINE.min(line.len());
+        let whole = (0..=longest).rev().find(|at| line.is_char_boundary(*at));
+        let end = whole.unwrap_or(0);
+        self.cut += usize::from(end < line.len());
+        push_plain(&line[..end], &mut self.plain);
         let kept = self.plain[from..].trim_end().len();
         self.plain.truncate(from + kept);
         // Text is bounded far below 4 GiB.
@@ -140,6 +153,12 @@ mod tests {
             ["MemFree: 7 kB"]
         );
         assert_eq!(plain(b"\xef\xbb\xbfMemFree: 7 kB"), ["MemFree: 7 kB"]);
+    }
+
+    #[test]
+    fn a_line_without_end_loses_its_end() {
+        let text = Text::of("é".repeat(100_000).as_bytes());
+        assert_eq!((text.cut(), text.lines()[0].len()), (1, 64 << 10));
     }
 
     #[test]

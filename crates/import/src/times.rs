@@ -76,6 +76,17 @@ impl Printed {
         (self.known == Known::All).then(|| WallClock::from_unix_nanos(self.nanos))
     }
 
+    /// How far it lies behind a beginning that all times share which were printed without their year; `None` for others.
+    pub(crate) fn of_year(self) -> Option<Span> {
+        let nanos = u64::try_from(self.nanos).ok()?;
+        (self.known == Known::AllButYear).then(|| Span::from_nanos(nanos))
+    }
+
+    /// How it lies to a time that was printed alike; times of day are taken as of one day.
+    pub(crate) fn compare(self, other: Self) -> Option<std::cmp::Ordering> {
+        (self.known == other.known).then(|| self.nanos.cmp(&other.nanos))
+    }
+
     /// How far it lies behind an earlier time that was printed alike. Times of day go on over midnight.
     pub(crate) fn since(self, earlier: Self) -> Option<Span> {
         let nanos = self.nanos.checked_sub(earlier.nanos)?;

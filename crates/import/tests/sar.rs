@@ -1,4 +1,5 @@
 //! A recording of this host by sysstat itself: whatever form it is read in, the timeline gives sadf's figures back.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers fail as the test does, and say what they compared
 
 use std::path::Path;
 use std::process::Command;

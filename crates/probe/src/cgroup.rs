@@ -15,8 +15,10 @@ use timeline::{
     signals::{
         CGROUP_CURRENT, CGROUP_EVENTS, CGROUP_HIGH, CGROUP_IO_PRESSURE, CGROUP_LOW, CGROUP_MAX,
         CGROUP_MEMORY_PRESSURE, CGROUP_MIN, CGROUP_PEAK, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME,
-        CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_SOME, CGROUP_STAT, CGROUP_SWAP_CURRENT,
-        CGROUP_SWAP_MAX,
+        CGROUP_PSI_MEMORY_FULL, CGROUP_PSI_MEMORY_FULL_AVG10, CGROUP_PSI_MEMORY_FULL_AVG60,
+        CGROUP_PSI_MEMORY_FULL_AVG300, CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_SOME_AVG10,
+        CGROUP_PSI_MEMORY_SOME_AVG60, CGROUP_PSI_MEMORY_SOME_AVG300, CGROUP_STAT,
+        CGROUP_SWAP_CURRENT, CGROUP_SWAP_MAX,
     },
 };
 use units::{Bytes, Limit};
@@ -24,18 +26,31 @@ use units::{Bytes, Limit};
 use crate::cgroup_v1;
 use crate::error::ParseError;
 use crate::fields::Fields;
-use crate::pressure::Pressure;
+use crate::pressure::{Averages, Pressure};
 use crate::text;
 
 const MEMORY_PRESSURE: Pressure = Pressure {
     file: CGROUP_MEMORY_PRESSURE,
     some: CGROUP_PSI_MEMORY_SOME,
     full: CGROUP_PSI_MEMORY_FULL,
+    averages: Some(Averages {
+        some: [
+            CGROUP_PSI_MEMORY_SOME_AVG10,
+            CGROUP_PSI_MEMORY_SOME_AVG60,
+            CGROUP_PSI_MEMORY_SOME_AVG300,
+        ],
+        full: [
+            CGROUP_PSI_MEMORY_FULL_AVG10,
+            CGROUP_PSI_MEMORY_FULL_AVG60,
+            CGROUP_PSI_MEMORY_FULL_AVG300,
+        ],
+    }),
 };
 const IO_PRESSURE: Pressure = Pressure {
     file: CGROUP_IO_PRESSURE,
     some: CGROUP_PSI_IO_SOME,
     full: CGROUP_PSI_IO_FULL,
+    averages: None,
 };
 
 /// The parser of a group's files, of either version; it remembers their layout.
@@ -149,16 +164,16 @@ pub(crate) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Takes the saved path of a cgroup file with a parser apart. `None` for all other paths.
     ///
-    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names tell, and for
-    /// `memory.stat`, which both have, a name that only v1 has does.
-    pub(crate) fn of(path: &'a str, text: &[u8]) -> Option<Self> {
+    /// `/sys/fs/cgroup/memory` is a v1 mount on one machine and a group on another: file names tell. `memory.stat`, which
+    /// both have, is v1's there unless the machine is `known` to be of v2: nobody calls a group after the controller.
+    pub(crate) fn of(path: &'a str, known: Option<CgroupMode>) -> Option<Self> {
         let below = path.strip_prefix("/sys/fs/cgroup")?;
         let (_, name) = below.rsplit_once('/')?;
         let below_v1 = below
             .strip_prefix("/memory")
             .filter(|rest| rest.starts_with('/'));
-        let is_v1 =
-            cgroup_v1::NAMES.contains(&name) && (name != "memory.stat" || cgroup_v1::is_stat(text));
+        let is_v1 = cgroup_v1::NAMES.contains(&name)
+            && (name != "memory.stat" || known != Some(CgroupMode::V2));
         let (mode, below) = match below_v1 {
             Some(rest) if is_v1 => (CgroupMode::V1, rest),
             _ if CgroupFiles::NAMES.contains(&name) => (CgroupMode::V2, below),
@@ -302,50 +317,48 @@ mod tests {
     #[test]
     fn the_path_tells_version_group_and_file() {
         use CgroupMode::{V1, V2};
-        let v1 = b"cache 1\nrss 2\n";
-        let v2 = b"anon 1\n";
-        for (path, text, expected) in [
+        for (path, known, expected) in [
             (
                 "/sys/fs/cgroup/app/memory.current",
-                &b""[..],
+                None,
                 Some((V2, "/app", "memory.current")),
             ),
             (
                 "/sys/fs/cgroup/memory.stat",
-                v2,
+                Some(V1),
                 Some((V2, "/", "memory.stat")),
             ),
             (
                 "/sys/fs/cgroup/system.slice/a.service/io.pressure",
-                b"",
+                None,
                 Some((V2, "/system.slice/a.service", "io.pressure")),
             ),
             (
                 "/sys/fs/cgroup/memory/memory.stat",
-                v1,
+                None,
                 Some((V1, "/", "memory.stat")),
             ),
             (
                 "/sys/fs/cgroup/memory/a/b/memory.failcnt",
-                b"",
+                Some(V2),
                 Some((V1, "/a/b", "memory.failcnt")),
             ),
             (
                 "/sys/fs/cgroup/memory/memory.stat",
-                v2,
+                Some(V2),
                 Some((V2, "/memory", "memory.stat")),
             ),
             (
                 "/sys/fs/cgroup/unified/a/memory.pressure",
-                b"",
+                None,
                 Some((V2, "/a", "memory.pressure")),
             ),
-            ("/sys/fs/cgroup/app/cgroup.procs", b"", None),
-            ("/sys/fs/cgroup/cpu/a/memory.failcnt", b"", None),
-            ("/proc/meminfo", b"", None),
-            ("/sys/fs/cgroupmemory.stat", b"", None),
+            ("/sys/fs/cgroup/app/cgroup.procs", None, None),
+            ("/sys/fs/cgroup/cpu/a/memory.failcnt", None, None),
+            ("/proc/meminfo", None, None),
+            ("/sys/fs/cgroupmemory.stat", None, None),
         ] {
-            let found = Place::of(path, text).map(|p| (p.mode, p.group, p.name));
+            let found = Place::of(path, known).map(|p| (p.mode, p.group, p.name));
             assert_eq!(found, expected, "{path}");
         }
     }
@@ -360,8 +373,10 @@ mod tests {
                     let _ = files.parse(mode, name, &text, &mut row);
                 }
             }
-            Place::of(&format!("/sys/fs/cgroup/{path}"), &text);
-            Place::of(&format!("/sys/fs/cgroup{path}memory.stat"), &text);
+            for known in [None, Some(CgroupMode::V1), Some(CgroupMode::V2)] {
+                Place::of(&format!("/sys/fs/cgroup/{path}"), known);
+                Place::of(&format!("/sys/fs/cgroup{path}memory.stat"), known);
+            }
         }
     }
 }

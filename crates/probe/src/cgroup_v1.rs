@@ -63,19 +63,6 @@ const STAT_FIELDS: [(&[u8], SignalId); 17] = [
     (b"unevictable", CGROUP_UNEVICTABLE.id()),
 ];
 
-/// Whether a `memory.stat` is of v1: v2 has no such first line, nor totals. Somebody may have left lines out.
-pub(crate) fn is_stat(text: &[u8]) -> bool {
-    [
-        &b"cache "[..],
-        b"rss",
-        b"mapped_file ",
-        b"total_",
-        b"hierarchical_",
-    ]
-    .iter()
-    .any(|name| text.starts_with(name))
-}
-
 /// Reads the text of a group's file `name` into its row. `Ok(false)`: this file has no parser.
 pub(crate) fn parse(name: &str, text: &[u8], row: &mut Row) -> Result<bool, ParseError> {
     match name {

@@ -93,25 +93,42 @@ pub fn read(root: &Root, at: Span, facts: &mut Facts) {
 /// Takes the facts from one kernel file's text, saved under its path. `false`: the path holds none of them.
 /// Tunables are not among them: [`facts::ALL`] lists their files.
 pub(crate) fn from_saved(path: &str, text: &[u8], facts: &mut Facts) -> bool {
-    if path == CPUS_ONLINE {
-        facts.cpus = listed(text).or(facts.cpus);
-    } else if MOUNTS.contains(&path) {
-        facts.memory_mounts = mounts::in_memory(mounts::mounts(text));
-        facts.cgroup_mode = facts
-            .cgroup_mode
-            .or(mounts::cgroup_mode(mounts::mounts(text)));
-    } else if let Some(id) = between(path, NODES, "/distance") {
-        let id = id.strip_prefix("node").and_then(small_number);
-        let Some(id) = id else {
-            return false;
-        };
-        note_node(id, text, &mut facts.nodes);
-    } else if let Some(name) = between(path, BLOCK, "/queue/rotational") {
-        note_disk(name, text, &mut facts.disks);
-    } else {
-        return false;
+    match SavedFact::at(path) {
+        Some(SavedFact::Cpus) => facts.cpus = listed(text).or(facts.cpus),
+        Some(SavedFact::Mounts) => {
+            facts.memory_mounts = mounts::in_memory(mounts::mounts(text));
+            let mode = mounts::cgroup_mode(mounts::mounts(text));
+            facts.cgroup_mode = facts.cgroup_mode.or(mode);
+        }
+        Some(SavedFact::Node(id)) => note_node(id, text, &mut facts.nodes),
+        Some(SavedFact::Disk(name)) => note_disk(name, text, &mut facts.disks),
+        None => return false,
     }
     true
+}
+
+/// A file of which a fact is made that is no short text.
+pub(crate) enum SavedFact<'a> {
+    Cpus,
+    Mounts,
+    Node(u32),
+    Disk(&'a str),
+}
+
+impl<'a> SavedFact<'a> {
+    /// The fact that the file at a path tells.
+    pub(crate) fn at(path: &'a str) -> Option<Self> {
+        if path == CPUS_ONLINE {
+            Some(Self::Cpus)
+        } else if MOUNTS.contains(&path) {
+            Some(Self::Mounts)
+        } else if let Some(id) = between(path, NODES, "/distance") {
+            let id = id.strip_prefix("node").and_then(small_number);
+            id.map(Self::Node)
+        } else {
+            between(path, BLOCK, "/queue/rotational").map(Self::Disk)
+        }
+    }
 }
 
 /// Takes the number of CPUs from a saved `/proc/stat`, whose readings have a parser of their own, where no better

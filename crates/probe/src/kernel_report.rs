@@ -18,6 +18,7 @@ mod group;
 mod head;
 mod kills;
 mod lists;
+pub mod marks;
 mod memory;
 mod rows;
 mod scan;

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use timeline::facts::{CgroupMode, MemoryMount};
 use units::Bytes;
 
+use crate::octal::{self, Piece};
 use crate::text;
 
 /// One mounted file system.
@@ -149,25 +150,10 @@ fn unescaped(word: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(word);
     }
     let mut bytes = Vec::with_capacity(word.len());
-    let mut rest = word;
-    while let Some((byte, after)) = rest.split_first() {
-        let octal = |b: u8| (b'0'..=b'7').contains(&b).then(|| u32::from(b - b'0'));
-        let escaped = match after {
-            [a, b, c, ..] if *byte == b'\\' => octal(*a)
-                .zip(octal(*b))
-                .zip(octal(*c))
-                .and_then(|((a, b), c)| u8::try_from(a * 64 + b * 8 + c).ok()),
-            _ => None,
-        };
-        match escaped {
-            Some(value) => {
-                bytes.push(value);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
+    for piece in octal::pieces(word) {
+        match piece {
+            Piece::Plain(plain) => bytes.extend_from_slice(plain),
+            Piece::Escape(byte, _) => bytes.push(byte),
         }
     }
     Cow::Owned(bytes)

@@ -1,9 +1,10 @@
 //! Pressure: `/proc/pressure/{memory,io,cpu}`; cgroups' `memory.pressure` and `io.pressure` have the same form.
 //!
-//! Since 4.20 (`CONFIG_PSI`); switched off, opening fails. `avg*` are percent over windows of the kernel's choice,
-//! `total` is stalled time in µs: only the total is read. Cost: one `pread` of 100 bytes.
+//! Since 4.20 (`CONFIG_PSI`); switched off, opening fails. `total` is stalled time in µs, of which two looks make an exact
+//! share; `avg*` are percent with two decimals over windows that the kernel chose, all that a single look tells of the
+//! time before it. Cost: one `pread` of 100 bytes.
 
-use timeline::{Counter, Row, Signal};
+use timeline::{Counter, Gauge, Row, Signal};
 use units::Micros;
 
 use crate::error::{First, ParseError};
@@ -18,7 +19,21 @@ pub struct Pressure {
     pub some: Signal<Counter<Micros>>,
     /// Where the time goes for which all tasks waited.
     pub full: Signal<Counter<Micros>>,
+    /// The kernel's averages, where somebody asks for them.
+    pub averages: Option<Averages>,
 }
+
+/// The averages over 10 s, 60 s and 300 s.
+#[derive(Debug, Clone, Copy)]
+pub struct Averages {
+    /// Of the time for which at least one task waited.
+    pub some: [Signal<Gauge<Micros>>; 3],
+    /// Of the time for which all tasks waited.
+    pub full: [Signal<Gauge<Micros>>; 3],
+}
+
+/// What stands before the figures of [`Averages`].
+const WINDOWS: [&[u8]; 3] = [b"avg10=", b"avg60=", b"avg300="];
 
 impl Pressure {
     /// Reads the text into a row.
@@ -29,12 +44,19 @@ impl Pressure {
         let mut first = First::default();
         for (count, line) in text::lines(text) {
             let mut words = text::words(line);
-            let signal = match words.next() {
-                Some(b"some") => self.some,
-                Some(b"full") => self.full,
+            let (signal, averages) = match words.next() {
+                Some(b"some") => (self.some, self.averages.map(|all| all.some)),
+                Some(b"full") => (self.full, self.averages.map(|all| all.full)),
                 _ => continue,
             };
-            let total = words.find_map(|word| word.strip_prefix(b"total="));
+            let mut total = None;
+            for word in words {
+                if let Some(figure) = word.strip_prefix(b"total=") {
+                    total = Some(figure);
+                } else if let Some((signal, share)) = averages.and_then(|of| average(word, of)) {
+                    row.set(signal, share);
+                }
+            }
             match total.and_then(text::number) {
                 Some(total) => row.set(signal, Micros::new(total)),
                 None => {
@@ -46,15 +68,51 @@ impl Pressure {
     }
 }
 
+/// `avg60=58.06` and its signal: 580,600 µs of each second. More than all of the time is none.
+fn average(
+    word: &[u8],
+    signals: [Signal<Gauge<Micros>>; 3],
+) -> Option<(Signal<Gauge<Micros>>, Micros)> {
+    let (signal, figure) = signals
+        .into_iter()
+        .zip(WINDOWS)
+        .find_map(|(signal, name)| Some((signal, word.strip_prefix(name)?)))?;
+    let (percent, digits) = text::leading_number(figure)?;
+    // The kernel prints LOAD_INT and LOAD_FRAC: always two digits behind the point.
+    let hundredths = match figure.get(digits..)? {
+        [b'.', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
+            u64::from(tens - b'0') * 10 + u64::from(ones - b'0')
+        }
+        _ => return None,
+    };
+    let share = percent.checked_mul(10_000)?.checked_add(hundredths * 100)?;
+    (share <= 1_000_000).then_some((signal, Micros::new(share)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::{PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+    use timeline::signals::{
+        PSI_MEMORY_FULL, PSI_MEMORY_FULL_AVG10, PSI_MEMORY_FULL_AVG60, PSI_MEMORY_FULL_AVG300,
+        PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG10, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
+    };
 
     const MEMORY: Pressure = Pressure {
         file: "/proc/pressure/memory",
         some: PSI_MEMORY_SOME,
         full: PSI_MEMORY_FULL,
+        averages: Some(Averages {
+            some: [
+                PSI_MEMORY_SOME_AVG10,
+                PSI_MEMORY_SOME_AVG60,
+                PSI_MEMORY_SOME_AVG300,
+            ],
+            full: [
+                PSI_MEMORY_FULL_AVG10,
+                PSI_MEMORY_FULL_AVG60,
+                PSI_MEMORY_FULL_AVG300,
+            ],
+        }),
     };
 
     #[test]
@@ -64,6 +122,23 @@ mod tests {
         MEMORY.parse(text, &mut row).unwrap();
         assert_eq!(row.get(PSI_MEMORY_SOME), Some(Micros::new(123)));
         assert_eq!(row.get(PSI_MEMORY_FULL), Some(Micros::new(45)));
+    }
+
+    #[test]
+    fn averages_are_shares_of_a_second() {
+        let mut row = Row::default();
+        let text = b"some avg10=70.24 avg60=0.05 avg300=100.00 total=1\nfull avg10=7 avg60=58.06 avg300=100.01 total=2\n";
+        MEMORY.parse(text, &mut row).unwrap();
+        for (signal, micros) in [
+            (PSI_MEMORY_SOME_AVG10, Some(702_400)),
+            (PSI_MEMORY_SOME_AVG60, Some(500)),
+            (PSI_MEMORY_SOME_AVG300, Some(1_000_000)),
+            (PSI_MEMORY_FULL_AVG10, None),
+            (PSI_MEMORY_FULL_AVG60, Some(580_600)),
+            (PSI_MEMORY_FULL_AVG300, None),
+        ] {
+            assert_eq!(row.get(signal).map(Micros::get), micros);
+        }
     }
 
     #[test]

@@ -6,7 +6,10 @@ use timeline::{
     Entity, Facts, Sample, facts,
     signals::{
         CPU_PRESSURE, IO_PRESSURE, MEMORY_PRESSURE, PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL,
-        PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+        PSI_IO_FULL_AVG10, PSI_IO_FULL_AVG60, PSI_IO_FULL_AVG300, PSI_IO_SOME, PSI_IO_SOME_AVG10,
+        PSI_IO_SOME_AVG60, PSI_IO_SOME_AVG300, PSI_MEMORY_FULL, PSI_MEMORY_FULL_AVG10,
+        PSI_MEMORY_FULL_AVG60, PSI_MEMORY_FULL_AVG300, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG10,
+        PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
     },
 };
 
@@ -14,7 +17,7 @@ use crate::cgroup::{self, CgroupFiles};
 use crate::error::ParseError;
 use crate::host_facts;
 use crate::host_file::{HostFile, HostParsers};
-use crate::pressure::Pressure;
+use crate::pressure::{Averages, Pressure};
 use crate::process::{self, ProcessFiles, RowsByPid};
 use crate::vmstat;
 
@@ -24,22 +27,48 @@ pub const PRESSURE: [Pressure; 3] = [
         file: MEMORY_PRESSURE,
         some: PSI_MEMORY_SOME,
         full: PSI_MEMORY_FULL,
+        averages: Some(Averages {
+            some: [
+                PSI_MEMORY_SOME_AVG10,
+                PSI_MEMORY_SOME_AVG60,
+                PSI_MEMORY_SOME_AVG300,
+            ],
+            full: [
+                PSI_MEMORY_FULL_AVG10,
+                PSI_MEMORY_FULL_AVG60,
+                PSI_MEMORY_FULL_AVG300,
+            ],
+        }),
     },
     Pressure {
         file: IO_PRESSURE,
         some: PSI_IO_SOME,
         full: PSI_IO_FULL,
+        averages: Some(Averages {
+            some: [PSI_IO_SOME_AVG10, PSI_IO_SOME_AVG60, PSI_IO_SOME_AVG300],
+            full: [PSI_IO_FULL_AVG10, PSI_IO_FULL_AVG60, PSI_IO_FULL_AVG300],
+        }),
     },
     Pressure {
         file: CPU_PRESSURE,
         some: PSI_CPU_SOME,
         full: PSI_CPU_FULL,
+        averages: None,
     },
 ];
 
 /// Whether `name` is a part of a field of `/proc/vmstat` that kernels before 4.8 count for each zone by itself.
 pub fn is_split_by_zone(name: &str) -> bool {
     vmstat::split_by_zone(name).is_some()
+}
+
+/// Whether a parser reads the kernel file at this path, as [`Parsers::read`] does.
+pub fn is_known(path: &str) -> bool {
+    HostFile::at(path).is_some()
+        || facts::ALL.iter().any(|fact| fact.file == path)
+        || process::place(path).is_some()
+        || cgroup::Place::of(path, None).is_some()
+        || host_facts::SavedFact::at(path).is_some()
 }
 
 /// All parsers, with what they remember between samples.
@@ -76,7 +105,7 @@ impl Parsers {
             let row = self.process_rows.row(pid, table);
             return self.process.parse(pid, name, text, row);
         }
-        if let Some(place) = cgroup::Place::of(path, text) {
+        if let Some(place) = cgroup::Place::of(path, facts.cgroup_mode) {
             place.note_mode(facts);
             let row = place.row(sample.table_mut(Entity::Cgroup));
             return self
@@ -87,5 +116,40 @@ impl Parsers {
             return Ok(true);
         }
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_what_is_read() {
+        for path in [
+            "/proc/meminfo",
+            "/proc/swaps",
+            "/proc/pressure/io",
+            "/proc/sys/vm/swappiness",
+            "/proc/version",
+            "/proc/self/mounts",
+            "/proc/12/status",
+            "/proc/12/smaps_rollup",
+            "/proc/12/environ",
+            "/proc/x/status",
+            "/proc/kcore",
+            "/sys/devices/system/cpu/online",
+            "/sys/devices/system/node/node0/distance",
+            "/sys/devices/system/node/nodex/distance",
+            "/sys/devices/system/node/node0/meminfo",
+            "/sys/block/sda/queue/rotational",
+            "/sys/fs/cgroup/a/memory.max",
+            "/sys/fs/cgroup/memory/a/memory.stat",
+            "/sys/fs/cgroup/a/cgroup.procs",
+            "",
+        ] {
+            let (mut sample, mut facts) = (Sample::default(), Facts::default());
+            let read = Parsers::default().read(path, b"", &mut sample, &mut facts);
+            assert_eq!(is_known(path), read != Ok(false), "{path}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use timeline::{
 use units::{Bytes, Count};
 
 use crate::error::{First, ParseError};
+use crate::octal::{self, Piece};
 use crate::text;
 
 /// Reads the text into the swap areas' rows.
@@ -68,33 +69,12 @@ fn rank(priority: &[u8]) -> Option<Count> {
 
 /// Appends a path whose printable characters are no longer escaped. A control character stays `\012`.
 fn push_unescaped(key: &mut String, path: &[u8]) {
-    let mut rest = path;
-    while let Some(backslash) = memchr::memchr(b'\\', rest) {
-        let (plain, escape) = rest.split_at(backslash);
-        text::push_lossy(key, plain);
-        match escape {
-            [
-                _,
-                a @ b'0'..=b'1',
-                b @ b'0'..=b'7',
-                c @ b'0'..=b'7',
-                behind @ ..,
-            ] if is_printable(octal(*a, *b, *c)) => {
-                key.push(char::from(octal(*a, *b, *c)));
-                rest = behind;
-            }
-            _ => {
-                key.push('\\');
-                rest = &escape[1..];
-            }
+    for piece in octal::pieces(path) {
+        match piece {
+            Piece::Escape(byte, _) if is_printable(byte) => key.push(char::from(byte)),
+            Piece::Escape(_, raw) | Piece::Plain(raw) => text::push_lossy(key, raw),
         }
     }
-    text::push_lossy(key, rest);
-}
-
-/// The character of three octal digits below 200.
-const fn octal(a: u8, b: u8, c: u8) -> u8 {
-    (a - b'0') * 64 + (b - b'0') * 8 + (c - b'0')
 }
 
 const fn is_printable(character: u8) -> bool {

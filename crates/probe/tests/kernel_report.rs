@@ -143,9 +143,9 @@ fn who_asked_for_what_and_who_was_killed() {
     use Constraint::{ControlGroup, Cpuset, MemoryPolicy, None as Unconfined};
     #[rustfmt::skip]
     let cases = [
-        ("2.6.24-highmem-swap-full", "smbd", 0, 4, None, Some((5928, "apache2"))),
-        ("2.6.32-swap-full", "php-fpm", 0, 4, None, Some((40738, "mysqld"))),
-        ("3.10-two-nodes-swap-full", "sed", 0, 4, None, Some((6576, "mysqld"))),
+        ("2.6.24-highmem-swap-full", "smbd", 0, 4, Some(Unconfined), Some((5928, "apache2"))),
+        ("2.6.32-swap-full", "php-fpm", 0, 4, Some(Unconfined), Some((40738, "mysqld"))),
+        ("3.10-two-nodes-swap-full", "sed", 0, 4, Some(Unconfined), Some((6576, "mysqld"))),
         ("4.18-no-swap", "in:imjournal", 0, 4, Some(Unconfined), Some((3_117_813, "cache-main"))),
         ("5.8-cpuset", "runc:[2:INIT]", 0, 4, Some(Cpuset), Some((4100, "containerd"))),
         ("5.10-android-order-3", "dumpsys", 3, 4, Some(Unconfined), Some((0, ""))),

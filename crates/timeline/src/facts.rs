@@ -67,6 +67,9 @@ facts! {
     KERNEL_VERSION = "kernel.version", "/proc/version", "The kernel's version and build.";
 }
 
+/// What stands before the release in `/proc/version`.
+const VERSION_PREFIX: &str = "Linux version ";
+
 /// A kernel's version number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelVersion {
@@ -80,7 +83,7 @@ impl KernelVersion {
     /// From a release (`6.1.0-56-cloud-amd64`) or the text of `/proc/version`.
     pub fn parse(text: &str) -> Option<Self> {
         let release = text
-            .strip_prefix("Linux version ")
+            .strip_prefix(VERSION_PREFIX)
             .unwrap_or(text)
             .trim_start();
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
@@ -184,6 +187,10 @@ impl Facts {
         let text = text.trim();
         match self.values.get_mut(fact.name) {
             Some(known) if known == text => {}
+            Some(known) if fact == KERNEL_VERSION && text.starts_with(known.as_str()) => {
+                // Its release was known, and now the build is.
+                text.clone_into(known);
+            }
             Some(known) => {
                 let from = std::mem::replace(known, text.to_owned());
                 self.changes.push(Change {
@@ -196,6 +203,15 @@ impl Facts {
             None => {
                 self.values.insert(fact.name, text.to_owned());
             }
+        }
+    }
+
+    /// Notes the kernel's release (`6.1.0-56-cloud-amd64`), from a source that has no more of `/proc/version` than this.
+    /// What is known of the kernel already stays.
+    pub fn note_release(&mut self, release: &str) {
+        if self.text(KERNEL_VERSION).is_none() {
+            let text = format!("{VERSION_PREFIX}{}", release.trim());
+            self.record(Span::ZERO, KERNEL_VERSION, &text);
         }
     }
 
@@ -227,7 +243,7 @@ impl Facts {
     /// The kernel's release: `6.1.0-56-cloud-amd64`.
     pub fn kernel_release(&self) -> Option<&str> {
         let text = self.text(KERNEL_VERSION)?;
-        text.strip_prefix("Linux version ")
+        text.strip_prefix(VERSION_PREFIX)
             .unwrap_or(text)
             .split_whitespace()
             .next()
@@ -264,6 +280,21 @@ mod tests {
         assert_eq!(facts.number(SWAPPINESS), Some(1));
         assert_eq!(facts.changes().len(), 1);
         assert_eq!(facts.changes()[0].from, "60");
+    }
+
+    #[test]
+    fn a_release_alone_is_completed_and_completes_nothing() {
+        let mut facts = Facts::default();
+        facts.note_release("6.1.0-9-amd64");
+        assert_eq!(facts.kernel_release(), Some("6.1.0-9-amd64"));
+        let whole = "Linux version 6.1.0-9-amd64 (gcc 12) #1 SMP";
+        facts.record(Span::from_secs(1), KERNEL_VERSION, whole);
+        facts.note_release("5.10.0");
+        assert_eq!(facts.text(KERNEL_VERSION), Some(whole));
+        assert_eq!(facts.changes(), []);
+        let other = "Linux version 6.1.0-10-amd64 (gcc 12) #1 SMP";
+        facts.record(Span::from_secs(2), KERNEL_VERSION, other);
+        assert_eq!(facts.changes().len(), 1);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! report says of the host's memory is a [`Row`] of the same signals that `/proc/meminfo` gives, so that every rule can
 //! look at it; what no signal can hold (who asked for what, marks with their reserves, who was killed) is here.
 
-use units::{Bytes, PageSize};
+use units::{Bytes, PageSize, Span};
 
+use crate::facts::CgroupMode;
 use crate::sample::Row;
 
 /// One report.
@@ -13,6 +14,8 @@ use crate::sample::Row;
 pub struct KernelReport {
     /// What it is about.
     pub kind: ReportKind,
+    /// When, where the log's stamp is no time of a wall clock (no year). `None` too where it is one.
+    pub stamp: Option<LogStamp>,
     /// Who asked for memory: the process that was running.
     pub invoker: Option<Invoker>,
     /// What was asked for.
@@ -37,6 +40,8 @@ pub struct KernelReport {
     pub zones: Vec<ZoneReport>,
     /// Tasks that could have been killed, in the order printed.
     pub tasks: Vec<Task>,
+    /// How many more of them the table has: of a very long one not all are kept.
+    pub tasks_left_out: usize,
     /// Who was killed; more than one where a whole group was.
     pub killed: Vec<Killed>,
     /// The slab cache that could not grow, where SLUB or SLAB says so: `kmalloc-4096`.
@@ -51,6 +56,15 @@ pub struct KernelReport {
     pub not_understood_in_all: usize,
     /// Whether its end is missing: no kill, no table, where one is due.
     pub is_cut: bool,
+}
+
+/// A stamp of a log that tells the day, but not the year.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogStamp {
+    /// As written: `Nov 21 04:12:01`.
+    pub text: String,
+    /// Since the beginning of that year: tells order and distance within a log.
+    pub of_year: Span,
 }
 
 /// What a report is about.
@@ -105,6 +119,8 @@ pub struct GroupReport {
     pub path: String,
     /// The group that the victim was in; empty where not printed.
     pub victim_path: String,
+    /// Which interface the figures are of; `None` where nothing shows it.
+    pub mode: Option<CgroupMode>,
     /// Memory.
     pub memory: Option<GroupLimit>,
     /// Swap (cgroup v2).
@@ -169,16 +185,12 @@ pub struct ZoneReport {
     pub managed: Bytes,
     /// Free pages on per-CPU lists, not in `free`.
     pub free_pcp: Bytes,
-    /// Anonymous pages on the zone's lists, and file pages: tell whether anything was left to reclaim.
-    pub anon: Bytes,
-    /// File pages on the zone's lists.
+    /// File pages on the zone's lists: tell whether anything was left to reclaim.
     pub file: Bytes,
     /// What the zone keeps from requests that could use zone *i* of its node; empty where not printed.
     pub reserve: Vec<Bytes>,
     /// Free blocks by order; empty where not printed.
     pub blocks: Vec<FreeBlocks>,
-    /// Whether the kernel had given up reclaiming it, where printed.
-    pub all_unreclaimable: Option<bool>,
 }
 
 /// Free blocks of one order.
@@ -198,8 +210,6 @@ pub struct Task {
     pub pid: u32,
     /// Thread group; differs from `pid` where the main thread is gone.
     pub tgid: u32,
-    /// User.
-    pub uid: u32,
     /// Address space.
     pub total_vm: Bytes,
     /// Resident.
@@ -233,12 +243,8 @@ pub struct Killed {
     pub shmem: Option<Bytes>,
     /// Page tables.
     pub page_tables: Option<Bytes>,
-    /// Its user.
-    pub uid: Option<u32>,
     /// Its `oom_score_adj`.
     pub oom_score_adj: Option<i32>,
-    /// Its score, as kernels before 5.x print it: thousandths of the memory allowed.
-    pub score: Option<u32>,
 }
 
 impl Killed {
@@ -259,6 +265,17 @@ impl KernelReport {
                 .trace
                 .iter()
                 .any(|f| f == "moom_callback" || f == "sysrq_handle_moom")
+    }
+
+    /// Whether it shows if the host ran out of memory or a control group. The line `Killed process 812 (java)` alone does
+    /// not: kernels before 5.1 end both kinds of report with it.
+    pub fn shows_scope(&self) -> bool {
+        self.constraint.is_some()
+            || self.group.is_some()
+            || self.request.is_some()
+            || !self.zones.is_empty()
+            || !self.trace.is_empty()
+            || !self.host.is_empty()
     }
 
     /// Whether it shows memory and nothing that went wrong: a dump that somebody asked for (SysRq m), or the middle of a

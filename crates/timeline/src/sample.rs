@@ -2,6 +2,8 @@
 //!
 //! Filling a sample allocates only until every name and row has been seen once.
 
+use std::collections::HashMap;
+
 use units::{Span, Unit, WallClock};
 
 use crate::signals::{Entity, Kind, Signal, SignalId};
@@ -75,11 +77,20 @@ pub struct EntityRow {
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
+    /// Where the row of a key was found last; kept over samples, so it may be out of date.
+    places: HashMap<String, usize>,
+    /// Rows of this sample whose key the caller wrote after adding them: they are in no place.
+    unplaced: usize,
 }
 
 impl EntityTable {
     /// A new empty row; the caller writes `key` and `label`.
     pub fn add(&mut self) -> &mut EntityRow {
+        self.unplaced += 1;
+        self.next()
+    }
+
+    fn next(&mut self) -> &mut EntityRow {
         if self.used == self.rows.len() {
             self.rows.push(EntityRow::default());
         }
@@ -94,12 +105,40 @@ impl EntityTable {
 
     /// The row with this key, made if it is not there yet: several files may speak of one entity.
     pub fn entry(&mut self, key: &str) -> &mut EntityRow {
-        if let Some(found) = self.rows[..self.used].iter().position(|row| row.key == key) {
-            return &mut self.rows[found];
+        if let Some(at) = self.place(key) {
+            return &mut self.rows[at];
         }
-        let row = self.add();
+        let at = self.used;
+        match self.places.get_mut(key) {
+            Some(place) => *place = at,
+            None => {
+                self.places.insert(key.to_owned(), at);
+            }
+        }
+        let row = self.next();
         row.key.push_str(key);
         row
+    }
+
+    fn place(&self, key: &str) -> Option<usize> {
+        let rows = self.rows();
+        let is_it = |at: &usize| rows.get(*at).is_some_and(|row| row.key == key);
+        let known = self.places.get(key).copied().filter(is_it);
+        known.or_else(|| {
+            // A text of 100,000 groups must not be walked for each of them.
+            (self.unplaced > 0)
+                .then(|| rows.iter().position(|row| row.key == key))
+                .flatten()
+        })
+    }
+
+    fn forget(&mut self) {
+        self.used = 0;
+        self.unplaced = 0;
+        // Groups and processes come and go for months.
+        if self.places.len() > self.rows.len().max(256) * 4 {
+            self.places.clear();
+        }
     }
 
     /// Takes the last added row back.
@@ -191,7 +230,7 @@ impl Sample {
         self.stamp = Stamp::default();
         self.host.clear();
         for table in &mut self.entities {
-            table.used = 0;
+            table.forget();
         }
         self.unknown.used = 0;
     }

@@ -592,10 +592,34 @@ signals! {
             "Time for which at least one task waited for memory.";
         PSI_MEMORY_FULL: Counter<Micros> = "psi.memory.full", MEMORY_PRESSURE, "full total", 1, "4.20", "%fmem", "kernel.all.pressure.memory.full.total", "node_pressure_memory_stalled_seconds_total",
             "Time for which all running tasks waited for memory.";
+        PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "psi.memory.some.avg10", MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for memory, on average over the last 10 s, as the kernel computes it.";
+        PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "psi.memory.some.avg60", MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for memory, on average over the last minute, as the kernel computes it.";
+        PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "psi.memory.some.avg300", MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+        PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "psi.memory.full.avg10", MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for memory, on average over the last 10 s, as the kernel computes it.";
+        PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "psi.memory.full.avg60", MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for memory, on average over the last minute, as the kernel computes it.";
+        PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "psi.memory.full.avg300", MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for memory, on average over the last 5 minutes, as the kernel computes it.";
         PSI_IO_SOME: Counter<Micros> = "psi.io.some", IO_PRESSURE, "some total", 1, "4.20", "%sio", "kernel.all.pressure.io.some.total", "node_pressure_io_waiting_seconds_total",
             "Time for which at least one task waited for I/O.";
         PSI_IO_FULL: Counter<Micros> = "psi.io.full", IO_PRESSURE, "full total", 1, "4.20", "%fio", "kernel.all.pressure.io.full.total", "node_pressure_io_stalled_seconds_total",
             "Time for which all running tasks waited for I/O.";
+        PSI_IO_SOME_AVG10: Gauge<Micros> = "psi.io.some.avg10", IO_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for I/O, on average over the last 10 s, as the kernel computes it.";
+        PSI_IO_SOME_AVG60: Gauge<Micros> = "psi.io.some.avg60", IO_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for I/O, on average over the last minute, as the kernel computes it.";
+        PSI_IO_SOME_AVG300: Gauge<Micros> = "psi.io.some.avg300", IO_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task waited for I/O, on average over the last 5 minutes, as the kernel computes it.";
+        PSI_IO_FULL_AVG10: Gauge<Micros> = "psi.io.full.avg10", IO_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for I/O, on average over the last 10 s, as the kernel computes it.";
+        PSI_IO_FULL_AVG60: Gauge<Micros> = "psi.io.full.avg60", IO_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for I/O, on average over the last minute, as the kernel computes it.";
+        PSI_IO_FULL_AVG300: Gauge<Micros> = "psi.io.full.avg300", IO_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which all running tasks waited for I/O, on average over the last 5 minutes, as the kernel computes it.";
         PSI_CPU_SOME: Counter<Micros> = "psi.cpu.some", CPU_PRESSURE, "some total", 1, "4.20", "%scpu", "kernel.all.pressure.cpu.some.total", "node_pressure_cpu_waiting_seconds_total",
             "Time for which at least one task waited for a CPU.";
         PSI_CPU_FULL: Counter<Micros> = "psi.cpu.full", CPU_PRESSURE, "full total", 1, "5.13", "", "", "",
@@ -882,6 +906,18 @@ signals! {
             "Time for which at least one task of the group waited for memory.";
         CGROUP_PSI_MEMORY_FULL: Counter<Micros> = "cgroup.psi.memory.full", CGROUP_MEMORY_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.memory.full.total", "",
             "Time for which all tasks of the group waited for memory.";
+        CGROUP_PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "cgroup.psi.memory.some.avg10", CGROUP_MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task of the group waited for memory, on average over the last 10 s, as the kernel computes it.";
+        CGROUP_PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "cgroup.psi.memory.some.avg60", CGROUP_MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task of the group waited for memory, on average over the last minute, as the kernel computes it.";
+        CGROUP_PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "cgroup.psi.memory.some.avg300", CGROUP_MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which at least one task of the group waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+        CGROUP_PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "cgroup.psi.memory.full.avg10", CGROUP_MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
+            "Time of each second for which all tasks of the group waited for memory, on average over the last 10 s, as the kernel computes it.";
+        CGROUP_PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "cgroup.psi.memory.full.avg60", CGROUP_MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
+            "Time of each second for which all tasks of the group waited for memory, on average over the last minute, as the kernel computes it.";
+        CGROUP_PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "cgroup.psi.memory.full.avg300", CGROUP_MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
+            "Time of each second for which all tasks of the group waited for memory, on average over the last 5 minutes, as the kernel computes it.";
         CGROUP_PSI_IO_SOME: Counter<Micros> = "cgroup.psi.io.some", CGROUP_IO_PRESSURE, "some total", 1, "4.20", "", "cgroup.pressure.io.some.total", "",
             "Time for which at least one task of the group waited for I/O.";
         CGROUP_PSI_IO_FULL: Counter<Micros> = "cgroup.psi.io.full", CGROUP_IO_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.io.full.total", "",

@@ -53,6 +53,8 @@ pub struct Reported {
     pub wall: Option<WallClock>,
     /// What the kernel said.
     pub report: KernelReport,
+    /// Its lines as the log has them; `None` where they were too many to be kept.
+    pub text: Option<Arc<str>>,
 }
 
 /// A way in which the true readings behind rounded ones may lie: each at most half a step of rounding away.
@@ -172,6 +174,8 @@ pub struct Timeline {
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
     reports: Arc<Vec<Reported>>,
+    /// Bytes of the reports' texts.
+    report_bytes: usize,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
     rounded: BTreeMap<SignalId, u64>,
@@ -181,6 +185,8 @@ impl Timeline {
     /// Entity readings kept at most (9 bytes each). A process's row has nine, so this is a host of 1,800 processes
     /// for 10 minutes at 1 Hz; beyond it, rows are dropped whole.
     const MOST_ENTITY_CELLS: usize = 10_000_000;
+    /// Texts of kernel reports are kept up to this, as much as a text has at most.
+    const MOST_REPORT_BYTES: usize = 16 << 20;
     /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.
     const LONGEST_KEY: usize = 4096;
     /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
@@ -249,16 +255,19 @@ impl Timeline {
         }
     }
 
-    /// Notes a kernel report that belongs to the last sample.
-    pub fn report(&mut self, report: KernelReport) {
+    /// Notes a kernel report that belongs to the last sample, with its lines. Beyond a bound for all of them the lines
+    /// are not kept.
+    pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
         let Some(last) = self.len().checked_sub(1) else {
             return;
         };
+        self.report_bytes += text.as_ref().map_or(0, |text| text.len());
         let reported = Reported {
             sample: self.origin + last,
             at: self.times[last],
             wall: self.stamps[last].wall,
             report,
+            text: text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES),
         };
         Arc::make_mut(&mut self.reports).push(reported);
     }
@@ -403,6 +412,7 @@ impl Timeline {
             absent: self.absent.clone(),
             unknown: self.unknown.clone(),
             reports: self.reports.clone(),
+            report_bytes: self.report_bytes,
             origin: self.origin + first,
             rounded: self.rounded.clone(),
             ..Self::default()

@@ -147,6 +147,9 @@ impl Pages {
 pub struct PageSize(NonZeroU64);
 
 impl PageSize {
+    /// That of all common machines, for where nothing tells.
+    pub const USUAL: Self = Self(NonZeroU64::MIN.saturating_add(4095));
+
     /// `None` unless `bytes` is a power of two from 1 KiB to 1 MiB.
     pub const fn from_bytes(bytes: u64) -> Option<Self> {
         if bytes.is_power_of_two() && bytes >= 1 << 10 && bytes <= 1 << 20 {

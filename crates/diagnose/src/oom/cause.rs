@@ -144,6 +144,9 @@ pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<
     }
     match report.kind {
         ReportKind::AllocationFailure => failure(report, asked, zones),
+        ReportKind::OomKill if !report.shows_scope() => {
+            Cause::Unknown("whether the host ran out of memory or a control group")
+        }
         ReportKind::OomKill if report.host.get(MEM_TOTAL).is_none() && zones.is_empty() => {
             Cause::Unknown("the part of the report that shows memory (Mem-Info)")
         }

@@ -1,6 +1,6 @@
 //! What all reports of a source say together: how often, since when, always the same victim?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use timeline::kernel_report::ReportKind;
 use timeline::{KernelReport, Reported};
@@ -15,17 +15,7 @@ const TOLD: usize = 100;
 
 /// One line about all reports of this one's kind; `None` where it is the only one.
 pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
-    let all = cx.timeline.all_reports();
-    let told = all.iter().rev().take(TOLD);
-    if all.len() > MOST && !told.into_iter().any(|r| std::ptr::eq(&r.report, one)) {
-        return None;
-    }
-    let alike: Vec<&Reported> = all
-        .iter()
-        .rev()
-        .take(MOST)
-        .filter(|other| is_alike(one, &other.report))
-        .collect();
+    let alike = alike(cx, one);
     if alike.len() < 2 {
         return None;
     }
@@ -46,6 +36,80 @@ pub(super) fn line(cx: &Evidence<'_>, one: &KernelReport) -> Option<String> {
     Some(text)
 }
 
+/// `, one of 3 kills in this source,`: a title's word that there are others; nothing where it is the only one.
+pub(crate) fn among(cx: &Evidence<'_>, one: &KernelReport) -> String {
+    let alike = alike(cx, one);
+    // Some reports tell that nobody could be killed.
+    let kills = alike.iter().filter(|r| !r.report.killed.is_empty());
+    match kills.count() {
+        0 | 1 => String::new(),
+        MOST.. => ", one of very many kills in this source,".to_owned(),
+        count => format!(", one of {count} kills in this source,"),
+    }
+}
+
+/// Reports of this one's kind, itself included, the last first.
+fn alike<'a>(cx: &Evidence<'a>, one: &KernelReport) -> Vec<&'a Reported> {
+    let all = cx.timeline.all_reports();
+    let mut told = all.iter().rev().take(TOLD);
+    if all.len() > MOST && !told.any(|r| std::ptr::eq(&r.report, one)) {
+        return Vec::new();
+    }
+    let last = all.iter().rev().take(MOST);
+    last.filter(|other| is_alike(one, &other.report)).collect()
+}
+
+/// When a report was written, for order and distance among those of one clock: with a year, or without.
+pub(crate) fn when(reported: &Reported) -> Option<(bool, i64)> {
+    let of_year = || {
+        let nanos = reported.report.stamp.as_ref()?.of_year.as_nanos();
+        i64::try_from(nanos).ok()
+    };
+    let wall = reported.wall.map(|wall| (true, wall.unix_nanos()));
+    wall.or_else(|| Some((false, of_year()?)))
+}
+
+/// The kills of a source, to tell which failed allocations go with them.
+#[derive(Debug)]
+pub(crate) struct Kills<'a> {
+    killed: BTreeSet<(u32, &'a str)>,
+    times: BTreeSet<(bool, i64)>,
+}
+
+impl<'a> Kills<'a> {
+    /// A shortage that makes the kernel kill lets requests fail that cannot wait; longer after it they are something else.
+    const WITHIN: i64 = 1_000_000_000;
+
+    /// Of all reports of a source.
+    pub(crate) fn of(reports: &'a [Reported]) -> Self {
+        let kills = || reports.iter().filter(|r| !r.report.killed.is_empty());
+        let killed = kills().flat_map(|r| &r.report.killed);
+        Self {
+            killed: killed.map(|k| (k.pid, k.name.as_str())).collect(),
+            times: kills().filter_map(when).collect(),
+        }
+    }
+
+    /// Whether a report is about an allocation that failed because of a kill: of a process that was just killed (it may
+    /// not wait any more), or within a second of one.
+    pub(crate) fn explain(&self, reported: &Reported) -> bool {
+        let report = &reported.report;
+        let by = report.invoker.as_ref();
+        let is_of_a_killed = by.is_some_and(|by| {
+            by.pid
+                .is_some_and(|pid| self.killed.contains(&(pid, by.name.as_str())))
+        });
+        let is_near = || {
+            when(reported).is_some_and(|(clock, at)| {
+                let from = (clock, at.saturating_sub(Self::WITHIN));
+                let to = (clock, at.saturating_add(Self::WITHIN));
+                self.times.range(from..=to).next().is_some()
+            })
+        };
+        report.kind == ReportKind::AllocationFailure && (is_of_a_killed || is_near())
+    }
+}
+
 /// Whether two reports are of one kind, as far as their own words go.
 fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
     let kind = |r: &KernelReport| {
@@ -60,9 +124,9 @@ fn is_alike(one: &KernelReport, other: &KernelReport) -> bool {
 
 /// From the first to the last, where the log tells times.
 fn lasted(reports: &[&Reported]) -> Option<Span> {
-    let walls = reports.iter().map(|r| Some(r.wall?.unix_nanos()));
-    let walls: Vec<i64> = walls.collect::<Option<_>>()?;
-    let (first, last) = (walls.iter().min()?, walls.iter().max()?);
+    let times: Vec<_> = reports.iter().map(|r| when(r)).collect::<Option<_>>()?;
+    let ((clock, first), (same, last)) = (times.iter().min()?, times.iter().max()?);
+    (clock == same).then_some(())?;
     let nanos = u64::try_from(last.checked_sub(*first)?).ok()?;
     (nanos > 0).then(|| Span::from_nanos(nanos))
 }

@@ -22,6 +22,8 @@ pub(crate) struct Holders<'a> {
     pub(crate) largest: Option<&'a Task>,
     /// Tasks that are kept from being killed, by what they held.
     pub(crate) protected: Vec<&'a Task>,
+    /// Tasks of the table that the report was too long to keep: nothing tells how large they were.
+    left_out: usize,
 }
 
 /// All processes of one name.
@@ -37,6 +39,8 @@ pub(crate) struct Program<'a> {
     shared: Bytes,
     /// In swap.
     pub(crate) swap: Bytes,
+    /// Whether that is more than there is of RAM, so that pages which they share are counted more than once.
+    is_counted_twice: bool,
 }
 
 /// Who was killed, with what the table of tasks adds to the line of the kill.
@@ -82,8 +86,14 @@ impl<'a> Holders<'a> {
             .filter(|task| task.oom_score_adj <= PROTECTED)
             .collect();
         protected.sort_by_key(|task| Reverse(held(task)));
+        let mut programs = programs(tasks.values().copied());
+        if let Some(ram) = report.host.get(MEM_TOTAL) {
+            for program in &mut programs {
+                program.is_counted_twice = program.rss > ram;
+            }
+        }
         Self {
-            programs: programs(tasks.values().copied()),
+            programs,
             victim,
             largest: tasks
                 .values()
@@ -91,6 +101,7 @@ impl<'a> Holders<'a> {
                 .filter(|task| task.oom_score_adj > PROTECTED)
                 .max_by_key(|task| held(task)),
             protected,
+            left_out: report.tasks_left_out,
         }
     }
 
@@ -110,10 +121,26 @@ impl<'a> Holders<'a> {
             .collect()
     }
 
+    /// The program that holds most of what all programs hold in many processes, of which none stands out.
+    pub(crate) fn crowd(&self) -> Option<&Program<'a>> {
+        const MANY: u64 = 8;
+        let held = |program: &Program<'_>| program.rss + program.swap;
+        let all: Bytes = self.programs.iter().map(held).sum();
+        let first = self.programs.first().filter(|p| p.processes >= MANY)?;
+        let one = Bytes::new(held(first).get() / 4);
+        let none_stands_out = self.largest.is_none_or(|largest| self::held(largest) < one);
+        let is_most = held(first).get() > all.get() / 2;
+        (is_most && none_stands_out && self.left_out == 0).then_some(first)
+    }
+
     /// The largest programs in one line; `None` without a table.
     pub(crate) fn line(&self) -> Option<String> {
         let largest: Vec<String> = self.programs.iter().take(5).map(Program::words).collect();
-        (!largest.is_empty()).then(|| format!("by program: {}", largest.join(" · ")))
+        let of = match self.left_out {
+            0 => String::new(),
+            left_out => format!(", {left_out} tasks left out"),
+        };
+        (!largest.is_empty()).then(|| format!("by program{of}: {}", largest.join(" · ")))
     }
 }
 
@@ -123,20 +150,34 @@ impl Program<'_> {
             1 => String::new(),
             n => format!("{} processes: ", Count::new(n)),
         };
-        format!("{processes}{} in RAM{}", self.rss, in_swap(self.swap))
+        let twice = self.twice();
+        format!(
+            "{processes}{} in RAM{twice}{}",
+            self.rss,
+            in_swap(self.swap)
+        )
     }
 
-    fn words(&self) -> String {
+    /// `php-fpm ×458 12 GiB, 3 GiB in swap`.
+    pub(crate) fn words(&self) -> String {
         let processes = match self.processes {
             1 => String::new(),
             n => format!(" ×{}", Count::new(n)),
         };
         format!(
-            "{}{processes} {}{}",
+            "{}{processes} {}{}{}",
             self.name,
             self.rss,
+            self.twice(),
             in_swap(self.swap)
         )
+    }
+
+    fn twice(&self) -> &'static str {
+        match self.is_counted_twice {
+            true => " (pages that they share counted more than once)",
+            false => "",
+        }
     }
 }
 
@@ -176,11 +217,23 @@ impl<'a> Victim<'a> {
         }
     }
 
-    /// How it compares with the largest task of the table; `None` without a table that has it.
+    /// How it compares with the largest task of the table; `None` without a whole table that has it.
     pub(crate) fn compared(&self, holders: &Holders<'a>, report: &KernelReport) -> Option<String> {
         let (task, largest) = (self.task?, holders.largest?);
+        if holders.left_out > 0 {
+            return None;
+        }
         if task.pid == largest.pid || held(task) >= held(largest) {
-            return Some("it was the largest process".to_owned());
+            let spared = holders.protected.first();
+            return Some(match spared.filter(|spared| held(spared) > held(task)) {
+                None => "it was the largest process".to_owned(),
+                Some(spared) => format!(
+                    "it was the largest that could be killed: {} is larger ({}) but spared (oom_score_adj {})",
+                    spared.name,
+                    held(spared),
+                    spared.oom_score_adj
+                ),
+            });
         }
         let other = format!("{} was larger ({})", largest.name, held(largest));
         let shift = i64::from(task.oom_score_adj) - i64::from(largest.oom_score_adj);
@@ -253,6 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn many_processes_of_one_name_that_hold_most_are_a_crowd() {
+        let mut report = Report::of_a_host();
+        let workers = || (1..=60).map(|pid| task(pid, "php-fpm", 300_000, 0));
+        report.0.tasks = workers().collect();
+        report.0.tasks.push(task(99, "mysqld", 900_000, 0));
+        let holders = Holders::of(&report.0);
+        assert_eq!(
+            holders.crowd().unwrap().words(),
+            "php-fpm ×60 17 GiB (pages that they share counted more than once)"
+        );
+        report.0.tasks.push(task(100, "java", 9_000_000, 0));
+        assert!(Holders::of(&report.0).crowd().is_none());
+    }
+
+    #[test]
     fn what_processes_share_is_counted_once_where_the_table_tells() {
         let mut report = Report::of_a_host();
         let worker = |pid| Task {
@@ -291,7 +359,23 @@ mod tests {
         assert_eq!(holders.protected[0].name, "dbms");
         assert_eq!(
             holders.victim.unwrap().compared(&holders, &report.0),
-            Some("it was the largest process".to_owned())
+            Some(
+                "it was the largest that could be killed: dbms is larger (8.6 GiB) but spared (oom_score_adj -1000)"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_table_that_is_not_whole_tells_nothing_of_the_largest() {
+        let mut report = Report::of_a_host();
+        report.0.tasks_left_out = 3;
+        let holders = Holders::of(&report.0);
+        assert_eq!(holders.victim.unwrap().compared(&holders, &report.0), None);
+        let line = holders.line().unwrap();
+        assert!(
+            line.starts_with("by program, 3 tasks left out: doxygen"),
+            "{line}"
         );
     }
 }

@@ -10,7 +10,7 @@ use units::{Bytes, Count, Ratio};
 
 use super::{Explained, history};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Confidence, Finding};
+use crate::finding::{Affected, Confidence, Event, Finding};
 
 /// A report of a large machine has dozens of zones; these many lines tell what matters.
 const ZONES: usize = 8;
@@ -48,14 +48,23 @@ pub(crate) fn victim(one: &Explained<'_>) -> Option<Affected> {
 
 /// The report, line by line: what was asked for, why no zone could serve it, who held memory.
 pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding) -> Finding {
+    finding.event = Some(event(one));
     if let Some(stretch) = moment(cx, one) {
         finding = finding.during(stretch);
+    }
+    if let Some(stamp) = &one.report.stamp {
+        finding = finding.tells(format!("when, as the log has it: {}", stamp.text));
     }
     for killed in one.report.killed.iter().take(KILLED) {
         finding = finding.tells(killed_line(one, killed));
     }
     if let Some(asked) = asked(cx, one) {
         finding = finding.tells(asked);
+    }
+    if let Some(cache) = &one.report.slab_cache {
+        finding = finding.tells(format!(
+            "asked for by the slab cache {cache}, which could not grow"
+        ));
     }
     finding = zones(cx, one, finding);
     if let Some(line) = one.holders.line() {
@@ -65,6 +74,14 @@ pub(crate) fn tell(cx: &Evidence<'_>, one: &Explained<'_>, mut finding: Finding)
         finding = finding.tells(line);
     }
     finding
+}
+
+fn event(one: &Explained<'_>) -> Event {
+    match (one.is_kill(), one.cause.is_not_the_hosts()) {
+        (false, _) => Event::FailedAllocation,
+        (true, true) => Event::Kill,
+        (true, false) => Event::HostKill,
+    }
 }
 
 /// When it was, where that means anything: among other samples, or on a known clock.

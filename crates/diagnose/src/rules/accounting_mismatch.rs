@@ -25,6 +25,7 @@ declare_rule! {
     /// In the middle one of several samples the zones' managed pages differ from MemTotal by more than 2 %, or their
     /// free pages from MemFree by more than 2 % of RAM, or the nodes' totals from MemTotal by more than 2 %, or the terms
     /// of the accounting exceed MemTotal by more than 2 %.
+    /// A kernel report of a request that was confined to some nodes prints those only: that is no mismatch.
     /// ## Not this
     /// - `unaccounted-memory`: the figures agree, and some memory is in none of them.
     /// ## What to do
@@ -138,6 +139,11 @@ fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> 
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     cx.ram()?;
+    if let Some(nodes) = confined(cx) {
+        return clear!(
+            "the kernel's report prints the zones of nodes {nodes} only: the request was confined to them"
+        );
+    }
     let checks = Checks::of(cx);
     let boxed = cx.facts.container.as_ref().filter(|c| c.meminfo_is_own);
     let of_box = boxed.map(|c| c.signs.join(", "));
@@ -172,16 +178,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("zones, nodes and MemTotal agree within {TOLERANCE}");
     }
 
+    let has_report = cx.timeline.reports().next().is_some();
     let title = match (&of_box, managed.or(nodes).or(free), checks.over) {
         (Some(signs), _, _) => {
             format!("/proc/meminfo shows a container's memory, not the machine's ({signs}).")
         }
-        (None, Some(d), _) if d.of_ram < 0.0 => format!(
+        (None, Some(d), _) if has_report => format!(
+            "The zones of the kernel's report sum up to {} where {} are said elsewhere: it is of another host, or shows a part.",
+            d.sum, d.whole
+        ),
+        (None, Some(d), _) if managed.is_some_and(|d| d.of_ram < 0.0) => format!(
             "The zones know {} where /proc/meminfo says {}: this machine adds memory to its zones when it is first touched.",
             d.sum, d.whole
         ),
+        (None, Some(d), _) if managed.or(nodes).is_some_and(|d| d.of_ram > 0.0) => format!(
+            "The zones know {} where /proc/meminfo says {}: a container's view (lxcfs), or the files are of different hosts.",
+            d.sum, d.whole
+        ),
         (None, Some(d), _) => format!(
-            "The zones know {} where /proc/meminfo says {}: the files belong to different hosts, or one is a container's.",
+            "Zones or nodes know {} where /proc/meminfo says {}: the files are of different hosts or times.",
             d.sum, d.whole
         ),
         (None, None, over) => format!(
@@ -234,6 +249,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
+/// The nodes of a kernel report that leaves out the others (mm/show_mem.c, show_mem_node_skip).
+fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
+    cx.timeline
+        .reports()
+        .find_map(|reported| reported.report.confined_to())
+}
+
 fn shown(
     finding: Finding,
     signal: impl Says<Bytes>,
@@ -249,9 +271,11 @@ fn shown(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::{
         facts::Container,
+        kernel_report::Constraint,
         signals::{MEM_ANON, MEM_CACHED},
     };
 
@@ -275,13 +299,28 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_two_hosts_are_named() {
+    fn a_memtotal_below_the_zones_is_a_containers() {
         let finding = found(RULE, &host(9000, 500));
         assert!(
-            finding.title.contains("different hosts"),
+            finding.title.contains("container's view"),
             "{}",
             finding.title
         );
+    }
+
+    #[test]
+    fn a_report_of_some_nodes_is_no_mismatch() {
+        let Report(mut report) = Report::of_a_host();
+        report.constraint = Some(Constraint::Cpuset);
+        report.mems_allowed = Some("0".to_owned());
+        let case = Case::of_report(Report(report));
+        let short = case.gauge(MEM_TOTAL, Bytes::from_gib(64)).gauge_of(
+            Entity::Zone,
+            "0/Normal",
+            ZONE_MANAGED,
+            Pages::new(256 * 377),
+        );
+        assert!(clear(RULE, &short).contains("confined"));
     }
 
     #[test]

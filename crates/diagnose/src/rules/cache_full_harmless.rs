@@ -94,6 +94,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "{given_back} look like cache, but MemAvailable contains only {beyond_free} of them: the rest is locked or shared memory"
         );
     }
+    if let Some(why) = calm::shortage(cx) {
+        return clear!("{share} of RAM is cache, but {why}");
+    }
     let calm = match Calm::during(cx, &look) {
         Ok(calm) => calm,
         Err(why) => return clear!("{share} of RAM is cache, but {why}"),

@@ -9,6 +9,7 @@ use timeline::{
 };
 use units::{Bytes, Count, PerSecond, Ratio, Span};
 
+use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Severity};
 use crate::missing::Missing;
@@ -96,6 +97,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .map_or_else(String::new, |share| format!(" ({share} of RAM)"));
     let harmless = match hurts {
         Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
+        None if calm::shortage(cx).is_some() => {
+            "; it was not given back when memory was wanted".to_owned()
+        }
         None => "; it is given back when memory is wanted".to_owned(),
     };
     let title = match &rise {

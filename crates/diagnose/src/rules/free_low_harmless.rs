@@ -8,6 +8,7 @@ use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::floor::Floor;
 use crate::missing::Missing;
+use crate::rounding;
 use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
@@ -38,23 +39,21 @@ declare_rule! {
 const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// A floor above this share of RAM is the matter of `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
-/// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
-const ABOVE: Ratio = Ratio::from_percent(1.0);
 const HOLD: Span = Span::from_mins(1);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let ram = cx.ram()?;
     let free = cx.gauge(MEM_FREE)?;
-    let above = ram.share(ABOVE);
     let (on_floor, measured) = match cx.floor() {
         Ok(floor) => {
-            let edge = floor.high.zip(&free, |edge, _| edge + above.as_f64());
-            (floor.reached(cx)?.or(&free.at_most_track(&edge)), true)
+            let edge = floor.high.zip(&free, |edge, _| {
+                Floor::rests_below(Bytes::from_f64(edge), ram).as_f64()
+            });
+            (free.at_most_track(&edge), true)
         }
         Err(_) => {
-            let edge = Floor::predicted(ram).1;
-            let edge = edge.share(Floor::NEAR).max(edge + above);
-            (free.at_most(edge), false)
+            let edge = Floor::expected(cx, ram).1;
+            (free.at_most(Floor::rests_below(edge, ram)), false)
         }
     };
     let held = on_floor.and(&free.at_most(ram.share(LOW)));
@@ -80,12 +79,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
 
+    if let Some(why) = calm::shortage(cx) {
+        return clear!("free memory is on its floor, but {why}");
+    }
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
+    let level_shown = rounding::shown(cx, MEM_FREE, level);
     let mut finding = RULE
         .found(
             Severity::Info,
             format!(
-                "Only {level} are free, {}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
+                "Only {level_shown} are free, {}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
                 if calm.kinds().is_empty() {
                     "which alone means nothing"
                 } else {
@@ -114,7 +117,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{level} free; the zones' watermarks keep up to {edge}"),
         ),
         None => {
-            let edge: Bytes = Floor::predicted(ram).1;
+            let edge: Bytes = Floor::expected(cx, ram).1;
             finding.shows(
                 MEM_FREE,
                 level,
@@ -148,6 +151,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::Entity;
     use timeline::signals::{
@@ -156,6 +160,15 @@ mod tests {
     use units::Pages;
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    #[test]
+    fn what_a_kill_left_behind_is_not_called_harmless() {
+        let case = Case::of_report(Report::of_a_host())
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_FREE, MIB(20))
+            .gauge(MEM_AVAILABLE, MIB(400));
+        assert!(clear(RULE, &case).contains("had to kill"));
+    }
 
     /// 1,000 MiB in one zone whose marks keep 20 MiB.
     fn zoned(case: Case) -> Case {

@@ -33,11 +33,12 @@ declare_rule! {
     pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// What the notes advise: 1 % of RAM, between 128 MiB and 1 GiB, and never 5 % of RAM.
+/// What is advised: 1 % of RAM, between 128 MiB and 1 GiB and on small hosts 4 % of RAM at most, for kswapd
+/// works up to marks above it. All four are engineering choices; the kernel's own default is below them on any host.
 const ADVISED: Ratio = Ratio::from_percent(1.0);
 const LEAST: Bytes = Bytes::from_mib(128);
 const MOST: Bytes = Bytes::from_gib(1);
-const NEVER: Ratio = Ratio::from_percent(4.0);
+const AT_MOST: Ratio = Ratio::from_percent(4.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let is_such = |one: &Explained<'_>| one.cause == Cause::AtomicReserve;
@@ -119,7 +120,7 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
 fn advised(ram: Bytes, now: u64) -> u64 {
     let share = ram.share(ADVISED).max(LEAST);
     let more = Bytes::from_kib(now.saturating_mul(2));
-    share.max(more).min(MOST).min(ram.share(NEVER)).get() / 1024
+    share.max(more).min(MOST).min(ram.share(AT_MOST)).get() / 1024
 }
 
 #[cfg(test)]

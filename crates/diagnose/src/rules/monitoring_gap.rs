@@ -8,6 +8,7 @@ use units::{Count, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::lately::Lately;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -113,7 +114,9 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
 
 /// What the source does not measure at all, and rules about shortage rest on.
 fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
-    let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err() && cx.rate(ALLOCSTALL).is_err();
+    let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err()
+        && cx.rate(ALLOCSTALL).is_err()
+        && Lately::for_memory(cx).is_none();
     let no_swap = cx.rate(PSWPIN).is_err() && cx.rate(PGMAJFAULT).is_err();
     [
         (no_stalls, "stalls are not measured"),
@@ -149,9 +152,9 @@ mod tests {
     use super::*;
     use crate::evidence::Evidence;
     use crate::rules::testing::{Case, clear, found};
-    use timeline::signals::{MEM_FREE, REFAULT_FILE};
+    use timeline::signals::{MEM_FREE, PSI_MEMORY_SOME_AVG60, REFAULT_FILE};
     use timeline::{Facts, Sample, Timeline};
-    use units::{Bytes, Pages};
+    use units::{Bytes, Micros, Pages};
 
     fn complete(seconds: u64) -> Case {
         Case::over(seconds)
@@ -205,5 +208,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert!(finding.title.contains("stalls"), "{}", finding.title);
         assert_eq!(finding.severity, Severity::Info);
+        // The kernel's averages in one of the looks are a measure.
+        clear(RULE, &case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0)));
     }
 }

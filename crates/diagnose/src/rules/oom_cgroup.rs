@@ -17,6 +17,7 @@ use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
 use crate::missing::Missing;
+use crate::oom::Limit as Hit;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::who;
 
@@ -247,7 +248,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     Ok(finding
-        .verify("oom_kill in the group's memory.events stays where it is over a work cycle")
+        .verify(report::verify(
+            cx.facts.cgroup_mode == Some(CgroupMode::V1),
+            Hit::Memory,
+        ))
         .affects(affected(cx, worst, &killed_in, &all))
         .alias("cgroup-oom")
         .sure(cx.confidence(&kinds, ""))
@@ -362,7 +366,7 @@ fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing>
         )
         .cause("The group's counter tells that it happened, not when nor whether its limit or the host was the reason.")
         .fix("If it is still too small: raise its limit.", now, for_good)
-        .verify("oom_kill in the group's memory.events stays where it is over a work cycle")
+        .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
         .sure(cx.confidence(&["the group's kill counter"], "the kernel log tells when and why"))
         .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
         .into())

@@ -37,9 +37,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let Some(one) = oom::last(cx, is_such) else {
         return clear!("no kernel report of a request that was confined to some nodes");
     };
-    let by = match one.cause {
-        Cause::Confined(Constraint::MemoryPolicy) => "a memory policy",
-        _ => "its cpuset",
+    let by = match (&one.cause, one.report.cpuset.as_deref()) {
+        (Cause::Confined(Constraint::MemoryPolicy), _) => "a memory policy".to_owned(),
+        (_, None | Some("" | "/")) => "its cpuset".to_owned(),
+        (_, Some(cpuset)) => format!("its cpuset {cpuset}"),
     };
     let to = match one.report.confined_to() {
         None => "to some NUMA nodes".to_owned(),

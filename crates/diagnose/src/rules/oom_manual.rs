@@ -5,7 +5,7 @@ use timeline::signals::{MEM_FREE, MEM_TOTAL};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::Missing;
-use crate::oom::{self, Cause};
+use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
 
 declare_rule! {
@@ -40,7 +40,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 oom::kill(&one)
             ),
         )
-        .tells("asked for: order -1, which only a request by hand does");
+        .tells(proof(&one));
     finding = oom::tell(cx, &one, finding);
     let at = |signal| cx.timeline.at(signal, one.index);
     if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL)) {
@@ -66,6 +66,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .sure(oom::sure(&one, 0.97, ""))
         .see("kernel: Documentation/admin-guide/sysrq.rst")
         .into())
+}
+
+/// What of the report shows that it was by hand.
+fn proof(one: &Explained<'_>) -> &'static str {
+    match one.report.request.as_ref().map(|request| request.order) {
+        Some(-1) => "asked for: order -1, which only a request by hand does",
+        _ => "the call trace shows the handler of SysRq f (moom_callback)",
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +105,9 @@ mod tests {
     fn the_handler_in_the_trace_tells_it_too() {
         let mut report = Report::default().killing(7, "sshd");
         report.0.trace = vec!["out_of_memory".to_owned(), "moom_callback".to_owned()];
-        found(RULE, &Case::of_report(report));
+        let finding = found(RULE, &Case::of_report(report));
+        let told = |text: &str| finding.evidence.iter().any(|e| e.text.contains(text));
+        assert!(told("moom_callback") && !told("order -1"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use units::{Bytes, Pages, PerSecond, Ratio};
 
 use super::swap_thrash;
 use crate::calm;
+use crate::disk_wait;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::missing::{Missing, Need};
@@ -41,6 +42,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let Some(used) = cx.swap_used()?.last().filter(|used| *used >= USED) else {
         return clear!("no swap is used");
     };
+    if let Some(why) = calm::shortage(cx) {
+        return clear!("{used} lie in swap, and {why}");
+    }
     let swapped_in = match cx.swapped_in() {
         Ok(track) => track,
         Err(missing) => return levels_only(cx, used).ok_or(missing),
@@ -57,7 +61,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(RULE
         .found(
             Severity::Info,
-            format!("{used} lie in swap and nobody asks for them: {mean} came back."),
+            match disk_wait::tell(cx) {
+                None => format!("{used} lie in swap and nobody asks for them: {mean} came back."),
+                Some(_) => format!(
+                    "{used} lie in swap, and {mean} came back: tasks wait for the disk, but hardly for these pages."
+                ),
+            },
         )
         .shows(SWAP_USED, used, None, format!("{used} of swap used"))
         .shows_below(
@@ -137,7 +146,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{MEM_TOTAL, SWAP_FREE};
+    use timeline::signals::{CPU_IOWAIT, MEM_TOTAL, SWAP_FREE};
 
     fn used(mib: u64) -> Case {
         Case::over(20)
@@ -148,6 +157,12 @@ mod tests {
     #[test]
     fn explains_used_swap_that_does_not_move() {
         found(RULE, &used(107).counter(PSWPIN, 1));
+    }
+
+    #[test]
+    fn tasks_that_wait_for_the_disk_are_not_denied() {
+        let case = used(107).counter(PSWPIN, 1).counter(CPU_IOWAIT, 84);
+        assert!(found(RULE, &case).title.contains("wait for the disk"));
     }
 
     #[test]

@@ -199,14 +199,19 @@ impl Case {
     }
 
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
+        self.with(rule.check)
+    }
+
+    /// What somebody asks of it.
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let mut timeline = Timeline::default();
         for (at, sample) in self.samples.iter().enumerate() {
             timeline.push(sample).unwrap();
             if let Some(report) = self.reports.get(at) {
-                timeline.report(report.clone());
+                timeline.report(report.clone(), None);
             }
         }
-        (rule.check)(&Evidence::new(&timeline, &self.facts))
+        ask(&Evidence::new(&timeline, &self.facts))
     }
 }
 

@@ -1,9 +1,6 @@
 //! What a file of a bundle is, by its path alone: most need not be opened.
 
-use std::collections::HashMap;
-
-use probe::saved::Parsers;
-use timeline::{Facts, Sample};
+use probe::saved;
 
 /// What a file is to a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +22,8 @@ pub(super) enum Role {
 
 impl Role {
     /// The role of the file at `path` within its bundle; `None` where it has none.
-    pub(super) fn of(path: &str, is_sosreport: bool, kernel: &mut KernelPaths) -> Option<Self> {
-        if let Some(found) = kernel.find(path) {
+    pub(super) fn of(path: &str, is_sosreport: bool) -> Option<Self> {
+        if let Some(found) = kernel(path) {
             return Some(found);
         }
         let directories: Vec<&str> = path.split('/').collect();
@@ -114,52 +111,23 @@ pub(super) fn is_of_process(path: &str) -> bool {
     rest.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Finds kernel paths at the end of paths.
-#[derive(Default)]
-pub(super) struct KernelPaths {
-    parsers: Parsers,
-    sample: Sample,
-    facts: Facts,
-    known: HashMap<String, bool>,
-}
-
-impl KernelPaths {
-    /// Names of directories and devices that are remembered; others are asked for again.
-    const MOST_KNOWN: usize = 10_000;
-
-    fn find(&mut self, path: &str) -> Option<Role> {
-        let mut at = 0;
-        for directory in path.split('/') {
-            if directory == "proc" || directory == "sys" {
-                let kernel = format!("/{}", &path[at..]);
-                if self.is_known(&kernel) {
-                    let below = path[..at].trim_end_matches('/').to_owned();
-                    return Some(Role::Kernel {
-                        below,
-                        path: kernel,
-                    });
-                }
+/// The kernel's path at the end of a path.
+fn kernel(path: &str) -> Option<Role> {
+    let mut at = 0;
+    for directory in path.split('/') {
+        if directory == "proc" || directory == "sys" {
+            let kernel = format!("/{}", &path[at..]);
+            if saved::is_known(&kernel) {
+                let below = path[..at].trim_end_matches('/').to_owned();
+                return Some(Role::Kernel {
+                    below,
+                    path: kernel,
+                });
             }
-            at += directory.len() + 1;
         }
-        None
+        at += directory.len() + 1;
     }
-
-    /// Whether a parser knows the path: it takes an empty text, or complains of it.
-    fn is_known(&mut self, path: &str) -> bool {
-        if let Some(known) = self.known.get(path) {
-            return *known;
-        }
-        self.sample.clear();
-        let read = self
-            .parsers
-            .read(path, b"", &mut self.sample, &mut self.facts);
-        let known = read != Ok(false);
-        if self.known.len() < Self::MOST_KNOWN {
-            self.known.insert(path.to_owned(), known);
-        }
-        known
-    }
+    None
 }
 
 #[cfg(test)]
@@ -168,8 +136,7 @@ mod tests {
 
     #[test]
     fn a_path_says_what_a_file_is() {
-        let mut kernel = KernelPaths::default();
-        let mut role = |path: &str| match Role::of(path, is_of_sosreport(path), &mut kernel) {
+        let role = |path: &str| match Role::of(path, is_of_sosreport(path)) {
             Some(Role::Kernel { below, path }) => format!("{below}|{path}"),
             Some(role) => format!("{role:?}"),
             None => String::new(),

@@ -1,8 +1,8 @@
 //! Kernel files' texts, written from signals: the files whose lines stand for themselves.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
+use probe::octal;
 use timeline::signals::{
     MEMINFO, NODE_MEMINFO, NODE_NUMASTAT, PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS,
     SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_OBJECTS_ACTIVE, SLAB_PAGES, SLABINFO, SMAPS_ROLLUP,
@@ -110,27 +110,13 @@ fn swap_area(row: &EntityRow, texts: &mut Texts) {
         };
         let line = format!(
             "{}\t{kind}\t{}\t{}\t{}\n",
-            escaped(&row.key),
+            octal::escaped(&row.key),
             size.get() / 1024,
             used.get() / 1024,
             rank - 32_768
         );
         push(texts, SWAPS, &line);
     }
-}
-
-/// A path as the kernel writes it into a line of words.
-fn escaped(path: &str) -> String {
-    let mut text = String::new();
-    for c in path.chars() {
-        match c {
-            ' ' | '\t' | '\n' | '\\' => {
-                let _ = write!(text, "\\{:03o}", u32::from(c));
-            }
-            c => text.push(c),
-        }
-    }
-    text
 }
 
 fn slab(row: &EntityRow, texts: &mut Texts) {

@@ -1,10 +1,6 @@
-//! Figures into looks: units that text tells, and rounding that rules must know of.
+//! Units that text tells, and the figures that people print.
 
-use timeline::{Gauge, Signal};
-use units::Bytes;
-
-use crate::figure::{Base, Figure, raw};
-use crate::looks::Look;
+use crate::figure::{Base, Figure};
 
 /// What a figure without suffix counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +11,10 @@ pub(super) struct Unit {
 }
 
 pub(super) const KIB: f64 = 1024.0;
+
+/// The cache of `free` and `vmstat` holds reclaimable slab, and buffers too where they share a column: the kernel's own
+/// figure is better, so that this one counts as off by a page at least.
+pub(super) const SLAB_IN_CACHE: f64 = 4096.0;
 
 /// The unit of a name: `kB`, `MiB`. Tools that print sizes of memory as MB mean MiB.
 pub(super) fn unit(name: &str) -> Option<Unit> {
@@ -43,21 +43,6 @@ pub(super) fn unit_in(heading: &str) -> Option<Unit> {
             .windows(2)
             .find_map(|two| (two[0] == "in").then(|| unit(two[1]))?)
     })
-}
-
-/// Sets a size, and notes how far the true one may lie from it. A figure without a suffix counts `unit` bytes.
-pub(super) fn size(look: &mut Look, signal: Signal<Gauge<Bytes>>, figure: Figure, unit: f64) {
-    let factor = match figure.has_unit {
-        true => 1.0,
-        false => unit,
-    };
-    let Some(value) = raw(figure.value * factor) else {
-        return;
-    };
-    look.sample.host.set(signal, Bytes::new(value));
-    // Tools cut off or round: a whole step either way. Sizes in KiB are the kernel's own.
-    let step = raw(figure.step * factor).filter(|step| *step > 1024 && figure.value > 0.0);
-    look.rounded.extend(step.map(|step| (signal.id(), step)));
 }
 
 /// A figure of text that people print sizes in: binary suffixes.

@@ -9,10 +9,9 @@ use timeline::signals::{
     COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM,
     MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
-use timeline::{Gauge, Signal};
-use units::Bytes;
 
-use super::{Block, Form, Reading, fill};
+use super::fill::SLAB_IN_CACHE;
+use super::{Block, Form, Reading};
 use crate::figure::Figure;
 use crate::looks::Look;
 use crate::times::{Printed, Series};
@@ -34,7 +33,6 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
     one_line(reading, &options).or_else(|| tables(reading, &options))
 }
 
-/// Tables one after the other, as far as they are known to be a series.
 /// Whether the first lines have a word that every printing of `free` has: any line of a long log is asked, and reading a
 /// stamp costs more.
 fn may_begin(lines: &[&str]) -> bool {
@@ -43,6 +41,7 @@ fn may_begin(lines: &[&str]) -> bool {
     lines.iter().take(3).any(|line| has(&line))
 }
 
+/// Tables one after the other, as far as they are known to be a series.
 fn tables(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
     let mut block = Block::default();
     let mut series = Series::of(options.every);
@@ -106,11 +105,11 @@ fn look(table: &Table<'_>) -> Look {
         (COMMITTED_AS, table.commit.get(1).copied()),
     ] {
         if let Some(figure) = figure {
-            fill::size(&mut look, signal, figure, 1.0);
+            look.set_size(signal.id(), figure, 1.0);
         }
     }
     if mem("buff/cache").is_some() {
-        is_more_than_it_says(&mut look, MEM_CACHED);
+        look.may_be_off(MEM_CACHED.id(), SLAB_IN_CACHE);
     }
     look
 }
@@ -132,9 +131,9 @@ fn one_line(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
         let unit = options.unit(&figures);
         let mut look = Look::default();
         for (signal, figure) in [SWAP_USED, MEM_CACHED, MEM_FREE].into_iter().zip(figures) {
-            fill::size(&mut look, signal, figure, unit.bytes);
+            look.set_size(signal.id(), figure, unit.bytes);
         }
-        is_more_than_it_says(&mut look, MEM_CACHED);
+        look.may_be_off(MEM_CACHED.id(), SLAB_IN_CACHE);
         look.when = when;
         reading.look(look);
         block.unit = unit.name;
@@ -162,12 +161,6 @@ fn figures_of_line(line: &str, options: &Options) -> Option<([Figure; 3], Option
     };
     let figure = |word| Figure::parse(word, options.base);
     Some(([figure(swap)?, figure(cache)?, figure(free)?], time))
-}
-
-/// Free's cache holds reclaimable slab, and buffers too where they share a column: the kernel's own figure is better, so
-/// that this one counts as rounded at least.
-fn is_more_than_it_says(look: &mut Look, signal: Signal<Gauge<Bytes>>) {
-    look.rounded.push((signal.id(), 4096));
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use timeline::{Entity, Sample, signals};
 use units::{Bytes, PageSize, Pages};
 
+use super::plausible::{self, Told};
 use super::{Block, Form, Reading};
 use crate::looks::Look;
 use crate::prompt;
@@ -90,7 +91,10 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// Hands the look over and begins the next.
     fn end_look(&mut self) {
-        let look = std::mem::take(&mut self.look);
+        let mut look = std::mem::take(&mut self.look);
+        if let Some(signal) = plausible::drop_parts_above_total(&mut look) {
+            self.problem(0, plausible::parts_problem(signal));
+        }
         let is_empty = look.sample.host.is_empty()
             && Entity::ALL
                 .iter()
@@ -141,10 +145,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn page_size(&mut self) -> Option<PageSize> {
-        let facts = &mut self.reading.facts;
-        facts.page_size = facts.page_size.or_else(|| PageSize::from_bytes(4096));
-        facts.page_size
+    fn page_size(&mut self) -> PageSize {
+        let known = &mut self.reading.facts.page_size;
+        *known.get_or_insert(PageSize::USUAL)
     }
 
     /// Reads lines as they are.
@@ -173,6 +176,11 @@ impl<'r, 'a> Reader<'r, 'a> {
         let Some(file) = File::at(path) else {
             return self.raw(path, lines);
         };
+        let told = self.told_unit(file, lines);
+        let default = match told {
+            Told::BySize(unit) => Some(unit.bytes),
+            Told::Kib | Told::Unknown => self.unit,
+        };
         let mut text = Text::default();
         let mut seen = HashSet::new();
         for (at, line) in lines {
@@ -182,21 +190,49 @@ impl<'r, 'a> Reader<'r, 'a> {
             };
             for pair in pairs {
                 if !seen.insert(pair.name.to_owned()) {
-                    self.parse_sorted(path, file, &mut text);
+                    self.parse_lines(path, &mut text);
                     self.end_look();
                     self.paths.insert(path.to_owned());
                     seen = HashSet::from([pair.name.to_owned()]);
                 }
-                match file.line(&pair, self.unit) {
-                    Some((line, half)) => {
+                if told == Told::Unknown && file.is_size_without_unit(&pair) {
+                    continue;
+                }
+                match file.line(&pair, default) {
+                    Some((line, error)) => {
                         text.push(*at, line);
-                        self.rounded(path, pair.name, half);
+                        self.may_be_off(path, pair.name, error);
                     }
                     None => self.problem(*at, format!("`{}` has no size", pair.name)),
                 }
             }
         }
-        self.parse_sorted(path, file, &mut text);
+        self.parse_lines(path, &mut text);
+    }
+
+    /// What sizes without a unit count, where no machine has so many KiB as `MemTotal` says.
+    fn told_unit(&mut self, file: File, lines: &Lines<'_>) -> Told {
+        if file != File::Meminfo || self.unit.is_some() {
+            return Told::Kib;
+        }
+        let mut pairs = lines.iter().flat_map(|(at, line)| {
+            let pairs = pairs::of(line).unwrap_or_default().into_iter();
+            pairs.map(|pair| (*at, pair))
+        });
+        let total = pairs.find(|(_, pair)| pair.name == "MemTotal");
+        let Some((at, Value::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
+            return Told::Kib;
+        };
+        let told = plausible::unit_of_total(digits.parse().unwrap_or(0.0));
+        if let Some(problem) = plausible::unit_problem(told) {
+            self.problem(at, problem);
+        }
+        match told {
+            Told::Kib => {}
+            Told::BySize(unit) => self.block.unit = unit.name,
+            Told::Unknown => self.block.unit = "",
+        }
+        told
     }
 
     fn unread(&mut self, at: usize, line: &str, file: File) {
@@ -208,22 +244,17 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn rounded(&mut self, path: &str, name: &str, half: u64) {
-        if half > 0
-            && let Some((_, signal, _)) = signals::field_of(path).find(|(field, ..)| *field == name)
+    fn may_be_off(&mut self, path: &str, name: &str, error: f64) {
+        let mut fields = signals::field_of(path);
+        if error > 0.0
+            && let Some((_, signal, _)) = fields.find(|(field, ..)| *field == name)
         {
-            self.look.rounded.push((signal, half));
+            self.look.may_be_off(signal, error);
         }
     }
 
-    fn parse_sorted(&mut self, path: &str, file: File, text: &mut Text) {
-        let mut text = std::mem::take(text);
-        if file == File::CgroupStatV1 {
-            // The parser tells v1 by its first line, which may have been left out here.
-            let names = ["cache ", "rss", "mapped_file ", "total_", "hierarchical_"];
-            text.lines
-                .sort_by_key(|(_, line)| !names.iter().any(|name| line.starts_with(name)));
-        }
+    fn parse_lines(&mut self, path: &str, text: &mut Text) {
+        let text = std::mem::take(text);
         let lines: Vec<(usize, &str)> =
             text.lines.iter().map(|(at, l)| (*at, l.as_str())).collect();
         if !lines.is_empty() {
@@ -266,7 +297,8 @@ impl<'r, 'a> Reader<'r, 'a> {
                 Value::Plain(_) => None,
             }
         });
-        if let (Some(bytes), Some(page)) = (resident, self.page_size()) {
+        let page = self.page_size();
+        if let Some(bytes) = resident {
             let pages = Pages::new(bytes / page.bytes().get());
             if let Some(row) = self.process() {
                 row.row.set(signals::PROC_RSS, pages);
@@ -298,7 +330,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             .collect();
         self.parse(&rollup, &text.join("\n"), &[line]);
         let page = self.page_size();
-        if let (Some(bytes), Some(page)) = (sums.get("Rss").copied(), page)
+        if let Some(bytes) = sums.get("Rss").copied()
             && let Some(row) = self.process()
         {
             row.row

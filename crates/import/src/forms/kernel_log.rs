@@ -8,8 +8,7 @@ mod prefix;
 
 use probe::kernel_report;
 use timeline::kernel_report::ReportKind;
-use timeline::{KernelReport, Sample, facts};
-use units::Span;
+use timeline::{KernelReport, Sample};
 
 use super::{Block, Form, Reading};
 use crate::looks::{Look, When};
@@ -44,12 +43,16 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
         not_understood: report.not_understood_in_all,
         ..Block::default()
     };
+    report.stamp = messages.stamp();
     note_facts(&report, reading);
     let mut look = Look::of(Sample::default());
     kernel_report::fill(&report, &mut look.sample);
     look.when = messages.wall().map_or(When::Unknown, When::At);
     // A dump tells of memory, and of nothing that went wrong.
-    look.report = (!is_dump).then_some(report);
+    if !is_dump {
+        look.report = Some(report);
+        look.text = Some(reading.lines[..lines].join("\n").into());
+    }
     reading.look(look);
     Some(block)
 }
@@ -76,12 +79,8 @@ fn note_facts(report: &KernelReport, reading: &mut Reading<'_>) {
     if let Some(page) = report.page_size {
         reading.facts.page_size.get_or_insert(page);
     }
-    if let Some(kernel) = &report.kernel
-        && reading.facts.text(facts::KERNEL_VERSION).is_none()
-    {
-        reading
-            .facts
-            .record(Span::ZERO, facts::KERNEL_VERSION, kernel);
+    if let Some(kernel) = &report.kernel {
+        reading.facts.note_release(kernel);
     }
 }
 
@@ -91,6 +90,7 @@ fn shorten(report: &mut KernelReport) {
     report
         .tasks
         .sort_by_key(|task| std::cmp::Reverse(size(task)));
+    report.tasks_left_out += report.tasks.len().saturating_sub(LARGEST);
     report.tasks.truncate(LARGEST);
     report.zones.clear();
     report.not_understood.clear();

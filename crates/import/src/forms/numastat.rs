@@ -149,9 +149,7 @@ fn fill_memory(column: Column, name: &str, figure: Figure, look: &mut Look) {
                 .set_raw(signal, bytes);
         }
         Column::Total => {
-            look.sample.host.set_raw(signal, bytes);
-            let step = raw(figure.step * MIB).filter(|_| bytes > 0);
-            look.rounded.extend(step.map(|step| (signal, step)));
+            look.set_size(signal, figure, MIB);
         }
     }
 }

@@ -26,7 +26,7 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
     begins(reading.lines).then_some(())?;
     let mut walk = Walk::default();
     let taken = walk.lines(reading.lines);
-    let mut block = emit(walk.read, reading);
+    let mut block = walk.read.emit(reading);
     block.lines = taken;
     block.not_understood = walk.not_understood;
     Some(block)
@@ -38,35 +38,9 @@ fn sadf(reading: &mut Reading<'_>) -> Option<Block> {
     let taken = reading.lines.iter().take_while(is_taken).count();
     let blank = reading.lines[..taken].iter().rev();
     let taken = taken - blank.take_while(|line| line.is_empty()).count();
-    let mut block = emit(lines.read, reading);
+    let mut block = lines.read.emit(reading);
     block.lines = taken;
     Some(block)
-}
-
-/// Hands the looks over.
-fn emit(read: Read, reading: &mut Reading<'_>) -> Block {
-    let Read {
-        mut recording,
-        host,
-    } = read;
-    recording.cpus = recording.cpus.or(host.cpus);
-    host.tell(reading.facts);
-    recording.looks(&mut |look| reading.look(look));
-    let mut problems: Vec<(usize, String)> =
-        recording.problems().into_iter().map(|p| (0, p)).collect();
-    let what = match recording.is_empty() {
-        true => {
-            problems.push((0, "no table of sar here says anything of memory".to_owned()));
-            "no table that says anything of memory".to_owned()
-        }
-        false => recording.what(),
-    };
-    Block {
-        what,
-        unit: "KiB",
-        problems,
-        ..Block::default()
-    }
 }
 
 /// Whether sar's output begins here: with its first line and a table below it, or with headings that no other tool has.

@@ -32,10 +32,10 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
         lines += 1;
         let [sum, cache, other] = figures;
         match area {
-            "free memory" => fill::size(&mut look, MEM_FREE, sum, KIB),
+            "free memory" => look.set_size(MEM_FREE.id(), sum, KIB),
             "userspace memory" => {
-                fill::size(&mut look, MEM_MAPPED, cache, KIB);
-                fill::size(&mut look, MEM_ANON, other, KIB);
+                look.set_size(MEM_MAPPED.id(), cache, KIB);
+                look.set_size(MEM_ANON.id(), other, KIB);
             }
             _ => {}
         }
@@ -46,12 +46,12 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
     if used.len() == AREAS.len() {
         let total = Figure {
             value: used.iter().map(|f| f.value).sum(),
-            step: used.iter().map(|f| f.step).sum(),
+            error: used.iter().map(|f| f.error).sum(),
             has_unit: true,
         };
-        fill::size(&mut look, MEM_TOTAL, total, 1.0);
+        look.set_size(MEM_TOTAL.id(), total, 1.0);
         // Three figures of whole KiB are as exact as one.
-        look.rounded.retain(|(_, step)| *step > 4096);
+        look.error_at_most.retain(|(_, error)| *error > 4096);
     }
     if used.is_empty() {
         return None;

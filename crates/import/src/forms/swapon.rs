@@ -53,7 +53,7 @@ fn swaps(reading: &mut Reading<'_>) -> Block {
             .problems
             .push((error.line.saturating_sub(1), error.to_string()));
     } else {
-        sum_up(&mut look, 0);
+        sum_up(&mut look, 0.0);
     }
     reading.look(look);
     block
@@ -62,14 +62,14 @@ fn swaps(reading: &mut Reading<'_>) -> Block {
 /// `swapon --show`: sizes with units, or plain bytes with `--bytes`.
 fn show(reading: &mut Reading<'_>) -> Block {
     let mut look = Look::default();
-    let mut step: f64 = 0.0;
+    let mut error: f64 = 0.0;
     let mut lines = 1;
     while let Some((name, size, used, priority)) =
         reading.lines.get(lines).and_then(|line| area(line))
     {
         let row = &mut look.sample.table_mut(Entity::SwapArea).entry(name).row;
         for (signal, figure) in [(SWAP_AREA_SIZE, size), (SWAP_AREA_USED, used)] {
-            step += figure.in_bytes(1.0).step;
+            error += figure.in_bytes(1.0).error;
             if let Some(bytes) = raw(figure.in_bytes(1.0).value) {
                 row.set(signal, Bytes::new(bytes));
             }
@@ -83,7 +83,7 @@ fn show(reading: &mut Reading<'_>) -> Block {
         lines += 1;
     }
     if lines > 1 {
-        sum_up(&mut look, raw(step).unwrap_or(0));
+        sum_up(&mut look, error);
         reading.look(look);
     }
     Block {
@@ -104,8 +104,8 @@ fn area(line: &str) -> Option<(&str, Figure, Figure, Option<i16>)> {
     Some((name, figure(size)?, figure(used)?, priority))
 }
 
-/// The totals of all areas, which meminfo would tell; `step` is how far they may be off.
-fn sum_up(look: &mut Look, step: u64) {
+/// The totals of all areas, which meminfo would tell; `error` is how far they may be off.
+fn sum_up(look: &mut Look, error: f64) {
     let rows = look.sample.table(Entity::SwapArea).rows();
     let sum = |signal| {
         let sizes = rows.iter().map(|area| area.row.get(signal).map(Bytes::get));
@@ -121,9 +121,7 @@ fn sum_up(look: &mut Look, step: u64) {
     };
     for (signal, bytes) in [(SWAP_TOTAL, total), (SWAP_FREE, free)] {
         look.sample.host.set(signal, Bytes::new(bytes));
-        if step > 1024 {
-            look.rounded.push((signal.id(), step));
-        }
+        look.may_be_off(signal.id(), error);
     }
 }
 

@@ -2,7 +2,6 @@
 //! `/proc/sys/vm/swappiness:60`.
 
 use timeline::{Fact, Sample, facts};
-use units::Span;
 
 use super::{Block, Form, Reading};
 
@@ -41,10 +40,8 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
             if let Err(error) = read {
                 block.problems.push((block.lines, error.to_string()));
             }
-        } else if name == "kernel.osrelease" && reading.facts.kernel().is_none() {
-            reading
-                .facts
-                .record(Span::ZERO, facts::KERNEL_VERSION, value);
+        } else if name == "kernel.osrelease" {
+            reading.facts.note_release(value);
         }
         block.lines += 1;
     }

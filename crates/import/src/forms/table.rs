@@ -1,23 +1,27 @@
 //! Tables with a header of known names: home-made loggers, as CSV, in columns, in Markdown.
 //!
 //! A size counts what its head says (`free_MB`), else what the heading above says (`series (MiB)`), else, for the kernel's
-//! own names, KiB; else it is not used, and a problem says so. Rows with times are one timeline, rows without are looks
+//! own names, KiB; else it is not used, and a problem says so. The same holds for percent under the name of a size, and
+//! for figures that could be a thousand times as large (`1,925`). Rows with times are one timeline, rows without are looks
 //! that have nothing to do with each other. Rates become totals by the time between rows; shares of pressure over ten
 //! seconds count for the interval up to a minute.
 
-use timeline::signals::PROC_RSS;
+use timeline::signals::{MEM_TOTAL, PROC_RSS};
 use timeline::{Entity, Sample, SignalId};
 
 use super::fill::{self, Unit};
-use super::{Block, Form, Reading};
+use super::plausible::{self, Told};
+use super::{Block, Form, Reading, order};
 use crate::figure::{self, Figure, raw};
 use crate::looks::{Look, When};
 use clock::Moment;
 use layout::Header;
+use marks::{Mark, Shown};
 use names::{Column, Meaning, Pressure};
 
 mod clock;
 mod layout;
+mod marks;
 mod names;
 
 pub(super) const FORM: Form = Form {
@@ -43,18 +47,23 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
         what: "a table of memory figures".to_owned(),
         ..Block::default()
     };
-    let rows = rows(&header, reading.lines, &mut block);
+    let mut rows = rows(&header, reading.lines, &mut block);
     if rows.is_empty() {
         return None;
     }
+    if !header.has_keys() {
+        let told = order::put(&mut rows, |a, b| clock::compare(a.moment, b.moment));
+        let told = told.into_iter().map(|text| (0, text.to_owned()));
+        block.problems.extend(told);
+    }
     let interval = clock::interval_in(heading).filter(|_| header.clock.is_none());
     let mut table = Table {
-        uses: uses(&header, &rows, unit, &mut block),
+        columns: columns(&header, &rows, unit, &mut block),
         sums: vec![0.0; header.columns.len()],
         rows,
     };
     table.drop_what_needs_times(&header, interval, &mut block);
-    table.looks(&header, interval, reading);
+    table.looks(&header, interval, reading, &mut block);
     Some(block)
 }
 
@@ -65,14 +74,14 @@ fn may_be_row(line: &str) -> bool {
     is_digit(line.chars().next()) || is_digit(line.chars().next_back())
 }
 
-/// A row: its time and its figures by column.
-struct Row {
+/// A row: its time and its cells by column, those that have a figure.
+struct Row<'l> {
     moment: Option<Moment>,
-    figures: Vec<Option<Figure>>,
+    cells: Vec<Option<&'l str>>,
 }
 
 /// Reads rows up to the end of the table.
-fn rows(header: &Header, lines: &[&str], block: &mut Block) -> Vec<Row> {
+fn rows<'l>(header: &Header, lines: &[&'l str], block: &mut Block) -> Vec<Row<'l>> {
     let mut rows = Vec::new();
     let mut bad = 0;
     block.lines = 1;
@@ -107,33 +116,30 @@ fn rows(header: &Header, lines: &[&str], block: &mut Block) -> Vec<Row> {
     rows
 }
 
-fn row(header: &Header, line: &str) -> Option<Row> {
+fn row<'l>(header: &Header, line: &'l str) -> Option<Row<'l>> {
     let (time, cells) = header.cells(line)?;
     let moment = time.and_then(|time| header.clock?.moment(&time));
     if header.clock.is_some() && moment.is_none() {
         return None;
     }
-    let mut figures = Vec::with_capacity(cells.len());
+    let mut kept = Vec::with_capacity(cells.len());
     for (column, cell) in header.columns.iter().zip(cells) {
         let is_missing = matches!(
             cell,
             "" | "-" | "NA" | "N/A" | "NaN" | "nan" | "null" | "None"
         );
         if !column.is_known() || is_missing {
-            figures.push(None);
+            kept.push(None);
             continue;
         }
-        figures.push(Some(cell_figure(cell)?));
+        kept.push(Some(cell).filter(|cell| marks::is_figure(cell)));
+        kept.last()?.as_ref()?;
     }
-    figures
-        .iter()
-        .any(Option::is_some)
-        .then_some(Row { moment, figures })
-}
-
-/// A cell's figure; blanks may stand before the unit: `349408 kB`.
-fn cell_figure(cell: &str) -> Option<Figure> {
-    fill::figure(&cell.trim_end_matches('%').replace(' ', ""))
+    let has_any = kept.iter().any(Option::is_some);
+    has_any.then_some(Row {
+        moment,
+        cells: kept,
+    })
 }
 
 /// How a column is used.
@@ -155,50 +161,147 @@ impl Use {
     }
 }
 
-/// What becomes of the columns; problems say what is left out.
-fn uses(header: &Header, rows: &[Row], unit: Option<Unit>, block: &mut Block) -> Vec<Use> {
-    let has_keys = header.columns.iter().any(|c| c.meaning == Meaning::Key);
-    let mut uses = Vec::with_capacity(header.columns.len());
-    for (i, column) in header.columns.iter().enumerate() {
-        let figures = || {
-            rows.iter()
-                .filter_map(move |row| row.figures.get(i).copied().flatten())
+/// The cells of a column that have a figure.
+fn cells<'r>(rows: &'r [Row<'_>], column: usize) -> impl Iterator<Item = &'r str> + Clone {
+    rows.iter()
+        .filter_map(move |row| row.cells.get(column).copied().flatten())
+}
+
+/// What becomes of the columns, and the mark before their decimals; problems say what is left out.
+fn columns(
+    header: &Header,
+    rows: &[Row<'_>],
+    unit: Option<Unit>,
+    block: &mut Block,
+) -> Vec<(Use, Mark)> {
+    let shown: Vec<Shown> = (0..header.columns.len())
+        .map(|i| Shown::of(cells(rows, i)))
+        .collect();
+    let all = shown
+        .iter()
+        .fold(Shown::default(), |all, one| all.and(*one));
+    let mut columns = Vec::with_capacity(header.columns.len());
+    for (column, shown) in header.columns.iter().zip(shown) {
+        let i = columns.len();
+        let first = cells(rows, i)
+            .next()
+            .and_then(|cell| Mark::Point.figure(cell));
+        let told = column.unit.or(unit).map(|unit| unit.bytes);
+        let size = match column.meaning {
+            _ if told.is_some() => told,
+            // What a suffix stands for, roughly: the figure tells which.
+            _ if first.is_some_and(|figure| figure.has_unit) => suffix(rows, i),
+            Meaning::Size(_, own) => own,
+            _ => None,
         };
-        let size = |own: Option<f64>| {
-            let told = column.unit.or(unit).map(|unit| unit.bytes).or(own);
-            // A suffix in every cell tells as well.
-            told.or_else(|| figures().all(|f| f.has_unit).then_some(1.0))
+        let size = match column.meaning {
+            // Counts are whole, as bytes are; shares are below 100.
+            Meaning::Plain(_) | Meaning::Pressure(_, Pressure::Total) => Some(1.0),
+            Meaning::Pressure(_, Pressure::Average(_)) => Some(f64::INFINITY),
+            _ => size,
         };
-        let used = match column.meaning {
-            Meaning::Size(signal, own) => size(own).map(|bytes| Use::Size(signal, bytes)),
-            Meaning::Resident if !has_keys => size(None).map(Use::Resident),
-            Meaning::Plain(signal) => Some(Use::Plain(signal)),
-            Meaning::Rate(signal) => Some(Use::Rate(signal)),
-            Meaning::Pressure(signal, how) => pressure(signal, how, figures()),
-            Meaning::Key | Meaning::Other | Meaning::Resident => Some(Use::Not),
+        let decimals = shown.decimals(all, header.separator, size);
+        let used = match decimals {
+            Some(mark) => used(header, column, cells(rows, i), mark, unit),
+            None => Err("a mark in it may stand before decimals or between thousands"),
         };
-        if let Some(Use::Size(_, bytes)) = used
+        if let Ok(Use::Size(_, bytes)) = used
             && block.unit.is_empty()
         {
             block.unit = unit_name(bytes);
         }
-        let used = used.filter(|used| !falls(*used, figures()));
-        if used.is_none() {
-            block.problems.push((0, why_not(column)));
+        if let Err(why) = used {
+            let shown: String = column.name.chars().take(40).collect();
+            let problem = format!("column `{shown}`: {why}; not used");
+            block.problems.push((0, problem));
         }
-        uses.push(used.unwrap_or(Use::Not));
+        let mark = decimals.unwrap_or(Mark::Point);
+        columns.push((used.unwrap_or(Use::Not), mark));
     }
-    uses
+    check_unit_of_total(header, rows, unit, &mut columns, block);
+    columns
 }
 
-fn why_not(column: &Column) -> String {
-    let shown: String = column.name.chars().take(40).collect();
-    let why = match column.meaning {
-        Meaning::Size(..) | Meaning::Resident => "no unit is told",
-        Meaning::Pressure(..) => "neither percent nor a total",
-        _ => "a total does not fall",
+/// The size of the suffix in a column's first cell.
+fn suffix(rows: &[Row<'_>], column: usize) -> Option<f64> {
+    let cell = cells(rows, column).next()?;
+    let at = cell.find(|c: char| c.is_ascii_alphabetic())?;
+    fill::figure(&format!("1{}", &cell[at..])).map(|one| one.value)
+}
+
+/// How a column is used; `Err` with what forbids it.
+fn used<'c>(
+    header: &Header,
+    column: &Column,
+    cells: impl Iterator<Item = &'c str> + Clone,
+    mark: Mark,
+    unit: Option<Unit>,
+) -> Result<Use, &'static str> {
+    let figures = || cells.clone().filter_map(|cell| mark.figure(cell));
+    let size = |own: Option<f64>| {
+        let told = column.unit.or(unit).map(|unit| unit.bytes).or(own);
+        // A suffix in every cell tells as well.
+        let told = told.or_else(|| figures().all(|f| f.has_unit).then_some(1.0));
+        told.ok_or("no unit is told")
     };
-    format!("column `{shown}`: {why}; not used")
+    let is_share = matches!(column.meaning, Meaning::Pressure(..));
+    if !is_share && cells.clone().any(|cell| cell.ends_with('%')) {
+        return Err("percent is no size");
+    }
+    let used = match column.meaning {
+        Meaning::Size(signal, own) => Use::Size(signal, size(own)?),
+        Meaning::Resident if !header.has_keys() => Use::Resident(size(None)?),
+        Meaning::Plain(signal) => Use::Plain(signal),
+        Meaning::Rate(signal) => Use::Rate(signal),
+        Meaning::Pressure(signal, how) => {
+            pressure(signal, how, figures()).ok_or("neither percent nor a total")?
+        }
+        Meaning::Key | Meaning::Other | Meaning::Resident => Use::Not,
+    };
+    match falls(used, figures()) {
+        true => Err("a total does not fall"),
+        false => Ok(used),
+    }
+}
+
+/// The kernel's names without a unit are KiB, unless no machine has such a `MemTotal`.
+fn check_unit_of_total(
+    header: &Header,
+    rows: &[Row<'_>],
+    unit: Option<Unit>,
+    columns: &mut [(Use, Mark)],
+    block: &mut Block,
+) {
+    let is_kernels_own = |column: &Column| {
+        let is_kib = matches!(column.meaning, Meaning::Size(_, Some(1024.0)));
+        is_kib && unit.or(column.unit).is_none() && !column.name.starts_with("kb")
+    };
+    let is_total = |column: &Column| {
+        matches!(column.meaning, Meaning::Size(signal, _) if signal == MEM_TOTAL.id())
+            && is_kernels_own(column)
+    };
+    let total = header.columns.iter().position(is_total).and_then(|i| {
+        let (used, mark) = columns.get(i)?;
+        let figure = mark.figure(cells(rows, i).next()?)?;
+        (*used != Use::Not && !figure.has_unit).then_some(figure.value)
+    });
+    let told = total.map_or(Told::Kib, plausible::unit_of_total);
+    let problem = plausible::unit_problem(told);
+    block.problems.extend(problem.map(|text| (0, text)));
+    for (column, (used, _)) in header.columns.iter().zip(columns) {
+        if let (Use::Size(signal, _), true) = (*used, is_kernels_own(column)) {
+            *used = match told {
+                Told::Kib => continue,
+                Told::BySize(unit) => Use::Size(signal, unit.bytes),
+                Told::Unknown => Use::Not,
+            };
+        }
+    }
+    match told {
+        Told::Kib => {}
+        Told::BySize(unit) => block.unit = unit.name,
+        Told::Unknown => block.unit = "",
+    }
 }
 
 fn unit_name(bytes: f64) -> &'static str {
@@ -224,43 +327,52 @@ fn falls(used: Use, figures: impl Iterator<Item = Figure>) -> bool {
 
 /// Averages are percent. Where the name does not tell, large whole numbers that never fall are a total.
 fn pressure(signal: SignalId, how: Pressure, figures: impl Iterator<Item = Figure>) -> Option<Use> {
-    let mut values = figures.map(|figure| (figure.value, figure.step)).peekable();
+    let mut values = figures
+        .map(|figure| (figure.value, figure.error))
+        .peekable();
     let is_first_large = values.peek().is_some_and(|(value, _)| *value > 100.0);
     match how {
         Pressure::Average(window) => Some(Use::Share(signal, window)),
         Pressure::Total => Some(Use::Plain(signal)),
         Pressure::NotTold if is_first_large => Some(Use::Plain(signal)),
         Pressure::NotTold => values
-            .all(|(value, step)| value <= 100.0 && (step < 1.0 || value == 0.0))
+            .all(|(value, error)| value <= 100.0 && (error < 1.0 || value == 0.0))
             .then_some(Use::Share(signal, 10.0)),
     }
 }
 
-struct Table {
-    uses: Vec<Use>,
+struct Table<'l> {
+    columns: Vec<(Use, Mark)>,
     /// Running totals of rates and shares.
     sums: Vec<f64>,
-    rows: Vec<Row>,
+    rows: Vec<Row<'l>>,
 }
 
-impl Table {
+impl Table<'_> {
     fn drop_what_needs_times(&mut self, header: &Header, interval: Option<f64>, block: &mut Block) {
         if header.clock.is_some() || interval.is_some() {
             return;
         }
-        if self.uses.iter().any(|used| used.needs_times()) {
+        if self.columns.iter().any(|(used, _)| used.needs_times()) {
             let text = "rates and shares need the time between rows; not used";
             block.problems.push((0, text.to_owned()));
         }
-        for used in &mut self.uses {
+        for (used, _) in &mut self.columns {
             if used.needs_times() {
                 *used = Use::Not;
             }
         }
     }
 
-    fn looks(&mut self, header: &Header, interval: Option<f64>, reading: &mut Reading<'_>) {
-        let is_apart = header.columns.iter().any(|c| c.meaning == Meaning::Key);
+    fn looks(
+        &mut self,
+        header: &Header,
+        interval: Option<f64>,
+        reading: &mut Reading<'_>,
+        block: &mut Block,
+    ) {
+        let is_apart = header.has_keys();
+        let mut above_total = None;
         let rows = std::mem::take(&mut self.rows);
         let mut before = None;
         for (i, row) in rows.iter().enumerate() {
@@ -275,37 +387,38 @@ impl Table {
             before = row.moment.or(before);
             let mut look = Look::of(Sample::default());
             look.when = when;
-            for (i, figure) in row.figures.iter().enumerate() {
-                if let Some(figure) = *figure {
-                    self.fill(i, figure, between, &mut look, reading);
+            for (i, cell) in row.cells.iter().enumerate() {
+                if let Some(cell) = *cell {
+                    self.fill(i, cell, between, &mut look, reading);
                 }
             }
+            above_total = above_total.or(plausible::drop_parts_above_total(&mut look));
             let is_empty =
                 look.sample.host.is_empty() && look.sample.table(Entity::Process).rows().is_empty();
             if !is_empty {
                 reading.look(look);
             }
         }
+        let problem = above_total.map(plausible::parts_problem);
+        block.problems.extend(problem.map(|text| (0, text)));
     }
 
     fn fill(
         &mut self,
         column: usize,
-        figure: Figure,
+        cell: &str,
         between: Option<f64>,
         look: &mut Look,
         reading: &mut Reading<'_>,
     ) {
-        match self.uses.get(column).copied().unwrap_or(Use::Not) {
-            Use::Size(signal, unit) => {
-                let figure = figure.in_bytes(unit);
-                let Some(bytes) = raw(figure.value) else {
-                    return;
-                };
-                look.sample.host.set_raw(signal, bytes);
-                let step = raw(figure.step).filter(|step| *step > 1024 && bytes > 0);
-                look.rounded.extend(step.map(|step| (signal, step)));
-            }
+        let Some((used, mark)) = self.columns.get(column).copied() else {
+            return;
+        };
+        let Some(figure) = mark.figure(cell) else {
+            return;
+        };
+        match used {
+            Use::Size(signal, unit) => look.set_size(signal, figure, unit),
             Use::Resident(unit) => {
                 let bytes = figure.in_bytes(unit).value;
                 let row = look.sample.table_mut(Entity::Process).entry("0@0");
@@ -419,6 +532,78 @@ mod tests {
             opened.timeline.last(MEM_AVAILABLE),
             Some(Bytes::from_mib(1420))
         );
+    }
+
+    #[test]
+    fn percent_under_the_name_of_a_size_is_no_size() {
+        let opened = paste(
+            "time MemTotal MemAvailable SwapFree\n10:00:00 100% 4% 50%\n10:01:00 100% 3% 7\n",
+        );
+        assert!(opened.timeline.is_empty());
+        assert_eq!(opened.problems.len(), 3);
+        assert!(
+            opened.problems[0].contains("percent"),
+            "{:?}",
+            opened.problems
+        );
+    }
+
+    #[test]
+    fn marks_are_read_alike_in_all_cells_of_a_column() {
+        let mib = |mib: f64| crate::figure::raw(mib * 1_048_576.0).map(Bytes::new);
+        for (text, available) in [
+            (
+                "time;MemTotal_GB;MemAvailable_GB\n10:00;1,925;1,025\n10:01;1,925;0,955\n",
+                mib(977.92),
+            ),
+            (
+                "time MemTotal_GB MemAvailable_GB\n10:00 15,625 1,125\n10:01 15,625 1,225\n",
+                mib(1254.4),
+            ),
+            (
+                "time mem_total_mb mem_available_mb\n10:00 7.746,125 4.102,250\n10:01 7.746,125 999,125\n",
+                mib(999.125),
+            ),
+            (
+                "time MemTotal_MB MemAvailable_MB\n10:00 1,925 1,025\n10:01 1,925 1,125\n",
+                None,
+            ),
+        ] {
+            let opened = paste(text);
+            assert_eq!(opened.timeline.last(MEM_AVAILABLE), available, "{text}");
+            assert_eq!(
+                opened.problems.is_empty(),
+                available.is_some(),
+                "{:?}",
+                opened.problems
+            );
+        }
+    }
+
+    #[test]
+    fn what_no_machine_has_is_not_used() {
+        let opened = paste("time MemTotal_MB MemFree_MB MemAvailable_MB\n10:00 7746 500 4102250\n");
+        assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_mib(500)));
+        assert_eq!(opened.timeline.last(MEM_AVAILABLE), None);
+        assert!(
+            opened.problems[0].contains("larger than MemTotal"),
+            "{:?}",
+            opened.problems
+        );
+        let by_size = paste("time MemTotal MemFree\n10:00 16384 1200\n");
+        assert_eq!(by_size.timeline.last(MEM_FREE), Some(Bytes::from_mib(1200)));
+        assert!(by_size.problems[0].contains("unit by the size"));
+        let unknown = paste("\"ts\",\"MemTotal\"\n\"10:00:00\",\"16.694.710.272\"\n");
+        assert!(unknown.timeline.is_empty());
+        assert!(unknown.problems[0].contains("kB"), "{:?}", unknown.problems);
+    }
+
+    #[test]
+    fn the_newest_first_is_turned_round_and_repeated_times_count_once() {
+        let opened = paste("time,MemFree\n10:02:00,3\n10:01:00,2\n10:01:00,9\n10:00:00,1\n");
+        assert_eq!(shape(&opened.timeline), (3, 1, 120));
+        assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(3)));
+        assert_eq!(opened.problems.len(), 2);
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Screen {
                 continue;
             }
             if let Some(figure) = fill::figure(figure) {
-                fill::size(&mut self.look, signal, figure, unit.bytes);
+                self.look.set_size(signal.id(), figure, unit.bytes);
             }
         }
     }

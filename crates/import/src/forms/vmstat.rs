@@ -13,17 +13,19 @@ use timeline::signals::{
 use timeline::{Facts, Gauge, Signal, SignalId};
 use units::{Bytes, Count, Quantity, Span};
 
-use super::{Block, Form, Reading};
-use crate::figure::raw;
+use super::fill::SLAB_IN_CACHE;
+use super::{Block, Form, Reading, order};
+use crate::figure::{Figure, raw};
 use crate::looks::Look;
 use crate::prompt;
 use crate::times::Series;
 
 mod options;
 mod rows;
+mod scale;
 mod totals;
 
-use options::Options;
+use options::{Options, Unit};
 use rows::{Row, Rows};
 pub(super) use totals::FORM as TOTALS;
 
@@ -40,31 +42,39 @@ const TICKS_PER_PERCENT: f64 = 1.0;
 fn read(reading: &mut Reading<'_>) -> Option<Block> {
     let command = reading.command.unwrap_or_default();
     let options = Options::of(command);
-    let Some(rows) = Rows::read(reading.lines, &options) else {
+    let Some(mut rows) = Rows::read(reading.lines, &options) else {
         return passed_over(reading.lines);
     };
+    let told = options.unit;
+    let unit = told.unwrap_or_else(|| scale::unit(&rows, reading.looks));
     let mut block = Block {
         what: "vmstat".to_owned(),
         lines: rows.lines,
-        unit: options.unit.name,
+        unit: unit.name,
         not_understood: rows.not_understood,
         problems: rows.problems.clone(),
     };
+    let ordered = order::put(&mut rows.rows, |a, b| a.time?.compare(b.time?));
+    let ordered = ordered.into_iter().map(|text| (0, text.to_owned()));
+    block.problems.extend(ordered);
     let every = options.every.or_else(|| prompt::loop_interval(command));
     let is_timed = every.is_some() || rows.rows.iter().any(|row| row.time.is_some());
     if !is_timed && rows.rows.len() > 1 {
         let problem = "interval not shown: taken as 1 s; rates are right, lengths of time are not";
         block.problems.push((0, problem.to_owned()));
     }
+    if let Some(problem) = scale::problem(unit) {
+        block.problems.push((0, problem.to_owned()));
+    }
     let mut series = Series::of(every.or(Some(NOMINAL)));
-    let mut sums = Sums::of(&rows, &options, &mut block);
+    let mut sums = Sums::of(&rows, unit, &mut block);
     for row in &rows.rows {
         let Some((when, after)) = series.next(row.time) else {
             // Its times stand still: the rest is of another run.
             block.lines = row.at;
             break;
         };
-        let mut look = levels(&rows, row, &options);
+        let mut look = levels(&rows, row, unit);
         look.when = when;
         if rows.rows.len() > 1 {
             sums.add(&rows, row, after, &mut look, reading.facts);
@@ -84,21 +94,15 @@ const LEVELS: [(&str, Signal<Gauge<Bytes>>); 6] = [
     ("active", MEM_ACTIVE),
 ];
 
-fn levels(rows: &Rows<'_>, row: &Row, options: &Options) -> Look {
+fn levels(rows: &Rows<'_>, row: &Row, unit: Unit) -> Look {
     let mut look = Look::default();
     for (column, signal) in LEVELS {
-        let unit = options.unit.bytes;
-        let bytes = rows.figure(row, column).and_then(|n| raw(n * unit));
-        let Some(bytes) = bytes else { continue };
-        look.sample.host.set(signal, Bytes::new(bytes));
-        // A part of a unit is cut off; and with reclaimable slab in it, "cache" is not quite the kernel's.
-        let step = if signal.id() == MEM_CACHED.id() {
-            unit.max(4096.0)
-        } else {
-            unit
+        let Some(size) = rows.figure(row, column) else {
+            continue;
         };
-        if let Some(step) = raw(step).filter(|step| *step > 1024 && bytes > 0) {
-            look.rounded.push((signal.id(), step));
+        look.set_size(signal.id(), Figure::whole(size), unit.bytes);
+        if signal.id() == MEM_CACHED.id() {
+            look.may_be_off(signal.id(), SLAB_IN_CACHE);
         }
     }
     for (column, signal) in [("r", TASKS_RUNNING), ("b", TASKS_BLOCKED)] {
@@ -118,8 +122,8 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(rows: &Rows<'_>, options: &Options, block: &mut Block) -> Self {
-        let unit = options.unit.bytes;
+    fn of(rows: &Rows<'_>, unit: Unit, block: &mut Block) -> Self {
+        let Unit { name, bytes: unit } = unit;
         let has_swapped = |row: &Row| {
             let moved = |column| rows.figure(row, column).is_some_and(|n| n > 0.0);
             moved("si") || moved("so")
@@ -127,10 +131,7 @@ impl Sums {
         // In MiB a second, 0 may be 255 pages a second.
         let swap_is_shown = unit <= 1024.0 || rows.rows.iter().skip(1).any(has_swapped);
         if !swap_is_shown && rows.rows.len() > 1 {
-            let problem = format!(
-                "si and so in {} show no small rates: left out",
-                options.unit.name
-            );
+            let problem = format!("si and so in {name} show no small rates: left out");
             block.problems.push((0, problem));
         }
         let column = |name, signal, factor| (name, signal, factor, 0.0);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::Opened;
+use super::Document;
 
 /// Why a binary file of sysstat gives nothing.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ const OLD: &str = "convert it to current format";
 
 /// Reads a binary file, through a copy: it may come packed or from a pipe, and the copy's path is never taken for an option
 /// or a number.
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Opened, SadfError> {
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Document, SadfError> {
     let scratch = tempfile::tempdir().map_err(SadfError::Run)?;
     let path = scratch.path().join("sa");
     copy(input, &path).map_err(SadfError::Run)?;
@@ -76,18 +76,18 @@ fn copy(input: &mut dyn BufRead, to: &Path) -> io::Result<()> {
 }
 
 /// `sadf -j FILE -- -A`.
-fn to_json(path: &Path) -> Result<Opened, SadfError> {
+fn to_json(path: &Path) -> Result<Document, SadfError> {
     let mut command = Command::new("sadf");
     command.arg("-j").arg(path).args(["--", "-A"]);
-    let (mut opened, complaint) = run(command, |output| super::read_json(output))?;
+    let (mut document, complaint) = run(command, |output| super::read_json(output))?;
     if let Some(why) = complaint {
         let why = why.replace(&path.display().to_string(), "it");
-        if opened.timeline.is_empty() {
+        if document.is_empty() {
             return Err(SadfError::Refused(why));
         }
-        opened.problems.push(format!("sadf: {why}"));
+        document.problems.push(format!("sadf: {why}"));
     }
-    Ok(opened)
+    Ok(document)
 }
 
 /// `sadf -c FILE`, into another file.

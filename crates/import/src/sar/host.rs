@@ -1,8 +1,7 @@
 //! What sar says of the host apart from its tables.
 
 use timeline::Facts;
-use timeline::facts::KERNEL_VERSION;
-use units::{PageSize, Span};
+use units::PageSize;
 
 /// The line above the tables, or its like in `sadf`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,19 +34,16 @@ impl Host {
 
     /// Adds what is not known yet to the facts.
     pub(crate) fn tell(&self, facts: &mut Facts) {
-        if let (Some(release), None) = (&self.release, facts.text(KERNEL_VERSION)) {
-            let text = format!("Linux version {release}");
-            facts.record(Span::ZERO, KERNEL_VERSION, &text);
+        if let Some(release) = &self.release {
+            facts.note_release(release);
         }
         if let Some(cpus) = self.cpus {
             facts.cpus.get_or_insert(cpus);
         }
         // Elsewhere pages may be larger, and sar does not tell.
         let is_x86 = |machine: &str| machine.contains("x86") || machine.ends_with("86");
-        if self.machine.as_deref().is_none_or(is_x86)
-            && let Some(size) = PageSize::from_bytes(4096)
-        {
-            facts.page_size.get_or_insert(size);
+        if self.machine.as_deref().is_none_or(is_x86) {
+            facts.page_size.get_or_insert(PageSize::USUAL);
         }
     }
 }

@@ -138,15 +138,16 @@ impl Recording {
         self.groups.is_empty()
     }
 
-    /// What it is, for people: `memory, paging; 144 samples, 10 min apart`.
+    /// What it is, for people: `sar (memory + paging), 144 samples, 10 min apart`.
     pub(crate) fn what(&self) -> String {
         let groups: Vec<&str> = self.groups.iter().copied().collect();
         let samples = self.records.len();
-        let groups = groups.join(", ");
+        // What is above a verdict ends at the first comma: the tables stand before it.
+        let groups = groups.join(" + ");
         match self.usual_step() {
-            _ if samples == 1 => format!("{groups}; 1 sample"),
-            Some(step) => format!("{groups}; {samples} samples, {} apart", seconds(step)),
-            None => format!("{groups}; {samples} samples"),
+            _ if samples == 1 => format!("sar ({groups}), 1 sample"),
+            Some(step) => format!("sar ({groups}), {samples} samples, {} apart", seconds(step)),
+            None => format!("sar ({groups}), {samples} samples"),
         }
     }
 
@@ -297,7 +298,7 @@ impl Recording {
                     };
                     look.sample.host.set_raw(MEM_TOTAL.id(), bytes);
                     if let Some(half) = raw(total.half_step * KIB).filter(|half| *half > 0) {
-                        look.rounded.push((MEM_TOTAL.id(), half));
+                        look.error_at_most.push((MEM_TOTAL.id(), half));
                     }
                 }
                 Meaning::PerSecond(..) | Meaning::CpuShare(_) | Meaning::MemUsed => {}

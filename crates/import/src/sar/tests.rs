@@ -99,6 +99,43 @@ fn both_documents_say_the_same() {
     }
 }
 
+/// A document of as many days, none of which goes on from the one before it.
+fn days(days: usize) -> String {
+    let day = |day: usize| {
+        format!(
+            r#"{{"timestamp": {{"date": "{}-{:02}-{:02}", "time": "12:00:00", "utc": 1, "interval": 60}},
+                "memory": {{"memfree": 2000000, "memused": 6000000, "memused-percent": 75.00}}}}"#,
+            1980 + day / 336,
+            1 + day / 28 % 12,
+            1 + day % 28
+        )
+    };
+    let days: Vec<String> = (0..days).map(day).collect();
+    format!(
+        r#"{{"sysstat": {{"hosts": [{{"statistics": [{}]}}]}}}}"#,
+        days.join(",")
+    )
+}
+
+#[test]
+fn looks_that_are_too_many_are_told() {
+    let opened = open(&days(900));
+    assert_eq!(opened.problems, Vec::<String>::new());
+    let opened = open(&days(1_100));
+    let problem = opened.problems.first().map_or("", String::as_str);
+    assert!(problem.contains("passed over"), "{problem:?}");
+}
+
+#[test]
+fn a_document_is_named_with_its_tables() {
+    let opened = open(JSON);
+    assert_eq!(
+        opened.inputs[0].what,
+        "sar (cpu-load + disk + memory + paging + psi-cpu + psi-mem), 3 samples, 30 min apart"
+    );
+    assert_eq!(opened.inputs[0].unit, "KiB");
+}
+
 #[test]
 fn what_breaks_off_is_read_until_there() {
     for text in [JSON, XML] {

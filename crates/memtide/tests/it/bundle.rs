@@ -125,6 +125,44 @@ fn a_bundle_is_read_as_directory_and_in_every_packing() {
     }
 }
 
+/// Two rows of `sadf -j`, of a host that swaps.
+const SADF: &str = r#"{"sysstat": {"hosts": [{"nodename": "web", "release": "6.1.0-9-amd64", "statistics": [
+  {"timestamp": {"date": "2026-11-21", "time": "12:10:00", "utc": 1, "interval": 600}, "swap-pages": {"pswpin": 70.0, "pswpout": 90.0}},
+  {"timestamp": {"date": "2026-11-21", "time": "12:20:00", "utc": 1, "interval": 600}, "swap-pages": {"pswpin": 80.0, "pswpout": 95.0}}
+]}]}}"#;
+
+#[test]
+fn sars_data_in_a_bundle_are_read_and_what_is_not_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut files = saved();
+    let add = [
+        // As sos has it, and as people have it.
+        ("sosreport-web/sos_commands/sar/sadf_-j", SADF.as_bytes()),
+        ("sosreport-web/sos_commands/sar/sa21.tar", b"x".as_slice()),
+        ("sosreport-web/var/log/journal.1/messages", b"LPKSHHRH\0\0"),
+    ];
+    files.extend(add.map(|(name, text)| (name.to_owned(), text.to_vec())));
+    let inner = archive(&saved());
+    files.push(("sosreport-web/sos_commands/sar/sa.tar".to_owned(), inner));
+    lay_out(&files, directory.path());
+    let root = directory.path().join("sosreport-web");
+    let plain = directory.path().join("night");
+    fs::create_dir(&plain).unwrap();
+    fs::write(plain.join("sa21.json"), SADF).unwrap();
+
+    let output = memtide(&["check", root.to_str().unwrap(), "--format", "json"]);
+    let report = json(&output);
+    let source = &report["source"];
+    assert!(source["inputs"].to_string().contains("swap"), "{source}");
+    assert_eq!(source["samples"], 4, "zeros, two rows, the kernel files");
+    let problems = source["problems"].to_string();
+    assert!(problems.contains("is an archive"), "{problems}");
+    assert!(problems.contains("1 logs are no text"), "{problems}");
+
+    let output = memtide(&["check", plain.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(json(&output)["source"]["samples"], 3);
+}
+
 #[test]
 fn a_cut_archive_keeps_what_was_before_the_cut() {
     let directory = tempfile::tempdir().unwrap();

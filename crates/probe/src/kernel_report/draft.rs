@@ -28,10 +28,7 @@ pub(super) struct Draft {
 }
 
 /// Pages of sizes that nothing shows: what nearly all machines have.
-pub(super) const USUAL_PAGE: PageSize = match PageSize::from_bytes(4096) {
-    Some(page) => page,
-    None => panic!("4 KiB is a page size"),
-};
+pub(super) const USUAL_PAGE: PageSize = PageSize::USUAL;
 
 /// How lines of other events begin.
 const OTHER_EVENTS: [&str; 8] = [
@@ -168,6 +165,7 @@ impl Draft {
             mems_allowed: self.kills.mems_allowed.clone().or(self.head.mems_allowed),
             killed: self.kills.into_killed(),
             zones: self.zones.into_reports(page),
+            tasks_left_out: self.tasks.left_out,
             tasks: self.tasks.into_tasks(page),
             invoker: self.head.invoker,
             request: self.head.request,
@@ -191,6 +189,7 @@ impl Draft {
             || self.kills.constraint == Some(Constraint::ControlGroup);
         is_group.then(|| {
             let mut report = self.group.report.clone();
+            report.mode = self.group.mode();
             if let Some(path) = &self.kills.group_path {
                 report.path.clone_from(path);
             }

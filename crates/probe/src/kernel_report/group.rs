@@ -1,5 +1,6 @@
 //! A control group at its limit: what is charged, its limits, what its memory holds.
 
+use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
 use units::Bytes;
 
@@ -42,6 +43,21 @@ impl Group {
     /// Whether anything of it was read.
     pub(super) fn is_begun(&self) -> bool {
         self.is_hit || self.has_stat_title
+    }
+
+    /// Which interface it is of: v1 counts swap with memory, and calls anonymous memory `rss`.
+    pub(super) fn mode(&self) -> Option<CgroupMode> {
+        let report = &self.report;
+        let named = |name| report.stat.iter().any(|(field, _)| field == name);
+        let is_v1 = report.memory_and_swap.is_some()
+            || report.kernel.is_some()
+            || (named("rss") && !named("anon"));
+        let is_v2 = report.swap.is_some() || named("anon");
+        match (is_v1, is_v2) {
+            (true, _) => Some(CgroupMode::V1),
+            (false, true) => Some(CgroupMode::V2),
+            (false, false) => None,
+        }
     }
 
     /// A line of another kind: the list of fields is at its end.

@@ -25,12 +25,18 @@ pub(super) struct Head {
 const MOST_FUNCTIONS: usize = 64;
 
 /// What stands between the name of a process and the reason.
-const FAILURES: [&str; 5] = [
+pub(super) const FAILURES: [&str; 5] = [
     ": page allocation failure: ",
     ": page allocation failure. ",
     ": page allocation stalls for ",
     ": vmalloc: allocation failure",
     ": vmalloc error: ",
+];
+
+/// How the slab allocators begin to tell.
+pub(super) const SLAB_FAILURES: [&str; 2] = [
+    "SLUB: Unable to allocate memory on",
+    "SLAB: Unable to allocate memory on",
 ];
 
 impl Head {
@@ -123,9 +129,7 @@ impl Head {
 
     /// SLUB's and SLAB's own lines, and what they say of the cache.
     fn slub(&mut self, line: &str) -> bool {
-        if line.starts_with("SLUB: Unable to allocate memory on")
-            || line.starts_with("SLAB: Unable to allocate memory on")
-        {
+        if SLAB_FAILURES.iter().any(|start| line.starts_with(start)) {
             let of_slub = |(gfp_mask, gfp_names)| Request {
                 gfp_mask,
                 gfp_names,

@@ -53,6 +53,9 @@ impl Kills {
         };
         if taken == Taken::Yes {
             self.is_group |= front.starts_with("Memory cgroup");
+            if front.eq_ignore_ascii_case("Out of memory") {
+                self.constraint.get_or_insert(Constraint::None);
+            }
             if front.contains("MPOL_BIND") {
                 self.constraint = Some(Constraint::MemoryPolicy);
             }
@@ -77,14 +80,7 @@ impl Kills {
     pub(super) fn into_killed(self) -> Vec<Killed> {
         let mut killed = self.killed;
         if killed.is_empty() {
-            killed.extend(self.chosen.clone().or(self.named.clone()));
-        }
-        let others = [self.chosen, self.named];
-        for other in others.into_iter().flatten() {
-            if let Some(same) = killed.iter_mut().find(|killed| killed.pid == other.pid) {
-                same.score = same.score.or(other.score);
-                same.uid = same.uid.or(other.uid);
-            }
+            killed.extend(self.chosen.or(self.named));
         }
         killed
     }
@@ -146,7 +142,7 @@ impl Kills {
         let Some((_, score)) = rest.rsplit_once(" score ") else {
             return Taken::No;
         };
-        let (score, end) = score.split_once(' ').unwrap_or((score, ""));
+        let end = score.split_once(' ').map_or("", |(_, end)| end);
         // An unsigned number of points, or thousandths, by era; what may be spared is a child.
         if !["", "or sacrifice child", "or a child", "and children."].contains(&end.trim_end()) {
             return Taken::No;
@@ -154,7 +150,6 @@ impl Kills {
         self.chosen = Some(Killed {
             pid,
             name: name(rest),
-            score: small(score),
             ..Killed::default()
         });
         Taken::Yes
@@ -267,9 +262,6 @@ fn killed(text: &str) -> Option<Killed> {
         ..Killed::default()
     };
     let sizes = text.find("total-vm:").or_else(|| text.find("vsz:"));
-    if let Some(uid) = text.split_once(", UID ").map(|(_, rest)| rest) {
-        killed.uid = small(uid.split(',').next()?);
-    }
     let Some(sizes) = sizes else {
         // Before 2.6.28 the line ends with the name.
         let is_whole =
@@ -290,10 +282,6 @@ fn killed(text: &str) -> Option<Killed> {
             "file-rss" => &mut killed.file,
             "shmem-rss" => &mut killed.shmem,
             "pgtables" => &mut killed.page_tables,
-            "UID" => {
-                killed.uid = Some(small(value)?);
-                continue;
-            }
             "oom_score_adj" => {
                 killed.oom_score_adj = Some(signed(value)?);
                 continue;
@@ -308,12 +296,12 @@ fn killed(text: &str) -> Option<Killed> {
 /// The task at the end of an `oom-kill:` line. `None` where the line is cut.
 fn named(text: &str) -> Option<Killed> {
     let (front, uid) = text.rsplit_once(",uid=")?;
+    small(uid.trim_end())?;
     let (front, pid) = front.rsplit_once(",pid=")?;
     let (_, name) = front.rsplit_once(",task=")?;
     Some(Killed {
         pid: small(pid)?,
         name: cut(name, 64),
-        uid: Some(small(uid.trim_end())?),
         ..Killed::default()
     })
 }

@@ -16,7 +16,7 @@ pub(super) struct Tasks {
     columns: Option<Vec<Column>>,
     rows: Vec<Row>,
     /// Rows beyond those that are kept.
-    pub(super) others: usize,
+    pub(super) left_out: usize,
 }
 
 /// A row whose sizes wait for the page size.
@@ -91,7 +91,7 @@ impl Tasks {
         }
         match small(pid.trim()).and_then(|pid| self.row(pid, rest)) {
             Some(row) if self.rows.len() < MOST_ROWS => self.rows.push(row),
-            Some(_) => self.others += 1,
+            Some(_) => self.left_out += 1,
             None => return Taken::No,
         }
         Taken::Yes
@@ -164,9 +164,8 @@ impl Row {
         match column {
             Column::Adj => self.task.oom_score_adj = signed(word)?,
             Column::OldAdj => self.task.oom_score_adj = modern_adj(signed(word)?),
-            // An unmapped user is printed as a large number.
             Column::Uid => {
-                self.task.uid = number(word).map(|uid| u32::try_from(uid).unwrap_or(u32::MAX))?
+                number(word)?;
             }
             Column::Tgid => self.task.tgid = small(word)?,
             Column::TotalVm => self.total_vm = number(word)?,

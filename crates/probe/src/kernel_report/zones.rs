@@ -117,9 +117,7 @@ impl Zones {
         zone.has_marks = true;
         zone.report.free = free;
         for (name, value) in pairs {
-            if *name == "all_unreclaimable?" {
-                zone.report.all_unreclaimable = Some(*value == "yes");
-            } else if let Some(size) = size(value) {
+            if let Some(size) = size(value) {
                 zone.note(name, size);
                 memory.note_zone_size(name, size);
             }
@@ -191,10 +189,6 @@ impl Zone {
             }
             // What the allocator manages came with 3.9; before, all RAM of the zone is the nearest.
             "present" if !self.is_managed_told => &mut zone.managed,
-            "active_anon" | "inactive_anon" => {
-                zone.anon += size;
-                return;
-            }
             "active_file" | "inactive_file" => {
                 zone.file += size;
                 return;

@@ -18,6 +18,8 @@ const ID_INDENT: usize = 27;
 pub(super) const NARROW: usize = 60;
 /// So many faults of a source are named; the rest is counted.
 const MOST_PROBLEMS: usize = 5;
+/// So many fields of an unknown kernel are named; the rest is counted.
+const MOST_UNKNOWN: usize = 20;
 /// So many rules that lack the same thing are named; the rest is counted.
 const MOST_IDS: usize = 3;
 /// Notes about the source, not about the host.
@@ -45,6 +47,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
     next(&mut page, &report.next);
+    unknown_fields(&mut page, &report.source, screen);
     page.finish()
 }
 
@@ -221,10 +224,21 @@ fn problems(page: &mut Page, source: &Source, screen: &Screen) {
             page.hanging(&[], 3, Style::Faint, &more);
         }
     }
-    if !source.unknown_fields.is_empty() && screen.detail == Detail::All {
-        page.heading("Kernel fields that memtide does not know:");
-        page.hanging(&[], 3, Style::Faint, &source.unknown_fields.join(", "));
+}
+
+/// Of use to nobody but who teaches memtide a new kernel: at the very end.
+fn unknown_fields(page: &mut Page, source: &Source, screen: &Screen) {
+    if source.unknown_fields.is_empty() || screen.detail != Detail::All {
+        return;
     }
+    page.heading("Kernel fields that memtide does not know:");
+    let named = source.unknown_fields.len().min(MOST_UNKNOWN);
+    let mut text = source.unknown_fields[..named].join(", ");
+    match source.unknown_fields.len() - named {
+        0 => {}
+        more => text.push_str(&format!(" and {more} more")),
+    }
+    page.hanging(&[], 3, Style::Faint, &text);
 }
 
 /// What to run on that host.
@@ -292,16 +306,17 @@ fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
             (_, 0) => format!("{ids} need {needs}"),
             (_, more) => format!("{ids} and {more} more need {needs}"),
         };
-        if screen.detail == Detail::All {
-            let mut missing: Vec<&str> = Vec::new();
-            for name in alike.iter().flat_map(|rule| &rule.missing) {
-                if !missing.contains(&name.as_str()) {
-                    missing.push(name);
-                }
+        let mut missing: Vec<&str> = Vec::new();
+        for name in alike.iter().flat_map(|rule| &rule.missing) {
+            if !missing.contains(&name.as_str()) {
+                missing.push(name);
             }
-            if !missing.is_empty() {
-                text = format!("{text} ({})", missing.join(", "));
-            }
+        }
+        // Which field of a file is meant must be said, unless that takes more room than the rest.
+        let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
+        let is_told = screen.detail == Detail::All || is_field;
+        if is_told && !missing.is_empty() {
+            text = format!("{text} ({})", missing.join(", "));
         }
         let head = [piece(Style::Faint, "   -")];
         page.hanging(&head, 5, Style::Plain, &text);

@@ -15,29 +15,20 @@ pub(super) fn brief(page: &mut Page, source: &Source) {
     if source.inputs.is_empty() {
         return;
     }
-    let named = source.inputs.iter().take(MOST_NAMED);
-    let mut items: Vec<String> = named
-        .map(|input| {
-            let unit = input
-                .unit
-                .as_ref()
-                .map_or_else(String::new, |unit| format!(", {unit}"));
-            // What follows a comma is detail for --explain-input.
-            let what = input.what.split(',').next().unwrap_or(&input.form);
-            format!("{what}{unit} ({})", place(input))
-        })
-        .collect();
-    if let Some(more) = source
-        .inputs
-        .len()
-        .checked_sub(MOST_NAMED)
-        .filter(|n| *n > 0)
-    {
-        items.push(format!("{more} more blocks (--explain-input)"));
+    let groups = alike(&source.inputs);
+    let named = groups.iter().take(MOST_NAMED);
+    let mut items: Vec<String> = named.map(|group| in_short(group)).collect();
+    let more: usize = groups
+        .iter()
+        .skip(MOST_NAMED)
+        .map(|group| group.len())
+        .sum();
+    if more > 0 {
+        let blocks = counted(more, "more block", "more blocks");
+        items.push(format!("{blocks} (--explain-input)"));
     }
     if source.lines_skipped > 0 {
-        let skipped = Count::new(source.lines_skipped as u64);
-        items.push(format!("{skipped} other lines passed over"));
+        items.push(passed_over(source));
     }
     page.hanging(
         &[piece(Style::Faint, "Read:")],
@@ -45,6 +36,32 @@ pub(super) fn brief(page: &mut Page, source: &Source) {
         Style::Faint,
         &items.join(" · "),
     );
+}
+
+/// Blocks of one kind that follow on each other: a series of `free` is one thing to its reader.
+fn alike(inputs: &[Input]) -> Vec<&[Input]> {
+    let same = |a: &Input, b: &Input| a.form == b.form && a.unit == b.unit && a.file == b.file;
+    inputs.chunk_by(same).collect()
+}
+
+/// `free, MiB (lines 2–4)`, `120 × free, MiB (lines 2–480)`.
+fn in_short(group: &[Input]) -> String {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return String::new();
+    };
+    let unit = first.unit.as_ref();
+    let unit = unit.map_or_else(String::new, |unit| format!(", {unit}"));
+    // What follows a comma is detail for --explain-input.
+    let what = first.what.split(',').next().unwrap_or(&first.form);
+    let times = match group.len() {
+        1 => String::new(),
+        many => format!("{} × ", Count::new(many as u64)),
+    };
+    let place = place(&Input {
+        last_line: last.last_line,
+        ..first.clone()
+    });
+    format!("{times}{what}{unit} ({place})")
 }
 
 /// Every block with its lines, unit and signals.
@@ -79,24 +96,33 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
             &signals,
         );
         if input.not_understood > 0 {
-            let lost = Count::new(input.not_understood as u64);
+            let lost = counted(input.not_understood, "line", "lines");
             page.hanging(
                 &[piece(Style::Faint, "   lost")],
                 12,
                 Style::Plain,
-                &format!("{lost} lines not understood"),
+                &format!("{lost} not understood"),
             );
         }
     }
     page.gap();
-    let skipped = Count::new(source.lines_skipped as u64);
-    page.hanging(
-        &[],
-        0,
-        Style::Faint,
-        &format!("{skipped} other lines passed over."),
-    );
+    let skipped = format!("{}.", passed_over(source));
+    page.hanging(&[], 0, Style::Faint, &skipped);
     page.finish()
+}
+
+fn passed_over(source: &Source) -> String {
+    let lines = counted(source.lines_skipped, "other line", "other lines");
+    format!("{lines} passed over")
+}
+
+/// `1 line`, `12 lines`.
+fn counted(n: usize, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        Count::new(n as u64),
+        if n == 1 { one } else { many }
+    )
 }
 
 fn place(input: &Input) -> String {
@@ -108,5 +134,16 @@ fn place(input: &Input) -> String {
     match &input.file {
         Some(file) => format!("{file}, {lines}"),
         None => lines,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(counted(1, "line", "lines"), "1 line");
+        assert_eq!(counted(0, "line", "lines"), "0 lines");
     }
 }

@@ -1,5 +1,6 @@
 //! What a kernel report says of a kill at a control group's limit.
 
+use timeline::facts::CgroupMode;
 use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::CGROUP_CURRENT;
 use units::{Bytes, Count, Ratio};
@@ -65,14 +66,34 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
             "oom-global",
             "a group's limit was hit; the report says nothing of the host's memory",
         )
-        .verify("oom_kill in the group's memory.events stays where it is over a work cycle")
+        .verify(verify(at_limit.is_v1(), which))
         .affects(affected(&at_limit))
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
         .alias("cgroup-oom")
         .sure(oom::sure(one, value, open))
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
+        .see(if at_limit.is_v1() {
+            "kernel: Documentation/admin-guide/cgroup-v1/memory.rst"
+        } else {
+            "kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events"
+        })
         .see("kernel: mm/memcontrol.c, mem_cgroup_out_of_memory")
+}
+
+/// The counters that must stay: cgroup v1 has others.
+pub(super) fn verify(is_v1: bool, which: Limit) -> &'static str {
+    match (is_v1, which) {
+        (false, _) => "oom_kill in the group's memory.events stays where it is over a work cycle",
+        (true, Limit::Memory) => {
+            "oom_kill in the group's memory.oom_control stays where it is over a work cycle (before kernel 4.13: memory.failcnt)"
+        }
+        (true, Limit::MemoryAndSwap) => {
+            "oom_kill in the group's memory.oom_control stays where it is over a work cycle (before kernel 4.13: memory.memsw.failcnt)"
+        }
+        (true, Limit::Kernel) => {
+            "the group's memory.kmem.failcnt stays where it is over a work cycle"
+        }
+    }
 }
 
 impl AtLimit<'_> {
@@ -99,12 +120,7 @@ impl AtLimit<'_> {
 
     /// The older interface has other limits and other names.
     fn is_v1(&self) -> bool {
-        let named = |group: &GroupReport, name| group.stat.iter().any(|(field, _)| field == name);
-        self.group.is_some_and(|group| {
-            group.memory_and_swap.is_some()
-                || group.kernel.is_some()
-                || (named(group, "rss") && !named(group, "anon"))
-        })
+        self.group.and_then(|group| group.mode) == Some(CgroupMode::V1)
     }
 
     fn shared(&self) -> Option<Bytes> {
@@ -335,6 +351,18 @@ mod tests {
             "{}",
             finding.title
         );
+    }
+
+    #[test]
+    fn what_to_watch_is_a_file_that_the_groups_version_has() {
+        let verify = |report| found(RULE, &Case::of_report(report)).verify;
+        let v2 = Report::of_a_group(102_400, 102_400);
+        assert!(verify(v2).contains("memory.events"));
+        let mut v1 = Report::of_a_group(102_400, 102_400);
+        if let Some(group) = &mut v1.0.group {
+            group.mode = Some(CgroupMode::V1);
+        }
+        assert!(verify(v1).contains("memory.oom_control"));
     }
 
     #[test]

@@ -35,13 +35,25 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     // Where the host had memory, the kill is told, but what is wrong is another rule's.
     let severity = match one.cause {
         Cause::LowZone | Cause::CmaOnly | Cause::NoBlock => Severity::Info,
+        _ if !one.report.shows_scope() => Severity::Info,
         _ => Severity::Critical,
     };
     let finding = RULE.found(
         severity,
-        format!("{} {}{}.", oom::kill(one), because(cx, one), chosen(one)),
+        format!(
+            "{}{} {}{}.",
+            oom::kill(one),
+            oom::among(cx, one.report),
+            because(cx, one),
+            chosen(one)
+        ),
     );
     let finding = oom::tell(cx, one, oom::measures(cx, one, finding));
+    let is_aside = one.holders.crowd().is_some() || is_beside(one);
+    let finding = match compared(one).filter(|_| is_aside) {
+        Some(compared) => finding.tells(format!("of single processes, {compared}")),
+        None => finding,
+    };
     let finding = remedy(finding.cause(cause(one)), one);
     let finding = if one.cause.is_shortage() {
         ruled_out(finding, one)
@@ -59,7 +71,7 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
         .alias("global-oom")
-        .sure(oom::sure(one, 0.98, &open))
+        .sure(oom::sure(one, if one.report.shows_scope() { 0.98 } else { 0.5 }, &open))
         .see("kernel: mm/oom_kill.c")
         .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
 }
@@ -92,15 +104,33 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
         Cause::LowZone => "although memory was free: not in the zone that was asked for".to_owned(),
         Cause::CmaOnly => "although memory was free: set aside for CMA".to_owned(),
         Cause::NoBlock => "although memory was free: not in one piece".to_owned(),
+        _ if !one.report.shows_scope() => {
+            "for want of memory; whether the host ran out or a control group, this line does not show"
+                .to_owned()
+        }
         _ => "for want of memory; the report does not show why".to_owned(),
     }
 }
 
-/// Whether the kernel chose the largest.
+/// Who held most, where that was many processes of one program; else whether the kernel chose the largest.
 fn chosen(one: &Explained<'_>) -> String {
-    let victim = one.holders.victim.as_ref();
-    let compared = victim.and_then(|victim| victim.compared(&one.holders, one.report));
-    compared.map_or_else(String::new, |compared| format!("; {compared}"))
+    let crowd = one
+        .holders
+        .crowd()
+        .map(|crowd| format!("most was held by {}", crowd.words()));
+    let said = crowd.or_else(|| compared(one).filter(|_| !is_beside(one)));
+    said.map_or_else(String::new, |said| format!("; {said}"))
+}
+
+/// Whether something else than programs filled RAM, so that which of them was killed is beside the point.
+fn is_beside(one: &Explained<'_>) -> bool {
+    matches!(one.cause, Cause::UsedUp { by, .. } if by.words().is_some())
+}
+
+/// How the victim compares with the largest.
+fn compared(one: &Explained<'_>) -> Option<String> {
+    let victim = one.holders.victim.as_ref()?;
+    victim.compared(&one.holders, one.report)
 }
 
 fn cause(one: &Explained<'_>) -> &'static str {
@@ -147,9 +177,15 @@ fn cause(one: &Explained<'_>) -> &'static str {
         } => {
             "What filled RAM could not be moved to swap in time: it is locked, or kernel memory, or swap is too slow."
         }
-        Cause::UsedUp { .. } => {
-            "Memory that cannot be dropped filled RAM, and swap could not take more."
-        }
+        Cause::UsedUp {
+            swap: SwapState::Full,
+            ..
+        } => "Memory that cannot be dropped filled RAM, and swap could not take more.",
+        Cause::UsedUp {
+            swap: SwapState::None,
+            ..
+        } => "Memory that cannot be dropped filled RAM, and there is no swap for it.",
+        Cause::UsedUp { .. } => "Memory that cannot be dropped filled RAM.",
         Cause::LowZone | Cause::CmaOnly => "Only a part of memory would do, and that was full.",
         Cause::NoBlock => "Free memory was in pieces smaller than what was asked for.",
         _ => "What filled memory is not shown.",
@@ -312,14 +348,16 @@ mod tests {
 
     #[test]
     fn the_line_of_the_kill_alone_is_a_kill_without_a_reason() {
-        let report = Report::default().killing(5, "java");
-        let finding = found(RULE, &Case::of_report(report));
-        assert_eq!(finding.severity, Severity::Critical);
-        assert!(
-            finding.title.contains("does not show why"),
-            "{}",
-            finding.title
-        );
+        let line = || Report::default().killing(5, "java");
+        let bare = found(RULE, &Case::of_report(line()));
+        assert_eq!(bare.severity, Severity::Info);
+        assert!(bare.title.contains("the host ran out or a control group"));
+        // `Out of memory:` in front of it is the host's.
+        let mut report = line();
+        report.0.constraint = Some(timeline::kernel_report::Constraint::None);
+        let hosts = found(RULE, &Case::of_report(report));
+        assert_eq!(hosts.severity, Severity::Critical);
+        assert!(hosts.title.contains("does not show why"), "{}", hosts.title);
     }
 
     #[test]
@@ -335,6 +373,11 @@ mod tests {
     fn several_kills_are_told_as_a_history() {
         let case = Case::of_reports([Report::of_a_host(), Report::of_a_host()]);
         let finding = found(RULE, &case);
+        assert!(
+            finding
+                .title
+                .contains(", one of 2 kills in this source, because")
+        );
         assert!(
             finding.evidence.iter().any(|e| e
                 .text

@@ -136,7 +136,7 @@ mod tests {
     fn unit(command: &str, total: f64) -> f64 {
         let figure = Figure {
             value: total,
-            step: 1.0,
+            error: 1.0,
             has_unit: false,
         };
         Options::of(command).unit(&[figure]).bytes

@@ -187,8 +187,8 @@ impl<'a> Table<'a> {
         }
         let at = self.lines.saturating_sub(1);
         if let Some(doubt) = sums::doubt(&self.mem, is_short) {
-            self.problems.push((at, doubt));
-            self.mem.retain(|(name, _)| *name == "total");
+            self.problems.push((at, doubt.problem));
+            self.mem.retain(|(name, _)| doubt.stay.contains(name));
         }
         if let Some(doubt) = sums::doubt_of_swap(&self.swap) {
             self.problems.push((at, doubt));

@@ -87,6 +87,27 @@ fn human_sizes_carry_their_rounding() {
 }
 
 #[test]
+fn a_sum_that_nearly_fits_costs_only_what_was_summed() {
+    let head = "        total   used   free   shared   buff/cache   available\n";
+    for (row, free, problem) in [
+        ("8000 3000 1000 10 4000 4900", Some(1000), None),
+        ("8000 3000 1000 10 3760 4600", Some(1000), Some("not quite")),
+        ("8000 3000 1000 10 2000 3000", None, Some("shifted")),
+        ("8000 3000 9000 10 2000 3000", None, Some("larger")),
+    ] {
+        let opened = paste(&format!("$ free -m\n{head}Mem: {row}\n"));
+        let timeline = &opened.timeline;
+        assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_mib(8000)));
+        assert_eq!(timeline.last(MEM_FREE), free.map(Bytes::from_mib), "{row}");
+        assert_eq!(timeline.last(MEM_AVAILABLE).is_some(), free.is_some());
+        assert_eq!(timeline.last(MEM_CACHED).is_some(), problem.is_none());
+        let told = opened.problems.first();
+        let is_told = |problem| told.is_some_and(|told| told.contains(problem));
+        assert!(problem.map_or(told.is_none(), is_told), "{row} {told:?}");
+    }
+}
+
+#[test]
 fn a_series_with_its_interval_is_a_timeline_and_without_is_not() {
     let series = format!("{ARTICLE}\n{ARTICLE}\n{ARTICLE}");
     let timed = paste(&format!("$ free -m -s 5\n{series}")).timeline;

@@ -12,6 +12,8 @@ use timeline::signals::{
     SMAPS_ROLLUP,
 };
 
+use crate::figure::{Figure, raw};
+
 use super::pairs::{Pair, Value};
 
 /// A kernel file of names and values.
@@ -209,37 +211,39 @@ impl File {
         }
     }
 
-    /// The line as the kernel writes it; sizes in `default` bytes where they are without a unit. The second is half a
-    /// step of the rounding in bytes, 0 for the kernel's own figures. `None` where the value is none for this file.
-    pub(super) fn line(self, pair: &Pair<'_>, default: Option<f64>) -> Option<(String, u64)> {
-        const KIB: f64 = 1024.0;
+    /// Whether a value is a size whose unit is left to the file.
+    pub(super) fn is_size_without_unit(self, pair: &Pair<'_>) -> bool {
+        let is_count = pair.name.starts_with("HugePages_");
+        self.is_in_kib() && !is_count && matches!(pair.value, Value::Plain(_))
+    }
+
+    /// The line as the kernel writes it; sizes in `default` bytes where they are without a unit. The second is how far
+    /// the true size may lie from it, in bytes. `None` where the value is none for this file.
+    pub(super) fn line(self, pair: &Pair<'_>, default: Option<f64>) -> Option<(String, f64)> {
         let name = pair.name;
         let is_count = |name: &str| name.starts_with("HugePages_");
-        let (digits, step) = match &pair.value {
-            Value::Plain(digits) => match default.filter(|_| self.is_in_kib() && !is_count(name)) {
-                Some(unit) => (in_kib(digits.parse().ok()?, unit)?, unit),
-                None => (digits.to_string(), KIB),
-            },
-            Value::Size(size) if self.is_in_kib() => (in_kib(size.value, 1.0)?, size.step),
-            // `anon 12 MB`: v2 and v1 count bytes.
-            Value::Size(size) => (format!("{}", crate::figure::raw(size.value)?), size.step),
+        let default = default.filter(|_| self.is_in_kib() && !is_count(name));
+        let size = match (&pair.value, default) {
+            (Value::Plain(digits), Some(unit)) => {
+                Some(Figure::whole(digits.parse().ok()?).in_bytes(unit))
+            }
+            (Value::Plain(_), None) => None,
+            (Value::Size(size), _) => Some(*size),
         };
-        let half = match step > KIB {
-            true => crate::figure::raw(step / 2.0).unwrap_or(0),
-            false => 0,
+        let digits = match (&pair.value, size) {
+            (_, Some(size)) if self.is_in_kib() => raw(size.value / 1024.0)?.to_string(),
+            // `anon 12 MB`: v2 and v1 count bytes.
+            (_, Some(size)) => raw(size.value)?.to_string(),
+            (Value::Plain(digits), None) => digits.to_string(),
+            (Value::Size(_), None) => return None,
         };
         let line = match (self.has_colons(), self.is_in_kib() && !is_count(name)) {
             (true, true) => format!("{name}: {digits} kB"),
             (true, false) => format!("{name}: {digits}"),
             _ => format!("{name} {digits}"),
         };
-        Some((line, half))
+        Some((line, size.map_or(0.0, Figure::doubt)))
     }
-}
-
-fn in_kib(value: f64, unit: f64) -> Option<String> {
-    let kib = crate::figure::raw(value * unit / 1024.0)?;
-    Some(kib.to_string())
 }
 
 /// The files that know a name, as bits.

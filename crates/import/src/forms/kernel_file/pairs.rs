@@ -131,11 +131,11 @@ fn value_of<'a>(word: &'a str, unit: Option<&str>) -> Option<Value<'a>> {
             return unit.is_none().then_some(Value::Size(figure));
         }
         // `1,028` is whole, `0,5` is not.
-        if figure.step < 1.0 {
+        if figure.error < 1.0 {
             let unit = Figure::parse(&format!("1{}", unit?), Base::Binary)?;
             return Some(Value::Size(Figure {
                 value: figure.value * unit.value,
-                step: figure.step * unit.value,
+                error: figure.error * unit.value,
                 has_unit: true,
             }));
         }

@@ -3,6 +3,8 @@
 //! Files of a control group are often shown from within its directory, by name alone; then the group is not known and
 //! is called [`UNNAMED_GROUP`], not `/`, which is the machine's own.
 
+use probe::CgroupFiles;
+use timeline::facts::CgroupMode;
 use timeline::signals;
 
 /// The group whose name the text does not tell.
@@ -70,39 +72,12 @@ fn full(word: &str) -> Option<String> {
         }
     }
     let name = word.strip_prefix("./").unwrap_or(word);
-    if V1_FILES.contains(&name) {
-        return Some(format!("/sys/fs/cgroup/memory/{UNNAMED_GROUP}/{name}"));
+    let is_of = |mode| CgroupFiles::names(mode).contains(&name);
+    if is_of(CgroupMode::V2) {
+        return Some(of_unnamed_group(name));
     }
-    FILES_OF_A_GROUP
-        .contains(&name)
-        .then(|| of_unnamed_group(name))
+    is_of(CgroupMode::V1).then(|| format!("/sys/fs/cgroup/memory/{UNNAMED_GROUP}/{name}"))
 }
-
-/// Files that only v1 has.
-const V1_FILES: [&str; 6] = [
-    "memory.usage_in_bytes",
-    "memory.limit_in_bytes",
-    "memory.max_usage_in_bytes",
-    "memory.kmem.usage_in_bytes",
-    "memory.failcnt",
-    "memory.oom_control",
-];
-
-/// Files of a group that are told by their names alone.
-const FILES_OF_A_GROUP: [&str; 12] = [
-    "memory.current",
-    "memory.stat",
-    "memory.events",
-    "memory.pressure",
-    "memory.max",
-    "memory.high",
-    "memory.low",
-    "memory.min",
-    "memory.peak",
-    "memory.swap.current",
-    "memory.swap.max",
-    "io.pressure",
-];
 
 /// The path of a file of the group that is not named.
 pub(super) fn of_unnamed_group(name: &str) -> String {

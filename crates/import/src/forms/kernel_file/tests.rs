@@ -4,6 +4,27 @@ use timeline::signals::*;
 use units::{Bytes, Count, Micros, Pages};
 
 #[test]
+fn a_total_without_unit_that_no_machine_has_in_kib_is_not_taken_for_kib() {
+    use timeline::signals::{MEM_FREE, MEM_TOTAL};
+    for (total, free, kib, said) in [
+        ("16384", "200", Some(200 * 1024), "unit by the size"),
+        ("16694710272", "310722560", None, "paste them with their kB"),
+        ("16384 kB", "200 kB", Some(200), ""),
+        ("16303428", "203428", Some(203_428), ""),
+        ("16303428 kB", "99203428 kB", None, "larger than MemTotal"),
+    ] {
+        let opened = crate::testing::paste(&format!("MemTotal: {total}\nMemFree: {free}\n"));
+        let found = opened.timeline.last(MEM_FREE);
+        assert_eq!(found, kib.map(units::Bytes::from_kib), "{total}");
+        let problems = opened.problems.concat();
+        assert_eq!(problems.is_empty(), said.is_empty(), "{problems}");
+        assert!(problems.contains(said), "{problems}");
+        let is_dropped = kib.is_none() && !said.contains("larger");
+        assert_eq!(opened.timeline.last(MEM_TOTAL).is_none(), is_dropped);
+    }
+}
+
+#[test]
 fn meminfo_is_read_whole_cut_and_grepped() {
     for text in [
         "MemTotal:       16268680 kB\nMemFree:          349408 kB\nHugePages_Total:       0\n",

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use probe::kernel_report::is_line;
+use probe::kernel_report::{is_line, marks};
+use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
 use super::prefix;
@@ -17,6 +18,7 @@ pub(super) struct Messages<'a> {
     /// Where each message ends, in lines.
     ends: Vec<usize>,
     wall: Option<WallClock>,
+    stamp: Option<LogStamp>,
 }
 
 impl<'a> Messages<'a> {
@@ -31,6 +33,7 @@ impl<'a> Messages<'a> {
             at: 0,
             ends: Vec::new(),
             wall: None,
+            stamp: None,
         }
     }
 
@@ -43,6 +46,11 @@ impl<'a> Messages<'a> {
     /// When the first dated message was written.
     pub(super) fn wall(&self) -> Option<WallClock> {
         self.wall
+    }
+
+    /// The stamp of the first message, where it lacks the year and no message has a whole date.
+    pub(super) fn stamp(&self) -> Option<LogStamp> {
+        self.stamp.clone().filter(|_| self.wall.is_none())
     }
 
     /// Joins the lines that follow with one that they go on from: lines without a prefix that say nothing by themselves,
@@ -86,18 +94,7 @@ impl<'a> Messages<'a> {
 /// Whether more of a line could follow: it is long of nature, or says nothing without its end. The fields that follow on
 /// the title of a group are lines of their own.
 fn may_go_on(line: &str) -> bool {
-    const LONG: [&str; 9] = [
-        " free:",
-        "anon:",
-        "*",
-        "oom-killer",
-        "gfp",
-        "mode:",
-        "Killed process",
-        "hugepages_",
-        "usage ",
-    ];
-    let is_long = || LONG.iter().any(|mark| line.contains(mark));
+    let is_long = || marks::LONG.iter().any(|mark| line.contains(mark));
     let is_of_report = line.starts_with('[') || is_candidate(line);
     // The last field of its line.
     if line.contains("oom-killer: ") && line.contains("adj=") && is_line(line) {
@@ -124,40 +121,25 @@ impl<'a> Iterator for Messages<'a> {
         let message = prefix::message(line);
         self.at += 1;
         self.wall = self.wall.or(message.wall);
+        // What stands behind the report may be stamped where it is not.
+        if self.ends.is_empty() {
+            self.stamp = message.stamp;
+        }
         let text = self.whole(message.text, message.is_prefixed);
         self.ends.push(self.at);
         Some(text)
     }
 }
 
-/// What lines of reports have in them that others mostly lack: the look at each line of a text must be short.
-const MARKS: [&str; 19] = [
-    "how Memory",
-    "hugepages_",
-    "oom-kill",
-    "ut of memory",
-    "ut of Memory",
-    "llocation",
-    "vmalloc",
-    "SLUB",
-    "SLAB",
-    "Mem-",
-    "cgroup",
-    "memory",
-    "total_vm",
-    "illed",
-    "Kill",
-    "anon:",
-    " free:",
-    "ctive:",
-    "kB",
-];
-
 /// Whether a line could be one of a report.
 pub(super) fn is_candidate(line: &str) -> bool {
     // Every line of a log is asked: searchers are made once.
-    static FINDERS: LazyLock<Vec<Finder<'static>>> =
-        LazyLock::new(|| MARKS.iter().map(|mark| Finder::new(*mark)).collect());
+    static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
+        marks::BEGINS
+            .iter()
+            .map(|mark| Finder::new(*mark))
+            .collect()
+    });
     let has = |finder: &Finder<'_>| finder.find(line.as_bytes()).is_some();
     line.len() <= 1 << 20 && FINDERS.iter().any(has)
 }

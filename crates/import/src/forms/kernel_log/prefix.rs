@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
 use crate::times::Printed;
@@ -14,6 +15,8 @@ pub(super) struct Message<'a> {
     pub(super) is_prefixed: bool,
     /// When, where the log has dates with years.
     pub(super) wall: Option<WallClock>,
+    /// When, where its dates lack the year.
+    pub(super) stamp: Option<LogStamp>,
 }
 
 /// A prefix has no more parts: level, date, host, name, stamp, caller.
@@ -26,25 +29,42 @@ pub(super) fn message(line: &str) -> Message<'_> {
     if let Some(inner) = json(line) {
         return inner;
     }
-    let (text, wall) = stripped(line);
+    let (text, time) = stripped(line);
     Message {
         text: text.into(),
         is_prefixed: text.len() < line.trim_start().len(),
-        wall,
+        wall: time.and_then(Printed::wall),
+        stamp: time.and_then(|time| stamp(line, time)),
     }
 }
 
-fn stripped(line: &str) -> (&str, Option<WallClock>) {
+/// The stamp of a line, as written.
+fn stamp(line: &str, time: Printed) -> Option<LogStamp> {
+    let of_year = time.of_year()?;
+    let line = line.trim_start();
+    let (_, rest) = Printed::leading(line).filter(|(leading, _)| *leading == time)?;
+    let text = line[..line.len() - rest.len()].trim_end();
+    Some(LogStamp {
+        text: text.to_owned(),
+        of_year,
+    })
+}
+
+/// The message, and its time: one with a year where there is one.
+fn stripped(line: &str) -> (&str, Option<Printed>) {
     let mut text = line.trim_start();
-    let mut wall = None;
+    let mut known: Option<Printed> = None;
     for _ in 0..MOST_PARTS {
         let Some((rest, time)) = part(text, text.len() < line.trim_start().len()) else {
             break;
         };
-        wall = wall.or(time.and_then(Printed::wall));
+        let is_better = known.is_none_or(|known| known.wall().is_none());
+        known = time
+            .filter(|time| is_better && (known.is_none() || time.wall().is_some()))
+            .or(known);
         text = rest.trim_start();
     }
-    (text, wall)
+    (text, known)
 }
 
 /// The text behind the first part of a prefix, and the time that the part is.
@@ -163,7 +183,8 @@ fn json(line: &str) -> Option<Message<'static>> {
             .find_map(|name| inner.get(name).or_else(|| value.get(name))?.as_str())
     };
     let message = text(&["MESSAGE", "message", "msg", "log", "textPayload"])?;
-    let (bare, wall) = stripped(message.trim_end());
+    let (bare, printed) = stripped(message.trim_end());
+    let wall = printed.and_then(Printed::wall);
     let time = || {
         text(&["timestamp", "time", "@timestamp", "ts"])
             .and_then(|time| Printed::leading(time)?.0.wall())
@@ -178,6 +199,7 @@ fn json(line: &str) -> Option<Message<'static>> {
         text: bare.to_owned().into(),
         is_prefixed: true,
         wall: wall.or_else(time).or_else(journal),
+        stamp: None,
     })
 }
 
@@ -222,6 +244,17 @@ mod tests {
             assert_eq!(message.is_prefixed, !prefix.is_empty(), "{prefix}");
             assert_eq!(message.wall.is_some(), has_date, "{prefix}");
         }
+    }
+
+    #[test]
+    fn a_stamp_without_year_is_kept_as_written() {
+        let stamp = |line: &str| message(line).stamp;
+        let first = stamp("Nov 21 23:58:47 db1 kernel: [12345.678901] Mem-Info:").unwrap();
+        assert_eq!(first.text, "Nov 21 23:58:47");
+        let later = stamp("Nov 22 00:00:47 db1 kernel: Mem-Info:").unwrap();
+        assert_eq!(later.of_year - first.of_year, units::Span::from_mins(2));
+        assert_eq!(stamp("2026-11-21 23:58:47 db1 kernel: Mem-Info:"), None);
+        assert_eq!(stamp("[12345.678901] Mem-Info:"), None);
     }
 
     #[test]

@@ -36,6 +36,8 @@ fn print(opened: &Opened) -> String {
         let mut report = reported.report.clone();
         // Broken lines are counted as what they are.
         report.lines = 0;
+        // Of the log, not of the report.
+        report.stamp = None;
         for (number, _) in &mut report.not_understood {
             *number = 0;
         }

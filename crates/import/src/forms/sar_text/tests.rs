@@ -34,7 +34,10 @@ fn rates_are_the_printed_ones_and_no_row_is_lost() {
     assert_eq!(start.unix_nanos() / 1_000_000_000, 1_795_262_401);
     assert_eq!(timeline.breaks().len(), 0);
     assert_eq!((opened.inputs.len(), opened.inputs[0].last_line), (1, 6));
-    assert_eq!(opened.inputs[0].what, "paging; 2 samples, 10 min apart");
+    assert_eq!(
+        opened.inputs[0].what,
+        "sar (paging), 2 samples, 10 min apart"
+    );
     assert_eq!(opened.facts.cpus, Some(8));
     assert_eq!(opened.facts.kernel_release(), Some("5.10.0-8-amd64"));
     assert_eq!(opened.lines_skipped, 0);

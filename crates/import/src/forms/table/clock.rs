@@ -1,5 +1,7 @@
 //! When the rows of a table were written: its first columns, or the heading.
 
+use std::cmp::Ordering;
+
 use units::{Span, WallClock};
 
 use crate::looks::When;
@@ -143,6 +145,17 @@ pub(super) fn when(before: Option<Moment>, now: Option<Moment>) -> (When, Option
         _ => When::Unknown,
     };
     (when, between)
+}
+
+/// How the times of two rows lie, where they tell time alike.
+pub(super) fn compare(a: Option<Moment>, b: Option<Moment>) -> Option<Ordering> {
+    match (a?, b?) {
+        (Moment::Wall(a), Moment::Wall(b)) => Some(a.unix_nanos().cmp(&b.unix_nanos())),
+        (Moment::OfDay(a), Moment::OfDay(b)) | (Moment::Since(a), Moment::Since(b)) => {
+            a.partial_cmp(&b)
+        }
+        _ => None,
+    }
 }
 
 /// The interval that a heading tells: `every 10 s`, `interval 60s`, `each 5 minutes`.

@@ -103,6 +103,12 @@ impl Header {
         })
     }
 
+    /// Whether rows are of several machines.
+    pub(super) fn has_keys(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.meaning == Meaning::Key)
+    }
+
     /// Whether a line is the header again, or the rule below it.
     pub(super) fn is_repeated(&self, line: &str) -> bool {
         let is_rule = line.len() > 2 && line.bytes().all(|b| b" |-+:=".contains(&b));

@@ -9,8 +9,8 @@ use crate::prompt;
 pub(super) struct Options {
     /// The interval.
     pub(super) every: Option<Span>,
-    /// What sizes count.
-    pub(super) unit: Unit,
+    /// What sizes count; `None` where the command line was not pasted.
+    pub(super) unit: Option<Unit>,
     /// Whether `vmstat` was run at all.
     pub(super) ran: bool,
     /// Whether it was to print active and inactive memory.
@@ -18,7 +18,7 @@ pub(super) struct Options {
 }
 
 /// What sizes count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Unit {
     /// Its name, for people.
     pub(super) name: &'static str,
@@ -32,7 +32,7 @@ impl Options {
         let arguments = prompt::arguments(command, "vmstat");
         let mut options = Self {
             every: None,
-            unit: Unit::of('K').unwrap_or(Unit::KIB),
+            unit: arguments.is_some().then_some(Unit::KIB),
             ran: arguments.is_some(),
             active: false,
         };
@@ -64,17 +64,13 @@ impl Options {
     }
 
     fn set_unit(&mut self, letter: &str) {
-        self.unit = letter
-            .chars()
-            .next()
-            .and_then(Unit::of)
-            .unwrap_or(self.unit);
+        self.unit = letter.chars().next().and_then(Unit::of).or(self.unit);
     }
 }
 
 impl Unit {
     /// The unit that vmstat prints in unless told otherwise.
-    const KIB: Self = Self {
+    pub(super) const KIB: Self = Self {
         name: "KiB",
         bytes: 1024.0,
     };
@@ -109,12 +105,17 @@ mod tests {
             ("vmstat -p sda1 4", 1024.0, Some(4), false),
             ("timeout 60 vmstat 1", 1024.0, Some(1), false),
             ("vmstat before 5 o'clock", 1024.0, Some(5), false),
-            ("cat vmstat.log 7", 1024.0, None, false),
         ] {
             let options = Options::of(command);
-            assert!((options.unit.bytes - bytes).abs() < 0.5, "{command}");
+            assert_eq!(
+                options.unit.map(|unit| unit.bytes),
+                Some(bytes),
+                "{command}"
+            );
             assert_eq!(options.every, every.map(Span::from_secs), "{command}");
             assert_eq!(options.active, active, "{command}");
         }
+        let saved = Options::of("cat vmstat.log 7");
+        assert_eq!((saved.unit, saved.every), (None, None));
     }
 }

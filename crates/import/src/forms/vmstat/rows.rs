@@ -32,6 +32,8 @@ const COLUMNS: [&str; 18] = [
     "r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs", "us", "sy",
     "id", "wa", "st", "gu",
 ];
+/// Tasks that are swapped out, in the headings of Linux 2.4.
+const OLD: [&str; 1] = ["w"];
 /// The two that `-a` prints in place of buff and cache.
 const ACTIVE: [&str; 2] = ["inact", "active"];
 /// Where rows without a heading keep their shares of CPU time.
@@ -122,7 +124,7 @@ fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
     let is_band = first.contains("procs") && first.contains("memory");
     let names = if is_band { lines.get(1)? } else { first };
     let text = stamped(names).1;
-    let known = |word: &&str| COLUMNS.contains(word) || ACTIVE.contains(word);
+    let known = |word: &&str| COLUMNS.contains(word) || ACTIVE.contains(word) || OLD.contains(word);
     let columns: Vec<&str> = text
         .split(' ')
         .filter(|w| !w.is_empty())

@@ -137,10 +137,33 @@ fn rows_are_known_without_their_heading() {
 }
 
 #[test]
+fn headings_of_old_versions_are_known() {
+    let band = "   procs                      memory    swap          io     system         cpu\n";
+    let old = " r  b  w   swpd   free   buff  cache  si  so    bi    bo   in    cs  us  sy  id\n";
+    let row = " 1  3  2   4528  19408   1232  25432   0   4   141     6  142    68   7   3  90\n";
+    for text in [
+        format!("{band}{old}{row}{row}"),
+        format!("$ vmstat 1\n{old}{row}{row}"),
+        format!(
+            "{}{}{}",
+            band,
+            old.replace("id", "wa id"),
+            row.repeat(2).replace("90", "0 90")
+        ),
+    ] {
+        let timeline = paste(&text).timeline;
+        assert_eq!(timeline.len(), 2, "{text}");
+        assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(19_408)));
+        assert_eq!(timeline.last(TASKS_BLOCKED), Some(Count::new(3)));
+        assert_eq!(rates(&timeline, PSWPOUT), [1.0], "{text}");
+    }
+}
+
+#[test]
 fn active_memory_has_its_own_columns() {
     let head = HEAD.replace("  buff  cache", " inact active");
     let text = format!(
-        "{head} 4  0      0  23195   1008    547    0    0  2187  4190  345  657 50  6 44  0  0\n"
+        "$ vmstat -a\n{head} 4  0      0  23195   1008    547    0    0  2187  4190  345  657 50  6 44  0  0\n"
     );
     let timeline = paste(&text).timeline;
     assert_eq!(timeline.last(MEM_ACTIVE), Some(Bytes::from_kib(547)));
@@ -217,4 +240,19 @@ fn the_time_of_date_stands_before_the_next_command() {
     let text = look("Sat Nov 21 23:58:47 UTC 2026") + &look("Sat Nov 21 23:59:47 UTC 2026");
     let timeline = paste(&text).timeline;
     assert_eq!((timeline.len(), timeline.lasts()), (2, Span::from_secs(60)));
+}
+
+#[test]
+fn newest_first_and_times_twice_are_still_one_series() {
+    let head = " r b swpd free buff cache si so bi bo in cs us sy id wa st UTC\n";
+    let row = |second: u32| {
+        format!(
+            "2 4 2000000 60000 1000 80000 9000 8000 12000 9000 4100 9000 10 15 10 65 0 2026-11-21 10:00:0{second}\n"
+        )
+    };
+    for seconds in [[0, 0, 1, 1, 2, 2], [2, 2, 1, 1, 0, 0], [2, 1, 1, 1, 1, 0]] {
+        let rows: String = seconds.into_iter().map(row).collect();
+        let timeline = crate::testing::paste(&format!("$ vmstat -t 1\n{head}{rows}")).timeline;
+        assert_eq!((timeline.len(), timeline.stretches().len()), (3, 1));
+    }
 }

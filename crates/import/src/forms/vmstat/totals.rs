@@ -9,7 +9,8 @@ use timeline::{Counter, Gauge, Signal, SignalId};
 use units::Bytes;
 
 use super::options::{Options, Unit};
-use crate::figure::raw;
+use crate::figure::{Figure, raw};
+use crate::forms::fill::SLAB_IN_CACHE;
 use crate::forms::{Block, Form, Reading};
 use crate::looks::Look;
 
@@ -67,16 +68,17 @@ const ENOUGH: usize = 3;
 
 fn read(reading: &mut Reading<'_>) -> Option<Block> {
     let options = Options::of(reading.command.unwrap_or_default());
+    let default = options.unit.unwrap_or(Unit::KIB);
     let mut look = Look::default();
     let mut block = Block {
         what: "vmstat -s: totals since boot".to_owned(),
-        unit: options.unit.name,
+        unit: default.name,
         ..Block::default()
     };
     let mut is_pairs = false;
     for line in reading.lines {
         let Some(total) = Total::of(line) else { break };
-        let unit = total.unit.unwrap_or(options.unit);
+        let unit = total.unit.unwrap_or(default);
         if total.name == SIZES[0].0 {
             block.unit = unit.name;
         }
@@ -153,29 +155,20 @@ impl Total {
     }
 
     fn fill(&self, unit: Unit, look: &mut Look) {
-        let host = &mut look.sample.host;
         let is_it = |known: &str| known == self.name;
         if let Some((_, signal)) = SIZES.iter().find(|(known, _)| is_it(known)) {
-            let Some(bytes) = raw(self.value * unit.bytes) else {
-                return;
-            };
-            host.set(*signal, Bytes::new(bytes));
-            let is_cache = signal.id() == MEM_CACHED.id();
-            let step = raw(if is_cache {
-                unit.bytes.max(4096.0)
-            } else {
-                unit.bytes
-            });
-            look.rounded
-                .extend(step.filter(|s| *s > 1024).map(|step| (signal.id(), step)));
+            look.set_size(signal.id(), Figure::whole(self.value), unit.bytes);
+            if signal.id() == MEM_CACHED.id() {
+                look.may_be_off(signal.id(), SLAB_IN_CACHE);
+            }
         } else if let Some((_, signal)) = PAGED.iter().find(|(known, _)| is_it(known)) {
             if let Some(bytes) = raw(self.value * 1024.0) {
-                host.set(*signal, Bytes::new(bytes));
+                look.sample.host.set(*signal, Bytes::new(bytes));
             }
         } else if let Some((_, signal)) = TOTALS.iter().find(|(known, _)| is_it(known))
             && let Some(value) = raw(self.value)
         {
-            host.set_raw(*signal, value);
+            look.sample.host.set_raw(*signal, value);
         }
     }
 }

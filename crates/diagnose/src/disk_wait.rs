@@ -1,0 +1,90 @@
+//! Whether tasks waited for disks for most of a series, whatever for: what vmstat shows in its columns `b` and `wa`.
+
+use timeline::signals::{
+    CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_NICE, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM, CPU_USER,
+    TASKS_BLOCKED,
+};
+use units::Ratio;
+
+use crate::evidence::Evidence;
+
+/// An engineering choice: calm hosts wait a few percent of CPU time for disks.
+const IOWAIT: Ratio = Ratio::from_percent(30.0);
+/// An engineering choice: one task may always be writing something back.
+const BLOCKED: f64 = 2.0;
+
+/// `CPUs idled for the disk 84 % of their time`, or how many tasks were blocked; `None` where that is little, not measured,
+/// or one look.
+pub(crate) fn tell(cx: &Evidence<'_>) -> Option<String> {
+    iowait(cx).or_else(|| blocked(cx))
+}
+
+fn iowait(cx: &Evidence<'_>) -> Option<String> {
+    let waited = cx.increase(CPU_IOWAIT).ok()?;
+    let all: f64 = [
+        CPU_USER,
+        CPU_NICE,
+        CPU_SYSTEM,
+        CPU_IDLE,
+        CPU_IOWAIT,
+        CPU_IRQ,
+        CPU_SOFTIRQ,
+        CPU_STEAL,
+    ]
+    .into_iter()
+    .filter_map(|signal| cx.increase(signal).ok())
+    .sum();
+    let share = Ratio::new(waited / all);
+    // Without CPU time there is no share, and no number is at least 30 %.
+    (share >= IOWAIT).then(|| format!("CPUs idled for the disk {share} of their time"))
+}
+
+fn blocked(cx: &Evidence<'_>) -> Option<String> {
+    if cx.is_single_look() {
+        return None;
+    }
+    let track = cx.gauge(TASKS_BLOCKED).ok()?;
+    let readings: Vec<f64> = track.values().iter().flatten().copied().collect();
+    let many = readings.iter().filter(|n| **n >= BLOCKED).count();
+    (many * 2 > readings.len()).then(|| {
+        format!(
+            "{BLOCKED} tasks or more were blocked, mostly waiting for the disk, at {many} of {} looks",
+            readings.len()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+    use units::Count;
+
+    fn told(case: &Case) -> Option<String> {
+        case.with(tell)
+    }
+
+    #[test]
+    fn much_iowait_is_told_and_little_is_not() {
+        let waiting = |percent| {
+            Case::over(10)
+                .counter(CPU_IOWAIT, percent)
+                .counter(CPU_IDLE, 100 - percent)
+        };
+        assert!(told(&waiting(84)).unwrap().contains("84 %"));
+        assert_eq!(told(&waiting(12)), None);
+        assert_eq!(told(&Case::over(10).counter(CPU_IOWAIT, 0)), None);
+    }
+
+    #[test]
+    fn blocked_tasks_count_where_they_are_most_of_the_series() {
+        let blocked = |steps: &[u64]| {
+            let counts: Vec<Count> = steps.iter().map(|n| Count::new(*n)).collect();
+            Case::over(3).gauge_steps(TASKS_BLOCKED, &counts)
+        };
+        assert!(told(&blocked(&[0, 14, 18, 21])).is_some());
+        assert_eq!(told(&blocked(&[9, 0, 1, 0])), None);
+        let once = Case::once().gauge(TASKS_BLOCKED, Count::new(20));
+        assert_eq!(told(&once), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! The kernel's own averages of memory pressure: what one look tells of the minutes before it. Where two totals make a
+//! share of the time watched, that share is better, and these are not asked for.
+
+use timeline::{
+    EntitySeries, Gauge, Signal,
+    signals::{
+        CGROUP_PSI_MEMORY_FULL_AVG60, CGROUP_PSI_MEMORY_FULL_AVG300, CGROUP_PSI_MEMORY_SOME,
+        CGROUP_PSI_MEMORY_SOME_AVG60, CGROUP_PSI_MEMORY_SOME_AVG300, PSI_IO_FULL_AVG60,
+        PSI_IO_SOME_AVG60, PSI_MEMORY_FULL_AVG60, PSI_MEMORY_FULL_AVG300, PSI_MEMORY_SOME,
+        PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
+    },
+};
+use units::{Micros, Ratio};
+
+use crate::evidence::Evidence;
+use crate::stalls::Stalls;
+
+/// Shares of the time before the last look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Lately {
+    /// At least one task waited.
+    pub(crate) some: Ratio,
+    /// All tasks waited; the kernel does not print it everywhere.
+    pub(crate) full: Option<Ratio>,
+    /// Of which time: `last minute`.
+    pub(crate) of: &'static str,
+}
+
+type Average = Signal<Gauge<Micros>>;
+
+const MINUTE: &str = "last minute";
+const FIVE_MINUTES: &str = "last 5 minutes";
+
+impl Lately {
+    /// The window in which the host's tasks waited most for memory.
+    pub(crate) fn for_memory(cx: &Evidence<'_>) -> Option<Self> {
+        if cx.stall(PSI_MEMORY_SOME).is_ok() {
+            return None;
+        }
+        let read = |signal| cx.timeline.last(signal);
+        worst([
+            window(read, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_FULL_AVG60, MINUTE),
+            window(
+                read,
+                PSI_MEMORY_SOME_AVG300,
+                PSI_MEMORY_FULL_AVG300,
+                FIVE_MINUTES,
+            ),
+        ])
+    }
+
+    /// The same of the tasks of a control group.
+    pub(crate) fn for_memory_in(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Self> {
+        if cx.rate_of(group, CGROUP_PSI_MEMORY_SOME).is_ok() {
+            return None;
+        }
+        let read = |signal| cx.timeline.last_of(group, signal);
+        worst([
+            window(
+                read,
+                CGROUP_PSI_MEMORY_SOME_AVG60,
+                CGROUP_PSI_MEMORY_FULL_AVG60,
+                MINUTE,
+            ),
+            window(
+                read,
+                CGROUP_PSI_MEMORY_SOME_AVG300,
+                CGROUP_PSI_MEMORY_FULL_AVG300,
+                FIVE_MINUTES,
+            ),
+        ])
+    }
+
+    /// The last minute of the host: for memory, and for disks.
+    pub(crate) fn minute(cx: &Evidence<'_>) -> (Option<Self>, Option<Self>) {
+        let read = |signal| cx.timeline.last(signal);
+        (
+            window(read, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_FULL_AVG60, MINUTE),
+            window(read, PSI_IO_SOME_AVG60, PSI_IO_FULL_AVG60, MINUTE),
+        )
+    }
+
+    /// More than healthy hosts wait.
+    pub(crate) fn matters(&self) -> bool {
+        self.some >= Stalls::MEMORY
+    }
+
+    /// `Tasks stood still for memory 58 % of the last 5 minutes (full)`; `whose` is empty or ` of control group X`.
+    pub(crate) fn clause(&self, whose: &str) -> String {
+        match self.full.filter(|full| *full >= Stalls::MEMORY) {
+            Some(full) => {
+                format!(
+                    "Tasks{whose} stood still for memory {full} of the {} (full)",
+                    self.of
+                )
+            }
+            None => format!(
+                "Tasks{whose} waited for memory {} of the {} (some)",
+                self.some, self.of
+            ),
+        }
+    }
+}
+
+fn window(
+    read: impl Fn(Average) -> Option<Micros>,
+    some: Average,
+    full: Average,
+    of: &'static str,
+) -> Option<Lately> {
+    // µs of each second.
+    #[allow(clippy::cast_precision_loss)] // at most a million
+    let share = |micros: Micros| Ratio::new(micros.get() as f64 / 1e6);
+    Some(Lately {
+        some: share(read(some)?),
+        full: read(full).map(share),
+        of,
+    })
+}
+
+/// Of windows that are alike the longer, which stands last.
+fn worst(windows: [Option<Lately>; 2]) -> Option<Lately> {
+    windows
+        .into_iter()
+        .flatten()
+        .max_by(|a, b| a.some.get().total_cmp(&b.some.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+
+    fn paused(minute: u64, five: u64, full: u64) -> Case {
+        Case::once()
+            .gauge(PSI_MEMORY_SOME_AVG60, Micros::new(minute * 10_000))
+            .gauge(PSI_MEMORY_SOME_AVG300, Micros::new(five * 10_000))
+            .gauge(PSI_MEMORY_FULL_AVG300, Micros::new(full * 10_000))
+    }
+
+    fn lately(case: Case) -> Option<Lately> {
+        case.with(Lately::for_memory)
+    }
+
+    #[test]
+    fn the_worse_window_speaks() {
+        let clause = |case| lately(case).unwrap().clause("");
+        assert_eq!(
+            clause(paused(20, 70, 58)),
+            "Tasks stood still for memory 58 % of the last 5 minutes (full)"
+        );
+        assert_eq!(
+            clause(paused(70, 20, 2)),
+            "Tasks waited for memory 70 % of the last minute (some)"
+        );
+    }
+
+    #[test]
+    fn calm_averages_do_not_matter() {
+        assert!(!lately(paused(0, 4, 1)).unwrap().matters());
+        assert!(lately(Case::once()).is_none());
+    }
+
+    #[test]
+    fn a_measured_share_is_better() {
+        let mut case = Case::over(10).counter(PSI_MEMORY_SOME, 0);
+        case = case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(700_000));
+        assert!(lately(case).is_none());
+    }
+}

@@ -1,0 +1,171 @@
+//! What no machine has: a RAM of 16 MiB or of 20 TiB, more free than there is. Such figures are in another unit than they
+//! seem, or marks between digits were misread.
+
+use timeline::SignalId;
+use timeline::signals::{
+    MEM_ACTIVE, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE,
+    MEM_MAPPED, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
+    SWAP_FREE, SWAP_TOTAL,
+};
+
+use super::fill::{self, Unit};
+use crate::looks::Look;
+
+const MIB: f64 = 1_048_576.0;
+const TIB: f64 = MIB * MIB;
+/// What a host that is asked about may have.
+const LEAST: f64 = 64.0 * MIB;
+const MOST: f64 = 16.0 * TIB;
+/// What a host has unless it is a rarity.
+const USUAL: f64 = TIB;
+
+/// What the sizes beside a `MemTotal` without a unit count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Told {
+    /// KiB, as in the kernel's file.
+    Kib,
+    /// The only unit in which a machine could have so much.
+    BySize(Unit),
+    /// Several, or none.
+    Unknown,
+}
+
+/// The unit of a `MemTotal` that is written without one.
+pub(super) fn unit_of_total(total: f64) -> Told {
+    if (LEAST..=USUAL).contains(&(total * 1024.0)) {
+        return Told::Kib;
+    }
+    let units = [
+        ("bytes", MOST),
+        ("KiB", MOST),
+        ("MiB", MOST),
+        ("GiB", USUAL),
+    ];
+    let could_be = |(name, most): (&str, f64)| {
+        fill::unit(name).filter(|unit| (LEAST..=most).contains(&(total * unit.bytes)))
+    };
+    let mut possible = units.into_iter().filter_map(could_be);
+    match (possible.next(), possible.next()) {
+        (Some(only), None) => Told::BySize(only),
+        _ => Told::Unknown,
+    }
+}
+
+/// What to tell people of a unit that was not written.
+pub(super) fn unit_problem(told: Told) -> Option<String> {
+    match told {
+        Told::Kib => None,
+        Told::BySize(unit) => Some(format!(
+            "MemTotal has no unit and cannot be KiB: taken as {}, unit by the size",
+            unit.name
+        )),
+        Told::Unknown => Some(
+            "MemTotal has no unit and can hardly be KiB: sizes not used; paste them with their kB"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Parts of RAM.
+const PARTS: [SignalId; 12] = [
+    MEM_FREE.id(),
+    MEM_AVAILABLE.id(),
+    MEM_BUFFERS.id(),
+    MEM_CACHED.id(),
+    MEM_SHMEM.id(),
+    MEM_SLAB.id(),
+    MEM_SLAB_RECLAIMABLE.id(),
+    MEM_SLAB_UNRECLAIMABLE.id(),
+    MEM_ANON.id(),
+    MEM_MAPPED.id(),
+    MEM_ACTIVE.id(),
+    MEM_INACTIVE.id(),
+];
+
+/// Takes out the parts that are larger than the whole, beyond rounding; returns the first of them.
+pub(super) fn drop_parts_above_total(look: &mut Look) -> Option<SignalId> {
+    let of_ram = PARTS.map(|part| (part, MEM_TOTAL.id()));
+    let pairs = of_ram
+        .into_iter()
+        .chain([(SWAP_FREE.id(), SWAP_TOTAL.id())]);
+    let too_large: Vec<SignalId> = pairs
+        .filter(|(part, whole)| is_above(look, *part, *whole))
+        .map(|(part, _)| part)
+        .collect();
+    let first = *too_large.first()?;
+    let kept: Vec<_> = look.sample.host.iter().collect();
+    look.sample.host = timeline::Row::default();
+    for (signal, raw) in kept {
+        if !too_large.contains(&signal) {
+            look.sample.host.set_raw(signal, raw);
+        }
+    }
+    Some(first)
+}
+
+fn is_above(look: &Look, part: SignalId, whole: SignalId) -> bool {
+    let reading = |signal| {
+        let mut readings = look.sample.host.iter();
+        readings.find(|(id, _)| *id == signal).map(|(_, raw)| raw)
+    };
+    let error = |signal| {
+        let of_it = look.error_at_most.iter().filter(|(id, _)| *id == signal);
+        of_it.map(|(_, error)| *error).max().unwrap_or(0)
+    };
+    let (Some(a), Some(b)) = (reading(part), reading(whole)) else {
+        return false;
+    };
+    // The file's lines are not read at one instant.
+    let rounding = error(part)
+        .saturating_add(error(whole))
+        .saturating_add(b / 50);
+    a > b.saturating_add(rounding)
+}
+
+/// What to tell people of parts that were taken out.
+pub(super) fn parts_problem(signal: SignalId) -> String {
+    let whole = match signal == SWAP_FREE.id() {
+        true => "SwapTotal",
+        false => "MemTotal",
+    };
+    let name = signal.def().field;
+    format!("{name} is larger than {whole}: such figures are not used")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_without_unit_is_of_the_only_unit_that_it_can_be() {
+        let by_size = |name| Told::BySize(fill::unit(name).unwrap());
+        for (total, told) in [
+            (16_303_428.0, Told::Kib),
+            (524_288.0, Told::Kib),
+            (16_384.0, by_size("MiB")),
+            (33_285_996_544.0, by_size("bytes")),
+            // 15.5 GiB, or 15.5 TiB.
+            (16_694_710_272.0, Told::Unknown),
+            (512.0, Told::Unknown),
+            (0.0, Told::Unknown),
+            (1e30, Told::Unknown),
+        ] {
+            assert_eq!(unit_of_total(total), told, "{total}");
+        }
+    }
+
+    #[test]
+    fn what_is_larger_than_the_whole_is_taken_out() {
+        let mut look = Look::default();
+        let mut set = |signal: SignalId, raw| look.sample.host.set_raw(signal, raw);
+        set(MEM_TOTAL.id(), 8 << 30);
+        set(MEM_FREE.id(), 1 << 30);
+        set(MEM_AVAILABLE.id(), 990 << 30);
+        set(SWAP_TOTAL.id(), 0);
+        set(SWAP_FREE.id(), 4096);
+        assert_eq!(drop_parts_above_total(&mut look), Some(MEM_AVAILABLE.id()));
+        let left: Vec<_> = look.sample.host.iter().map(|(id, _)| id).collect();
+        assert_eq!(left.len(), 3, "{left:?}");
+        assert_eq!(drop_parts_above_total(&mut look), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! By which words lines of reports are told from others before they are read: for whoever searches a log.
+
+/// Words that every report has in at least one of its lines, and other lines nearly never.
+pub const MARKS: [&str; 12] = [
+    "oom-kill",
+    "Mem-Info",
+    "Mem-info",
+    "page allocation failure",
+    "page allocation stalls",
+    "vmalloc: allocation failure",
+    "vmalloc error: ",
+    "SLUB: Unable to allocate",
+    "SLAB: Unable to allocate",
+    "Killed process",
+    "Kill process",
+    "ut of memory: Kill",
+];
+
+/// Words of the lines that go on with a report.
+pub const CONTINUES: [&str; 7] = [
+    "Node ",
+    "Call Trace",
+    "Tasks state",
+    "oom_score_adj",
+    "pages",
+    "hugepages_",
+    " kB",
+];
+
+/// Words of the lines that a report can begin with, also where its head was cut off; many other lines have them too.
+pub const BEGINS: [&str; 19] = [
+    "how Memory",
+    "hugepages_",
+    "oom-kill",
+    "ut of memory",
+    "ut of Memory",
+    "llocation",
+    "vmalloc",
+    "SLUB",
+    "SLAB",
+    "Mem-",
+    "cgroup",
+    "memory",
+    "total_vm",
+    "illed",
+    "Kill",
+    "anon:",
+    " free:",
+    "ctive:",
+    "kB",
+];
+
+/// Words of lines so long that terminals and mails break them.
+pub const LONG: [&str; 9] = [
+    " free:",
+    "anon:",
+    "*",
+    "oom-killer",
+    "gfp",
+    "mode:",
+    "Killed process",
+    "hugepages_",
+    "usage ",
+];
+
+/// Whether a line goes on with a report, whatever prefix a log gave it.
+pub fn continues(line: &[u8]) -> bool {
+    let has = |part: &&str| memchr::memmem::find(line, part.as_bytes()).is_some();
+    has_task(line) || MARKS.iter().chain(&CONTINUES).any(has)
+}
+
+/// A row of the table of tasks: `[  812]     0   812   9142 …` behind any prefix.
+fn has_task(line: &[u8]) -> bool {
+    line.split(|b| *b == b']').skip(1).any(|rest| {
+        let words = rest
+            .split(u8::is_ascii_whitespace)
+            .filter(|w| !w.is_empty());
+        let numbers = words.take_while(|w| w.iter().all(u8::is_ascii_digit));
+        numbers.take(4).count() == 4
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::head;
+    use super::*;
+
+    #[test]
+    fn every_reason_that_a_head_names_has_a_mark_to_be_searched_by() {
+        for reason in head::FAILURES.iter().chain(&head::SLAB_FAILURES) {
+            assert!(MARKS.iter().any(|mark| reason.contains(mark)), "{reason}");
+        }
+        for mark in MARKS {
+            let begins = BEGINS.iter().any(|part| mark.contains(part));
+            assert!(begins, "{mark} is searched for and never read");
+        }
+    }
+
+    #[test]
+    fn a_line_in_the_middle_of_a_report_goes_on_with_it() {
+        for (line, expected) in [
+            ("kernel: [  812]     0   812   9142  77 0 java", true),
+            ("[12.3] Node 0 DMA free:15360kB min:264kB", true),
+            ("[12.3] usb 1-1: new device", false),
+            ("sshd[812]: Accepted publickey for root", false),
+        ] {
+            assert_eq!(continues(line.as_bytes()), expected, "{line}");
+        }
+    }
+}
