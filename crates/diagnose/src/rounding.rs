@@ -30,7 +30,7 @@ pub(crate) fn bounds(
     signal: Signal<Gauge<Bytes>>,
     value: Bytes,
 ) -> Option<(Bytes, Bytes)> {
-    let half = Bytes::new(cx.timeline.half_step(signal.id())?);
+    let half = Bytes::new(cx.timeline.error_at_most(signal.id())?);
     Some((
         value.saturating_sub(half),
         Bytes::new(value.get().saturating_add(half.get())),

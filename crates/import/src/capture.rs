@@ -59,8 +59,8 @@ pub struct Header {
     /// Whether `/proc/meminfo` shows that container instead of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meminfo_is_own: Option<bool>,
-    /// Signals of the host that were rounded when they were printed, and half a step of the rounding: captures that were
-    /// converted from text.
+    /// Signals of the host that were rounded when they were printed, and how far the true readings may lie from those
+    /// given: captures that were converted from text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounded: BTreeMap<String, u64>,
 }
@@ -237,9 +237,9 @@ impl Reader {
         let Ok(header) = serde_json::from_slice::<Header>(text) else {
             return false;
         };
-        for (name, half_step) in &header.rounded {
+        for (name, error_at_most) in &header.rounded {
             if let Some((signal, _)) = signals::by_name(name) {
-                self.timeline.round(signal, *half_step);
+                self.timeline.round(signal, *error_at_most);
             }
         }
         header.into_facts(&mut self.facts);

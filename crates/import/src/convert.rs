@@ -77,7 +77,7 @@ pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted
 }
 
 fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
-    let half = |signal| timeline.half_step(signal);
+    let half = |signal| timeline.error_at_most(signal);
     timeline
         .rounded()
         .filter_map(|signal| Some((signal.def().name.to_owned(), half(signal)?)))

@@ -279,7 +279,7 @@ mod tests {
             ),
         ] {
             let opened = paste(&text.replace("HEAD", HEAD));
-            assert_eq!(opened.timeline.half_step(signal), error, "{text}");
+            assert_eq!(opened.timeline.error_at_most(signal), error, "{text}");
         }
     }
 

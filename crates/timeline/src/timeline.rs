@@ -57,7 +57,7 @@ pub struct Reported {
     pub text: Option<Arc<str>>,
 }
 
-/// A way in which the true readings behind rounded ones may lie: each at most half a step of rounding away.
+/// A way in which the true readings behind rounded ones may lie: each at most the error of its rounding away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nudge {
     /// All lower.
@@ -272,11 +272,11 @@ impl Timeline {
         Arc::make_mut(&mut self.reports).push(reported);
     }
 
-    /// Notes that readings of a host gauge are rounded: the true ones lie within `half_step` (in the catalogue's unit)
+    /// Notes that readings of a host gauge are rounded: the true ones lie within `error_at_most` (in the catalogue's unit)
     /// of those given.
-    pub fn round(&mut self, signal: SignalId, half_step: u64) {
+    pub fn round(&mut self, signal: SignalId, error_at_most: u64) {
         let known = self.rounded.entry(signal).or_default();
-        *known = half_step.max(*known);
+        *known = error_at_most.max(*known);
     }
 
     /// Kernel reports of this stretch of time.
@@ -305,7 +305,7 @@ impl Timeline {
     }
 
     /// How far the true readings of a rounded host gauge may lie from those given; `None` where it is not rounded.
-    pub fn half_step(&self, signal: SignalId) -> Option<u64> {
+    pub fn error_at_most(&self, signal: SignalId) -> Option<u64> {
         self.rounded.get(&signal).copied()
     }
 
