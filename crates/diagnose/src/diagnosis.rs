@@ -34,12 +34,12 @@ pub struct Diagnosis {
 /// to each other.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     let judged = |timeline: &Timeline| judge(&Evidence::new(timeline, facts));
-    // Rules must not see breaks of this kind, not even one before the first sample.
-    let stretches = timeline.stretches();
-    match stretches.as_slice() {
-        [] | [_] => judged(timeline),
-        _ => looks::merge(stretches.iter().map(|one| (one, judged(one)))),
+    if timeline.is_one_stretch() {
+        // Live or a capture, perhaps of days: not to be copied.
+        return judged(timeline);
     }
+    let stretches = timeline.stretches();
+    looks::merge(stretches.iter().map(|one| (one, judged(one))))
 }
 
 /// Asks every rule of one stretch of time.

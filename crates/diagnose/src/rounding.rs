@@ -30,10 +30,10 @@ pub(crate) fn bounds(
     signal: Signal<Gauge<Bytes>>,
     value: Bytes,
 ) -> Option<(Bytes, Bytes)> {
-    let half = Bytes::new(cx.timeline.error_at_most(signal.id())?);
+    let error = Bytes::new(cx.timeline.error_at_most(signal.id())?);
     Some((
-        value.saturating_sub(half),
-        Bytes::new(value.get().saturating_add(half.get())),
+        value.saturating_sub(error),
+        Bytes::new(value.get().saturating_add(error.get())),
     ))
 }
 

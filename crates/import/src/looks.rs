@@ -143,8 +143,6 @@ pub(crate) struct Looks {
     passing_over: bool,
     /// How many looks are unrelated to the one before.
     unrelated: usize,
-    /// Whether the last look was one too many.
-    lost: bool,
     /// How far the counters of a block's further looks lie below those of the sample that its first look went into.
     raised: Vec<(SignalId, u64)>,
     /// Prints of the kernel reports so far: the same one stands in several logs of a bundle.
@@ -288,14 +286,11 @@ impl Looks {
         else {
             return;
         };
-        // What lies behind a look that was passed over has nothing that it goes on from.
-        let after = after.filter(|_| !std::mem::take(&mut self.lost));
-        let is_unrelated = after.is_none();
-        if self.timeline.len() >= Self::MOST
-            || (is_unrelated && self.unrelated >= Self::MOST_UNRELATED)
-        {
+        let is_full = self.timeline.len() >= Self::MOST
+            || (after.is_none() && self.unrelated >= Self::MOST_UNRELATED);
+        // What lies behind a look that was left out has nothing that it goes on from.
+        if is_full || self.dropped > 0 {
             self.dropped += 1;
-            self.lost = true;
             return;
         }
         let last = self
@@ -317,14 +312,11 @@ impl Looks {
                 When::Unknown => None,
             },
         };
-        self.unrelated += usize::from(is_unrelated);
-        if after.is_some() {
-            // Only a clock that stands still is out of order, and `after` is not zero.
-            if self.timeline.push(&look.sample).is_err() {
-                self.timeline.push_unrelated(&look.sample);
-            }
-        } else {
+        // Only a clock that stands still is out of order, and `after` is not zero.
+        let goes_on = after.is_some() && self.timeline.push(&look.sample).is_ok();
+        if !goes_on {
             self.timeline.push_unrelated(&look.sample);
+            self.unrelated += 1;
         }
         for (signal, error) in look.error_at_most {
             self.timeline.round(signal, error);

@@ -97,23 +97,7 @@ mod tests {
         PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG10, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
     };
 
-    const MEMORY: Pressure = Pressure {
-        file: "/proc/pressure/memory",
-        some: PSI_MEMORY_SOME,
-        full: PSI_MEMORY_FULL,
-        averages: Some(Averages {
-            some: [
-                PSI_MEMORY_SOME_AVG10,
-                PSI_MEMORY_SOME_AVG60,
-                PSI_MEMORY_SOME_AVG300,
-            ],
-            full: [
-                PSI_MEMORY_FULL_AVG10,
-                PSI_MEMORY_FULL_AVG60,
-                PSI_MEMORY_FULL_AVG300,
-            ],
-        }),
-    };
+    const MEMORY: Pressure = crate::saved::PRESSURE[0];
 
     #[test]
     fn totals_are_microseconds() {

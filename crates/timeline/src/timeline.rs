@@ -12,6 +12,11 @@ use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
 use crate::stretch::Stretch;
 use crate::track::Track;
 
+mod parts;
+mod rounded;
+
+pub use rounded::Nudge;
+
 /// Why a timeline cannot take a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfOrder;
@@ -55,24 +60,6 @@ pub struct Reported {
     pub report: KernelReport,
     /// Its lines as the log has them; `None` where they were too many to be kept.
     pub text: Option<Arc<str>>,
-}
-
-/// A way in which the true readings behind rounded ones may lie: each at most the error of its rounding away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nudge {
-    /// All lower.
-    Down,
-    /// All higher.
-    Up,
-    /// The first lower and the last higher: growth that rounding hides.
-    Steeper,
-    /// The first higher and the last lower: growth that rounding invents.
-    Flatter,
-}
-
-impl Nudge {
-    /// All ways.
-    pub const ALL: [Self; 4] = [Self::Down, Self::Up, Self::Steeper, Self::Flatter];
 }
 
 /// Why a kernel file could not be read.
@@ -145,18 +132,6 @@ pub struct EntitySeries {
     /// What it belongs to: a process's service; empty where not known.
     pub group: String,
     columns: Columns,
-}
-
-impl EntitySeries {
-    /// The same entity, without readings.
-    fn bare(&self) -> Self {
-        Self {
-            key: self.key.clone(),
-            label: self.label.clone(),
-            group: self.group.clone(),
-            columns: Columns::default(),
-        }
-    }
 }
 
 /// Samples in order.
@@ -272,13 +247,6 @@ impl Timeline {
         Arc::make_mut(&mut self.reports).push(reported);
     }
 
-    /// Notes that readings of a host gauge are rounded: the true ones lie within `error_at_most` (in the catalogue's unit)
-    /// of those given.
-    pub fn round(&mut self, signal: SignalId, error_at_most: u64) {
-        let known = self.rounded.entry(signal).or_default();
-        *known = error_at_most.max(*known);
-    }
-
     /// Kernel reports of this stretch of time.
     pub fn reports(&self) -> impl Iterator<Item = &Reported> {
         let end = self.origin + self.len();
@@ -297,16 +265,6 @@ impl Timeline {
     pub fn sample_of(&self, reported: &Reported) -> Option<usize> {
         let index = reported.sample.checked_sub(self.origin)?;
         (index < self.len()).then_some(index)
-    }
-
-    /// Host gauges whose readings are rounded.
-    pub fn rounded(&self) -> impl Iterator<Item = SignalId> + '_ {
-        self.rounded.keys().copied()
-    }
-
-    /// How far the true readings of a rounded host gauge may lie from those given; `None` where it is not rounded.
-    pub fn error_at_most(&self, signal: SignalId) -> Option<u64> {
-        self.rounded.get(&signal).copied()
     }
 
     /// The sample with this index, as it was appended but for fields that the catalogue does not know.
@@ -330,98 +288,6 @@ impl Timeline {
             }
         }
         Some(sample)
-    }
-
-    /// The same, with the readings of a rounded gauge where the true ones may lie.
-    pub fn nudged(&self, signal: SignalId, nudge: Nudge) -> Self {
-        let mut nudged = self.clone();
-        let half = self.rounded.get(&signal).copied().unwrap_or(0);
-        let Some(column) = nudged.host.0.get_mut(&signal) else {
-            return nudged;
-        };
-        let middle = column.values.len().saturating_sub(1).max(1);
-        for (i, value) in column.values.iter_mut().enumerate() {
-            let half = i128::from(half);
-            let along = half * (2 * i as i128 - middle as i128) / middle as i128;
-            let by = match nudge {
-                Nudge::Down => -half,
-                Nudge::Up => half,
-                Nudge::Steeper => along,
-                Nudge::Flatter => -along,
-            };
-            let moved = i128::from(*value).saturating_add(by).max(0);
-            *value = u64::try_from(moved).unwrap_or(u64::MAX);
-        }
-        nudged
-    }
-
-    /// The parts between which nothing is known of time, each a timeline of its own on the same clock. Cost: each reading
-    /// is copied once.
-    pub fn stretches(&self) -> Vec<Self> {
-        let mut starts = vec![0];
-        starts.extend(self.unrelated_steps());
-        let ends = starts.iter().skip(1).copied().chain([self.len()]);
-        let spans = starts.iter().copied().zip(ends);
-        let mut parts: Vec<Self> = spans.map(|(first, end)| self.part(first, end)).collect();
-        let mut copy = |column: &Column, to: &mut dyn FnMut(&mut Self, usize, u64)| {
-            for (index, value) in column.readings() {
-                let at = starts.partition_point(|start| *start <= index) - 1;
-                to(&mut parts[at], index - starts[at], value);
-            }
-        };
-        for (signal, column) in &self.host.0 {
-            copy(column, &mut |part, index, value| {
-                part.host.0.entry(*signal).or_default().set(index, value);
-            });
-        }
-        for (key, series) in &self.entities {
-            for (signal, column) in &series.columns.0 {
-                copy(column, &mut |part, index, value| {
-                    let series = part
-                        .entities
-                        .entry(key.clone())
-                        .or_insert_with(|| series.bare());
-                    series
-                        .columns
-                        .0
-                        .entry(*signal)
-                        .or_default()
-                        .set(index, value);
-                });
-            }
-        }
-        parts
-    }
-
-    /// The samples from `first` to before `end`, without readings.
-    fn part(&self, first: usize, end: usize) -> Self {
-        let from = self.breaks.partition_point(|gap| gap.before <= first);
-        let breaks = self.breaks[from..].iter();
-        Self {
-            stamps: self.stamps[first..end].to_vec(),
-            times: self.times[first..end].to_vec(),
-            entity_cells: self.entity_cells,
-            entities_cut: self.entities_cut,
-            breaks: breaks
-                .take_while(|gap| gap.before < end)
-                .map(|gap| Break {
-                    before: gap.before - first,
-                    kind: gap.kind,
-                })
-                .collect(),
-            absent: self.absent.clone(),
-            unknown: self.unknown.clone(),
-            reports: self.reports.clone(),
-            report_bytes: self.report_bytes,
-            origin: self.origin + first,
-            rounded: self.rounded.clone(),
-            ..Self::default()
-        }
-    }
-
-    /// Index of this timeline's first sample in the one that it was cut from.
-    pub fn origin(&self) -> usize {
-        self.origin
     }
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.

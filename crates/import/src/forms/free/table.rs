@@ -232,11 +232,8 @@ pub(super) fn stamped(line: &str) -> (Option<Printed>, &str) {
 
 /// The words of a line from an offset on, each with the column at which it ends.
 fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
-    let mut rest = line.get(from..).unwrap_or_default();
-    let mut column = line.len() - rest.len();
-    if let Some(before) = line.get(..from) {
-        column = before.chars().count();
-    }
+    let (before, mut rest) = line.split_at_checked(from).unwrap_or((line, ""));
+    let mut column = before.chars().count();
     std::iter::from_fn(move || {
         let text = rest.trim_start();
         let word = text.split(' ').next().filter(|w| !w.is_empty())?;
