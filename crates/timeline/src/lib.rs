@@ -31,6 +31,6 @@ pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, Unkno
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
-    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Timeline,
+    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Run, Timeline,
 };
 pub use track::Track;

@@ -12,10 +12,15 @@ use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
 use crate::stretch::Stretch;
 use crate::track::Track;
 
+mod column;
 mod parts;
 mod rounded;
+mod runs;
 
+pub use column::Run;
 pub use rounded::Nudge;
+
+use column::{Columns, Reads};
 
 /// Why a timeline cannot take a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,58 +78,11 @@ pub enum Absence {
     Failed(String),
 }
 
-/// One signal's readings. `values[i]` belongs to sample `first + i`; a presence bit tells absent from zero.
-#[derive(Debug, Clone, Default)]
-struct Column {
-    first: usize,
-    values: Vec<u64>,
-    present: Vec<u64>,
-}
-
-impl Column {
-    fn set(&mut self, index: usize, value: u64) {
-        if self.values.is_empty() {
-            self.first = index;
-        }
-        let slot = index - self.first;
-        self.values.resize(slot + 1, 0);
-        self.present.resize(slot / 64 + 1, 0);
-        self.values[slot] = value;
-        self.present[slot / 64] |= 1 << (slot % 64);
-    }
-
-    fn get(&self, index: usize) -> Option<u64> {
-        let slot = index.checked_sub(self.first)?;
-        let value = *self.values.get(slot)?;
-        (self.present[slot / 64] >> (slot % 64) & 1 == 1).then_some(value)
-    }
-
-    fn last(&self) -> Option<u64> {
-        self.values.last().copied()
-    }
-
-    /// The readings that are there, with their samples.
-    fn readings(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let end = self.first + self.values.len();
-        (self.first..end).filter_map(|index| Some((index, self.get(index)?)))
-    }
-}
-
-/// Columns of one entity.
-#[derive(Debug, Clone, Default)]
-struct Columns(BTreeMap<SignalId, Column>);
-
-impl Columns {
-    /// The readings of a sample.
-    fn at(&self, index: usize) -> impl Iterator<Item = (SignalId, u64)> + '_ {
-        let columns = self.0.iter();
-        columns.filter_map(move |(signal, column)| Some((*signal, column.get(index)?)))
-    }
-}
-
 /// One entity over time: a cgroup, a process, a zone.
 #[derive(Debug, Clone)]
 pub struct EntitySeries {
+    /// What kind it is.
+    pub entity: Entity,
     /// What identifies it.
     pub key: String,
     /// What people call it; the key where it has no other name.
@@ -142,7 +100,10 @@ pub struct Timeline {
     shared_times: OnceLock<Arc<[Span]>>,
     host: Columns,
     entities: BTreeMap<(Entity, String), EntitySeries>,
-    entity_cells: usize,
+    /// In which samples each table was read, in the order of [`Entity::ALL`].
+    reads: [Reads; Entity::ALL.len()],
+    /// Runs of all entities' columns.
+    entity_runs: usize,
     entities_cut: usize,
     breaks: Vec<Break>,
     /// Kernel files that the source could not give, and why.
@@ -157,9 +118,9 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Entity readings kept at most (9 bytes each). A process's row has nine, so this is a host of 1,800 processes
-    /// for 10 minutes at 1 Hz; beyond it, rows are dropped whole.
-    const MOST_ENTITY_CELLS: usize = 10_000_000;
+    /// Readings of entities kept at most (24 bytes each), of which those that do not change count once. Beyond it, rows
+    /// are dropped whole.
+    const MOST_ENTITY_RUNS: usize = 5_000_000;
     /// Texts of kernel reports are kept up to this, as much as a text has at most.
     const MOST_REPORT_BYTES: usize = 16 << 20;
     /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.
@@ -174,17 +135,28 @@ impl Timeline {
     /// # Errors
     /// [`OutOfOrder`] where the sample is not later than the last one and the machine was not restarted in between.
     pub fn push(&mut self, sample: &Sample) -> Result<(), OutOfOrder> {
+        self.push_stamp(sample.stamp)?;
+        self.take(sample);
+        Ok(())
+    }
+
+    fn push_stamp(&mut self, stamp: Stamp) -> Result<(), OutOfOrder> {
         let time = match self.stamps.last() {
             None => Span::ZERO,
-            Some(last) => self.last_time().plus(self.advance(*last, sample.stamp)?),
+            Some(last) => self.last_time().plus(self.advance(*last, stamp)?),
         };
-        self.take(sample, time);
+        self.place(stamp, time);
         Ok(())
     }
 
     /// Appends a sample of which nobody knows when it was taken, or that has nothing to do with the one before: neither
     /// rates nor stretches reach across.
     pub fn push_unrelated(&mut self, sample: &Sample) {
+        self.push_unrelated_stamp(sample.stamp);
+        self.take(sample);
+    }
+
+    fn push_unrelated_stamp(&mut self, stamp: Stamp) {
         let time = match self.stamps.last() {
             None => Span::ZERO,
             Some(last) => {
@@ -194,30 +166,42 @@ impl Timeline {
                 let later = |(a, b): (WallClock, WallClock)| {
                     u64::try_from(b.unix_nanos().checked_sub(a.unix_nanos())?).ok()
                 };
-                let step = last.wall.zip(sample.stamp.wall).and_then(later);
+                let step = last.wall.zip(stamp.wall).and_then(later);
                 // The clock must go on, if only so that samples can be told apart.
                 let step = step.filter(|nanos| *nanos > 0).map(Span::from_nanos);
                 self.last_time().plus(step.unwrap_or(Span::from_secs(1)))
             }
         };
-        self.take(sample, time);
+        self.place(stamp, time);
     }
 
     fn last_time(&self) -> Span {
         self.times.last().copied().unwrap_or_default()
     }
 
-    fn take(&mut self, sample: &Sample, time: Span) {
-        let index = self.stamps.len();
-        self.stamps.push(sample.stamp);
+    fn place(&mut self, stamp: Stamp, time: Span) {
+        self.note_read(Entity::Host, self.stamps.len());
+        self.stamps.push(stamp);
         self.times.push(time);
         self.shared_times = OnceLock::new();
+    }
+
+    /// Takes the readings of the sample that was placed last.
+    fn take(&mut self, sample: &Sample) {
+        let index = self.len() - 1;
         for (signal, raw) in sample.host.iter() {
-            self.host.0.entry(signal).or_default().set(index, raw);
+            self.host
+                .entry(signal)
+                .set(index, index.checked_sub(1), raw);
         }
         for entity in Entity::ALL {
-            for row in sample.table(entity).rows() {
-                self.push_entity(entity, row, index);
+            let rows = sample.table(entity).rows();
+            if !rows.is_empty() {
+                self.note_read(entity, index);
+            }
+            let before = self.reads(entity).before(index);
+            for row in rows {
+                self.push_entity(entity, row, index, before);
             }
         }
         for field in sample.unknown.iter() {
@@ -271,11 +255,11 @@ impl Timeline {
     pub fn sample(&self, index: usize) -> Option<Sample> {
         let mut sample = Sample::default();
         sample.stamp = self.stamp(index)?;
-        for (signal, raw) in self.host.at(index) {
+        for (signal, raw) in self.host.at(index, self.reads(Entity::Host)) {
             sample.host.set_raw(signal, raw);
         }
         for ((entity, key), series) in &self.entities {
-            let mut readings = series.columns.at(index).peekable();
+            let mut readings = series.columns.at(index, self.reads(*entity)).peekable();
             if readings.peek().is_none() {
                 continue;
             }
@@ -341,37 +325,61 @@ impl Timeline {
         Ok(elapsed)
     }
 
-    fn push_entity(&mut self, entity: Entity, row: &crate::sample::EntityRow, index: usize) {
-        if self.entity_cells >= Self::MOST_ENTITY_CELLS || row.key.len() > Self::LONGEST_KEY {
-            self.entities_cut += 1;
+    fn push_entity(
+        &mut self,
+        entity: Entity,
+        row: &crate::sample::EntityRow,
+        index: usize,
+        before: Option<usize>,
+    ) {
+        let Some(series) = self.series_mut(entity, &row.key, &row.label, &row.group) else {
             return;
+        };
+        let mut grown = 0;
+        for (signal, raw) in row.row.iter() {
+            grown += series.columns.entry(signal).set(index, before, raw);
+        }
+        self.entity_runs += grown;
+    }
+
+    /// An entity's series, made if it is not there yet; `None`, and counted, where there is no room for more.
+    fn series_mut(
+        &mut self,
+        entity: Entity,
+        key: &str,
+        label: &str,
+        group: &str,
+    ) -> Option<&mut EntitySeries> {
+        if self.entity_runs >= Self::MOST_ENTITY_RUNS || key.len() > Self::LONGEST_KEY {
+            self.entities_cut += 1;
+            return None;
         }
         let series = self
             .entities
-            .entry((entity, row.key.clone()))
+            .entry((entity, key.to_owned()))
             .or_insert_with(|| EntitySeries {
-                key: row.key.clone(),
+                entity,
+                key: key.to_owned(),
                 label: String::new(),
                 group: String::new(),
                 columns: Columns::default(),
             });
-        let label = if row.label.is_empty() {
-            &row.key
-        } else {
-            &row.label
-        };
-        if series.label != *label {
-            series.label.clone_from(label);
+        let label = if label.is_empty() { key } else { label };
+        if series.label != label {
+            label.clone_into(&mut series.label);
         }
-        if series.group != row.group {
-            series.group.clone_from(&row.group);
+        if series.group != group {
+            group.clone_into(&mut series.group);
         }
-        for (signal, raw) in row.row.iter() {
-            let column = series.columns.0.entry(signal).or_default();
-            let before = column.values.len();
-            column.set(index, raw);
-            self.entity_cells += column.values.len() - before;
-        }
+        Some(series)
+    }
+
+    fn reads(&self, entity: Entity) -> &Reads {
+        &self.reads[entity as usize]
+    }
+
+    fn note_read(&mut self, entity: Entity, index: usize) {
+        self.reads[entity as usize].note(index);
     }
 
     /// Number of samples.
@@ -464,24 +472,25 @@ impl Timeline {
 
     /// The levels of a host gauge; `None` where the source never had it.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
-        self.gauge_in(&self.host, signal)
+        self.gauge_in(&self.host, Entity::Host, signal)
     }
 
     /// The rates of a host counter; `None` where the source never had it.
     pub fn rate<U: Unit>(&self, signal: Signal<Counter<U>>) -> Option<Track<PerSecond<U>>> {
-        self.rate_in(&self.host, signal)
+        self.rate_in(&self.host, Entity::Host, signal)
     }
 
     /// The last reading of a host signal: for a counter, its total since boot.
     pub fn last<K: Kind>(&self, signal: Signal<K>) -> Option<K::Unit> {
-        let column = self.host.0.get(&signal.id())?;
+        let column = self.host.get(signal.id())?;
         column.last().map(K::Unit::from_raw)
     }
 
     /// The reading of a host signal at a sample, exactly.
     pub fn at<K: Kind>(&self, signal: Signal<K>, index: usize) -> Option<K::Unit> {
-        let column = self.host.0.get(&signal.id())?;
-        column.get(index).map(K::Unit::from_raw)
+        let column = self.host.get(signal.id())?;
+        let reading = column.get(index, self.reads(Entity::Host));
+        reading.map(K::Unit::from_raw)
     }
 
     /// Entities of one kind, by key.
@@ -497,13 +506,14 @@ impl Timeline {
         self.entities.get(&(entity, key.to_owned()))
     }
 
-    /// The levels of an entity's gauge; `None` where it never had it.
+    /// The levels of an entity's gauge; `None` where it never had it. A level that was read in one sample and in the next
+    /// in which such entities were read at all speaks for those between, too.
     pub fn gauge_of<U: Unit>(
         &self,
         series: &EntitySeries,
         signal: Signal<Gauge<U>>,
     ) -> Option<Track<U>> {
-        self.gauge_in(&series.columns, signal)
+        self.gauge_in(&series.columns, series.entity, signal)
     }
 
     /// The rates of an entity's counter; `None` where it never had it.
@@ -512,17 +522,13 @@ impl Timeline {
         series: &EntitySeries,
         signal: Signal<Counter<U>>,
     ) -> Option<Track<PerSecond<U>>> {
-        self.rate_in(&series.columns, signal)
+        self.rate_in(&series.columns, series.entity, signal)
     }
 
     /// The last reading of an entity's signal; for a counter, its total so far.
     pub fn last_of<K: Kind>(&self, series: &EntitySeries, signal: Signal<K>) -> Option<K::Unit> {
-        series
-            .columns
-            .0
-            .get(&signal.id())?
-            .last()
-            .map(K::Unit::from_raw)
+        let column = series.columns.get(signal.id())?;
+        column.last().map(K::Unit::from_raw)
     }
 
     /// The reading of an entity's signal at a sample, exactly.
@@ -532,12 +538,9 @@ impl Timeline {
         signal: Signal<K>,
         index: usize,
     ) -> Option<K::Unit> {
-        series
-            .columns
-            .0
-            .get(&signal.id())?
-            .get(index)
-            .map(K::Unit::from_raw)
+        let column = series.columns.get(signal.id())?;
+        let reading = column.get(index, self.reads(series.entity));
+        reading.map(K::Unit::from_raw)
     }
 
     /// The reading of an entity's signal at a sample, or else the nearest earlier one: slab caches and PSS are read more
@@ -548,42 +551,60 @@ impl Timeline {
         signal: Signal<K>,
         index: usize,
     ) -> Option<K::Unit> {
-        let column = series.columns.0.get(&signal.id())?;
-        let end = column.first + column.values.len();
-        (column.first..end.min(index.saturating_add(1)))
-            .rev()
-            .find_map(|i| column.get(i))
-            .map(K::Unit::from_raw)
+        let column = series.columns.get(signal.id())?;
+        column.latest(index).map(K::Unit::from_raw)
     }
 
-    fn gauge_in<U: Unit>(&self, columns: &Columns, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
-        let column = columns.0.get(&signal.id())?;
-        let values = (0..self.len())
-            .map(|i| column.get(i).map(|raw| U::from_raw(raw).as_f64()))
-            .collect();
+    fn gauge_in<U: Unit>(
+        &self,
+        columns: &Columns,
+        entity: Entity,
+        signal: Signal<Gauge<U>>,
+    ) -> Option<Track<U>> {
+        let column = columns.get(signal.id())?;
+        let reads = self.reads(entity);
+        let broken = self.rates_broken();
+        let mut values = vec![None; self.len()];
+        let mut before: Option<usize> = None;
+        for (index, raw) in column.readings(reads) {
+            let since = before.filter(|at| reads.before(index) == Some(*at));
+            let since = since.filter(|at| !broken[at + 1..=index].contains(&true));
+            values[since.map_or(index, |at| at + 1)..=index].fill(Some(U::from_raw(raw).as_f64()));
+            before = Some(index);
+        }
         Some(Track::new(self.shared_times(), values))
     }
 
     fn rate_in<U: Unit>(
         &self,
         columns: &Columns,
+        entity: Entity,
         signal: Signal<Counter<U>>,
     ) -> Option<Track<PerSecond<U>>> {
-        let column = columns.0.get(&signal.id())?;
-        let broken = self
-            .broken(|kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_)));
-        let values = (0..self.len())
-            .map(|i| {
-                if i == 0 || broken[i] {
-                    return None;
-                }
+        let column = columns.get(signal.id())?;
+        let reads = self.reads(entity);
+        let broken = self.rates_broken();
+        let mut values = vec![None; self.len()];
+        let mut before: Option<(usize, u64)> = None;
+        for (index, raw) in column.readings(reads) {
+            if let Some((at, earlier)) = before
+                && reads.before(index) == Some(at)
+                && !broken[at + 1..=index].contains(&true)
                 // A counter that fell was reset; what it counted since is not known.
-                let increase = column.get(i)?.checked_sub(column.get(i - 1)?)?;
-                let elapsed = self.times[i] - self.times[i - 1];
-                PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed).map(PerSecond::get)
-            })
-            .collect();
+                && let Some(increase) = raw.checked_sub(earlier)
+            {
+                let elapsed = self.times[index] - self.times[at];
+                let rate = PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed);
+                values[at + 1..=index].fill(rate.map(PerSecond::get));
+            }
+            before = Some((index, raw));
+        }
         Some(Track::new(self.shared_times(), values))
+    }
+
+    /// For each sample, whether nothing can be said of the time before it.
+    fn rates_broken(&self) -> Vec<bool> {
+        self.broken(|kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_)))
     }
 
     /// For each sample, whether a break of such a kind lies before it.
@@ -714,6 +735,8 @@ mod tests {
         for i in 0..4u64 {
             let mut sample = Sample::at(Span::from_secs(i));
             sample.host.set(MEM_FREE, Bytes::new(i));
+            let other = sample.table_mut(Entity::Cgroup).entry("/db");
+            other.row.set(CGROUP_CURRENT, Bytes::new(5));
             if i != 1 {
                 let row = sample.table_mut(Entity::Cgroup).entry("/web");
                 row.row.set(CGROUP_CURRENT, Bytes::new(10 + i));
@@ -725,7 +748,7 @@ mod tests {
             timeline.gauge_of(web, CGROUP_CURRENT).unwrap().values(),
             [Some(10.0), None, Some(12.0), Some(13.0)]
         );
-        assert_eq!(timeline.entities(Entity::Cgroup).count(), 1);
+        assert_eq!(timeline.entities(Entity::Cgroup).count(), 2);
         assert_eq!(timeline.entities(Entity::Process).count(), 0);
     }
 

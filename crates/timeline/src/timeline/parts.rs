@@ -1,6 +1,7 @@
 //! A timeline cut where nothing is known of time: two pastes, two kernel reports.
 
-use super::{Break, Column, Columns, EntitySeries, Timeline};
+use super::{Break, Columns, EntitySeries, Timeline};
+use crate::signals::Entity;
 
 impl Timeline {
     /// Whether nothing lies between its samples that [`stretches`](Self::stretches) would cut.
@@ -8,52 +9,30 @@ impl Timeline {
         self.unrelated_steps().next().is_none()
     }
 
-    /// The parts between which nothing is known of time, each a timeline of its own on the same clock. Cost: each reading
-    /// is copied once.
+    /// The parts between which nothing is known of time, each a timeline of its own on the same clock.
     pub fn stretches(&self) -> Vec<Self> {
         let mut starts = vec![0];
         starts.extend(self.unrelated_steps());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
         let spans = starts.iter().copied().zip(ends);
-        let mut parts: Vec<Self> = spans.map(|(first, end)| self.part(first, end)).collect();
-        let mut copy = |column: &Column, to: &mut dyn FnMut(&mut Self, usize, u64)| {
-            for (index, value) in column.readings() {
-                let at = starts.partition_point(|start| *start <= index) - 1;
-                to(&mut parts[at], index - starts[at], value);
-            }
-        };
-        for (signal, column) in &self.host.0 {
-            copy(column, &mut |part, index, value| {
-                part.host.0.entry(*signal).or_default().set(index, value);
-            });
-        }
-        for (key, series) in &self.entities {
-            for (signal, column) in &series.columns.0 {
-                copy(column, &mut |part, index, value| {
-                    let series = part
-                        .entities
-                        .entry(key.clone())
-                        .or_insert_with(|| series.bare());
-                    series
-                        .columns
-                        .0
-                        .entry(*signal)
-                        .or_default()
-                        .set(index, value);
-                });
-            }
-        }
-        parts
+        spans.map(|(first, end)| self.part(first, end)).collect()
     }
 
-    /// The samples from `first` to before `end`, without readings.
-    fn part(&self, first: usize, end: usize) -> Self {
+    /// The samples from `first` to before `end`, as a timeline of its own on the same clock.
+    pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
+        let entities = self.entities.iter().filter_map(|(key, series)| {
+            let columns = series.columns.cut(first, end, self.reads(key.0));
+            (!columns.is_empty()).then(|| (key.clone(), series.with(columns)))
+        });
         Self {
             stamps: self.stamps[first..end].to_vec(),
             times: self.times[first..end].to_vec(),
-            entity_cells: self.entity_cells,
+            host: self.host.cut(first, end, self.reads(Entity::Host)),
+            entities: entities.collect(),
+            reads: std::array::from_fn(|i| self.reads[i].cut(first, end)),
+            entity_runs: self.entity_runs,
             entities_cut: self.entities_cut,
             breaks: breaks
                 .take_while(|gap| gap.before < end)
@@ -79,13 +58,14 @@ impl Timeline {
 }
 
 impl EntitySeries {
-    /// The same entity, without readings.
-    fn bare(&self) -> Self {
+    /// The same entity with other readings.
+    fn with(&self, columns: Columns) -> Self {
         Self {
+            entity: self.entity,
             key: self.key.clone(),
             label: self.label.clone(),
             group: self.group.clone(),
-            columns: Columns::default(),
+            columns,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Readings that were rounded when they were printed, and where the true ones may lie.
 
 use super::Timeline;
-use crate::signals::SignalId;
+use crate::signals::{Entity, SignalId};
 
 /// A way in which the true readings behind rounded ones may lie: each at most the error of its rounding away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,21 +43,23 @@ impl Timeline {
     pub fn nudged(&self, signal: SignalId, nudge: Nudge) -> Self {
         let mut nudged = self.clone();
         let error = i128::from(self.error_at_most(signal).unwrap_or(0));
-        let Some(column) = nudged.host.0.get_mut(&signal) else {
+        let reads = self.reads(Entity::Host);
+        let Some(column) = nudged.host.get_mut(signal) else {
             return nudged;
         };
-        let middle = column.values.len().saturating_sub(1).max(1);
-        for (i, value) in column.values.iter_mut().enumerate() {
-            let along = error * (2 * i as i128 - middle as i128) / middle as i128;
+        let (first, last) = column.ends().unwrap_or_default();
+        let middle = (last - first).max(1);
+        *column = column.changed(reads, |index, value| {
+            let along = error * (2 * (index - first) as i128 - middle as i128) / middle as i128;
             let by = match nudge {
                 Nudge::Down => -error,
                 Nudge::Up => error,
                 Nudge::Steeper => along,
                 Nudge::Flatter => -along,
             };
-            let moved = i128::from(*value).saturating_add(by).max(0);
-            *value = u64::try_from(moved).unwrap_or(u64::MAX);
-        }
+            let moved = i128::from(value).saturating_add(by).max(0);
+            u64::try_from(moved).unwrap_or(u64::MAX)
+        });
         nudged
     }
 }

@@ -1,0 +1,320 @@
+//! One signal's readings over time, as runs: what does not change costs nothing, however long it is watched.
+
+use crate::signals::SignalId;
+
+/// A value that was read in all samples from `first` to `last` in which its table was read at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Index of the first sample.
+    pub first: usize,
+    /// Index of the last sample.
+    pub last: usize,
+    /// The reading, in the catalogue's unit.
+    pub value: u64,
+}
+
+/// In which samples a table was read: processes may be read more rarely than the host.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reads {
+    bits: Vec<u64>,
+    last: Option<usize>,
+}
+
+impl Reads {
+    /// Notes that the table was read in this sample, which is not before any noted so far.
+    pub(super) fn note(&mut self, index: usize) {
+        self.bits.resize((index / 64 + 1).max(self.bits.len()), 0);
+        self.bits[index / 64] |= 1 << (index % 64);
+        self.last = Some(index);
+    }
+
+    pub(super) fn contains(&self, index: usize) -> bool {
+        let word = self.bits.get(index / 64).copied().unwrap_or(0);
+        word >> (index % 64) & 1 == 1
+    }
+
+    /// The last sample before `index` in which the table was read.
+    pub(super) fn before(&self, index: usize) -> Option<usize> {
+        let bits = index % 64;
+        let mut word = index / 64;
+        let mut left = self.bits.get(word).copied().unwrap_or(0) & ((1 << bits) - 1);
+        loop {
+            if left != 0 {
+                return Some(word * 64 + 63 - left.leading_zeros() as usize);
+            }
+            word = word.checked_sub(1)?;
+            left = self.bits.get(word).copied().unwrap_or(0);
+        }
+    }
+
+    /// Whether the table was read in any sample of a run.
+    fn touch(&self, run: &Run) -> bool {
+        self.before(run.last + 1).is_some_and(|at| at >= run.first)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let end = self.last.map_or(0, |last| last + 1);
+        (0..end).filter(|index| self.contains(*index))
+    }
+}
+
+/// One signal's readings.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Column(Vec<Run>);
+
+impl Column {
+    /// Sets the reading of a sample, the last one so far. `before`: the last earlier sample in which the table was read.
+    /// Gives by how many runs the column has grown.
+    pub(super) fn set(&mut self, index: usize, before: Option<usize>, value: u64) -> usize {
+        let Some(last) = self.0.last_mut() else {
+            self.0.push(Run::at(index, value));
+            return 1;
+        };
+        if last.last == index {
+            // Two files speak of one field: the later one wins.
+            if last.value == value {
+                return 0;
+            }
+            if last.first == index {
+                last.value = value;
+                return 0;
+            }
+            last.last = before.unwrap_or(last.first);
+        } else if last.value == value && before == Some(last.last) {
+            last.last = index;
+            return 0;
+        }
+        self.0.push(Run::at(index, value));
+        1
+    }
+
+    /// Appends a run, which begins after all others.
+    pub(super) fn fill(&mut self, run: Run) {
+        self.0.push(run);
+    }
+
+    /// The run that reaches over a sample, whether the table was read in it or not.
+    fn over(&self, index: usize) -> Option<&Run> {
+        self.until(index).filter(|run| index <= run.last)
+    }
+
+    /// The last run that begins at a sample or before.
+    fn until(&self, index: usize) -> Option<&Run> {
+        let end = self.0.partition_point(|run| run.first <= index);
+        self.0[..end].last()
+    }
+
+    pub(super) fn get(&self, index: usize, reads: &Reads) -> Option<u64> {
+        let run = self.over(index)?;
+        reads.contains(index).then_some(run.value)
+    }
+
+    /// The reading at a sample, or else the nearest earlier one.
+    pub(super) fn latest(&self, index: usize) -> Option<u64> {
+        self.until(index).map(|run| run.value)
+    }
+
+    pub(super) fn last(&self) -> Option<u64> {
+        self.0.last().map(|run| run.value)
+    }
+
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.0
+    }
+
+    /// The readings that are there, with their samples.
+    pub(super) fn readings<'a>(
+        &'a self,
+        reads: &'a Reads,
+    ) -> impl Iterator<Item = (usize, u64)> + 'a {
+        let samples = |run: &Run| (run.first..=run.last, run.value);
+        let runs = self.0.iter().map(samples);
+        runs.flat_map(|(samples, value)| samples.map(move |index| (index, value)))
+            .filter(|(index, _)| reads.contains(*index))
+    }
+
+    /// The same readings, each changed; of a table that is read in every sample.
+    pub(super) fn changed(&self, reads: &Reads, mut change: impl FnMut(usize, u64) -> u64) -> Self {
+        let mut changed = Self::default();
+        for (index, value) in self.readings(reads) {
+            changed.set(index, index.checked_sub(1), change(index, value));
+        }
+        changed
+    }
+
+    /// Where its first reading is and its last.
+    pub(super) fn ends(&self) -> Option<(usize, usize)> {
+        Some((self.0.first()?.first, self.0.last()?.last))
+    }
+
+    /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them.
+    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+        let from = self.0.partition_point(|run| run.last < first);
+        let within = self.0[from..].iter().take_while(|run| run.first < end);
+        let cut = within.filter_map(|run| {
+            let part = Run {
+                first: run.first.max(first),
+                last: run.last.min(end - 1),
+                value: run.value,
+            };
+            reads.touch(&part).then(|| Run {
+                first: part.first - first,
+                last: part.last - first,
+                ..part
+            })
+        });
+        Self(cut.collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Run {
+    fn at(index: usize, value: u64) -> Self {
+        Self {
+            first: index,
+            last: index,
+            value,
+        }
+    }
+}
+
+impl Reads {
+    /// The samples from `first` to before `end`, counted from `first`.
+    pub(super) fn cut(&self, first: usize, end: usize) -> Self {
+        let mut cut = Self::default();
+        for index in self.iter().filter(|index| (first..end).contains(index)) {
+            cut.note(index - first);
+        }
+        cut
+    }
+}
+
+/// The columns of one entity, by signal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Columns(Vec<(SignalId, Column)>);
+
+impl Columns {
+    pub(super) fn get(&self, signal: SignalId) -> Option<&Column> {
+        let at = self.0.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    pub(super) fn get_mut(&mut self, signal: SignalId) -> Option<&mut Column> {
+        let at = self.0.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
+        Some(&mut self.0[at].1)
+    }
+
+    /// The column of a signal, made if it is not there yet.
+    pub(super) fn entry(&mut self, signal: SignalId) -> &mut Column {
+        let at = match self.0.binary_search_by_key(&signal, |(id, _)| *id) {
+            Ok(at) => at,
+            Err(at) => {
+                self.0.insert(at, (signal, Column::default()));
+                at
+            }
+        };
+        &mut self.0[at].1
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
+        self.0.iter().map(|(signal, column)| (*signal, column))
+    }
+
+    /// The readings of a sample.
+    pub(super) fn at<'a>(
+        &'a self,
+        index: usize,
+        reads: &'a Reads,
+    ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
+        let columns = self.iter();
+        columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
+    }
+
+    /// What lies within samples `first` to before `end`.
+    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+        let columns = self.iter();
+        let cut = columns.map(|(signal, column)| (signal, column.cut(first, end, reads)));
+        Self(cut.filter(|(_, column)| !column.is_empty()).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(samples: &[usize]) -> Reads {
+        let mut reads = Reads::default();
+        samples.iter().for_each(|index| reads.note(*index));
+        reads
+    }
+
+    fn column(reads: &Reads, readings: &[(usize, u64)]) -> Column {
+        let mut column = Column::default();
+        for (index, value) in readings {
+            column.set(*index, reads.before(*index), *value);
+        }
+        column
+    }
+
+    #[test]
+    fn what_does_not_change_is_one_run_however_rarely_it_is_read() {
+        let reads = reads(&[0, 10, 20, 130]);
+        let column = column(&reads, &[(0, 7), (10, 7), (20, 7), (130, 9)]);
+        assert_eq!(column.runs().len(), 2);
+        let found: Vec<_> = column.readings(&reads).collect();
+        assert_eq!(found, [(0, 7), (10, 7), (20, 7), (130, 9)]);
+        assert_eq!(column.get(15, &reads), None);
+        assert_eq!(column.latest(15), Some(7));
+    }
+
+    #[test]
+    fn what_was_missed_once_is_two_runs() {
+        let reads = reads(&[0, 1, 2]);
+        let column = column(&reads, &[(0, 7), (2, 7)]);
+        assert_eq!(column.runs().len(), 2);
+        assert_eq!(column.get(1, &reads), None);
+    }
+
+    #[test]
+    fn the_later_of_two_readings_of_a_sample_counts() {
+        let reads = reads(&[3, 4]);
+        let twice = column(&reads, &[(3, 1), (4, 1), (4, 5)]);
+        let found: Vec<_> = twice.readings(&reads).collect();
+        assert_eq!(found, [(3, 1), (4, 5)]);
+        let first = column(&reads, &[(3, 1), (3, 2), (4, 2)]);
+        assert_eq!(first.runs().len(), 1);
+    }
+
+    #[test]
+    fn a_cut_keeps_what_was_read_in_it() {
+        let reads = reads(&[0, 10, 20]);
+        let column = column(&reads, &[(0, 7), (10, 7), (20, 9)]);
+        let part = column.cut(5, 21, &reads);
+        let part_reads = reads.cut(5, 21);
+        let found: Vec<_> = part.readings(&part_reads).collect();
+        assert_eq!(found, [(5, 7), (15, 9)]);
+        assert!(column.cut(1, 9, &reads).is_empty(), "nobody read it then");
+    }
+
+    #[test]
+    fn the_read_before_a_sample_is_found_across_words() {
+        let reads = reads(&[3, 64, 200]);
+        for (index, before) in [
+            (3, None),
+            (4, Some(3)),
+            (64, Some(3)),
+            (65, Some(64)),
+            (200, Some(64)),
+            (9999, Some(200)),
+        ] {
+            assert_eq!(reads.before(index), before, "{index}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A timeline's readings run by run: how a store writes one and makes one again.
+
+use super::column::Run;
+use super::{BreakKind, EntitySeries, OutOfOrder, Timeline};
+use crate::sample::Stamp;
+use crate::signals::{Entity, SignalId};
+
+impl Timeline {
+    /// The host's readings, signal by signal in the order of the catalogue.
+    pub fn host_runs(&self) -> impl Iterator<Item = (SignalId, &[Run])> {
+        self.host
+            .iter()
+            .map(|(signal, column)| (signal, column.runs()))
+    }
+
+    /// Whether entities of a kind were read in a sample; the host itself always is.
+    pub fn was_read(&self, entity: Entity, index: usize) -> bool {
+        self.reads(entity).contains(index)
+    }
+
+    /// Whether a sample's relation in time to the one before it is not known.
+    pub fn is_unrelated(&self, index: usize) -> bool {
+        let unrelated = |gap: &&super::Break| gap.kind == BreakKind::Unrelated;
+        let found = self.breaks.iter().filter(unrelated);
+        found.map(|gap| gap.before).any(|before| before == index)
+    }
+
+    /// Appends a sample whose readings follow run by run.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_bare(&mut self, stamp: Stamp) -> Result<(), OutOfOrder> {
+        self.push_stamp(stamp)
+    }
+
+    /// Appends a sample whose relation in time to the one before is not known, and whose readings follow run by run.
+    pub fn push_bare_unrelated(&mut self, stamp: Stamp) {
+        self.push_unrelated_stamp(stamp);
+    }
+
+    /// Notes that entities of a kind were read in a sample, which is not before any noted so far for them.
+    pub fn mark_read(&mut self, entity: Entity, index: usize) {
+        self.note_read(entity, index);
+    }
+
+    /// Appends runs of a host signal, which begin after all that it has.
+    pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
+        let column = self.host.entry(signal);
+        runs.into_iter().for_each(|run| column.fill(run));
+    }
+
+    /// Appends runs of an entity's signals, which for each signal begin after all that it has. Dropped whole and counted
+    /// where there is no room for more.
+    pub fn fill(
+        &mut self,
+        entity: Entity,
+        key: &str,
+        label: &str,
+        group: &str,
+        runs: impl IntoIterator<Item = (SignalId, Run)>,
+    ) {
+        let Some(series) = self.series_mut(entity, key, label, group) else {
+            return;
+        };
+        let mut filled = 0;
+        for (signal, run) in runs {
+            series.columns.entry(signal).fill(run);
+            filled += 1;
+        }
+        self.entity_runs += filled;
+    }
+}
+
+impl EntitySeries {
+    /// Its readings, signal by signal in the order of the catalogue.
+    pub fn runs(&self) -> impl Iterator<Item = (SignalId, &[Run])> {
+        let columns = self.columns.iter();
+        columns.map(|(signal, column)| (signal, column.runs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::signals::{CGROUP_CURRENT, MEM_FREE};
+    use crate::{Entity, Sample, Timeline};
+    use units::{Bytes, Span};
+
+    /// A host that is read in every sample and a group that is read in every third.
+    fn watched() -> Timeline {
+        let mut timeline = Timeline::default();
+        for i in 0..10u64 {
+            let mut sample = Sample::at(Span::from_secs(i));
+            sample.host.set(MEM_FREE, Bytes::new(i / 4));
+            if i % 3 == 0 {
+                let row = sample.table_mut(Entity::Cgroup).entry("/web");
+                row.row.set(CGROUP_CURRENT, Bytes::new(i / 6));
+            }
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    #[test]
+    fn a_timeline_made_of_anothers_runs_is_the_same() {
+        let from = watched();
+        let mut to = Timeline::default();
+        for index in 0..from.len() {
+            to.push_bare(from.stamp(index).unwrap()).unwrap();
+            for entity in Entity::ALL {
+                if from.was_read(entity, index) {
+                    to.mark_read(entity, index);
+                }
+            }
+        }
+        for (signal, runs) in from.host_runs() {
+            to.fill_host(signal, runs.iter().copied());
+        }
+        for series in from.entities(Entity::Cgroup) {
+            let runs = series
+                .runs()
+                .flat_map(|(signal, runs)| runs.iter().map(move |run| (signal, *run)));
+            to.fill(
+                series.entity,
+                &series.key,
+                &series.label,
+                &series.group,
+                runs,
+            );
+        }
+        for index in 0..from.len() {
+            let (a, b) = (from.sample(index).unwrap(), to.sample(index).unwrap());
+            assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        }
+    }
+
+    #[test]
+    fn a_level_that_is_read_rarely_speaks_for_the_time_between() {
+        let timeline = watched();
+        let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
+        let track = timeline.gauge_of(web, CGROUP_CURRENT).unwrap();
+        assert_eq!(
+            track.values()[4..=7],
+            [Some(1.0), Some(1.0), Some(1.0), Some(1.0)]
+        );
+        assert_eq!(
+            timeline.at_of(web, CGROUP_CURRENT, 4),
+            None,
+            "a reading it is not"
+        );
+    }
+}
