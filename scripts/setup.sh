@@ -29,10 +29,13 @@ need() { # once each
 }
 command -v cc >/dev/null 2>&1 || need gcc # links, and builds zstd
 [ -e /usr/include/stdlib.h ] || need libc6-dev
+command -v "${CLANG:-clang}" >/dev/null 2>&1 || need clang # the program that reads tasks; without it /proc is read
 if [ "$want" = test ]; then
     command -v python3 >/dev/null 2>&1 || need python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv
     command -v sadf >/dev/null 2>&1 || need sysstat # reads and writes the recordings that a test compares with
+    command -v promtool >/dev/null 2>&1 || need prometheus                                # judges the metrics
+    command -v prometheus-node-exporter >/dev/null 2>&1 || need prometheus-node-exporter # its values are compared with ours
 fi
 [ -z "$packages" ] && exit 0
 

@@ -20,6 +20,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What looks wrong and is not.
     pub notes: Vec<Finding>,
+    /// What a recording of this host shows that is over: worth knowing, never part of the verdict.
+    pub earlier: Vec<Finding>,
     /// What was looked for and is not there: rule and reason.
     pub clear: Vec<(&'static str, String)>,
     /// What could not be looked for: rule and what it lacks.
@@ -43,7 +45,7 @@ pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
 }
 
 /// Asks every rule of one stretch of time.
-fn judge(cx: &Evidence<'_>) -> Diagnosis {
+pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
     let mut findings = Vec::new();
     let mut notes = Vec::new();
     let mut clear = Vec::new();
@@ -67,6 +69,7 @@ fn judge(cx: &Evidence<'_>) -> Diagnosis {
         verdict,
         findings,
         notes,
+        earlier: Vec::new(),
         clear,
         not_evaluated,
         accounting,

@@ -4,7 +4,7 @@
 //! are computed here, once.
 
 use timeline::{
-    AnySignal, Condition, Counter, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch,
+    AnySignal, Condition, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch,
     Timeline, Track,
     signals::{
         ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_ANON,
@@ -323,6 +323,24 @@ impl Evidence<'_> {
 
 // Entities.
 impl Evidence<'_> {
+    /// Rows that are older than this many of their usual distances say nothing of a sample any more.
+    const ROWS_HOLD: f64 = 2.0;
+
+    /// The sample whose rows of such entities speak for sample `index`: it, or where they are read more rarely than the
+    /// host the last one before it, unless that was too long ago.
+    pub(crate) fn rows_at(&self, entity: Entity, index: usize) -> Option<usize> {
+        let at = self.timeline.read_before(entity, index)?;
+        let times = self.timeline.times();
+        let age = times.get(index)?.saturating_sub(times[at]);
+        let usual = self.timeline.interval_of(entity).unwrap_or_default();
+        (age <= usual.times(Self::ROWS_HOLD)).then_some(at)
+    }
+
+    /// The first sample at `index` or behind it in which such entities were read.
+    pub(crate) fn rows_from(&self, entity: Entity, index: usize) -> Option<usize> {
+        (index..self.timeline.len()).find(|at| self.timeline.was_read(entity, *at))
+    }
+
     /// The levels of an entity's gauge.
     pub fn gauge_of<U: Unit>(
         &self,

@@ -1,17 +1,12 @@
 //! Control groups as rules see them: which ones a source has, what happened in one itself rather than below it, what
 //! its limit was, and the commands that change it.
 
-use timeline::{
-    Counter, Entity, EntitySeries, Gauge, Kind, Signal, Track, facts::CgroupMode,
-    facts::KernelVersion,
-};
+use timeline::cgroup::{self, ancestors, parent};
+use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Track, facts::CgroupMode};
 use units::{Bytes, Count, Limit, PerSecond};
 
 use crate::evidence::Evidence;
 use crate::missing::{Missing, Need};
-
-/// A group's events count those of its descendants too since this kernel (commit 9852ae3fe529).
-const HIERARCHICAL_SINCE: KernelVersion = KernelVersion { major: 5, minor: 2 };
 
 /// The groups that report `signal`.
 ///
@@ -49,7 +44,7 @@ pub(crate) fn own_events(
 ) -> Option<Track<PerSecond<Count>>> {
     let mut own = cx.timeline.rate_of(group, signal)?;
     let none = own.max().is_none_or(|(peak, _)| peak.get() <= 0.0);
-    if none || !hierarchical(cx) {
+    if none || !cgroup::counts_below(cx.facts) {
         return Some(own);
     }
     for child in cx.timeline.entities(Entity::Cgroup) {
@@ -60,29 +55,6 @@ pub(crate) fn own_events(
         }
     }
     Some(own)
-}
-
-/// cgroup v1 counts in the group alone, and so did v2 before 5.2.
-fn hierarchical(cx: &Evidence<'_>) -> bool {
-    cx.facts.cgroup_mode != Some(CgroupMode::V1)
-        && cx
-            .facts
-            .kernel()
-            .is_none_or(|kernel| kernel >= HIERARCHICAL_SINCE)
-}
-
-/// The path of the group above; `None` for the top.
-fn parent(key: &str) -> Option<&str> {
-    match key.rsplit_once('/')? {
-        ("", "") => None,
-        ("", _) => Some("/"),
-        (above, _) => Some(above),
-    }
-}
-
-/// A group's path and those above it, innermost first, the top last.
-pub(crate) fn ancestors(key: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(key), |key| parent(key))
 }
 
 /// The group and those above it that the source has, from the inside out.
@@ -170,22 +142,4 @@ pub(crate) fn set_limit_of(path: &str, is_v1: bool, knob: Knob) -> (String, Stri
         format!("echo SIZE > /sys/fs/cgroup/{path}/{}", knob.file())
     };
     (now, for_good)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ancestors_end_at_the_root() {
-        assert_eq!(ancestors("/a/b").collect::<Vec<_>>(), ["/a/b", "/a", "/"]);
-        assert_eq!(ancestors("/").collect::<Vec<_>>(), ["/"]);
-    }
-
-    #[test]
-    fn a_group_knows_the_one_above_it() {
-        assert_eq!(parent("/a/b"), Some("/a"));
-        assert_eq!(parent("/a"), Some("/"));
-        assert_eq!(parent("/"), None);
-    }
 }

@@ -19,6 +19,7 @@ mod evidence;
 mod finding;
 pub mod floor;
 mod groups;
+mod history;
 mod known;
 mod lately;
 mod looks;
@@ -38,10 +39,12 @@ mod who;
 pub use diagnosis::{Diagnosis, diagnose};
 pub use evidence::Evidence;
 pub use finding::{
-    Affected, Confidence, EvidenceLine, Finding, Fix, Measured, RuledOut, Severity, Threshold,
+    Affected, Confidence, EvidenceLine, Finding, Fix, Graph, Measured, RuledOut, Severity,
+    Threshold,
 };
+pub use history::with_history;
 pub use missing::{Missing, Need};
-pub use next::Step;
+pub use next::{Step, worth_a_closer_look};
 pub use own_limit::OwnLimit;
 pub use rule::{Outcome, Purpose, Rule};
 pub use verdict::{Level, Verdict};

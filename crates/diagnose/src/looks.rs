@@ -78,6 +78,7 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
         },
         findings,
         notes,
+        earlier: Vec::new(),
         clear: clear.into_iter().collect(),
         not_evaluated: not_evaluated.into_iter().collect(),
         accounting: lead.accounting,

@@ -1,5 +1,9 @@
 //! What to run on that host next, where the source could not say all.
 
+use timeline::{Stretch, Timeline};
+use units::Span;
+
+use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
 use crate::lately::Lately;
 use crate::missing::{Missing, Need};
@@ -11,6 +15,34 @@ pub struct Step {
     pub command: &'static str,
     /// What it would tell.
     pub tells: &'static str,
+}
+
+/// The time of a long source that is worth a look at every sample: that of the worst finding, with some minutes around it,
+/// and of a finding of hours its tightest.
+pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<Stretch> {
+    /// What led to it and what came of it.
+    const AROUND: Span = Span::from_mins(5);
+    /// At every second, an hour is read in a fifth of one.
+    const MOST: Span = Span::from_hours(1);
+    let finding = diagnosis.findings.iter().chain(&diagnosis.earlier).next()?;
+    let when = finding.when?;
+    let moment = diagnosis
+        .accounting
+        .as_ref()
+        .map_or(when.from, |shown| shown.at);
+    let (from, to) = match when.lasts() > MOST {
+        true => (
+            moment.saturating_sub(MOST.times(0.5)),
+            moment.plus(MOST.times(0.5)),
+        ),
+        false => (when.from, when.to),
+    };
+    let times = timeline.times();
+    let first = times.partition_point(|time| *time < from.saturating_sub(AROUND));
+    let last = times
+        .partition_point(|time| *time <= to.plus(AROUND))
+        .checked_sub(1)?;
+    timeline.stretch(first, last)
 }
 
 /// What would supply most of what rules lacked; empty where they lacked nothing that looking again would give.

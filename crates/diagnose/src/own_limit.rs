@@ -7,7 +7,6 @@ use timeline::{
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::groups;
 
 /// The tightest memory limit among the observer's control group and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +29,7 @@ impl OwnLimit {
     pub fn of(cx: &Evidence<'_>) -> Option<Self> {
         let own = cx.facts.own_cgroup.as_deref()?;
         let ram = cx.ram().ok();
-        groups::ancestors(own)
+        timeline::cgroup::ancestors(own)
             .take(Self::DEEPEST)
             .filter_map(|key| {
                 let group = cx.timeline.entity(Entity::Cgroup, key)?;

@@ -4,10 +4,11 @@
 use timeline::{
     Stretch,
     signals::{
-        PGMAJFAULT, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME, TASKS_BLOCKED,
+        PGMAJFAULT, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME, RECORDER_LATE,
+        TASKS_BLOCKED,
     },
 };
-use units::{Count, Pages, PerSecond, Ratio};
+use units::{Count, Micros, Pages, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
@@ -27,6 +28,8 @@ pub(crate) struct Stalls {
     allocation_stalls: Option<PerSecond<Count>>,
     major_faults: Option<PerSecond<Count>>,
     blocked: Option<f64>,
+    /// By how much a recorder came late itself, at most.
+    late: Option<Micros>,
     /// Whether shares are the kernel's averages of the last minute, for want of two totals.
     averaged: bool,
 }
@@ -37,6 +40,9 @@ impl Stalls {
     pub(crate) const MEMORY: Ratio = Ratio::from_percent(5.0);
     /// The same for disks, where a busy healthy host waits more; an engineering choice.
     pub(crate) const IO: Ratio = Ratio::from_percent(10.0);
+    /// A recorder that only sleeps and reads is kept from that by nothing but a host that stands still. It comes late by
+    /// milliseconds on calm hosts, and by 1 to 4 s under reclaim (labelled captures, November 2026).
+    pub(crate) const LATE: Micros = Micros::new(1_000_000);
     /// Nothing at all ran for a quarter of the time: work stands still. systemd-oomd kills at 60 % for 30 s, which its
     /// manual calls the last resort; users complain long before.
     pub(crate) const STANDSTILL: Ratio = Ratio::from_percent(25.0);
@@ -82,6 +88,11 @@ impl Stalls {
                 .rate(PGMAJFAULT)
                 .ok()
                 .and_then(|track| track.mean_in(stretch)),
+            late: cx
+                .gauge(RECORDER_LATE)
+                .ok()
+                .and_then(|track| track.max_in(stretch))
+                .map(|(late, _)| late),
             blocked: cx.gauge(TASKS_BLOCKED).ok().and_then(|track| {
                 // A mean of counts must keep its fraction: half a task is a task every second look.
                 let looks: Vec<f64> = (stretch.first..=stretch.last)
@@ -198,6 +209,15 @@ impl Stalls {
                 format!("I/O stalls: some {some}, full {full}{}", self.averages()),
             );
         }
+        if let Some(late) = self.late.filter(|late| *late >= Self::LATE && self.any()) {
+            finding = finding.shows_from(
+                RECORDER_LATE,
+                late,
+                Self::LATE,
+                None,
+                format!("the recorder itself could not run: it came late by up to {late}"),
+            );
+        }
         if self.memory_some.is_none()
             && let Some(stalls) = self.allocation_stalls
         {
@@ -237,6 +257,25 @@ mod tests {
             stalls.sentence(),
             " Tasks stood still 58 % of the last minute."
         );
+    }
+
+    #[test]
+    fn a_recorder_that_was_kept_from_running_is_evidence_where_tasks_waited() {
+        let shown = |per_second, late| {
+            let case = Case::over(20)
+                .counter(PSI_MEMORY_SOME, per_second)
+                .gauge(RECORDER_LATE, Micros::new(late));
+            let stalls = stalls(&case);
+            let rule = crate::rules::by_id("swap-thrash").unwrap();
+            let finding = stalls.shown_in(rule.found(crate::Severity::Warning, ""));
+            finding
+                .evidence
+                .iter()
+                .any(|line| line.text.contains("came late"))
+        };
+        assert!(shown(600_000, 4_000_000));
+        assert!(!shown(600_000, 20_000));
+        assert!(!shown(0, 4_000_000));
     }
 
     #[test]

@@ -55,6 +55,16 @@ const LONG_LOOK: Span = Span::from_mins(10);
 impl Verdict {
     /// `blind` names the rules that could not be evaluated.
     pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Self {
+        Self::of_long(cx, cx.look(), findings, blind)
+    }
+
+    /// The same where the findings rest on more time than the look: `known` with a recording of what was before it.
+    pub(crate) fn of_long(
+        cx: &Evidence<'_>,
+        known: Span,
+        findings: &[Finding],
+        blind: &[&str],
+    ) -> Self {
         let limit = OwnLimit::of(cx);
         let worst = findings.iter().map(|f| f.severity).max();
         let is_event = cx.is_single_look() && cx.timeline.reports().next().is_some();
@@ -102,7 +112,7 @@ impl Verdict {
         }
         if cx.is_single_look() {
             remarks.extend(what_one_look_says(cx));
-        } else if level == Level::Ok && cx.look() < LONG_LOOK {
+        } else if level == Level::Ok && known < LONG_LOOK {
             remarks.push(format!(
                 "In {} slow growth and leaks do not show, nor what happens at another hour.",
                 cx.look()

@@ -23,6 +23,9 @@ struct Group {
 /// not tell them apart).
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+    let Some(index) = cx.rows_at(Entity::Process, index) else {
+        return Vec::new();
+    };
     for process in cx.timeline.entities(Entity::Process) {
         // A recorder that made itself unkillable is not what fills memory.
         if cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO) {
@@ -59,10 +62,11 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
         .collect()
 }
 
-/// The largest process that was there at the sample before `index` and is not at it: after a kill, most likely its
+/// The largest process that was there when processes were read before `index` and is not when they are read again: after a kill, most likely its
 /// victim. Its name, and the memory it held in RAM and swap.
 pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Bytes)> {
-    let before = index.checked_sub(1)?;
+    let before = cx.rows_at(Entity::Process, index.checked_sub(1)?)?;
+    let index = cx.rows_from(Entity::Process, index)?;
     cx.timeline
         .entities(Entity::Process)
         .filter_map(|process| {

@@ -270,10 +270,8 @@ impl Reader {
         if self.facts.page_size.is_none() {
             self.facts.page_size = page_size(&self.sample);
         }
-        let report = line
-            .files
-            .get(KERNEL_LOG)
-            .and_then(|text| self.report(text));
+        let text = line.files.get(KERNEL_LOG);
+        let report = text.and_then(|text| self.report(text));
         if line.unrelated {
             self.timeline.push_unrelated(&self.sample);
         } else if self.timeline.push(&self.sample).is_err() {
@@ -284,8 +282,8 @@ impl Reader {
             return;
         }
         if let Some(report) = report {
-            // The capture has the text, and nobody makes another of it.
-            self.timeline.report(report, None);
+            let text = text.map(|text| text.as_str().into());
+            self.timeline.report(report, text);
         }
     }
 
@@ -325,6 +323,7 @@ impl Reader {
             problems: self.problems.into_texts(),
             inputs: Vec::new(),
             lines_skipped: 0,
+            thinned_to: None,
         }
     }
 }

@@ -23,8 +23,15 @@ impl Packed {
             let stdout = Box::new(std::io::stdout());
             return Ok(Self(Stream::Plain(BufWriter::new(stdout))));
         }
-        let name = path.to_string_lossy();
-        let file = File::create(path)?;
+        Self::over(File::create(path)?, path)
+    }
+
+    /// Writes to a file that is open already, packed as `name` says.
+    ///
+    /// # Errors
+    /// The compressor's.
+    pub fn over(file: File, name: &Path) -> std::io::Result<Self> {
+        let name = name.to_string_lossy();
         Ok(Self(if name.ends_with(".zst") {
             // Level 3 is zstd's own choice: a sample in a few ms, which a busy host can spare.
             Stream::Zstd(zstd::Encoder::new(BufWriter::new(file), 3)?)

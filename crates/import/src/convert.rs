@@ -85,6 +85,25 @@ fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
 }
 
 impl Converted {
+    /// What the capture could not hold, in words.
+    pub fn in_words(&self) -> Vec<String> {
+        let names: Vec<&str> = self.left_out.iter().copied().collect();
+        let signals = (!names.is_empty()).then(|| {
+            format!(
+                "{} signals are not kept, as no kernel file that holds them can be made up: {}",
+                names.len(),
+                names.join(", ")
+            )
+        });
+        let reports = (self.reports_left_out > 0).then(|| {
+            format!(
+                "{} kernel reports are not kept: their texts are too long",
+                self.reports_left_out
+            )
+        });
+        signals.into_iter().chain(reports).collect()
+    }
+
     /// Notes which signals the texts do not give back.
     fn note_lost(
         &mut self,

@@ -1,4 +1,4 @@
-//! The one door for every source of samples: this host, live, and captures brought home from others.
+//! The one door for every source of samples: this host, live, its recording, and what was brought home from others.
 //!
 //! Three nouns: a **source** is where samples come from; a **capture** ([`capture`]) is raw text of kernel files over
 //! time; what comes out is always the same, [`Opened`]: a timeline, facts, and the **problems** met on the way. Bad
@@ -16,8 +16,10 @@ mod collect;
 mod compress;
 mod convert;
 mod decompress;
+pub mod export;
 mod figure;
 mod forms;
+mod history;
 mod lines;
 mod live;
 mod looks;
@@ -26,7 +28,9 @@ mod pace;
 mod paste;
 mod problems;
 mod prompt;
+mod range;
 mod record;
+mod recording;
 mod sar;
 #[cfg(test)]
 mod testing;
@@ -36,13 +40,17 @@ mod times;
 pub use collect::Secrets;
 pub use compress::Packed;
 pub use convert::{Converted, convert};
+pub use history::{History, history};
 pub use live::{Watch, watch};
-pub use open::{OpenError, open, open_bytes, open_stdin};
+pub use open::{OpenError, Wanted, is_recording, open, open_bytes, open_part, open_stdin};
 pub use pace::Progress;
 pub use problems::Problems;
+pub use range::{Moment, NotThere, Range};
 pub use record::{Recording, record};
+pub use store::Resolution;
 
 use timeline::{Facts, Timeline};
+use units::Span;
 
 /// What kind of source it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,16 +63,19 @@ pub enum SourceKind {
     Text,
     /// A directory or an archive of saved files.
     Bundle,
+    /// What `memtide record` kept.
+    Recording,
 }
 
 impl SourceKind {
-    /// `live`, `capture`, `text`, `support bundle`.
+    /// `live`, `capture`, `text`, `support bundle`, `recording`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Capture => "capture",
             Self::Text => "text",
             Self::Bundle => "support bundle",
+            Self::Recording => "recording",
         }
     }
 }
@@ -86,6 +97,8 @@ pub struct Opened {
     pub inputs: Vec<Input>,
     /// Lines that belong to nothing that memtide knows: prose, prompts.
     pub lines_skipped: usize,
+    /// The distance of samples where a recording's were thinned out; `None` where every one is there.
+    pub thinned_to: Option<Span>,
 }
 
 /// A block that was recognised in a text.

@@ -81,6 +81,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         problems: problems.into_texts(),
         inputs: Vec::new(),
         lines_skipped: 0,
+        thinned_to: None,
     }
 }
 

@@ -8,8 +8,10 @@ use units::Bytes;
 
 use crate::decompress::{Packing, Started, damage, unpack};
 use crate::paste::Paste;
+use crate::range::{NotThere, Range};
 use crate::text::Text;
-use crate::{Opened, SourceKind, big_log, bundle, capture, sar};
+use crate::{Opened, SourceKind, big_log, bundle, capture, recording, sar};
+use store::Resolution;
 
 /// Why a source gives nothing at all.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,28 @@ pub enum OpenError {
         /// What to do about it.
         help: &'static str,
     },
+    /// It is a recording that cannot be read.
+    #[error("cannot read {name}: {reason}")]
+    Recording {
+        /// The recording.
+        name: String,
+        /// Why, in words.
+        reason: String,
+    },
+    /// It is a recording without a sample so far.
+    #[error("{name} is a recording without a sample so far")]
+    EmptyRecording {
+        /// The recording.
+        name: String,
+    },
+    /// It has nothing in the range that was asked for.
+    #[error("{name} has no sample in that range")]
+    NotThere {
+        /// The source.
+        name: String,
+        /// What it has instead.
+        why: NotThere,
+    },
     /// It has no bytes.
     #[error("{0} is empty")]
     Empty(String),
@@ -80,7 +104,11 @@ impl OpenError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Read { .. } => None,
+            // What a source covers is for whoever knows in which zone people read clocks.
+            Self::Read { .. } | Self::Recording { .. } | Self::NotThere { .. } => None,
+            Self::EmptyRecording { .. } => {
+                Some("memtide record --status says whether it is running")
+            }
             Self::Sar { help, .. } => Some(help),
             Self::Empty(_) | Self::NoSample { .. } => {
                 Some("take another: memtide capture --for 60s -o FILE.jsonl.zst")
@@ -104,13 +132,54 @@ fn first_of(problems: &[String]) -> String {
         .map_or_else(String::new, |first| format!(": {first}"))
 }
 
-/// Reads a file; `progress` is told how many bytes of it were read.
+/// What is wanted of a source.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Which part; all where not said. Of a recording, only this part is read.
+    pub range: Range,
+    /// How finely a recording is read; other sources are read whole.
+    pub resolution: Resolution,
+}
+
+/// Whether a directory is what `memtide record` wrote.
+pub fn is_recording(path: &Path) -> bool {
+    store::Recording::is_at(path)
+}
+
+/// Reads a part of a source; `progress` is told what share of it was read.
+///
+/// # Errors
+/// As [`open`], and where the source has nothing in the range.
+pub fn open_part(
+    path: &Path,
+    wanted: Wanted,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Opened, OpenError> {
+    if is_recording(path) {
+        return recording::read(path, wanted.range, wanted.resolution, progress);
+    }
+    let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    #[allow(clippy::cast_precision_loss)] // a share is drawn to a percent
+    let share = |read: u64| read as f64 / size.max(1) as f64;
+    let opened = open(path, &mut |read| {
+        progress(share(read));
+    })?;
+    let name = opened.name.clone();
+    let within = opened.within(wanted.range);
+    within.map_err(|why| OpenError::NotThere { name, why })
+}
+
+/// Reads a file or directory; `progress` is told how many bytes of a file were read.
 ///
 /// # Errors
 /// [`OpenError`] where it gives nothing at all; lesser faults are among the problems of what is returned.
 pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Opened, OpenError> {
     let name = path.display().to_string();
     let fail = |source| OpenError::read(&name, source);
+    if is_recording(path) {
+        let wanted = Wanted::default();
+        return recording::read(path, wanted.range, wanted.resolution, &mut |_| ());
+    }
     if path.is_dir() {
         let read = bundle::read_directory(path).map_err(fail)?;
         return with_a_sample(&name, read);

@@ -227,6 +227,7 @@ impl Paste {
             problems: self.problems.into_texts(),
             inputs: self.inputs,
             lines_skipped: self.skipped,
+            thinned_to: None,
         }
     }
 }

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::SignedDuration;
-use units::Span;
+use import::Moment;
+use jiff::SpanRelativeTo;
+use units::{Bytes, Quantity, Span};
+
+use crate::moment::moment;
 
 /// Find where your Linux memory went, whether it is enough, and why it is slow.
 #[derive(Debug, Parser)]
@@ -30,6 +33,9 @@ pub(crate) enum Command {
     Where(Where),
     Capture(Capture),
     Convert(Convert),
+    Record(Box<Record>),
+    Events(Events),
+    Export(Export),
     Rules(Rules),
     Signals(Signals),
     Completions(Completions),
@@ -39,7 +45,7 @@ pub(crate) enum Command {
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it watches this host for a while. With FILE it reads what there is of another host: a capture; text that
+/// Without FILE it watches this host for a while, and looks up in its recording (memtide record) what was before. With FILE it reads what there is of another host: a capture; text that
 /// somebody pasted or saved (free, vmstat, /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports;
 /// a support bundle. It prints a verdict in one sentence,
 /// what RAM holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told.
@@ -50,11 +56,18 @@ Examples:
   memtide check                        watch this host for 10 s
   memtide check --for 1m               look longer: more certain
   memtide check sick.jsonl.zst         a capture brought home
+  memtide check /var/lib/memtide       a recording (memtide record)
+  memtide check --since 'yesterday 22:00' --until 02:00
+                                       this host's recording of that time
+  memtide check --at 02:14             the minutes around it
   memtide check free.txt oom.log       what somebody sent
   dmesg | memtide check -              the kernel's own reports
   memtide check --explain-input x.txt  what was recognised in it
   memtide check --format json | jq .verdict
   ssh HOST memtide capture -o - | memtide check -
+
+WHEN is 2h ago, 02:00 (the latest that is past), yesterday 01:30, today, mon 14:00, 2026-11-21 14:00, an RFC 3339 time,
+@1795240800, or +1m30s from the source's start. What names no zone is local time.
 
 With --format json, one FILE gives an object and several give an array with one element for each, in order;
 one that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
@@ -62,9 +75,25 @@ one that cannot be read is {\"source\": {\"name\": ...}, \"error\": ...}.
 Exit codes, as monitoring plugins have them:
   0 ok   1 warning   2 critical   3 unknown: bad usage, unreadable file, or too little data to say")]
 pub(crate) struct Check {
-    /// Captures, text, logs, sar files, bundles; `-` is standard input
+    /// Captures, recordings, text, logs, sar files, bundles; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// From when on; without FILE, in this host's recording
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) since: Option<Moment>,
+
+    /// Until when
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) until: Option<Moment>,
+
+    /// The 5 minutes before and after a moment
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    pub(crate) at: Option<Moment>,
+
+    /// Do not look into this host's recording for what was before
+    #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]
+    pub(crate) no_history: bool,
 
     /// How long to watch this host
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = span)]
@@ -97,11 +126,16 @@ Examples:
   memtide where                        this host, now
   memtide where --deep                 PSS of every process (those of others: as root)
   memtide where sick.jsonl.zst         the last sample of a capture
+  memtide where --at 'yesterday 02:14'  in this host's recording; `memtide check --help` says how to write moments
   memtide where --format json | jq .accounting")]
 pub(crate) struct Where {
-    /// Capture to read; `-` is standard input
+    /// Capture, recording or text to read; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+
+    /// The last sample at or before this moment; without FILE, of this host's recording
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with = "deep")]
+    pub(crate) at: Option<Moment>,
 
     /// Read the PSS of every process, not only of the largest; 3 ms for each GiB that they hold
     #[arg(long)]
@@ -167,6 +201,256 @@ pub(crate) struct Convert {
     pub(crate) force: bool,
 }
 
+/// Record this host's memory all the time: a flight recorder that every other command can look back with
+///
+/// It samples the host every second, control groups and processes every ten, and keeps the samples for days, in a directory
+/// that survives a crash at any moment. It is small (a few MiB, about a thousandth of a CPU) and made to go on where the host
+/// runs out of memory. As an ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
+/// makes what is recorded so far a file that other programs can open.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide record                       until Ctrl-C, into this user's usual place
+  sudo memtide record --install        as a service, now and at every start
+  memtide record --install --dry-run   see its unit first
+  memtide record --status              is it running, what does it cost, what can it not see
+  memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
+  memtide record --from sick.jsonl.zst --to DIR
+
+Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
+
+Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
+pub(crate) struct Record {
+    /// Where to record: a directory, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+
+    /// How often to look at the host
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
+    pub(crate) every: Span,
+
+    /// How often to look at processes and control groups [default: 10s, or --every where that is longer]
+    #[arg(long, value_name = "TIME", value_parser = every)]
+    pub(crate) processes: Option<Span>,
+
+    /// Do not record processes
+    #[arg(long, conflicts_with = "processes")]
+    pub(crate) no_processes: bool,
+
+    /// How far back to keep
+    #[arg(long, value_name = "TIME", default_value = "14d", value_parser = keep)]
+    pub(crate) keep: Span,
+
+    /// How much to keep; the oldest goes first
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = keep_size)]
+    pub(crate) keep_size: Bytes,
+
+    /// How much may be lost when the power fails
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = sync)]
+    pub(crate) sync: Span,
+
+    #[command(flatten)]
+    pub(crate) mode: RecordMode,
+
+    /// With --install or --uninstall: show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// With --status: how to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// What to do instead of recording; at most one.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+#[allow(clippy::struct_excessive_bools)] // As they are typed.
+pub(crate) struct RecordMode {
+    /// Say how the recorder of a directory is doing: what it costs, what it cannot read, what it keeps
+    #[arg(long)]
+    pub(crate) status: bool,
+
+    /// Make it a systemd service with these options and start it: of the system for root, else of the user
+    #[arg(long)]
+    pub(crate) install: bool,
+
+    /// Stop and remove the service; the recording stays
+    #[arg(long)]
+    pub(crate) uninstall: bool,
+
+    /// Make SOURCE a recording at --to: whatever `check` reads; one of the same host that is there already goes on
+    #[arg(long, value_name = "SOURCE", requires = "to")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Make full head files of DIR segments; the recorder starts this by itself
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) seal: Option<PathBuf>,
+}
+
+/// List what happened: kills, failed allocations, limits that were met, changed settings, reboots, gaps
+///
+/// In order of time, one line each, whatever the source is: kernel reports and counters of a capture, a paste or a log, and
+/// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide events                          of this host's recording
+  memtide events --since yesterday --kind oom-kill,cgroup-limit
+  memtide events oom.log --verbose        with the kernel's own lines
+  memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
+
+Exit codes: 0 also where nothing happened   3 an error")]
+pub(crate) struct Events {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// Only these kinds, separated by commas
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]
+    pub(crate) kinds: Vec<String>,
+
+    /// Show events in full, with the kernel's lines
+    #[arg(short, long, visible_alias = "report")]
+    pub(crate) verbose: bool,
+
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = EventsFormat::Text)]
+    pub(crate) format: EventsFormat,
+}
+
+/// Which part of a source.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    /// From when on: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = crate::moment::moment)]
+    pub(crate) since: Option<import::Moment>,
+
+    /// Until when
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = crate::moment::moment)]
+    pub(crate) until: Option<import::Moment>,
+}
+
+impl Part {
+    /// The same, for whoever reads the source.
+    pub(crate) fn wanted(&self) -> import::Wanted {
+        import::Wanted {
+            range: import::Range {
+                since: self.since,
+                until: self.until,
+            },
+            ..import::Wanted::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventsFormat {
+    /// For people, times in the local zone
+    Text,
+    /// For programs, times in UTC
+    Json,
+    /// For spreadsheets, times in UTC
+    Csv,
+}
+
+/// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
+///
+/// csv: one table, one row for each sample, or for each sample and entity. Columns have the names and units of `memtide
+/// signals`, times are RFC 3339 in UTC, what was not read is empty, and a limit that is none is `inf`.
+///
+/// parquet: a directory with a file for each table, as recordings have them.
+///
+/// openmetrics: the last readings without times, for Prometheus or node_exporter's textfile collector; with --all every
+/// reading with its time, for `promtool tsdb create-blocks-from openmetrics`. Units are bytes and seconds.
+///
+/// capture: the kernel files, to be read by memtide; `memtide convert` does the same.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide export sick.jsonl.zst --format csv -o host.csv
+  memtide export sick.jsonl.zst --format csv --table cgroup --signal 'cgroup.psi.*' | column -ts,
+  memtide export /var/lib/memtide --format csv --since '2h ago' --table process -o processes.csv.zst
+  memtide export /var/lib/memtide --format parquet --since yesterday -o DIR
+  memtide capture --for 10ms -o - | memtide export - --format openmetrics
+  memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
+  promtool tsdb create-blocks-from openmetrics sick.txt DATA
+
+A FILE that ends in .zst or .gz is packed. FILE appears when it is whole, or not at all.")]
+pub(crate) struct Export {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: PathBuf,
+
+    /// Which format
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+
+    /// Where to write: a file, for parquet a directory that is not there yet; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+
+    /// csv: which table [default: host]. openmetrics: which tables, separated by commas [default: all but process and slab]
+    #[arg(
+        long = "table",
+        value_name = "TABLE",
+        value_delimiter = ',',
+        value_enum
+    )]
+    pub(crate) tables: Vec<Table>,
+
+    /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all that begin so
+    #[arg(long = "signal", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) signals: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// openmetrics: every reading with its time, not only the last
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// openmetrics: whose names metrics have
+    #[arg(long, value_enum, default_value_t = MetricNames::Memtide)]
+    pub(crate) names: MetricNames,
+
+    /// Overwrite FILE where there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Csv,
+    Parquet,
+    Openmetrics,
+    Capture,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricNames {
+    /// `memtide_mem_free_bytes`: by Prometheus' conventions, and clashes with nothing
+    Memtide,
+    /// node_exporter's where it has one, so that dashboards made for it work: `node_memory_MemFree_bytes`
+    NodeExporter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Table {
+    Host,
+    Node,
+    Zone,
+    Disk,
+    SwapArea,
+    Zram,
+    Slab,
+    Cgroup,
+    Process,
+    Service,
+}
+
 /// Explain the rules: what each finding means and how it is recognised
 #[derive(Debug, Args)]
 pub(crate) struct Rules {
@@ -224,15 +508,12 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// `500ms`, `10s`, `2m`, `1h 30m`; a plain number is seconds.
+/// `500ms`, `10s`, `2m`, `1h 30m`, `14d`; a plain number is seconds.
 fn span(text: &str) -> Result<Span, String> {
-    let wrong = || format!("`{text}` is no length of time; write 500ms, 10s, 2m or 1h");
+    let wrong = || format!("`{text}` is no length of time; write 500ms, 10s, 2m, 1h or 14d");
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
-        Err(_) => text
-            .parse::<SignedDuration>()
-            .map_err(|_| wrong())?
-            .as_secs_f64(),
+        Err(_) => seconds_in(text).ok_or_else(wrong)?,
     };
     if !seconds.is_finite() || seconds < 0.0 {
         return Err(wrong());
@@ -244,6 +525,115 @@ fn span(text: &str) -> Result<Span, String> {
         return Err(format!("`{text}` is longer than a year"));
     }
     Ok(Span::from_secs_f64(seconds))
+}
+
+/// Hours and days alike: a day is 24 hours here, whatever the clock does.
+fn seconds_in(text: &str) -> Option<f64> {
+    let span: jiff::Span = text.parse().ok()?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Some(length.as_secs_f64())
+}
+
+/// A length of time between bounds, each with why it is one.
+fn span_within(
+    text: &str,
+    (least, why_least): (Span, &str),
+    (most, why_most): (Span, &str),
+) -> Result<Span, String> {
+    // What is too short for any purpose is said with this one's bound.
+    let span = match text.trim().parse::<f64>() {
+        Ok(seconds) if (0.0..0.01).contains(&seconds) => Span::ZERO,
+        _ => span(text)?,
+    };
+    if span < least {
+        return Err(format!("`{text}` is too short: {why_least}"));
+    }
+    if span > most {
+        return Err(format!("`{text}` is too long: {why_most}"));
+    }
+    Ok(span)
+}
+
+/// How often a recorder looks. At 10 Hz the host's files alone take 0.3 % of a CPU; with minutes between two samples, rules
+/// that look for a minute of trouble see nothing.
+fn every(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (
+            Span::from_millis(100),
+            "100ms is the least, ten times the cost of 1s",
+        ),
+        (
+            Span::from_mins(10),
+            "10m is the most, as trouble of minutes would be missed",
+        ),
+    )
+}
+
+/// How long a recorder keeps.
+fn keep(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (
+            Span::from_hours(1),
+            "1h is the least that can be looked back on",
+        ),
+        (Span::from_hours(24 * 366), "366d is the most"),
+    )
+}
+
+/// What a recorder may lose.
+fn sync(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (
+            Span::from_secs(1),
+            "1s is the least, as each time the disk is made to write",
+        ),
+        (Span::from_mins(10), "10m is the most"),
+    )
+}
+
+/// The smallest recording: below this, heads alone would be most of it.
+const LEAST_KEPT: Bytes = Bytes::from_mib(16);
+
+fn keep_size(text: &str) -> Result<Bytes, String> {
+    let size = size(text)?;
+    if size < LEAST_KEPT {
+        return Err(format!("`{text}` is too small: 16MiB is the least"));
+    }
+    Ok(size)
+}
+
+/// `500MiB`, `2GiB`, `1.5G` (all binary), `2GB` (decimal); a plain number is bytes.
+fn size(text: &str) -> Result<Bytes, String> {
+    let wrong = || format!("`{text}` is no size; write 500MiB, 2GiB or a number of bytes");
+    let typed = text.trim();
+    let digits = typed.find(|c: char| !(c.is_ascii_digit() || c == '.'));
+    let (number, unit) = typed.split_at(digits.unwrap_or(typed.len()));
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let (letter, base) = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => return Ok(Bytes::from_f64(number)),
+        unit => {
+            let (letter, rest) = unit.split_at_checked(1).ok_or_else(wrong)?;
+            let base = match rest {
+                "" | "i" | "ib" => 1024_f64,
+                "b" => 1000_f64,
+                _ => return Err(wrong()),
+            };
+            (letter.to_owned(), base)
+        }
+    };
+    let power = "kmgtp".find(&letter).ok_or_else(wrong)?;
+    let power = i32::try_from(power + 1).map_err(|_| wrong())?;
+    Ok(Bytes::from_f64(number * base.powi(power)))
+}
+
+/// The names of all kinds of events.
+fn event_kinds() -> clap::builder::PossibleValuesParser {
+    timeline::EventKind::ALL
+        .map(timeline::EventKind::name)
+        .into()
 }
 
 #[cfg(test)]
@@ -265,11 +655,48 @@ mod tests {
             ("1h", 3600.0),
             ("1h 30m", 5400.0),
             ("15", 15.0),
+            ("2d", 172_800.0),
+            ("1w", 604_800.0),
         ] {
             assert_eq!(span(text), Ok(Span::from_secs_f64(seconds)), "{text}");
         }
         for text in ["", "-1s", "soon", "0", "nan", "1e300", "500y"] {
             assert!(span(text).is_err(), "{text}");
+        }
+    }
+    #[test]
+    fn sizes_are_written_as_people_write_them() {
+        for (text, bytes) in [
+            ("2GiB", 2 << 30),
+            ("1.5G", 3 << 29),
+            ("500 MiB", 500 << 20),
+            ("500m", 500 << 20),
+            ("2GB", 2_000_000_000),
+            ("64k", 64 << 10),
+            ("4096", 4096),
+        ] {
+            assert_eq!(size(text), Ok(Bytes::new(bytes)), "{text}");
+        }
+        for text in ["", "GiB", "2 gallons", "-1G", "1.2.3M", "2é"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_to_record_is_refused_with_the_bound() {
+        for (options, says) in [
+            (["--every", "0"], "100ms is the least"),
+            (["--every", "10ms"], "100ms is the least"),
+            (["--every", "1h"], "10m is the most"),
+            (["--every", "soon"], "no length of time"),
+            (["--keep", "0"], "1h is the least"),
+            (["--keep-size", "1"], "16MiB is the least"),
+            (["--keep-size", "much"], "no size"),
+            (["--sync", "0"], "1s is the least"),
+        ] {
+            let typed = ["memtide", "record"].into_iter().chain(options);
+            let error = Cli::try_parse_from(typed).unwrap_err().to_string();
+            assert!(error.contains(says), "{options:?}: {error}");
         }
     }
 }

@@ -2,9 +2,13 @@
 
 mod cli;
 mod commands;
+mod default_recording;
 mod exit;
 mod interrupt;
+mod journal;
+mod moment;
 mod output;
+mod this_host;
 
 use std::process::ExitCode;
 
@@ -44,6 +48,9 @@ fn run(command: Command, output: &Output) -> anyhow::Result<Exit> {
         Command::Where(args) => commands::where_memory::run(&args, output),
         Command::Capture(args) => commands::capture::run(&args, output),
         Command::Convert(args) => commands::convert::run(&args, output),
+        Command::Record(args) => commands::record::run(&args, output),
+        Command::Events(args) => commands::events::run(&args, output),
+        Command::Export(args) => commands::export::run(&args, output),
         Command::Rules(args) => commands::rules::run(&args, output),
         Command::Signals(args) => commands::signals::run(&args, output),
         Command::Completions(args) => commands::completions::run(&args, output),

@@ -8,10 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::text::escape::escape;
 use report::{Colour, Screen};
+use store::StoreError;
 use units::Span;
 
 use crate::cli::ColorChoice;
-use crate::interrupt;
+use crate::{interrupt, journal};
 
 /// How to write to whoever called.
 #[derive(Debug)]
@@ -72,6 +73,12 @@ impl Output {
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
             say(&format!("help: {help}"));
         }
+        if let Some(OpenError::NotThere { why, .. }) = error.downcast_ref() {
+            say(&format!("help: {}", crate::moment::instead(why)));
+        }
+        if let Some(help) = error.downcast_ref::<StoreError>().and_then(help) {
+            say(&format!("help: {help}"));
+        }
     }
 
     /// A fault that does not.
@@ -106,6 +113,17 @@ impl Output {
         result
     }
 
+    /// A line about what takes nobody knows how long; only on a terminal.
+    pub(crate) fn busy(&self, what: &str) -> ProgressBar {
+        if !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        bar
+    }
+
     /// A line about what goes on, drawn over itself; only on a terminal.
     pub(crate) fn progress(&self, what: &str, total: u64) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
@@ -120,7 +138,22 @@ impl Output {
     }
 }
 
+/// What to do about a directory that cannot be recorded into.
+fn help(error: &StoreError) -> Option<&'static str> {
+    match error {
+        StoreError::Locked { .. } => {
+            Some("`memtide record --status` tells about it; record elsewhere with `--to DIR`")
+        }
+        StoreError::NotARecording { .. } => Some("name a new or empty directory with `--to DIR`"),
+        StoreError::OtherHost { .. } => {
+            Some("give each host a directory of its own with `--to DIR`")
+        }
+        StoreError::LaterFormat { .. } => Some("use that memtide, or another directory"),
+        _ => None,
+    }
+}
+
 /// Writes a message. Where even that fails there is nobody left to tell, and the exit code still says it.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{}{line}", journal::prefix(line));
 }

@@ -9,7 +9,7 @@
 
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use timeline::{Entity, Sample, facts::CgroupMode};
@@ -24,8 +24,10 @@ use crate::text;
 #[derive(Debug)]
 pub struct Cgroups {
     root: Root,
-    /// Where it is; looked for again at each walk until it is found, as control groups may be mounted late.
+    /// Where it is; looked for again now and then until it is found, as control groups may be mounted late.
     mounted: Option<(CgroupMode, PathBuf)>,
+    /// Walks until it is looked for again: looking allocates.
+    look_in: u32,
     files: CgroupFiles,
     queue: BinaryHeap<Candidate>,
     paths: Paths,
@@ -82,6 +84,11 @@ impl Cgroups {
     const MOST: usize = 1_000;
     /// Groups whose usage is asked for, to find the largest.
     const MOST_LOOKS: usize = 16_384;
+    /// Walks from one look for a mount to the next.
+    const LOOK_EVERY: u32 = 60;
+    /// Room for a group's path. Groups change places from walk to walk as their sizes do, and a longer path in a row that
+    /// held a shorter one must not have to be allocated; a pod's container takes 190 bytes.
+    const KEY_ROOM: usize = 256;
     /// Levels below the mount. A container in Kubernetes lies at 4, an application of a desktop at 5.
     const DEEPEST: usize = 8;
 
@@ -90,6 +97,7 @@ impl Cgroups {
         Self {
             root: root.clone(),
             mounted: None,
+            look_in: 0,
             files: CgroupFiles::default(),
             queue: BinaryHeap::new(),
             paths: Paths::default(),
@@ -107,14 +115,9 @@ impl Cgroups {
     /// The same, and shows each text that is read. Wherever the hierarchy is mounted, its files are shown where the
     /// catalogue has them: below `/sys/fs/cgroup`, those of v1 below `/sys/fs/cgroup/memory`.
     pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
-        if self.mounted.is_none() {
-            self.mounted =
-                Hierarchy::find(&self.root).map(|found| (found.mode, self.root.path(&found.point)));
-        }
-        let Some((mode, point)) = &self.mounted else {
+        let Some((mode, point)) = self.mounted() else {
             return Walk::absent(Errno::NOENT);
         };
-        let mode = *mode;
         let mount = match Directory::open(point) {
             Ok(mount) => mount,
             Err(errno) => return Walk::absent(errno),
@@ -140,6 +143,20 @@ impl Cgroups {
         walk
     }
 
+    fn mounted(&mut self) -> Option<(CgroupMode, &Path)> {
+        if self.mounted.is_none() {
+            if self.look_in > 0 {
+                self.look_in -= 1;
+                return None;
+            }
+            self.look_in = Self::LOOK_EVERY;
+            let found = Hierarchy::find(&self.root)?;
+            self.mounted = Some((found.mode, self.root.path(&found.point)));
+        }
+        let (mode, point) = self.mounted.as_ref()?;
+        Some((*mode, point))
+    }
+
     fn read_group(
         &mut self,
         mount: &Directory,
@@ -151,6 +168,7 @@ impl Cgroups {
     ) {
         let table = sample.table_mut(Entity::Cgroup);
         let entity = table.add();
+        entity.key.reserve(Self::KEY_ROOM);
         entity.key.push('/');
         let path = group.start..group.end;
         text::push_lossy(&mut entity.key, &self.paths.bytes[path.clone()]);
@@ -237,7 +255,6 @@ const fn mode_path(mode: CgroupMode) -> &'static str {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::Path;
     use timeline::signals::{CGROUP_ANON, CGROUP_CURRENT, CGROUP_MAX};
     use units::{Bytes, Limit};
 

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use timeline::{Absence, Entity, signals};
 
 use crate::error::{ParseError, ReadError};
+use crate::kernel_file::Shape;
 
 /// Who is shown the text of each kernel file as it is read, under the path by which the catalogue and captures know it.
 pub type Sink<'a> = &'a mut dyn FnMut(&str, &[u8]);
@@ -93,8 +94,24 @@ impl Directory {
         rustix::fs::open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map(Self)
     }
 
+    /// A numbered directory below this one.
+    pub(crate) fn below(&self, number: u32) -> Result<Self, Errno> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let path = number.to_string();
+        rustix::fs::openat(&self.0, path, flags, Mode::empty()).map(Self)
+    }
+
     /// Reads a file below the directory into `buffer`, replacing what was there.
     pub(crate) fn read(&self, path: &[u8], buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        self.read_shaped(path, Shape::Records, buffer)
+    }
+
+    /// The same for a file that is handed out in one record, as those of a process are: a system call less.
+    pub(crate) fn read_record(&self, path: &[u8], buffer: &mut Vec<u8>) -> Result<(), Errno> {
+        self.read_shaped(path, Shape::OneRecord, buffer)
+    }
+
+    fn read_shaped(&self, path: &[u8], shape: Shape, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
         // Below a foreign root a name may be a pipe; waiting for its writer would be waiting for ever.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -105,6 +122,9 @@ impl Directory {
             }
             match rustix::io::read(&file, rustix::buffer::spare_capacity(buffer)) {
                 Ok(0) => return Ok(()),
+                Ok(_) if shape == Shape::OneRecord && buffer.len() < buffer.capacity() => {
+                    return Ok(());
+                }
                 Ok(_) if buffer.len() >= Self::MOST => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => {

@@ -27,6 +27,8 @@ const STATE: usize = 3;
 const START: usize = 22;
 /// All kernels in use write at least up to here; fields beyond came later.
 const ALWAYS: usize = 24;
+/// Nothing is wanted from the fields beyond.
+const LAST: usize = 42;
 
 /// Which field is which signal.
 const FIELDS: [(usize, SignalId); 9] = [
@@ -41,61 +43,73 @@ const FIELDS: [(usize, SignalId); 9] = [
     (42, PROC_BLKIO_DELAY.id()),
 ];
 
+/// What tells a process, as its text gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity<'a> {
+    pub(crate) name: &'a [u8],
+    /// Clock ticks since boot; `None` where the text is cut or wrong.
+    pub(crate) start: Option<u64>,
+}
+
 /// Reads the text into the process's row: readings, the name as its label, and the start time into its key.
 ///
 /// # Errors
 /// The first field that is no number, or is missing; the others are read.
 pub(crate) fn parse(pid: u32, text: &[u8], process: &mut EntityRow) -> Result<(), ParseError> {
+    let row = &mut process.row;
+    let (identity, result) = read(text, |signal, value| row.set_raw(signal, value));
+    if let Some(Identity { name, start }) = identity {
+        process.label.clear();
+        text::push_lossy(&mut process.label, name);
+        if let Some(start) = start {
+            set_key(pid, start, process);
+        }
+    }
+    result
+}
+
+/// Reads the text: each reading goes to `set`. The identity is `None` without a name in parentheses.
+pub(crate) fn read(
+    text: &[u8],
+    mut set: impl FnMut(SignalId, u64),
+) -> (Option<Identity<'_>>, Result<(), ParseError>) {
     let (Some(open), Some(close)) = (memchr::memchr(b'(', text), memchr::memrchr(b')', text))
     else {
-        return Err(ParseError::new(
-            PROCESS_STAT,
-            1,
-            "a name in parentheses",
-            text,
-        ));
+        return (None, Err(no_name(text)));
     };
     if close < open {
-        return Err(ParseError::new(
-            PROCESS_STAT,
-            1,
-            "a name in parentheses",
-            text,
-        ));
+        return (None, Err(no_name(text)));
     }
-    process.label.clear();
-    text::push_lossy(&mut process.label, &text[open + 1..close]);
-
+    let mut start = None;
     // The name may hold newlines, so the line is counted where the rest of the fields stands.
-    let line = 1 + memchr::memchr_iter(b'\n', &text[..close]).count();
+    let line = || 1 + memchr::memchr_iter(b'\n', &text[..close]).count();
     let mut first = First::default();
     let mut wanted = FIELDS.iter().peekable();
     let mut last = STATE - 1;
-    for (field, word) in (STATE..).zip(text::words(text::trim(&text[close + 1..]))) {
+    for (field, word) in (STATE..=LAST).zip(text::words(text::trim(&text[close + 1..]))) {
         last = field;
         if field == START {
-            match text::number(word) {
-                Some(start) => set_key(pid, start, process),
-                None => first.note(|| ParseError::new(PROCESS_STAT, line, "a start time", word)),
+            start = text::number(word);
+            if start.is_none() {
+                first.note(|| ParseError::new(PROCESS_STAT, line(), "a start time", word));
             }
         } else if let Some((_, signal)) = wanted.next_if(|(number, _)| *number == field) {
             match text::number(word) {
-                Some(value) => process.row.set_raw(*signal, value),
-                None => first.note(|| ParseError::new(PROCESS_STAT, line, "a number", word)),
+                Some(value) => set(*signal, value),
+                None => first.note(|| ParseError::new(PROCESS_STAT, line(), "a number", word)),
             }
         }
     }
     if last < ALWAYS {
-        first.note(|| {
-            ParseError::new(
-                PROCESS_STAT,
-                line,
-                "24 fields",
-                text::trim(&text[close + 1..]),
-            )
-        });
+        let found = text::trim(&text[close + 1..]);
+        first.note(|| ParseError::new(PROCESS_STAT, line(), "24 fields", found));
     }
-    first.into_result()
+    let name = &text[open + 1..close];
+    (Some(Identity { name, start }), first.into_result())
+}
+
+fn no_name(text: &[u8]) -> ParseError {
+    ParseError::new(PROCESS_STAT, 1, "a name in parentheses", text)
 }
 
 /// Writes the process's identity. Without `stat` the start is not known and written 0.

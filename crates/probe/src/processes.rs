@@ -85,7 +85,7 @@ struct Ranked {
 
 impl Processes {
     /// Processes that become rows; the default `pid_max` of a 64-bit kernel with few CPUs is half of it.
-    const MOST: usize = 65_536;
+    pub(crate) const MOST: usize = 65_536;
     /// New processes that get their `status` in one walk: the first walk of a large host takes 30 ms longer, a fork
     /// bomb not more. Others have their turn when they are among the largest.
     const MOST_NEW: usize = 4_096;

@@ -7,6 +7,7 @@
 
 mod build;
 mod catalogue;
+mod events;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 pub use build::{SourceInfo, json, json_schema};
 pub use catalogue::{RuleEntry, SignalEntry};
+pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 
 /// Name and version of the contract of `check`.
 pub const SCHEMA: &str = "memtide-report/1";
@@ -40,6 +42,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What looks wrong and is not, and limits of the source.
     pub notes: Vec<Finding>,
+    /// What a recording of this host shows that is over; the verdict does not know of it. Absent where nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Finding>,
     /// What was looked for and is not there.
     pub clear: Vec<Clear>,
     /// What could not be looked for.
@@ -180,6 +185,8 @@ pub enum SourceKind {
     Text,
     /// A directory or an archive of saved files: a support bundle.
     Bundle,
+    /// What `memtide record` kept.
+    Recording,
 }
 
 /// Where the samples came from.
@@ -207,6 +214,24 @@ pub struct Source {
     pub inputs: Vec<Input>,
     /// Lines of a text that belong to nothing known: prose, prompts.
     pub lines_skipped: usize,
+    /// The distance to which the samples of a long recording were thinned out; absent where every one was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinned_to_s: Option<f64>,
+    /// The recording of this host that was judged together with the look at it; absent where there was none. Then offsets
+    /// in seconds count from the recording's first sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
+}
+
+/// What a recording of this host says of the time before it was watched.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct History {
+    /// From when on.
+    pub from: Option<Timestamp>,
+    /// The distance of its samples (median).
+    pub resolution_s: Option<f64>,
+    /// Number of its samples.
+    pub samples: usize,
 }
 
 /// A block that was recognised in a text.

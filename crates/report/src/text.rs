@@ -6,6 +6,7 @@
 mod bar;
 mod check;
 pub mod escape;
+mod events;
 mod finding;
 mod input;
 mod list;
@@ -18,7 +19,7 @@ mod wrap;
 
 use jiff::tz::TimeZone;
 
-use crate::model::{Report, RuleEntry, SignalEntry, WhereReport};
+use crate::model::{EventsReport, Report, RuleEntry, SignalEntry, WhereReport};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,6 +94,11 @@ pub fn explain_input(report: &Report, screen: &Screen) -> String {
 /// The answer of `where`.
 pub fn place(report: &WhereReport, screen: &Screen) -> String {
     place::draw(report, screen)
+}
+
+/// The answer of `events`.
+pub fn events(report: &EventsReport, screen: &Screen) -> String {
+    events::draw(report, screen)
 }
 
 /// All rules, one or two lines each.

@@ -261,6 +261,21 @@ impl Facts {
             .map(|(name, text)| (*name, text.as_str()))
     }
 
+    /// The same as they were within a part of the source, on the part's clock: what changed later is undone.
+    #[must_use]
+    pub fn within(mut self, from: Span, to: Span) -> Self {
+        let later = self.changes.extract_if(.., |change| change.at > to);
+        let undone: Vec<Change> = later.collect();
+        for change in undone.into_iter().rev() {
+            self.values.insert(change.fact.name, change.from);
+        }
+        self.changes.retain(|change| change.at >= from);
+        for change in &mut self.changes {
+            change.at = change.at - from;
+        }
+        self
+    }
+
     /// What changed while the source was watched.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -280,6 +295,22 @@ mod tests {
         assert_eq!(facts.number(SWAPPINESS), Some(1));
         assert_eq!(facts.changes().len(), 1);
         assert_eq!(facts.changes()[0].from, "60");
+    }
+
+    #[test]
+    fn within_a_part_facts_are_as_they_were_then() {
+        let mut facts = Facts::default();
+        for (second, text) in [(0, "60"), (10, "50"), (20, "40"), (30, "30"), (40, "20")] {
+            facts.record(Span::from_secs(second), SWAPPINESS, text);
+        }
+        let part = facts.within(Span::from_secs(15), Span::from_secs(25));
+        assert_eq!(part.number(SWAPPINESS), Some(40));
+        let changes: Vec<_> = part
+            .changes()
+            .iter()
+            .map(|c| (c.at, c.to.as_str()))
+            .collect();
+        assert_eq!(changes, [(Span::from_secs(5), "40")]);
     }
 
     #[test]

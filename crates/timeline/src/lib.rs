@@ -16,6 +16,10 @@
 //! ```
 #![warn(clippy::disallowed_methods)]
 
+mod cells;
+pub mod cgroup;
+mod event;
+mod events;
 pub mod facts;
 pub mod kernel_report;
 mod sample;
@@ -25,12 +29,15 @@ mod stretch;
 mod timeline;
 mod track;
 
+pub use cells::ProcessCells;
+pub use event::{Event, EventKind};
+pub use events::events;
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
-    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Run, Timeline,
+    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Run, Step, Timeline, step,
 };
 pub use track::Track;

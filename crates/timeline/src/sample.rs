@@ -54,7 +54,8 @@ impl Row {
         self.0.is_empty()
     }
 
-    fn clear(&mut self) {
+    /// Forgets all readings and keeps the room for them.
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 }

@@ -28,11 +28,13 @@ pub enum Entity {
     Cgroup,
     /// A process; keyed `PID@START`, START in clock ticks since boot.
     Process,
+    /// All processes of a systemd unit or control group, else of a program; keyed by its name.
+    Service,
 }
 
 impl Entity {
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Host,
         Self::Node,
         Self::Zone,
@@ -42,7 +44,14 @@ impl Entity {
         Self::Slab,
         Self::Cgroup,
         Self::Process,
+        Self::Service,
     ];
+
+    /// Its signals' places in the catalogue, which lie together.
+    pub fn signals(self) -> std::ops::Range<usize> {
+        let start = ALL.partition_point(|def| def.entity < self);
+        start..ALL.partition_point(|def| def.entity <= self)
+    }
 
     /// Its name in lists: `host`, `swap area`.
     pub const fn name(self) -> &'static str {
@@ -56,6 +65,7 @@ impl Entity {
             Self::Slab => "slab cache",
             Self::Cgroup => "cgroup",
             Self::Process => "process",
+            Self::Service => "service",
         }
     }
 }
@@ -94,6 +104,17 @@ impl SignalId {
     /// The catalogue's entry.
     pub fn def(self) -> &'static SignalDef {
         &ALL[usize::from(self.0)]
+    }
+
+    /// Its place in [`ALL`].
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The signal at a place in [`ALL`].
+    pub fn at(place: usize) -> Option<Self> {
+        let id = u16::try_from(place).ok()?;
+        (place < ALL.len()).then_some(Self(id))
     }
 }
 
@@ -674,6 +695,14 @@ signals! {
             "Page cache that can be dropped: file data and metadata, without shared memory.";
         SWAP_USED: Gauge<Bytes> = "swap.used", DERIVED, "SwapTotal − SwapFree", 1, "", "kbswpused", "swap.used", "",
             "Swap that holds something.";
+        RECORDER_LATE: Gauge<Micros> = "recorder.late", DERIVED, "taken − due", 1, "", "", "", "",
+            "How long after it was due the sample was taken: a host that does not let its recorder run does not let others run either.";
+        RECORDER_CPU: Counter<Micros> = "recorder.cpu", DERIVED, "user + system of memtide record", 1, "", "", "", "",
+            "CPU time that the recorder itself took.";
+        RECORDER_RSS: Gauge<Bytes> = "recorder.rss", DERIVED, "RSS of memtide record", 1, "", "", "", "",
+            "Memory that the recorder itself holds.";
+        RECORDER_LOST: Counter<Count> = "recorder.lost", DERIVED, "samples dropped", 1, "", "", "", "",
+            "Samples that the recorder could not keep because its disk did not take them.";
         SWAPIN_ALL: Counter<Pages> = "vm.swapin_all", DERIVED, "pswpin + zswpin + swpin_zero", 1, "", "", "", "",
             "Pages swapped in from anywhere: swap devices, the zswap pool, zero pages.";
         MEM_FLOOR_HIGH: Gauge<Bytes> = "mem.floor_high", DERIVED, "Σ zones min(managed, high + protection)", 1, "", "", "", "",
@@ -995,7 +1024,34 @@ signals! {
         PROC_OOM_ADJ: Gauge<Count> = "proc.oom_adj", "/proc/PID/oom_score_adj", "1", 1, "", "", "", "",
             "oom_score_adj plus 1000: 0 is never killed, 1000 is neutral, 2000 goes first.";
     }
+    Service {
+        SERVICE_PROCESSES: Gauge<Count> = "service.processes", DERIVED, "number of processes", 1, "", "", "", "",
+            "Processes of the service.";
+        SERVICE_RSS: Gauge<Pages> = "service.rss", DERIVED, "Σ processes' rss", 1, "", "", "", "",
+            "Resident memory of the service's processes; what they share counts for each of them.";
+        SERVICE_RSS_ANON: Gauge<Bytes> = "service.rss_anon", DERIVED, "Σ processes' RssAnon", 1, "", "", "", "",
+            "Resident anonymous memory of the service's processes.";
+        SERVICE_RSS_FILE: Gauge<Bytes> = "service.rss_file", DERIVED, "Σ processes' RssFile", 1, "", "", "", "",
+            "Resident file pages mapped by the service's processes; what they share counts for each of them.";
+        SERVICE_RSS_SHMEM: Gauge<Bytes> = "service.rss_shmem", DERIVED, "Σ processes' RssShmem", 1, "", "", "", "",
+            "Resident shared memory of the service's processes; what they share counts for each of them.";
+        SERVICE_SWAP: Gauge<Bytes> = "service.swap", DERIVED, "Σ processes' VmSwap", 1, "", "", "", "",
+            "Anonymous memory of the service's processes in swap.";
+        SERVICE_PSS: Gauge<Bytes> = "service.pss", DERIVED, "Σ processes' last known Pss", 1, "", "", "", "",
+            "Proportional share of the service's processes whose share was read, each as old as its last reading.";
+        SERVICE_CPU: Counter<Ticks> = "service.cpu", DERIVED, "Σ increases of processes' utime + stime", 1, "", "", "", "",
+            "CPU time of the service's processes since recording began, those that have ended included.";
+        SERVICE_MAJFLT: Counter<Count> = "service.majflt", DERIVED, "Σ increases of processes' majflt", 1, "", "", "", "",
+            "Page faults of the service's processes that waited for a disk, since recording began.";
+        SERVICE_READ_BYTES: Counter<Bytes> = "service.read_bytes", DERIVED, "Σ increases of processes' read_bytes", 1, "", "", "", "",
+            "Bytes that the service's processes had read from storage, since recording began.";
+        SERVICE_WRITE_BYTES: Counter<Bytes> = "service.write_bytes", DERIVED, "Σ increases of processes' write_bytes", 1, "", "", "", "",
+            "Bytes that the service's processes caused to be written to storage, since recording began.";
+    }
 }
+
+/// How many signals a process has.
+pub const PROCESS_SIGNALS: usize = PROC_OOM_ADJ.id().place() + 1 - PROC_PARENT.id().place();
 
 /// Free blocks of a zone by order, for code that walks the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [
@@ -1042,6 +1098,20 @@ mod tests {
         assert_eq!(MEM_FREE.def().field, "MemFree");
         assert_eq!(PSWPIN.def().name, "vm.pswpin");
         assert_eq!(PROC_OOM_ADJ.def().entity, Entity::Process);
+    }
+
+    #[test]
+    fn signals_of_an_entity_lie_together() {
+        let mut end = 0;
+        for entity in Entity::ALL {
+            let signals = entity.signals();
+            assert_eq!(signals.start, end);
+            assert!(ALL[signals.clone()].iter().all(|def| def.entity == entity));
+            end = signals.end;
+        }
+        assert_eq!(end, ALL.len());
+        assert_eq!(Entity::Process.signals().len(), PROCESS_SIGNALS);
+        assert_eq!(Entity::Process.signals().start, PROC_PARENT.id().place());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use units::{PerSecond, Span, Unit, WallClock};
 
+use crate::event::Event;
 use crate::kernel_report::KernelReport;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
@@ -16,9 +17,11 @@ mod column;
 mod parts;
 mod rounded;
 mod runs;
+mod step;
 
 pub use column::Run;
 pub use rounded::Nudge;
+pub use step::{Step, step};
 
 use column::{Columns, Reads};
 
@@ -112,6 +115,8 @@ pub struct Timeline {
     reports: Arc<Vec<Reported>>,
     /// Bytes of the reports' texts.
     report_bytes: usize,
+    /// What a recorder noted, in order; of the whole source.
+    noted: Arc<Vec<Event>>,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
     rounded: BTreeMap<SignalId, u64>,
@@ -125,10 +130,6 @@ impl Timeline {
     const MOST_REPORT_BYTES: usize = 16 << 20;
     /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.
     const LONGEST_KEY: usize = 4096;
-    /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
-    const SHORTEST_GAP: Span = Span::from_secs(30);
-    /// Clocks that drift apart by more than this between two samples were moved; NTP slews far slower.
-    const CLOCK_TOLERANCE: Span = Span::from_secs(2);
 
     /// Appends a sample.
     ///
@@ -217,18 +218,51 @@ impl Timeline {
     /// Notes a kernel report that belongs to the last sample, with its lines. Beyond a bound for all of them the lines
     /// are not kept.
     pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
-        let Some(last) = self.len().checked_sub(1) else {
+        if let Some(last) = self.len().checked_sub(1) {
+            self.report_at(last, report, text);
+        }
+    }
+
+    /// Notes a kernel report that belongs to an earlier sample, as [`report`](Self::report) does for the last one.
+    pub fn report_at(&mut self, index: usize, report: KernelReport, text: Option<Arc<str>>) {
+        let Some(stamp) = self.stamp(index) else {
             return;
         };
         self.report_bytes += text.as_ref().map_or(0, |text| text.len());
         let reported = Reported {
-            sample: self.origin + last,
-            at: self.times[last],
-            wall: self.stamps[last].wall,
+            sample: self.origin + index,
+            at: self.times[index],
+            wall: stamp.wall,
             report,
             text: text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES),
         };
-        Arc::make_mut(&mut self.reports).push(reported);
+        let place = self
+            .reports
+            .partition_point(|known| known.sample <= reported.sample);
+        Arc::make_mut(&mut self.reports).insert(place, reported);
+    }
+
+    /// Sets a reading of the host at a sample that is there already: what a kernel report says of its moment counts more
+    /// than what was read a little later.
+    pub fn amend(&mut self, index: usize, signal: SignalId, raw: u64) {
+        if index < self.len() {
+            self.host.entry(signal).amend(index, raw);
+        }
+    }
+
+    /// Keeps an event that a recorder noted.
+    pub fn note(&mut self, event: Event) {
+        Arc::make_mut(&mut self.noted).push(event);
+    }
+
+    /// Puts other events in the place of those noted so far.
+    pub fn set_noted(&mut self, events: Vec<Event>) {
+        self.noted = Arc::new(events);
+    }
+
+    /// What a recorder noted, of the whole source.
+    pub fn noted(&self) -> &[Event] {
+        &self.noted
     }
 
     /// Kernel reports of this stretch of time.
@@ -276,53 +310,12 @@ impl Timeline {
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.
     fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
-        let before = self.stamps.len();
-        let wall_moved = match (last.wall, next.wall) {
-            (Some(a), Some(b)) => Some(b.unix_nanos().saturating_sub(a.unix_nanos())),
-            _ => None,
-        };
-        if next.boot <= last.boot {
-            // Time never stands still between samples of one boot; a smaller boot clock with a later wall clock is
-            // another boot.
-            let Some(moved) = wall_moved.filter(|m| *m > 0) else {
-                return Err(OutOfOrder);
-            };
-            self.breaks.push(Break {
-                before,
-                kind: BreakKind::Reboot,
-            });
-            return Ok(Span::from_nanos(moved.unsigned_abs()));
-        }
-        let elapsed = next.boot - last.boot;
-        let mut note = |kind| self.breaks.push(Break { before, kind });
-        if let (Some(a), Some(b)) = (last.awake, next.awake) {
-            let slept = elapsed - b.saturating_sub(a);
-            if slept > Span::from_secs(1) {
-                note(BreakKind::Suspend(slept));
-            }
-        }
-        if let Some(moved) = wall_moved {
-            let drift = i128::from(moved) - i128::from(elapsed.as_nanos());
-            let size = Span::from_nanos(u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX));
-            if size > Self::CLOCK_TOLERANCE {
-                note(if drift > 0 {
-                    BreakKind::ClockForward(size)
-                } else {
-                    BreakKind::ClockBack(size)
-                });
-            }
-        }
         // The median is taken only where it can matter: it walks all samples.
-        if elapsed > Self::SHORTEST_GAP
-            && let Some(usual) = self.interval()
-            && elapsed > usual.times(10.0)
-        {
-            self.breaks.push(Break {
-                before,
-                kind: BreakKind::Gap(elapsed),
-            });
-        }
-        Ok(elapsed)
+        let step = step::step(last, next, || self.interval())?;
+        let before = self.stamps.len();
+        let breaks = step.breaks().map(|kind| Break { before, kind });
+        self.breaks.extend(breaks);
+        Ok(step.elapsed)
     }
 
     fn push_entity(
@@ -380,6 +373,23 @@ impl Timeline {
 
     fn note_read(&mut self, entity: Entity, index: usize) {
         self.reads[entity as usize].note(index);
+    }
+
+    /// The sample at or before `index` in which entities of a kind were read last.
+    pub fn read_before(&self, entity: Entity, index: usize) -> Option<usize> {
+        self.reads(entity).before(index + 1)
+    }
+
+    /// The usual distance in time between samples in which entities of a kind were read (median); `None` with fewer than
+    /// two.
+    pub fn interval_of(&self, entity: Entity) -> Option<Span> {
+        let reads: Vec<usize> = self.reads(entity).iter().collect();
+        let steps = reads
+            .windows(2)
+            .map(|w| self.times[w[1]] - self.times[w[0]]);
+        let mut steps: Vec<Span> = steps.collect();
+        let middle = steps.len() / 2;
+        (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
     }
 
     /// Number of samples.
@@ -461,6 +471,14 @@ impl Timeline {
     /// Rows of entities that were dropped to bound memory; the host's own readings never are.
     pub fn entities_cut(&self) -> usize {
         self.entities_cut
+    }
+
+    /// Notes a field that the catalogue does not know, with its last value; beyond 4,096 it is dropped.
+    pub fn note_unknown(&mut self, file: &'static str, field: String, value: u64) {
+        let key = (file, field);
+        if self.unknown.len() < 4096 || self.unknown.contains_key(&key) {
+            self.unknown.insert(key, value);
+        }
     }
 
     /// Fields that the catalogue does not know: file, name, last value.

@@ -199,6 +199,14 @@ impl WallClock {
         self.0
     }
 
+    /// This time `earlier`.
+    pub fn minus(self, earlier: Span) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(earlier.0).unwrap_or(i64::MAX)),
+        )
+    }
+
     /// This time `later` on.
     pub fn plus(self, later: Span) -> Self {
         Self(

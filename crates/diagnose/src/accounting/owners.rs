@@ -37,6 +37,7 @@ enum Measure {
 
 /// Owners of anonymous memory; `None` where no process is known.
 pub(super) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
+    let index = cx.rows_at(Entity::Process, index)?;
     let measured = |process: &EntitySeries| {
         let timeline = cx.timeline;
         // PSS is read more rarely than the rest: a process may have shrunk since, and then RSS bounds it.
@@ -67,6 +68,7 @@ pub(super) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
 /// Those who map shared memory. Without PSS a segment counts in full for each who maps it, so the largest mapping
 /// stands for its service.
 pub(super) fn of_shared(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
+    let index = cx.rows_at(Entity::Process, index)?;
     let processes = || living(cx, index);
     let by_pss = processes().any(|p| cx.timeline.latest_of(p, PROC_PSS_SHMEM, index).is_some());
     let (owners, _, _) = if by_pss {

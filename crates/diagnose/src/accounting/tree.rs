@@ -119,7 +119,7 @@ impl Accounting {
     fn anonymous(&self, cx: &Evidence<'_>) -> Node {
         let mut node = self.node("anonymous", self.known(&["anon", "swapcache"]));
         if let Some(owners) = owners::of_anonymous(cx, self.index) {
-            self.own(&mut node, owners);
+            self.own(cx, &mut node, owners);
         }
         node
     }
@@ -130,7 +130,7 @@ impl Accounting {
         if let Some(owners) = owners::of_shared(cx, self.index)
             && !owners.owners.is_empty()
         {
-            self.own(&mut node, owners);
+            self.own(cx, &mut node, owners);
         }
         let may_hold_files = |mount: &&MemoryMount| {
             mount.kind != "devtmpfs" && mount.size.is_none_or(|size| size >= Bytes::from_mib(1))
@@ -147,9 +147,15 @@ impl Accounting {
         node
     }
 
-    fn own(&self, node: &mut Node, owners: Owners) {
+    fn own(&self, cx: &Evidence<'_>, node: &mut Node, owners: Owners) {
         let Owners { owners, measured } = owners;
         measured.clone_into(&mut node.note);
+        // A recorder reads processes more rarely than the host.
+        let times = cx.timeline.times();
+        let read = cx.rows_at(Entity::Process, self.index).map(|at| times[at]);
+        if let Some(read) = read.filter(|read| *read < self.at) {
+            node.note = format!("{measured}, {} before", self.at - read);
+        }
         let (named, rest) = owners.split_at(owners.len().min(Self::NAMED));
         let node_of = |owner: &Owner| {
             let processes = match owner.processes {
@@ -304,7 +310,8 @@ impl Accounting {
     /// Why the processes' RSS does not add up to used memory.
     fn resident_sets(&self, cx: &Evidence<'_>) -> Option<String> {
         let page = cx.facts.page_size?;
-        let rss = |p: &EntitySeries| cx.timeline.at_of(p, PROC_RSS, self.index);
+        let at = cx.rows_at(Entity::Process, self.index)?;
+        let rss = |p: &EntitySeries| cx.timeline.at_of(p, PROC_RSS, at);
         let sets: Vec<Pages> = cx
             .timeline
             .entities(Entity::Process)

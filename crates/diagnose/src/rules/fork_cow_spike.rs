@@ -64,6 +64,8 @@ struct Fork<'a> {
     stretch: Stretch,
     /// Whether the child began while it was watched.
     begins: bool,
+    /// Whether the stretch begins with the sample just before the child was seen.
+    is_close: bool,
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -108,7 +110,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
     let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
     let tight = before.zip(least).is_some_and(|(before, (least, _))| {
-        least < before.share(FALL) || least < ram.share(LITTLE)
+        // Where processes are read rarely, the parent may have grown itself since the look before the child.
+        (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE)
     });
     let severity = if tight {
         Severity::Warning
@@ -235,6 +238,14 @@ fn sizes(cx: &Evidence<'_>, process: &EntitySeries) -> Option<Track<Bytes>> {
     })
 }
 
+/// The samples in which processes were read; between them nothing tells their sizes.
+fn read(
+    cx: &Evidence<'_>,
+    within: std::ops::RangeInclusive<usize>,
+) -> impl DoubleEndedIterator<Item = usize> {
+    within.filter(|index| cx.timeline.was_read(Entity::Process, *index))
+}
+
 /// All pairs of a large parent and a child of its name and size.
 fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     let large = ram.share(PARENT).max(PARENT_AT_LEAST);
@@ -271,8 +282,10 @@ fn fork<'a>(
 ) -> Option<Fork<'a>> {
     let (of_parent, of_child) = (sizes(cx, parent)?, sizes(cx, child)?);
     let both = |i: &usize| of_parent.at(*i).is_some() && of_child.at(*i).is_some();
-    let first = (0..cx.timeline.len()).find(both)?;
-    let last = (0..cx.timeline.len()).rev().find(both)?;
+    let mut looks = read(cx, 0..=cx.timeline.len().checked_sub(1)?).filter(both);
+    let first = looks.next()?;
+    let last = looks.next_back().unwrap_or(first);
+    let before = read(cx, 0..=first).rev().nth(1);
     let size = of_parent.at(first)?;
     if size < large || of_child.at(first)? < size.share(CHILD) {
         return None;
@@ -282,8 +295,9 @@ fn fork<'a>(
         child,
         size,
         // What the first moments copied is in the first sample with both already.
-        stretch: cx.timeline.stretch(first.saturating_sub(1), last)?,
-        begins: first > 0,
+        stretch: cx.timeline.stretch(before.unwrap_or(first), last)?,
+        begins: before.is_some(),
+        is_close: before.is_none_or(|before| before + 1 == first),
     })
 }
 
@@ -292,7 +306,12 @@ fn fork<'a>(
 fn by_host(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
     let anon = cx.timeline.gauge(MEM_ANON)?;
     let before = anon.at(fork.stretch.first)?;
-    let (after, at) = anon.max_in(&fork.stretch)?;
+    // The host's memory and the processes' are compared at moments at which both were read.
+    let looks = read(
+        cx,
+        (fork.stretch.first + 1).min(fork.stretch.last)..=fork.stretch.last,
+    );
+    let (after, at) = looks.filter_map(|at| Some((anon.at(at)?, at))).max()?;
     let taken: Bytes = cx
         .timeline
         .entities(Entity::Process)

@@ -70,7 +70,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         {
             busiest = peak;
         }
+        // Between two readings only a mean is known, which does not show that it held.
+        let step = cx.timeline.interval_of(Entity::Process).unwrap_or_default();
         if let Some((stretch, used)) = cx.held(&cpus.at_least(BUSY), &cpus, HOLD)
+            && stretch.lasts() > step.times(1.5)
             && worst
                 .as_ref()
                 .is_none_or(|(_, _, _, longest)| stretch.lasts() > longest.lasts())

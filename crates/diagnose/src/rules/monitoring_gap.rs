@@ -2,15 +2,16 @@
 
 use timeline::{
     BreakKind,
-    signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN},
+    signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE},
 };
-use units::{Count, Ratio, Span};
+use units::{Count, Micros, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::lately::Lately;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::stalls::Stalls;
 
 declare_rule! {
     /// The source has holes: what happened in them, or what it does not measure, no rule could see.
@@ -20,10 +21,12 @@ declare_rule! {
     /// refaults, and after a reboot or in a gap nobody looked. "Nothing found" then means less.
     /// ## How it is recognised
     /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that came
-    /// late itself for a fifth of the time; no memory pressure and no allocation stalls; no refaults; readings dropped
+    /// late itself for a fifth of the time, or by a second and more, 5 s in all: while tasks waited for memory that is
+    /// evidence that the host stood still, and without it the recorder alone was stopped or starved; no memory pressure and no allocation stalls; no refaults; readings dropped
     /// because there were too many processes. A single look is not called a gap: it says itself what it cannot tell.
     /// ## Not this
     /// - A short look: it is whole, only short.
+    /// - A suspended machine: its recorder is not late, as the time is known to be slept.
     /// ## What to do
     /// Capture on the host itself (`memtide capture`), every few seconds, over a whole cycle of the work; boot with `psi=1`
     /// where pressure is compiled in but off. Verify: this note is gone.
@@ -37,6 +40,8 @@ const COARSE: Span = Span::from_mins(5);
 /// A sample is late from this multiple of the usual interval on; reclaim delays a recorder by up to 4 s at 1 s (labelled
 /// captures), which is genuine and no gap.
 const LATE: f64 = 5.0;
+/// A recorder that was late for less than this in all missed next to nothing; an engineering choice.
+const LATE_IN_ALL: Span = Span::from_secs(5);
 /// From here on the recorder missed what it was to see.
 const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
 
@@ -102,6 +107,7 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
     if let Some(late) = late(cx, usual) {
         texts.push(format!("samples came late for {late} of the time"));
     }
+    texts.extend(lateness(cx));
     let cut = cx.timeline.entities_cut();
     if cut > 0 {
         texts.push(format!(
@@ -110,6 +116,85 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
         ));
     }
     texts
+}
+
+/// What a recorder says of its own lateness: where tasks waited for memory at the same time, the host stood still; else
+/// the recorder was stopped or starved of CPU, or its virtual machine was.
+fn lateness(cx: &Evidence<'_>) -> Vec<String> {
+    let Some(late) = cx.timeline.gauge(RECORDER_LATE) else {
+        return Vec::new();
+    };
+    let (mut waited, mut alone) = (Late::default(), Late::default());
+    for index in 1..cx.timeline.len() {
+        let Some(by) = late.at(index).filter(|by| *by >= Stalls::LATE) else {
+            continue;
+        };
+        match waited_before(cx, index) {
+            Some(share) if share >= Stalls::MEMORY => waited.note(by),
+            Some(_) => alone.note(by),
+            None => {}
+        }
+    }
+    let told = [
+        (
+            waited,
+            "while tasks waited for memory: the host stood still, and this is where samples lack",
+        ),
+        (
+            alone,
+            "while nobody waited for memory: it was stopped or starved of CPU, or its virtual machine was",
+        ),
+    ];
+    let told = told
+        .into_iter()
+        .filter(|(late, _)| late.in_all >= LATE_IN_ALL);
+    told.map(|(late, why)| format!("the recorder came late {}, {why}", late.times()))
+        .collect()
+}
+
+/// The share of the time before a sample in which somebody waited for memory. Taken from the totals at both ends, as a
+/// recorder that is late enough leaves a gap, over which there is no rate; `None` where the machine slept or was started
+/// anew.
+fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
+    let is_gone = |kind| {
+        matches!(
+            kind,
+            BreakKind::Suspend(_) | BreakKind::Reboot | BreakKind::Unrelated
+        )
+    };
+    let mut breaks = cx.timeline.breaks().iter();
+    if breaks.any(|gap| gap.before == index && is_gone(gap.kind)) {
+        return None;
+    }
+    let total = |index| cx.timeline.at(PSI_MEMORY_SOME, index).map(Micros::get);
+    let waited = Micros::new(total(index)?.checked_sub(total(index - 1)?)?);
+    let times = cx.timeline.times();
+    let elapsed = (times[index] - times[index - 1]).as_secs_f64();
+    (elapsed > 0.0).then(|| Ratio::new(waited.to_span().as_secs_f64() / elapsed))
+}
+
+/// How often a recorder was late, and by how much.
+#[derive(Debug, Clone, Copy, Default)]
+struct Late {
+    count: u64,
+    most: Span,
+    in_all: Span,
+}
+
+impl Late {
+    fn note(&mut self, by: Micros) {
+        let by = by.to_span();
+        self.count += 1;
+        self.most = self.most.max(by);
+        self.in_all = self.in_all.plus(by);
+    }
+
+    fn times(&self) -> String {
+        match self.count {
+            1 => format!("by {}", self.most),
+            n => format!("{} times, by up to {}", Count::new(n), self.most),
+        }
+    }
 }
 
 /// What the source does not measure at all, and rules about shortage rest on.
@@ -197,6 +282,54 @@ mod tests {
         assert!(at(&[0, 600, 1200]).unwrap().contains("10 min apart"));
         let late: Vec<u64> = [0, 1, 2, 3, 4, 5, 20, 21, 22, 23].to_vec();
         assert!(at(&late).unwrap().contains("late"));
+    }
+
+    #[test]
+    fn a_recorder_that_came_late_says_whether_the_host_stood_still() {
+        let case = |waits: u64, late: &[u64]| {
+            let late: Vec<_> = late.iter().map(|ms| Micros::new(ms * 1000)).collect();
+            let case = Case::over(60).counter(PSI_MEMORY_SOME, waits * 10_000);
+            case.counter(REFAULT_FILE, 0)
+                .counter(PSWPIN, 0)
+                .gauge_steps(RECORDER_LATE, &late)
+        };
+        let often = [0, 4_000, 3_000, 10, 2_000, 0];
+        let title = |case: &Case| found(RULE, case).title;
+        let stood_still = title(&case(60, &often));
+        assert!(
+            stood_still.contains("3 times, by up to 4 s, while tasks waited"),
+            "{stood_still}"
+        );
+        let stopped = title(&case(0, &often));
+        assert!(
+            stopped.contains("while nobody waited for memory: it was stopped"),
+            "{stopped}"
+        );
+        clear(RULE, &case(60, &[0, 3_000, 0]));
+        clear(RULE, &case(60, &[20]));
+    }
+
+    #[test]
+    fn over_a_gap_the_totals_at_its_ends_tell_and_over_a_suspend_nothing_does() {
+        let late_over = |waited: u64, slept: u64| {
+            let mut timeline = Timeline::default();
+            for (boot, awake, total) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (92, 92 - slept, waited)]
+            {
+                let mut sample = Sample::at(Span::from_secs(boot));
+                sample.stamp.awake = Some(Span::from_secs(awake));
+                sample
+                    .host
+                    .set(PSI_MEMORY_SOME, Micros::new(total * 1_000_000));
+                let late = if boot == 92 { 89_000_000 } else { 0 };
+                sample.host.set(RECORDER_LATE, Micros::new(late));
+                timeline.push(&sample).unwrap();
+            }
+            let facts = Facts::default();
+            lateness(&Evidence::new(&timeline, &facts)).join(" ")
+        };
+        assert!(late_over(60, 0).contains("the host stood still"));
+        assert!(late_over(1, 0).contains("nobody waited"));
+        assert_eq!(late_over(60, 60), "");
     }
 
     #[test]

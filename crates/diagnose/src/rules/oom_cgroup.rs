@@ -127,12 +127,14 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
         return None;
     }
     let below = format!("{}/", group.key.trim_end_matches('/'));
+    let before = cx.rows_at(Cgroup, at.checked_sub(1)?)?;
+    let after = cx.rows_from(Cgroup, at)?;
     cx.timeline
         .entities(Cgroup)
         .filter(|child| child.key.starts_with(&below))
         .filter_map(|child| {
-            let held = cx.timeline.at_of(child, CGROUP_CURRENT, at - 1)?;
-            let gone = cx.timeline.at_of(child, CGROUP_CURRENT, at).is_none();
+            let held = cx.timeline.at_of(child, CGROUP_CURRENT, before)?;
+            let gone = cx.timeline.at_of(child, CGROUP_CURRENT, after).is_none();
             let near = held.ratio_of(groups::limit(cx, child, CGROUP_MAX)?)?;
             gone.then_some((near.get(), child))
         })
@@ -267,6 +269,9 @@ fn held(
     limit: Option<Bytes>,
     mut finding: Finding,
 ) -> Finding {
+    let Some(index) = cx.rows_at(Cgroup, index) else {
+        return finding;
+    };
     let at = Some(cx.timeline.times()[index]);
     for (signal, what) in [
         (CGROUP_CURRENT, "in all"),

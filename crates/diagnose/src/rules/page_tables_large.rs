@@ -231,6 +231,9 @@ struct Group<'a> {
 /// Groups of processes around sample `index`, by their page tables.
 fn groups<'a>(cx: &Evidence<'a>, index: usize) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+    let Some(index) = cx.rows_at(Entity::Process, index) else {
+        return Vec::new();
+    };
     for process in cx.timeline.entities(Entity::Process) {
         let Some(tables) = cx.timeline.at_of(process, PROC_PAGE_TABLES, index) else {
             continue;

@@ -197,6 +197,9 @@ fn join(a: Option<Stretch>, b: Option<Stretch>) -> Option<Stretch> {
 /// it, so their sum would say nothing.
 fn mappers(cx: &Evidence<'_>, index: usize) -> Vec<(String, Bytes)> {
     let mut programs: BTreeMap<&str, Bytes> = BTreeMap::new();
+    let Some(index) = cx.rows_at(Entity::Process, index) else {
+        return Vec::new();
+    };
     for process in cx.timeline.entities(Entity::Process) {
         // A recorder that made itself unkillable is not what fills memory.
         if cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO) {

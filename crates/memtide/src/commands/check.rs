@@ -1,31 +1,47 @@
 //! `memtide check`: what is wrong with a host's memory.
 
-use import::{Opened, Watch};
-use probe::Closeness;
+use std::path::Path;
+
+use anyhow::bail;
+use import::{History, Moment, Opened, Range, Wanted, Watch};
+use probe::{Closeness, Root};
 use report::text::Detail;
-use report::{Answer, Report};
+use report::{Answer, Report, SourceInfo};
+use timeline::{Facts, Timeline};
+use units::Span;
 
 use crate::cli::{Check, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::{default_recording, this_host};
+
+/// What is looked at before and after a moment: long enough to see what led to it.
+const AROUND: Span = Span::from_mins(5);
 
 pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut answers = Vec::new();
-    if args.files.is_empty() {
-        let watch = Watch {
-            lasts: args.lasts,
-            every: args.every,
-            last: Closeness::default(),
-        };
-        answers.push(judge(&source::watch(watch, output), &mut exit));
-    }
-    for file in &args.files {
-        match source::open(file, output) {
+    let range = range(args)?;
+    let mut files: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
+    let recording = match (files.is_empty(), range.is_all()) {
+        (true, true) => {
+            answers.push(watched(args, output, &mut exit));
+            None
+        }
+        (true, false) => Some(default_recording::required()?),
+        (false, _) => None,
+    };
+    files.extend(recording.as_deref());
+    let wanted = Wanted {
+        range,
+        ..Wanted::default()
+    };
+    for file in &files {
+        match source::open_part(file, wanted, output) {
             Ok(opened) => answers.push(judge(&opened, &mut exit)),
             // With several files, one bad one must not hide the others.
-            Err(error) if args.files.len() > 1 => {
+            Err(error) if files.len() > 1 => {
                 output.error(&error);
                 exit = exit.worse(Exit::Unknown);
                 let name = file.display().to_string();
@@ -38,15 +54,68 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
+/// Which part of the sources is meant.
+fn range(args: &Check) -> anyhow::Result<Range> {
+    if let Some(at) = args.at {
+        return Ok(Range::around(at, AROUND));
+    }
+    let (since, until) = (args.since, args.until);
+    let is_backwards = match (since, until) {
+        (Some(Moment::At(since)), Some(Moment::At(until))) => since > until,
+        (Some(Moment::AfterStart(since)), Some(Moment::AfterStart(until))) => since > until,
+        _ => false,
+    };
+    if is_backwards {
+        bail!("`--since` is later than `--until`; a time of day is the latest one that is past");
+    }
+    Ok(Range { since, until })
+}
+
+/// This host, watched, with what its recording says of the time before.
+fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
+    let watch = Watch {
+        lasts: args.lasts,
+        every: args.every,
+        last: Closeness::default(),
+    };
+    let mut source = source::watch(watch, output);
+    let history = match args.no_history {
+        true => None,
+        false => history(&source.timeline),
+    };
+    let Some(history) = history else {
+        return judge(&source, exit);
+    };
+    source.problems.extend(history.problems);
+    let info = SourceInfo {
+        live_from: Some(history.live_from),
+        ..source::info(&source)
+    };
+    let diagnosis = diagnose::with_history(&history.timeline, history.live_from, &source.facts);
+    answer(&diagnosis, &history.timeline, &source.facts, &info, exit)
+}
+
+fn history(look: &Timeline) -> Option<History> {
+    let directory = default_recording::to_read()?;
+    let host = this_host::identity(&Root::default());
+    import::history(&directory, &host.id, look)
+}
+
 fn judge(source: &Opened, exit: &mut Exit) -> Answer {
     let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
+    let info = source::info(source);
+    answer(&diagnosis, &source.timeline, &source.facts, &info, exit)
+}
+
+fn answer(
+    diagnosis: &diagnose::Diagnosis,
+    timeline: &Timeline,
+    facts: &Facts,
+    info: &SourceInfo,
+    exit: &mut Exit,
+) -> Answer {
     *exit = exit.worse(Exit::of(diagnosis.verdict.level));
-    Answer::from(Report::new(
-        &diagnosis,
-        &source.timeline,
-        &source.facts,
-        &source::info(source),
-    ))
+    Answer::from(Report::new(diagnosis, timeline, facts, info))
 }
 
 fn drawn(answers: &[Answer], args: &Check, output: &Output) -> anyhow::Result<String> {

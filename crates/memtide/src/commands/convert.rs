@@ -27,7 +27,10 @@ pub(crate) fn run(args: &Convert, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let converted = write(&opened, path).with_context(|| format!("cannot write {name}"))?;
-    say(&converted, output);
+    converted
+        .in_words()
+        .iter()
+        .for_each(|text| output.warn(text));
     if !is_stdout {
         output.note(&format!(
             "{name}: {} samples; memtide check {name}",
@@ -42,22 +45,4 @@ fn write(opened: &Opened, path: &Path) -> anyhow::Result<Converted> {
     let converted = import::convert(opened, &mut packed)?;
     packed.finish()?;
     Ok(converted)
-}
-
-/// What a capture could not hold.
-fn say(converted: &Converted, output: &Output) {
-    let names: Vec<&str> = converted.left_out.iter().copied().collect();
-    if !names.is_empty() {
-        output.warn(&format!(
-            "{} signals are not kept, as no kernel file that holds them can be made up: {}",
-            names.len(),
-            names.join(", ")
-        ));
-    }
-    if converted.reports_left_out > 0 {
-        output.warn(&format!(
-            "{} kernel reports are not kept: their texts are too long",
-            converted.reports_left_out
-        ));
-    }
 }

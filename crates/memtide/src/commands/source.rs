@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use import::{Opened, SourceKind, Watch};
+use import::{OpenError, Opened, SourceKind, Wanted, Watch};
 
 use crate::output::Output;
 
@@ -15,12 +15,24 @@ pub(crate) fn watch(watch: Watch, output: &Output) -> Opened {
 
 /// Reads a file or standard input.
 pub(crate) fn open(file: &Path, output: &Output) -> anyhow::Result<Opened> {
+    open_part(file, Wanted::default(), output)
+}
+
+/// Reads a part of a file, a recording or standard input.
+pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow::Result<Opened> {
+    const PARTS: f64 = 1000.0;
     let result = if file == Path::new("-") {
-        import::open_stdin()
+        import::open_stdin().and_then(|opened| {
+            let name = opened.name.clone();
+            let part = opened.within(wanted.range);
+            part.map_err(|why| OpenError::NotThere { name, why })
+        })
     } else {
-        let size = std::fs::metadata(file).map_or(0, |m| m.len());
-        let bar = output.progress("reading", size);
-        let result = import::open(file, &mut |read| bar.set_position(read));
+        let bar = output.progress("reading", PARTS as u64);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
+        let result = import::open_part(file, wanted, &mut |share| {
+            bar.set_position((share * PARTS) as u64);
+        });
         bar.finish_and_clear();
         result
     };
@@ -39,11 +51,14 @@ pub(crate) fn info(source: &Opened) -> report::SourceInfo {
             SourceKind::Capture => report::SourceKind::Capture,
             SourceKind::Text => report::SourceKind::Text,
             SourceKind::Bundle => report::SourceKind::Bundle,
+            SourceKind::Recording => report::SourceKind::Recording,
         },
         name: source.name.clone(),
         problems: source.problems.clone(),
         inputs: source.inputs.iter().map(input).collect(),
         lines_skipped: source.lines_skipped,
+        thinned_to: source.thinned_to,
+        live_from: None,
     }
 }
 

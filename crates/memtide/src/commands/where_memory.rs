@@ -1,11 +1,12 @@
 //! `memtide where`: a tree that adds up to MemTotal.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use diagnose::Evidence;
 use diagnose::accounting::account;
-use import::{SourceKind, Watch};
+use import::{Moment, Range, Resolution, SourceKind, Wanted, Watch};
 use probe::Closeness;
 use report::model::WhereReport;
 use timeline::signals::{PROC_PSS, PROC_SIZE};
@@ -14,6 +15,7 @@ use units::{Bytes, Count, Span};
 
 use crate::cli::{Format, Where};
 use crate::commands::source;
+use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -22,9 +24,16 @@ const SHARES: Duration = Duration::from_millis(200);
 /// With `--deep`: enough for 160 TiB, so a bound only against a kernel that does not answer.
 const ALL_SHARES: Duration = Duration::from_secs(600);
 
+/// A sample that is older than this says nothing of a moment any more; PSS is read every few minutes.
+const BEFORE: Span = Span::from_mins(30);
+
 pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
-    let opened = match &args.file {
-        Some(file) => source::open(file, output)?,
+    let recording = match (&args.file, args.at) {
+        (None, Some(_)) => Some(default_recording::required()?),
+        (file, _) => file.clone(),
+    };
+    let opened = match &recording {
+        Some(file) => source::open_part(file, wanted(file, args.at), output)?,
         None => source::watch(
             Watch {
                 lasts: Span::ZERO,
@@ -55,6 +64,15 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     };
     output.print(&text)?;
     Ok(Exit::Ok)
+}
+
+/// The last sample before a moment and what is read more rarely; of a recording without a moment, its end.
+fn wanted(file: &Path, at: Option<Moment>) -> Wanted {
+    let at = at.or_else(|| import::is_recording(file).then_some(Moment::BeforeEnd(Span::ZERO)));
+    Wanted {
+        range: at.map_or_else(Range::default, |at| Range::before(at, BEFORE)),
+        resolution: Resolution::Full,
+    }
 }
 
 fn closeness(deep: bool) -> Closeness {

@@ -7,13 +7,13 @@ use serde::Serialize;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
-use timeline::{Entity, Facts, Timeline};
+use timeline::{Entity, Facts, Stretch, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
-    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, Host, Input,
-    Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, Step,
-    SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, History, Host,
+    Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind,
+    Step, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 /// What is known of a source apart from its samples.
@@ -29,6 +29,10 @@ pub struct SourceInfo {
     pub inputs: Vec<Input>,
     /// Lines of a text that belong to nothing known.
     pub lines_skipped: usize,
+    /// The distance to which samples were thinned out.
+    pub thinned_to: Option<Span>,
+    /// At which of the timeline's samples this host's look begins, where those before it are of its recording.
+    pub live_from: Option<usize>,
 }
 
 impl SourceInfo {
@@ -40,6 +44,8 @@ impl SourceInfo {
             problems: Vec::new(),
             inputs: Vec::new(),
             lines_skipped: 0,
+            thinned_to: None,
+            live_from: None,
         }
     }
 
@@ -51,6 +57,8 @@ impl SourceInfo {
             problems: Vec::new(),
             inputs: Vec::new(),
             lines_skipped: 0,
+            thinned_to: None,
+            live_from: None,
         }
     }
 }
@@ -98,6 +106,7 @@ impl Report {
             remarks: diagnosis.verdict.remarks.clone(),
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
+            earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
             clear: diagnosis
                 .clear
                 .iter()
@@ -118,9 +127,22 @@ impl Report {
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
             next: match source.kind {
                 SourceKind::Live => Vec::new(),
-                _ => diagnosis.next.iter().map(step).collect(),
+                _ => cx
+                    .closer(diagnosis, source)
+                    .into_iter()
+                    .chain(diagnosis.next.iter().map(step))
+                    .collect(),
             },
         }
+    }
+}
+
+/// A name as a shell takes it for one word.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@:,".contains(c);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
     }
 }
 
@@ -152,6 +174,11 @@ impl WhereReport {
     }
 }
 
+/// Where the samples came from.
+pub(super) fn source_of(timeline: &Timeline, source: &SourceInfo) -> Source {
+    Context { timeline }.source(source)
+}
+
 fn host(timeline: &Timeline, facts: &Facts) -> Host {
     Host {
         kernel: facts.kernel_release().map(str::to_owned),
@@ -180,14 +207,18 @@ impl Context<'_> {
     }
 
     fn source(&self, source: &SourceInfo) -> Source {
+        let history = source.live_from.filter(|from| *from > 0);
+        let looked = history.map(|from| self.timeline.part(from, self.timeline.len()));
+        let looked = looked.as_ref().unwrap_or(self.timeline);
+        let ends = looked.whole();
         Source {
             kind: source.kind,
             name: (!source.name.is_empty()).then(|| source.name.clone()),
-            from: self.wall(Span::ZERO),
-            to: self.wall(self.timeline.lasts()),
-            samples: self.timeline.len(),
-            interval_s: self.timeline.interval().map(Span::as_secs_f64),
-            watched_s: self.timeline.lasts().as_secs_f64(),
+            from: ends.and_then(|ends| self.wall(ends.from)),
+            to: ends.and_then(|ends| self.wall(ends.from.plus(looked.lasts()))),
+            samples: looked.len(),
+            interval_s: looked.interval().map(Span::as_secs_f64),
+            watched_s: looked.lasts().as_secs_f64(),
             unknown_fields: self
                 .timeline
                 .unknown()
@@ -197,7 +228,72 @@ impl Context<'_> {
             problems: source.problems.clone(),
             inputs: source.inputs.clone(),
             lines_skipped: source.lines_skipped,
+            thinned_to_s: source.thinned_to.map(Span::as_secs_f64),
+            history: history.map(|samples| History {
+                from: self.wall(Span::ZERO),
+                resolution_s: self
+                    .timeline
+                    .part(0, samples)
+                    .interval()
+                    .map(Span::as_secs_f64),
+                samples,
+            }),
         }
+    }
+
+    /// How a finding's main signal ran: over all that was watched, or where the finding takes a small part of that, around
+    /// it, as the points would be too few to show it.
+    fn graph(&self, graph: &diagnose::Graph, when: Option<Stretch>) -> Graph {
+        /// With fewer of the points within the finding, they are laid closer.
+        const PART: f64 = 0.1;
+        let times = self.timeline.times();
+        let ends = (Span::ZERO, self.timeline.lasts());
+        let lasts = when.map_or(ends.1, |when| when.lasts());
+        let close = when.filter(|_| lasts > Span::ZERO && lasts < ends.1.times(PART));
+        let (from, to) = close.map_or(ends, |when| {
+            (
+                when.from.saturating_sub(lasts),
+                when.to.plus(lasts).min(ends.1),
+            )
+        });
+        let first = times.partition_point(|time| *time < from);
+        let end = times
+            .partition_point(|time| *time <= to)
+            .min(graph.values.len());
+        let first = first.min(end);
+        let from = match close {
+            Some(_) => times.get(first).copied().unwrap_or(from),
+            None => from,
+        };
+        let to = match close {
+            Some(_) => times[..end].last().copied().unwrap_or(to),
+            None => to,
+        };
+        let shifted: Vec<Span> = times[first..end].iter().map(|time| *time - from).collect();
+        Graph {
+            label: graph.label.clone(),
+            peak: graph.peak.clone(),
+            from_s: from.as_secs_f64(),
+            to_s: to.as_secs_f64(),
+            values: thin(&shifted, &graph.values[first..end]),
+        }
+    }
+
+    /// How to look at every sample of the worst time of a recording that was judged more coarsely.
+    fn closer(&self, diagnosis: &Diagnosis, source: &SourceInfo) -> Option<Step> {
+        let every = source.thinned_to?;
+        let stretch = diagnose::worth_a_closer_look(self.timeline, diagnosis)?;
+        let seconds = |time: Span| Timestamp::from_second(self.wall(time)?.as_second()).ok();
+        let (since, until) = (seconds(stretch.from)?, seconds(stretch.to)?);
+        Some(Step {
+            command: format!(
+                "memtide check {} --since {since} --until {until}",
+                quoted(&source.name)
+            ),
+            tells: format!(
+                "every sample of the worst time, of which this was judged at one in {every}"
+            ),
+        })
     }
 
     fn finding(&self, finding: &diagnose::Finding) -> Finding {
@@ -247,13 +343,7 @@ impl Context<'_> {
             references: owned(&finding.references),
             aliases: owned(&finding.aliases),
             caused_by: finding.caused_by.map(str::to_owned),
-            graph: finding.graph.as_ref().map(|graph| Graph {
-                label: graph.label.clone(),
-                peak: graph.peak.clone(),
-                from_s: 0.0,
-                to_s: watched,
-                values: thin(self.timeline.times(), &graph.values),
-            }),
+            graph: finding.graph.as_ref().map(|graph| self.graph(graph, when)),
         }
     }
 
@@ -288,13 +378,14 @@ impl Context<'_> {
                 used_bytes: used.get(),
             })
         };
+        let read = timeline.read_before(Entity::Node, index);
         let nodes: Vec<NodeMemory> = timeline
             .entities(Entity::Node)
             .filter_map(|node| {
                 Some(NodeMemory {
                     node: node.key.clone(),
-                    total_bytes: timeline.at_of(node, NODE_TOTAL, index)?.get(),
-                    free_bytes: timeline.at_of(node, NODE_FREE, index)?.get(),
+                    total_bytes: timeline.at_of(node, NODE_TOTAL, read?)?.get(),
+                    free_bytes: timeline.at_of(node, NODE_FREE, read?)?.get(),
                 })
             })
             .collect();

@@ -37,6 +37,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
         memory::draw(&mut page, accounting, report, &clock, screen);
     }
     findings(&mut page, report, &clock, screen);
+    earlier(&mut page, &report.earlier, &clock, screen);
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
         .notes
         .iter()
@@ -79,6 +80,7 @@ pub(super) fn host_line(
         items.push("in a container".to_owned());
     }
     items.push(looked(source, clock));
+    items.extend(history(source, clock));
     // With several sources, each says which it is; the directory is known to whoever typed it.
     let file_name = |name: &str| cut(name.rsplit('/').next().unwrap_or(name), 60);
     items.extend(source.name.as_deref().map(file_name));
@@ -94,6 +96,15 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
         (SourceKind::Text, samples) => looks("text", samples, watched),
         (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
         (SourceKind::Capture, 1) => "capture of one look".to_owned(),
+        (SourceKind::Recording, samples) => {
+            let until = clock.until();
+            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+            let every = match source.thinned_to_s {
+                Some(every) => format!("judged every {}", Span::from_secs_f64(every)),
+                None => format!("{} samples", Count::new(samples as u64)),
+            };
+            format!("recording of {watched}{until}, {every}")
+        }
         (SourceKind::Capture, samples) => {
             let until = clock.until();
             let until = until.map_or_else(String::new, |at| format!(" until {at}"));
@@ -110,6 +121,15 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
             }
         }
     }
+}
+
+/// What the answer rests on beside the look: `and its recording since Nov 21 13:42:18, every 60 s`.
+fn history(source: &Source, clock: &Clock<'_>) -> Option<String> {
+    let history = source.history.as_ref()?;
+    let since = clock.moment(0.0, history.from)?;
+    let every = history.resolution_s.map(Span::from_secs_f64);
+    let every = every.map_or_else(String::new, |every| format!(", every {every}"));
+    Some(format!("and its recording since {since}{every}"))
 }
 
 fn looks(what: &str, samples: usize, watched: Span) -> String {
@@ -179,6 +199,26 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
             let text = format!("{}{sure}", finding.title);
             entry(page, &finding.id, &text, screen);
         }
+    }
+}
+
+/// What a recording shows that is over: when, and the first sentence of what.
+fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Screen) {
+    if earlier.is_empty() {
+        return;
+    }
+    page.heading("Earlier, over since:");
+    for finding in earlier {
+        let when = match (finding.from_s, finding.to_s) {
+            (Some(from), Some(to)) => clock.range((from, finding.from), (to, finding.to)),
+            _ => None,
+        };
+        let when = when.map_or_else(String::new, |when| format!("{when}: "));
+        let text = match (screen.detail, finding.title.split_once(". ")) {
+            (Detail::Brief, Some((first, _))) => format!("{when}{first}."),
+            _ => format!("{when}{}", finding.title),
+        };
+        entry(page, &finding.id, &text, screen);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Times for people: a live host's in its own clock, a text's as they stand there, a capture's as offsets from its first
+//! Times for people: those of a live host and of a recording by the clock, a text's as they stand there, a capture's as offsets from its first
 //! sample. What is of one moment that nobody knows has no time at all.
 
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ impl<'a> Clock<'a> {
         Self {
             kind: source.kind,
             zone: match source.kind {
-                SourceKind::Live | SourceKind::Capture => &screen.zone,
+                SourceKind::Live | SourceKind::Capture | SourceKind::Recording => &screen.zone,
                 SourceKind::Text | SourceKind::Bundle => AS_WRITTEN,
             },
             end: source.to,
@@ -42,10 +42,26 @@ impl<'a> Clock<'a> {
         let same_day = self
             .end
             .is_none_or(|end| end.to_zoned(self.zone.clone()).date() == at.date());
-        let form = if same_day && self.kind == SourceKind::Live {
+        let is_of_a_day = matches!(self.kind, SourceKind::Live | SourceKind::Recording);
+        let form = if same_day && is_of_a_day {
             "%H:%M:%S"
         } else {
             "%b %-d %H:%M:%S"
+        };
+        Some(at.strftime(form).to_string())
+    }
+
+    /// A moment of a list that may reach over days, always with its day: `Nov 21 13:42:18`, of another year than the
+    /// source's end with that. Without a wall clock, from the start: `0:18`.
+    pub(super) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
+        let Some(at) = at else {
+            return Some(Span::from_secs_f64(offset_s?).as_clock());
+        };
+        let at = at.to_zoned(self.zone.clone());
+        let end = self.end.map(|end| end.to_zoned(self.zone.clone()));
+        let form = match end {
+            Some(end) if end.year() != at.year() => "%Y-%m-%d %H:%M:%S",
+            _ => "%b %-d %H:%M:%S",
         };
         Some(at.strftime(form).to_string())
     }

@@ -33,6 +33,8 @@ fn capture(samples: usize) -> Source {
         problems: Vec::new(),
         inputs: Vec::new(),
         lines_skipped: 0,
+        thinned_to_s: None,
+        history: None,
     }
 }
 
@@ -109,6 +111,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         remarks: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
+        earlier: Vec::new(),
         clear: Vec::new(),
         not_evaluated: Vec::new(),
         accounting: None,

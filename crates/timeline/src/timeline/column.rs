@@ -93,6 +93,32 @@ impl Column {
         self.0.push(run);
     }
 
+    /// Sets the reading of any sample, in a table that is read in every one.
+    pub(super) fn amend(&mut self, index: usize, value: u64) {
+        let end = self.0.partition_point(|run| run.first <= index);
+        let over = end.checked_sub(1).filter(|at| index <= self.0[*at].last);
+        let Some(at) = over else {
+            self.0.insert(end, Run::at(index, value));
+            return;
+        };
+        let run = self.0[at];
+        let mut parts = Vec::with_capacity(3);
+        if run.first < index {
+            parts.push(Run {
+                last: index - 1,
+                ..run
+            });
+        }
+        parts.push(Run::at(index, value));
+        if index < run.last {
+            parts.push(Run {
+                first: index + 1,
+                ..run
+            });
+        }
+        self.0.splice(at..=at, parts);
+    }
+
     /// The run that reaches over a sample, whether the table was read in it or not.
     fn over(&self, index: usize) -> Option<&Run> {
         self.until(index).filter(|run| index <= run.last)
@@ -280,6 +306,17 @@ mod tests {
         let column = column(&reads, &[(0, 7), (2, 7)]);
         assert_eq!(column.runs().len(), 2);
         assert_eq!(column.get(1, &reads), None);
+    }
+
+    #[test]
+    fn a_reading_is_amended_wherever_it_is() {
+        let reads = reads(&[0, 1, 2, 3, 4]);
+        let mut amended = column(&reads, &[(0, 7), (1, 7), (2, 7), (4, 9)]);
+        for index in [1, 3, 4] {
+            amended.amend(index, 5);
+        }
+        let found: Vec<_> = amended.readings(&reads).collect();
+        assert_eq!(found, [(0, 7), (1, 5), (2, 7), (3, 5), (4, 5)]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! A timeline cut where nothing is known of time: two pastes, two kernel reports.
+//! A timeline cut where nothing is known of time (two pastes, two kernel reports), or to the part that somebody asked for.
 
-use super::{Break, Columns, EntitySeries, Timeline};
+use std::sync::{Arc, OnceLock};
+
+use super::{Break, Columns, EntitySeries, OutOfOrder, Timeline};
 use crate::signals::Entity;
 
 impl Timeline {
@@ -45,10 +47,61 @@ impl Timeline {
             unknown: self.unknown.clone(),
             reports: self.reports.clone(),
             report_bytes: self.report_bytes,
+            noted: self.noted.clone(),
             origin: self.origin + first,
             rounded: self.rounded.clone(),
             ..Self::default()
         }
+    }
+
+    /// Appends what was watched later, by somebody else: samples, kernel reports, and which files are absent.
+    ///
+    /// # Errors
+    /// [`OutOfOrder`] where it does not lie after what is there; the samples before that are appended.
+    pub fn append(&mut self, later: &Self) -> Result<(), OutOfOrder> {
+        for index in 0..later.len() {
+            if let Some(sample) = later.sample(index) {
+                self.push(&sample)?;
+            }
+            let reports = later
+                .reports()
+                .filter(|r| later.sample_of(r) == Some(index));
+            for reported in reports {
+                self.report(reported.report.clone(), reported.text.clone());
+            }
+        }
+        self.absent.clone_from(&later.absent);
+        let unknown = later
+            .unknown
+            .iter()
+            .map(|(key, value)| (key.clone(), *value));
+        self.unknown.extend(unknown);
+        Ok(())
+    }
+
+    /// A part as a source of its own: its clock begins with it, and what was reported or noted outside of it is forgotten.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        let first = self.times.first().copied().unwrap_or_default();
+        self.times.iter_mut().for_each(|time| *time = *time - first);
+        let origin = self.origin;
+        let own = self.reports().cloned().map(|mut reported| {
+            reported.sample -= origin;
+            reported.at = reported.at - first;
+            reported
+        });
+        let own: Vec<_> = own.collect();
+        let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
+        let (from, to) = (walls().min(), walls().max());
+        let is_own = |wall| from <= Some(wall) && Some(wall) <= to;
+        let noted = self.noted.iter();
+        // Without a wall clock nothing tells when it was.
+        let noted = noted.filter(|event| event.stamp.wall.is_none_or(is_own));
+        self.noted = Arc::new(noted.cloned().collect());
+        self.reports = Arc::new(own);
+        self.origin = 0;
+        self.shared_times = OnceLock::new();
+        self
     }
 
     /// Index of this timeline's first sample in the one that it was cut from.
@@ -67,5 +120,35 @@ impl EntitySeries {
             group: self.group.clone(),
             columns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::signals::MEM_FREE;
+    use crate::{KernelReport, Sample, Timeline};
+    use units::{Bytes, Span};
+
+    #[test]
+    fn a_part_alone_has_its_own_clock_and_its_own_reports() {
+        let mut timeline = Timeline::default();
+        for i in 0..10u64 {
+            let mut sample = Sample::at(Span::from_secs(i * 10));
+            sample.host.set(MEM_FREE, Bytes::new(i));
+            timeline.push(&sample).unwrap();
+        }
+        for index in [2, 5, 9] {
+            timeline.report_at(index, KernelReport::default(), None);
+        }
+        let part = timeline.part(4, 8).alone();
+        assert_eq!(part.times()[0], Span::ZERO);
+        assert_eq!(part.lasts(), Span::from_secs(30));
+        let at: Vec<_> = part
+            .all_reports()
+            .iter()
+            .map(|r| (r.sample, r.at))
+            .collect();
+        assert_eq!(at, [(1, Span::from_secs(10))]);
+        assert_eq!(part.at(MEM_FREE, 1), Some(Bytes::new(5)));
     }
 }

@@ -1,0 +1,70 @@
+//! What a source holds, in formats of other programs: a format is a file below, behind [`Exporter`].
+//!
+//! Knows no file names and no terminal: bytes go to whatever can be written to. Nothing is computed: readings are those
+//! that the source has, in the catalogue's units unless the format has units of its own.
+
+mod capture;
+mod columns;
+mod csv;
+mod metric;
+mod openmetrics;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use timeline::SignalId;
+use units::{Limit, Quantity as _, Unit as _};
+
+use crate::Opened;
+
+pub use capture::Capture;
+pub use csv::{Csv, quoted, rfc3339};
+pub use metric::Names;
+pub use openmetrics::OpenMetrics;
+
+/// Which signals are wanted; all where none is named.
+#[derive(Debug, Clone, Default)]
+pub struct Picks(BTreeSet<SignalId>);
+
+impl Picks {
+    /// Only these.
+    pub fn only(signals: impl IntoIterator<Item = SignalId>) -> Self {
+        Self(signals.into_iter().collect())
+    }
+
+    /// Whether a signal is wanted.
+    pub fn has(&self, signal: SignalId) -> bool {
+        self.0.is_empty() || self.0.contains(&signal)
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Exported {
+    /// Rows, samples or metrics written.
+    pub written: usize,
+    /// What the format could not hold, in words.
+    pub left_out: Vec<String>,
+}
+
+/// A format.
+pub trait Exporter {
+    /// Writes a source.
+    ///
+    /// # Errors
+    /// The output's; [`io::ErrorKind::Unsupported`] with a sentence where the source lacks what the format needs.
+    fn export(
+        &self,
+        source: &Opened,
+        picks: &Picks,
+        output: &mut dyn Write,
+    ) -> io::Result<Exported>;
+}
+
+/// Whether a reading says that there is no limit; no other signal comes near.
+fn is_unlimited(signal: SignalId, raw: u64) -> bool {
+    signal.def().unit == Limit::NAME && Limit::from_raw(raw) == Limit::Unlimited
+}
+
+#[cfg(test)]
+mod tests;

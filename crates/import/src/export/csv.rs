@@ -1,0 +1,169 @@
+//! CSV (RFC 4180, lines ended by LF): one row per sample, or per sample and entity; empty is not read.
+//!
+//! Columns carry the catalogue's names and units, as the tables of a recording do, so that a query for one works on the
+//! other: `memtide signals` tells the units. `time` is RFC 3339 in UTC, empty where the source has no wall clock;
+//! `elapsed_s` counts from the first sample. A limit that is none is `inf`.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use timeline::{Entity, SignalId, Stamp, Timeline};
+use units::WallClock;
+
+use super::columns::{self, Cursor, Series};
+use super::{Exported, Exporter, Picks};
+use crate::Opened;
+
+/// One table as CSV.
+#[derive(Debug, Clone, Copy)]
+pub struct Csv {
+    /// Which.
+    pub table: Entity,
+}
+
+impl Exporter for Csv {
+    fn export(
+        &self,
+        source: &Opened,
+        picks: &Picks,
+        output: &mut dyn Write,
+    ) -> io::Result<Exported> {
+        let timeline = &source.timeline;
+        let table = columns::table(timeline, self.table, picks);
+        let signals: BTreeSet<SignalId> = table
+            .iter()
+            .flat_map(|series| series.columns.iter().map(|(signal, _)| *signal))
+            .collect();
+        let signals: Vec<SignalId> = signals.into_iter().collect();
+        self.header(&signals, output)?;
+        let mut rows: Vec<Rows<'_>> = table
+            .iter()
+            .filter_map(|s| Rows::new(s, &signals))
+            .collect();
+        // Only those that are there are asked: processes come and go.
+        rows.sort_by(|a, b| b.first.cmp(&a.first));
+        let mut there: Vec<Rows<'_>> = Vec::new();
+        let mut written = 0;
+        for index in 0..timeline.len() {
+            while rows.last().is_some_and(|next| next.first <= index) {
+                let new = rows.pop();
+                there.extend(new);
+                there.sort_by_key(|rows| rows.series.entity.map(|entity| entity.key.as_str()));
+            }
+            there.retain(|rows| rows.last >= index);
+            if !timeline.was_read(self.table, index) {
+                continue;
+            }
+            let start = start(timeline, index);
+            for rows in &mut there {
+                written += usize::from(rows.write(index, &start, output)?);
+            }
+        }
+        Ok(Exported {
+            written,
+            left_out: Vec::new(),
+        })
+    }
+}
+
+impl Csv {
+    fn header(&self, signals: &[SignalId], output: &mut dyn Write) -> io::Result<()> {
+        output.write_all(b"time,elapsed_s")?;
+        if self.table != Entity::Host {
+            output.write_all(b",key,label,group")?;
+        }
+        for signal in signals {
+            write!(output, ",{}", signal.def().name)?;
+        }
+        output.write_all(b"\n")
+    }
+}
+
+/// The first cells of a sample's rows.
+fn start(timeline: &Timeline, index: usize) -> String {
+    let time = timeline.stamp(index).and_then(time).unwrap_or_default();
+    let elapsed = timeline.times().get(index).copied().unwrap_or_default();
+    format!("{time},{}", elapsed.as_secs_f64())
+}
+
+fn time(stamp: Stamp) -> Option<String> {
+    rfc3339(stamp.wall?)
+}
+
+/// `2026-11-22T03:30:00.25Z`; `None` for a time that no calendar has.
+pub fn rfc3339(wall: WallClock) -> Option<String> {
+    let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).ok()?;
+    Some(at.to_string())
+}
+
+/// The rows of one entity, or of the host.
+struct Rows<'a> {
+    series: &'a Series<'a>,
+    first: usize,
+    last: usize,
+    /// In the order of the header; `None` for signals that it never has.
+    cells: Vec<Option<(SignalId, Cursor<'a>)>>,
+    /// Quoted already.
+    names: String,
+}
+
+impl<'a> Rows<'a> {
+    fn new(series: &'a Series<'a>, signals: &[SignalId]) -> Option<Self> {
+        let (first, last) = series.span()?;
+        let cell = |signal: &SignalId| {
+            let (_, runs) = series.columns.iter().find(|(found, _)| found == signal)?;
+            Some((*signal, Cursor::new(runs)))
+        };
+        let names = series.entity.map_or_else(String::new, |entity| {
+            let names = [&entity.key, &entity.label, &entity.group];
+            names.map(|name| format!(",{}", quoted(name))).concat()
+        });
+        Some(Self {
+            series,
+            first,
+            last,
+            cells: signals.iter().map(cell).collect(),
+            names,
+        })
+    }
+
+    /// Writes the row of a sample, if anything was read.
+    fn write(&mut self, index: usize, start: &str, output: &mut dyn Write) -> io::Result<bool> {
+        let mut line = String::new();
+        let mut is_there = self.series.entity.is_none();
+        for cell in &mut self.cells {
+            line.push(',');
+            let reading = cell.as_mut().and_then(|(signal, cursor)| {
+                let raw = cursor.at(index)?;
+                Some(number(*signal, raw))
+            });
+            is_there |= reading.is_some();
+            line.push_str(&reading.unwrap_or_default());
+        }
+        if is_there {
+            writeln!(output, "{start}{}{line}", self.names)?;
+        }
+        Ok(is_there)
+    }
+}
+
+fn number(signal: SignalId, raw: u64) -> String {
+    match super::is_unlimited(signal, raw) {
+        true => "inf".to_owned(),
+        false => raw.to_string(),
+    }
+}
+
+/// A field, quoted where it must be.
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

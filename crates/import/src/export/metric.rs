@@ -1,0 +1,273 @@
+//! What a signal is as a metric: its name, type, labels, and in which unit it is given.
+//!
+//! Metrics use base units: bytes and seconds. So pages are given as bytes, and microseconds, milliseconds and clock ticks
+//! as seconds. Under node_exporter's name a signal has node_exporter's value too, which for fields of `/proc/vmstat` is the
+//! kernel's own number.
+
+use timeline::signals::{SWAP_AREA_RANK, VMSTAT};
+use timeline::{Entity, EntitySeries, Facts, SignalDef, SignalId};
+use units::{Bytes, Count, Micros, Millis, Pages, Quantity, Ticks};
+
+/// Whose names metrics have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Names {
+    /// `memtide_` and the catalogue's name, with its unit: they meet Prometheus' conventions and clash with nobody's.
+    #[default]
+    Memtide,
+    /// node_exporter's where it has one, so that dashboards made for it work; else ours.
+    NodeExporter,
+}
+
+/// The type that the text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    Counter,
+    Gauge,
+    /// A counter whose name does not end in `_total`, as node_exporter has them.
+    Untyped,
+}
+
+/// How a reading becomes a metric's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Scale {
+    Times(u64),
+    Per(f64),
+    /// Minus this much: what the catalogue holds above zero.
+    Less(i64),
+}
+
+/// A signal as a metric.
+#[derive(Debug)]
+pub(super) struct Metric {
+    pub(super) name: String,
+    pub(super) kind: Type,
+    signal: SignalId,
+    scale: Scale,
+}
+
+impl Metric {
+    /// `None` where the unit needs a size of pages that the source does not tell.
+    pub(super) fn new(signal: SignalId, names: Names, facts: &Facts) -> Option<Self> {
+        let def = signal.def();
+        // A name with labels is one of several series, of which the catalogue has the sum.
+        let has_name = !def.node_exporter.is_empty() && !def.node_exporter.contains('{');
+        if names == Names::NodeExporter && has_name {
+            return Some(Self::of_node_exporter(signal));
+        }
+        let page = facts.page_size.map(|page| page.bytes().get());
+        let (unit, scale) = match def.unit {
+            Pages::NAME => ("bytes", Scale::Times(page?)),
+            Bytes::NAME => ("bytes", Scale::Times(1)),
+            // Percent, kept in parts of a million.
+            Micros::NAME if def.scale == 10_000 => ("ratio", Scale::Per(1e6)),
+            Micros::NAME => ("seconds", Scale::Per(1e6)),
+            Millis::NAME => ("seconds", Scale::Per(1e3)),
+            #[allow(clippy::cast_precision_loss)] // at most 10,000
+            Ticks::NAME => ("seconds", Scale::Per(facts.user_hz() as f64)),
+            _ => ("", Scale::Times(1)),
+        };
+        Some(Self {
+            name: our_name(def, unit),
+            kind: match def.is_counter {
+                true => Type::Counter,
+                false => Type::Gauge,
+            },
+            signal,
+            scale,
+        })
+    }
+
+    fn of_node_exporter(signal: SignalId) -> Self {
+        let def = signal.def();
+        let name = def.node_exporter.to_owned();
+        let scale = match def.unit {
+            Micros::NAME => Scale::Per(1e6),
+            Millis::NAME => Scale::Per(1e3),
+            #[allow(clippy::cast_precision_loss)] // 1024
+            _ if def.file == VMSTAT && def.scale > 1 => Scale::Per(def.scale as f64),
+            _ if signal == SWAP_AREA_RANK.id() => Scale::Less(32_768),
+            _ => Scale::Times(1),
+        };
+        let kind = match (def.is_counter, name.ends_with("_total")) {
+            (true, true) => Type::Counter,
+            (true, false) => Type::Untyped,
+            (false, _) => Type::Gauge,
+        };
+        Self {
+            name,
+            kind,
+            signal,
+            scale,
+        }
+    }
+
+    /// The value of a reading, as it is written.
+    pub(super) fn value(&self, raw: u64) -> String {
+        if super::is_unlimited(self.signal, raw) {
+            return "+Inf".to_owned();
+        }
+        #[allow(clippy::cast_precision_loss)] // values are floats of 64 bits wherever they go
+        match self.scale {
+            Scale::Times(by) => match raw.checked_mul(by) {
+                Some(value) => value.to_string(),
+                None => (raw as f64 * by as f64).to_string(),
+            },
+            Scale::Per(parts) => (raw as f64 / parts).to_string(),
+            Scale::Less(by) => (i128::from(raw) - i128::from(by)).to_string(),
+        }
+    }
+
+    /// The catalogue's sentence; where the unit is another one than there, the file's field tells what it was.
+    pub(super) fn help(&self) -> &'static str {
+        self.signal.def().meaning
+    }
+}
+
+/// `memtide_vm_pswpin_bytes_total`.
+fn our_name(def: &SignalDef, unit: &str) -> String {
+    // "sec" is a unit by Prometheus' conventions, and here it is short for "secondary".
+    let words = def.name.replace('.', "_").replace("_sec_", "_secondary_");
+    let mut name = format!("memtide_{words}");
+    if !unit.is_empty() && !name.ends_with(&format!("_{unit}")) {
+        name.push('_');
+        name.push_str(unit);
+    }
+    match (def.is_counter, name.strip_suffix("_total")) {
+        (true, None) => name.push_str("_total"),
+        // The ending says "counter".
+        (false, Some(level)) => name = format!("{level}_all"),
+        _ => {}
+    }
+    debug_assert!(def.unit != Count::NAME || unit.is_empty());
+    name
+}
+
+/// An entity's labels, `{device="sda"}`; nothing for the host.
+pub(super) fn labels(series: Option<&EntitySeries>) -> String {
+    let Some(series) = series else {
+        return String::new();
+    };
+    let key = series.key.as_str();
+    let pairs: Vec<(&str, &str)> = match series.entity {
+        Entity::Host => Vec::new(),
+        Entity::Node => vec![("node", key)],
+        Entity::Zone => {
+            let (node, zone) = key.split_once('/').unwrap_or(("", key));
+            vec![("node", node), ("zone", zone)]
+        }
+        Entity::Disk | Entity::SwapArea | Entity::Zram => vec![("device", key)],
+        Entity::Slab => vec![("slab", key)],
+        Entity::Cgroup => vec![("cgroup", key)],
+        Entity::Service => vec![("service", key)],
+        Entity::Process => {
+            let pid = key.split_once('@').map_or(key, |(pid, _)| pid);
+            vec![("pid", pid), ("comm", &series.label)]
+        }
+    };
+    let pairs: Vec<String> = pairs
+        .into_iter()
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+        .collect();
+    match pairs.is_empty() {
+        true => String::new(),
+        false => format!("{{{}}}", pairs.join(",")),
+    }
+}
+
+/// What ends a value or a line is written with a backslash; all else may stand, whatever it is.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals;
+    use units::PageSize;
+
+    fn facts() -> Facts {
+        let mut facts = Facts::default();
+        facts.page_size = PageSize::from_bytes(4096);
+        facts
+    }
+
+    fn given(signal: &str, names: Names, raw: u64) -> Option<String> {
+        let (id, _) = signals::by_name(signal)?;
+        let metric = Metric::new(id, names, &facts())?;
+        Some(format!("{} {}", metric.name, metric.value(raw)))
+    }
+
+    #[test]
+    fn metrics_have_base_units_and_say_so_in_their_names() {
+        for (signal, raw, metric) in [
+            ("mem.free", 7, "memtide_mem_free_bytes 7"),
+            ("mem.total", 7, "memtide_mem_total_bytes 7"),
+            ("vm.pswpin", 2, "memtide_vm_pswpin_bytes_total 8192"),
+            ("proc.rss", 2, "memtide_proc_rss_bytes 8192"),
+            ("proc.utime", 250, "memtide_proc_utime_seconds_total 2.5"),
+            (
+                "psi.memory.some",
+                1_500_000,
+                "memtide_psi_memory_some_seconds_total 1.5",
+            ),
+            (
+                "psi.memory.some.avg10",
+                15_000,
+                "memtide_psi_memory_some_avg10_ratio 0.015",
+            ),
+            ("disk.read_bytes", 512, "memtide_disk_read_bytes_total 512"),
+            (
+                "disk.read_time",
+                1,
+                "memtide_disk_read_time_seconds_total 0.001",
+            ),
+            ("cgroup.max", u64::MAX, "memtide_cgroup_max_bytes +Inf"),
+            ("hugepages.total", 3, "memtide_hugepages_all 3"),
+        ] {
+            assert_eq!(given(signal, Names::Memtide, raw).as_deref(), Some(metric));
+        }
+    }
+
+    #[test]
+    fn node_exporters_names_come_with_its_values() {
+        for (signal, raw, metric) in [
+            ("mem.free", 7, "node_memory_MemFree_bytes 7"),
+            ("vm.pswpin", 2, "node_vmstat_pswpin 2"),
+            ("vm.pgpgin", 2048, "node_vmstat_pgpgin 2"),
+            (
+                "psi.memory.some",
+                1_500_000,
+                "node_pressure_memory_waiting_seconds_total 1.5",
+            ),
+            ("swap_area.rank", 32_766, "node_swap_priority -2"),
+            ("cgroup.current", 5, "memtide_cgroup_current_bytes 5"),
+        ] {
+            assert_eq!(
+                given(signal, Names::NodeExporter, raw).as_deref(),
+                Some(metric)
+            );
+        }
+    }
+
+    #[test]
+    fn pages_of_unknown_size_are_no_bytes() {
+        let metric = Metric::new(signals::PROC_RSS.id(), Names::Memtide, &Facts::default());
+        assert!(metric.is_none());
+    }
+
+    #[test]
+    fn no_two_signals_share_a_name() {
+        for names in [Names::Memtide, Names::NodeExporter] {
+            let all = (0..).map_while(SignalId::at);
+            let mut all: Vec<String> = all
+                .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))
+                .collect();
+            let count = all.len();
+            all.sort();
+            all.dedup();
+            assert_eq!(all.len(), count, "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Metrics as text, for Prometheus and what understands it.
+//!
+//! The last readings carry no time: Prometheus' exposition text as `promtool check metrics` takes it, for a scrape or
+//! node_exporter's textfile collector, ended as OpenMetrics is. All readings carry theirs: OpenMetrics 1.0, as
+//! `promtool tsdb create-blocks-from openmetrics` takes it. The two differ in how counters are declared and in the unit of
+//! times, so one text cannot be both.
+
+use std::io::{self, ErrorKind, Write};
+
+use timeline::{Entity, Run, SignalId, Timeline};
+
+use super::columns::{self, Series};
+use super::metric::{self, Metric, Names, Type};
+use super::{Exported, Exporter, Picks};
+use crate::Opened;
+
+/// Metrics of some tables.
+#[derive(Debug, Clone)]
+pub struct OpenMetrics {
+    /// Which tables.
+    pub tables: Vec<Entity>,
+    /// Whose names.
+    pub names: Names,
+    /// Whether all readings with their times, or the last ones without.
+    pub all: bool,
+}
+
+impl Exporter for OpenMetrics {
+    fn export(
+        &self,
+        source: &Opened,
+        picks: &Picks,
+        output: &mut dyn Write,
+    ) -> io::Result<Exported> {
+        let timeline = &source.timeline;
+        let has_times = (0..timeline.len())
+            .all(|index| timeline.stamp(index).is_some_and(|s| s.wall.is_some()));
+        if self.all && !has_times {
+            let why = "the source does not tell at what times its samples were taken, which all samples must have";
+            return Err(io::Error::new(ErrorKind::Unsupported, why));
+        }
+        let mut exported = Exported::default();
+        let mut without_pages = Vec::new();
+        let mut backwards = 0;
+        for entity in &self.tables {
+            let table = columns::table(timeline, *entity, picks);
+            for signal in entity.signals().filter_map(SignalId::at) {
+                let its = of_signal(&table, signal);
+                if its.is_empty() {
+                    continue;
+                }
+                let Some(metric) = Metric::new(signal, self.names, &source.facts) else {
+                    without_pages.push(signal.def().name);
+                    continue;
+                };
+                let family = Family {
+                    metric,
+                    entity: *entity,
+                    timeline,
+                };
+                if self.all {
+                    exported.written += 1;
+                    backwards += family.all(&its, output)?;
+                } else {
+                    exported.written += usize::from(family.last(&its, output)?);
+                }
+            }
+        }
+        if !without_pages.is_empty() {
+            exported.left_out.push(format!(
+                "{} signals are counts of pages, whose size the source does not tell: {}",
+                without_pages.len(),
+                without_pages.join(", ")
+            ));
+        }
+        if backwards > 0 {
+            exported.left_out.push(format!(
+                "{backwards} readings from after the wall clock was moved back, until it was there again"
+            ));
+        }
+        output.write_all(b"# EOF\n")?;
+        Ok(exported)
+    }
+}
+
+/// Who has a signal: labels and readings, those with equal labels in order of time.
+fn of_signal<'a>(table: &[Series<'a>], signal: SignalId) -> Vec<(String, &'a [Run])> {
+    let its = |series: &Series<'a>| {
+        let (_, runs) = series.columns.iter().find(|(found, _)| *found == signal)?;
+        Some((metric::labels(series.entity), *runs))
+    };
+    let mut all: Vec<_> = table.iter().filter_map(its).collect();
+    // A PID may come again, with the same name.
+    all.sort_by(|a, b| {
+        let first = |runs: &[Run]| runs.first().map(|run| run.first);
+        (&a.0, first(a.1)).cmp(&(&b.0, first(b.1)))
+    });
+    all
+}
+
+/// All metrics of one name.
+struct Family<'a> {
+    metric: Metric,
+    entity: Entity,
+    timeline: &'a Timeline,
+}
+
+impl Family<'_> {
+    /// Writes the readings of the last sample in which the table was read; tells whether there were any.
+    fn last(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<bool> {
+        let indexes = (0..self.timeline.len()).rev();
+        let mut read = indexes.filter(|index| self.timeline.was_read(self.entity, *index));
+        let Some(last) = read.next() else {
+            return Ok(false);
+        };
+        let reading = |runs: &[Run]| runs.iter().rev().find(|run| run.first <= last).copied();
+        let now: Vec<(&String, u64)> = its
+            .iter()
+            .filter_map(|(labels, runs)| {
+                let run = reading(runs).filter(|run| run.last >= last)?;
+                Some((labels, run.value))
+            })
+            .collect();
+        if now.is_empty() {
+            return Ok(false);
+        }
+        let name = &self.metric.name;
+        let kind = match self.metric.kind {
+            Type::Counter => "counter",
+            Type::Gauge => "gauge",
+            Type::Untyped => "untyped",
+        };
+        self.head(name, kind, output)?;
+        for (labels, raw) in now {
+            writeln!(output, "{name}{labels} {}", self.metric.value(raw))?;
+        }
+        Ok(true)
+    }
+
+    /// Writes all readings with their times; gives how many were not later than the one before: the wall clock was moved
+    /// back, and a series must go forward.
+    fn all(&self, its: &[(String, &[Run])], output: &mut dyn Write) -> io::Result<usize> {
+        let name = &self.metric.name;
+        let (family, kind) = match self.metric.kind {
+            Type::Counter => (name.strip_suffix("_total").unwrap_or(name), "counter"),
+            Type::Gauge => (name.as_str(), "gauge"),
+            Type::Untyped => (name.as_str(), "unknown"),
+        };
+        self.head(family, kind, output)?;
+        let mut backwards = 0;
+        let mut before: Option<(&str, i64)> = None;
+        for (labels, runs) in its {
+            for run in *runs {
+                let value = self.metric.value(run.value);
+                for millis in (run.first..=run.last).filter_map(|index| self.time(index)) {
+                    if before.is_some_and(|(its, last)| its == labels && millis <= last) {
+                        backwards += 1;
+                        continue;
+                    }
+                    before = Some((labels, millis));
+                    let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
+                    writeln!(output, "{name}{labels} {value} {seconds}.{rest:03}")?;
+                }
+            }
+        }
+        Ok(backwards)
+    }
+
+    fn head(&self, family: &str, kind: &str, output: &mut dyn Write) -> io::Result<()> {
+        let help = metric::escaped(self.metric.help());
+        writeln!(output, "# HELP {family} {help}\n# TYPE {family} {kind}")
+    }
+
+    /// Milliseconds since 1970, as Prometheus keeps times, of a sample in which the table was read.
+    fn time(&self, index: usize) -> Option<i64> {
+        if !self.timeline.was_read(self.entity, index) {
+            return None;
+        }
+        let wall = self.timeline.stamp(index)?.wall?;
+        Some(wall.unix_nanos().div_euclid(1_000_000))
+    }
+}
+
+#[cfg(test)]
+mod tests;

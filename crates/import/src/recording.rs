@@ -1,0 +1,223 @@
+//! A recording as a source: its samples, and what the kernel said while they were taken.
+//!
+//! The store keeps a kernel's report as the text of an event; here the parser that reads captures and logs makes a report
+//! of it again and puts it where a capture has it: on the sample that follows, whose levels it replaces, as they are of
+//! the moment and the sample's are of a little later.
+
+use std::path::Path;
+
+use store::{Loaded, Recording, Resolution, Selection, StoreError};
+use timeline::{Event, Timeline};
+use units::{Span, WallClock};
+
+use crate::paste::Paste;
+use crate::problems::Problems;
+use crate::range::{NotThere, Range};
+use crate::{OpenError, Opened, SourceKind};
+
+/// As many reports as a text may have looks of which nothing is known in time.
+const MOST_REPORTS: usize = 1_000;
+/// A report this long before the first sample was in the kernel's log when the recorder came.
+const BEFORE_START: Span = Span::from_mins(2);
+
+/// Reads the part of a recording that a range means.
+pub(crate) fn read(
+    directory: &Path,
+    range: Range,
+    resolution: Resolution,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Opened, OpenError> {
+    let name = directory.display().to_string();
+    let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
+    // What was imported may have no wall clock; then all of it is read and cut.
+    let span = recording.span();
+    let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
+    let selection = Selection {
+        since,
+        until,
+        resolution,
+    };
+    let opened = Opened {
+        name: name.clone(),
+        ..opened(recording.load(selection, progress))
+    };
+    match (opened.timeline.is_empty(), span) {
+        (false, Some(_)) => Ok(opened),
+        (false, None) => opened
+            .within(range)
+            .map_err(|why| OpenError::NotThere { name, why }),
+        (true, Some((first, last))) if !range.is_all() => Err(OpenError::NotThere {
+            name,
+            why: NotThere::Outside(first, last),
+        }),
+        (true, _) if opened.problems.is_empty() => Err(OpenError::EmptyRecording { name }),
+        (true, _) => Err(OpenError::NoSample {
+            name,
+            problems: opened.problems,
+        }),
+    }
+}
+
+fn of_store(name: &str, error: &StoreError) -> OpenError {
+    OpenError::Recording {
+        name: name.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// What the store gave, as a source.
+pub(crate) fn opened(loaded: Loaded) -> Opened {
+    let mut problems = Problems::default();
+    let mut timeline = loaded.timeline;
+    for problem in loaded.problems {
+        problems.note(problem);
+    }
+    place_reports(&mut timeline, &loaded.reported, &mut problems);
+    if timeline.entities_cut() > 0 {
+        problems.note(format!(
+            "{} rows of processes and control groups were dropped to bound memory",
+            timeline.entities_cut()
+        ));
+    }
+    Opened {
+        kind: SourceKind::Recording,
+        name: String::new(),
+        timeline,
+        facts: loaded.facts,
+        problems: problems.into_texts(),
+        inputs: Vec::new(),
+        lines_skipped: 0,
+        thinned_to: loaded.thinned_to,
+    }
+}
+
+/// Makes kernel reports of the events that carry the kernel's words; `known` says to which samples some of them belong.
+fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &mut Problems) {
+    let events: Vec<(usize, Event)> = timeline
+        .noted()
+        .iter()
+        .cloned()
+        .enumerate()
+        .filter(|(_, event)| !event.report.is_empty())
+        .collect();
+    let passed_over = events.len().saturating_sub(MOST_REPORTS);
+    if passed_over > 0 {
+        problems.note(format!(
+            "only the last {MOST_REPORTS} kernel reports are looked at; {passed_over} earlier ones are events only"
+        ));
+    }
+    let mut early = 0;
+    for (number, event) in &events[passed_over..] {
+        let Some(look) = Paste::report(&event.report) else {
+            continue;
+        };
+        let own = known.iter().find(|(event, _)| event == number);
+        let place = own.map(|(_, sample)| *sample);
+        let Some(index) = place.or_else(|| sample_after(timeline, event)) else {
+            early += 1;
+            continue;
+        };
+        for (signal, raw) in look.sample.host.iter() {
+            timeline.amend(index, signal, raw);
+        }
+        if let Some(report) = look.report {
+            timeline.report_at(index, report, look.text);
+        }
+    }
+    if early > 0 {
+        problems.note(format!(
+            "{early} kernel reports are from before its first sample and were not judged: memtide events shows them"
+        ));
+    }
+}
+
+/// The first sample at the time of an event or after it, else the last; `None` for what was before all of them.
+fn sample_after(timeline: &Timeline, event: &Event) -> Option<usize> {
+    let last = timeline.len().checked_sub(1)?;
+    let Some(wall) = event.stamp.wall else {
+        let at_boot = |i: usize| {
+            timeline
+                .stamp(i)
+                .is_some_and(|s| s.boot >= event.stamp.boot)
+        };
+        return Some((0..=last).find(|i| at_boot(*i)).unwrap_or(last));
+    };
+    let of = |index: usize| timeline.stamp(index)?.wall;
+    let is_early = |first: WallClock| wall.plus(BEFORE_START) < first;
+    if of(0).is_some_and(is_early) {
+        return None;
+    }
+    let is_after = |index: &usize| of(*index).is_some_and(|is| is >= wall);
+    Some((0..=last).find(is_after).unwrap_or(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::MEM_FREE;
+    use timeline::{EventKind, Facts, Sample, Stamp};
+    use units::Bytes;
+
+    fn stamp(second: u64) -> Stamp {
+        let wall = i64::try_from(second).unwrap() * 1_000_000_000;
+        Stamp {
+            boot: Span::from_secs(second),
+            awake: None,
+            wall: Some(WallClock::from_unix_nanos(wall)),
+        }
+    }
+
+    fn recorded(events: &[(u64, &str)]) -> Opened {
+        let mut timeline = Timeline::default();
+        for i in 0..10 {
+            let mut sample = Sample::at(Span::ZERO);
+            sample.stamp = stamp(1000 + i * 10);
+            sample.host.set(MEM_FREE, Bytes::from_mib(500));
+            timeline.push(&sample).unwrap();
+        }
+        for (second, report) in events {
+            timeline.note(Event {
+                stamp: stamp(*second),
+                kind: EventKind::OomKill,
+                subject: String::new(),
+                text: String::new(),
+                report: (*report).to_owned(),
+            });
+        }
+        opened(Loaded {
+            timeline,
+            facts: Facts::default(),
+            problems: vec!["a segment is damaged".to_owned()],
+            thinned_to: None,
+            reported: Vec::new(),
+        })
+    }
+
+    const REPORT: &str = include_str!("../../probe/tests/kernel_reports/vm-6.12-swapfull.log");
+
+    #[test]
+    fn a_kernels_words_are_a_report_on_the_sample_that_follows() {
+        let source = recorded(&[(1035, REPORT), (1036, "")]);
+        let reports = source.timeline.all_reports();
+        assert_eq!(reports.len(), 1);
+        assert_eq!(reports[0].sample, 4);
+        assert_eq!(reports[0].report.killed[0].name, "java");
+        let free = |index| source.timeline.at(MEM_FREE, index);
+        assert_eq!(free(3), Some(Bytes::from_mib(500)));
+        assert!(free(4) < Some(Bytes::from_mib(50)), "{:?}", free(4));
+        assert_eq!(source.problems, ["a segment is damaged"]);
+    }
+
+    #[test]
+    fn a_report_from_before_the_recording_is_said_and_not_judged() {
+        let source = recorded(&[(7, REPORT)]);
+        assert_eq!(source.timeline.all_reports().len(), 0);
+        assert!(source.problems[1].contains("from before its first sample"));
+    }
+
+    #[test]
+    fn a_report_after_the_last_sample_belongs_to_it() {
+        let source = recorded(&[(5000, REPORT)]);
+        assert_eq!(source.timeline.all_reports()[0].sample, 9);
+    }
+}

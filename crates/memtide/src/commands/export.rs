@@ -1,0 +1,146 @@
+//! `memtide export`: what a source holds, in formats of other programs.
+
+mod parquet;
+mod target;
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use import::Opened;
+use import::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
+use timeline::{Entity, SignalId, signals};
+
+use crate::cli::{Export, ExportFormat, MetricNames, Table};
+use crate::commands::source;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// There may be thousands of them, and each is a series of its own: only where asked for.
+const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
+
+pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
+    let picks = picks(&args.signals)?;
+    let format = format(args)?;
+    let open = || source::open_part(&args.source, args.part.wanted(), output);
+    let Some(format) = format else {
+        parquet::write(&open()?, &args.source, &args.output, output)?;
+        return Ok(Exit::Ok);
+    };
+    let target = target::Target::new(&args.output, args.force)?;
+    let opened = open()?;
+    if let Some(thinned) = opened.thinned_to {
+        output.warn(&format!(
+            "of so long a time one sample every {thinned} is written; --since and --until choose a part with every one"
+        ));
+    }
+    let name = args.output.display();
+    let written = target.write(|out| format.export(&opened, &picks, out));
+    match written {
+        Ok(exported) => say(&exported, &opened, &args.output, output),
+        // A reader that went away (`| head`) is no error.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(error) if error.kind() == ErrorKind::Unsupported => bail!("{}: {error}", opened.name),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot write {name}"));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn say(exported: &Exported, opened: &Opened, path: &Path, output: &Output) {
+    for left_out in &exported.left_out {
+        output.warn(&format!("left out: {left_out}"));
+    }
+    if exported.written == 0 {
+        output.warn(&format!(
+            "{} has none of that: nothing is written but the header",
+            opened.name
+        ));
+    } else if path != Path::new("-") {
+        output.note(&format!("{}: written", path.display()));
+    }
+}
+
+/// What writes a file; `None` for Parquet, which is several.
+fn format(args: &Export) -> anyhow::Result<Option<Box<dyn Exporter>>> {
+    let is_metrics = args.format == ExportFormat::Openmetrics;
+    if args.all && !is_metrics {
+        bail!("--all is for --format openmetrics; the other formats have all samples");
+    }
+    let tables: Vec<Entity> = args.tables.iter().map(|table| entity(*table)).collect();
+    let is_whole = matches!(args.format, ExportFormat::Capture | ExportFormat::Parquet);
+    if is_whole && !(tables.is_empty() && args.signals.is_empty()) {
+        bail!(
+            "--table and --signal are for --format csv and openmetrics; the other formats hold everything"
+        );
+    }
+    Ok(Some(match args.format {
+        ExportFormat::Csv => Box::new(csv(&tables)?),
+        ExportFormat::Openmetrics => Box::new(metrics(args, tables)),
+        ExportFormat::Capture => Box::new(Capture),
+        ExportFormat::Parquet => return Ok(None),
+    }))
+}
+
+fn csv(tables: &[Entity]) -> anyhow::Result<Csv> {
+    let table = match tables {
+        [] => Entity::Host,
+        [one] => *one,
+        _ => bail!("a CSV file holds one table; name one with --table, or write --format parquet"),
+    };
+    Ok(Csv { table })
+}
+
+fn metrics(args: &Export, tables: Vec<Entity>) -> OpenMetrics {
+    let few = Entity::ALL
+        .into_iter()
+        .filter(|table| !MANY.contains(table));
+    OpenMetrics {
+        tables: match tables.is_empty() {
+            true => few.collect(),
+            false => tables,
+        },
+        names: match args.names {
+            MetricNames::Memtide => Names::Memtide,
+            MetricNames::NodeExporter => Names::NodeExporter,
+        },
+        all: args.all,
+    }
+}
+
+/// The signals of these names, or whose names begin so.
+fn picks(names: &[String]) -> anyhow::Result<Picks> {
+    let mut picked: Vec<SignalId> = Vec::new();
+    for name in names {
+        let is_it = |signal: &SignalId| match name.strip_suffix('*') {
+            Some(start) => signal.def().name.starts_with(start),
+            None => signal.def().name == name,
+        };
+        let before = picked.len();
+        picked.extend(
+            (0..signals::ALL.len())
+                .filter_map(SignalId::at)
+                .filter(is_it),
+        );
+        if picked.len() == before {
+            bail!("there is no signal `{name}`; `memtide signals` lists them");
+        }
+    }
+    Ok(Picks::only(picked))
+}
+
+const fn entity(table: Table) -> Entity {
+    match table {
+        Table::Host => Entity::Host,
+        Table::Node => Entity::Node,
+        Table::Zone => Entity::Zone,
+        Table::Disk => Entity::Disk,
+        Table::SwapArea => Entity::SwapArea,
+        Table::Zram => Entity::Zram,
+        Table::Slab => Entity::Slab,
+        Table::Cgroup => Entity::Cgroup,
+        Table::Process => Entity::Process,
+        Table::Service => Entity::Service,
+    }
+}

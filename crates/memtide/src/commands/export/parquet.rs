@@ -1,0 +1,54 @@
+//! Parquet: the files of a recording's segments, in a directory of their own.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use import::Opened;
+use units::Span;
+
+use crate::commands::record_from;
+use crate::output::Output;
+
+/// Writes a source's tables below `directory`, which must not be there or be empty; it appears when all are whole.
+pub(crate) fn write(
+    opened: &Opened,
+    from: &Path,
+    directory: &Path,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let name = directory.display();
+    if directory == Path::new("-") {
+        bail!("Parquet is a directory of files; name one with -o DIR");
+    }
+    let is_empty = || {
+        directory
+            .read_dir()
+            .is_ok_and(|mut entries| entries.next().is_none())
+    };
+    if directory.exists() && !is_empty() {
+        bail!("{name} is there already; name a directory that is not");
+    }
+    let parent = match directory.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let host = record_from::identity(opened, from)?;
+    let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
+    let context = || format!("cannot write {name}");
+    let draft = tempfile::Builder::new()
+        .prefix(".memtide-export-")
+        .tempdir_in(parent)
+        .with_context(context)?;
+    let recording = draft.path().join("recording");
+    let bar = output.busy("writing");
+    let kept = store::keep(&recording, &host, &opened.timeline, &opened.facts, every);
+    bar.finish_and_clear();
+    for problem in kept.with_context(context)?.problems {
+        output.warn(&problem);
+    }
+    std::fs::rename(recording.join("segments"), directory).with_context(context)?;
+    output.note(&format!(
+        "{name}: written; {name}/*/host.parquet has the host's signals"
+    ));
+    Ok(())
+}

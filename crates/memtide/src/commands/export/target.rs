@@ -1,0 +1,162 @@
+//! Where an export goes: standard output, or a file that appears when it is whole.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use import::Packed;
+use report::text::escape::escape;
+
+/// Where to write.
+pub(crate) enum Target {
+    Stdout,
+    /// A device or a pipe, which is there already and cannot be replaced.
+    Stream(PathBuf),
+    File(PathBuf),
+}
+
+impl Target {
+    /// `-` is standard output.
+    ///
+    /// # Errors
+    /// Where there is a file that must not be overwritten.
+    pub(crate) fn new(path: &Path, force: bool) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
+        // A link is followed: what it names is written.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match std::fs::metadata(&path) {
+            Err(_) => Ok(Self::File(path)),
+            Ok(meta) if meta.is_dir() => bail!("{} is a directory", path.display()),
+            Ok(meta) if !meta.is_file() => Ok(Self::Stream(path)),
+            Ok(_) if !force => bail!("{} is there already; --force overwrites it", path.display()),
+            Ok(_) => Ok(Self::File(path)),
+        }
+    }
+
+    /// Writes; a file is put in place when all of it is on disk, packed as its name says.
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self {
+            Self::Stdout if io::stdout().is_terminal() => {
+                let mut out = Harmless::new(io::stdout().lock());
+                let result = write(&mut out)?;
+                out.flush().map(|()| result)
+            }
+            Self::Stdout => buffered(io::stdout().lock(), write),
+            Self::Stream(path) => buffered(OpenOptions::new().write(true).open(path)?, write),
+            Self::File(path) => file(path, write),
+        }
+    }
+}
+
+fn buffered<T>(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut out = BufWriter::new(out);
+    let result = write(&mut out)?;
+    out.flush().map(|()| result)
+}
+
+fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let file = tempfile::Builder::new()
+        .prefix(".memtide-export-")
+        // As any file that a program makes: the user's mask takes off the rest.
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)?;
+    let mut packed = Packed::over(file.as_file().try_clone()?, path)?;
+    let result = write(&mut packed)?;
+    packed.finish()?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(result)
+}
+
+/// A terminal, which names of processes must not steer: lines are escaped as in all text.
+struct Harmless<W: Write> {
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Harmless<W> {
+    const fn new(out: W) -> Self {
+        Self {
+            out,
+            line: Vec::new(),
+        }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = String::from_utf8_lossy(&self.line);
+        writeln!(self.out, "{}", escape(&line))?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            match byte {
+                b'\n' => self.end_line()?,
+                byte => self.line.push(*byte),
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.line.is_empty() {
+            self.end_line()?;
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_fails_half_way_is_not_there_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.csv");
+        let target = Target::new(&path, false).unwrap();
+        let fails = target.write(|out| {
+            out.write_all(b"half")?;
+            Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        assert!(fails.is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        target.write(|out| out.write_all(b"whole\n")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole\n");
+        assert!(Target::new(&path, false).is_err());
+        assert!(Target::new(&path, true).is_ok());
+    }
+
+    #[test]
+    fn a_device_is_written_and_not_replaced() {
+        let target = Target::new(Path::new("/dev/null"), false).unwrap();
+        assert!(matches!(target, Target::Stream(_)));
+        target.write(|out| out.write_all(b"gone")).unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn a_terminal_is_not_steered() {
+        let mut out = Harmless::new(Vec::new());
+        out.write_all(b"a\x1b[2Jb\nrest").unwrap();
+        out.flush().unwrap();
+        assert_eq!(out.out, b"a\\x1b[2Jb\nrest\n");
+    }
+}

@@ -1,0 +1,269 @@
+//! Tells how a running recorder fares: a line on a terminal, warnings in a unit, word to systemd. A thread of its own, as
+//! a terminal or a journal may block.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use recorder::{Control, Health, Kept};
+use store::{DiskState, Monitor, Recording};
+use units::{Bytes, Count, Span};
+
+use crate::cli::Record;
+use crate::journal::Supervisor;
+use crate::output::{self, Output};
+
+/// An attendant at work.
+pub(super) struct Attendant {
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    view: View,
+}
+
+/// What it looks at.
+#[derive(Clone)]
+struct View {
+    directory: PathBuf,
+    health: Arc<Health>,
+    monitor: Monitor,
+    control: Control,
+    is_terminal: bool,
+    began: Instant,
+}
+
+impl Attendant {
+    /// Begins. Where there is no room for a thread, the recorder goes on without.
+    pub(super) fn start(
+        args: &Record,
+        kept: &Kept,
+        health: &Arc<Health>,
+        control: &Control,
+        output: &Output,
+    ) -> Self {
+        let view = View {
+            directory: kept.directory.clone(),
+            health: Arc::clone(health),
+            monitor: kept.monitor.clone(),
+            control: control.clone(),
+            is_terminal: std::io::stderr().is_terminal(),
+            began: Instant::now(),
+        };
+        if view.is_terminal {
+            output.note(&format!(
+                "recording into {}, the last {} or {}; Ctrl-C ends it",
+                kept.directory.display(),
+                args.keep,
+                args.keep_size
+            ));
+        }
+        let (alive, ended) = channel();
+        let theirs = view.clone();
+        let thread = std::thread::Builder::new()
+            .name("attendant".to_owned())
+            .stack_size(512 << 10)
+            .spawn(move || theirs.attend(&ended));
+        Self {
+            alive: Some(alive),
+            thread: thread.ok(),
+            view,
+        }
+    }
+
+    /// Ends, and says on a terminal what was recorded.
+    pub(super) fn stop(mut self, in_good_order: bool) {
+        drop(self.alive.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was told already.
+            let _ = thread.join();
+        }
+        if self.view.is_terminal && in_good_order {
+            output::say(&self.view.closing());
+        }
+    }
+}
+
+impl View {
+    fn attend(self, ended: &Receiver<()>) {
+        let supervisor = Supervisor::find();
+        let bar = self.is_terminal.then(line);
+        let mut word = Word::default();
+        let mut disk = DiskState::Ok;
+        let mut size = Size::default();
+        loop {
+            let tick = self.tick(supervisor.as_ref(), &word);
+            if !matches!(ended.recv_timeout(tick), Err(RecvTimeoutError::Timeout)) {
+                break;
+            }
+            self.tell_disk(&mut disk, bar.as_ref());
+            if let Some(bar) = &bar {
+                bar.set_message(self.line(size.of(&self.directory)));
+                // Its terminal was closed: nobody is left who could end it, and SIGHUP only seals.
+                if !std::io::stderr().is_terminal() {
+                    self.control.stop.store(true, Relaxed);
+                }
+            }
+            if let Some(supervisor) = &supervisor {
+                word.tell(supervisor, &self);
+            }
+        }
+        if let Some(bar) = &bar {
+            bar.finish_and_clear();
+        }
+        if let Some(supervisor) = &supervisor {
+            supervisor.tell("STOPPING=1");
+        }
+    }
+
+    fn tick(&self, supervisor: Option<&Supervisor>, word: &Word) -> Duration {
+        let watchdog = supervisor.and_then(|supervisor| supervisor.watchdog);
+        if supervisor.is_some() && !word.is_ready {
+            Duration::from_millis(100)
+        } else if self.is_terminal {
+            Duration::from_secs(1)
+        } else {
+            let usual = Duration::from_secs(10);
+            watchdog.map_or(usual, |watchdog| (watchdog / 4).min(usual))
+        }
+    }
+
+    /// Warns when the disk stops taking samples, and says when it takes them again.
+    fn tell_disk(&self, before: &mut DiskState, bar: Option<&ProgressBar>) {
+        let state = self.monitor.state();
+        if state.disk == *before {
+            return;
+        }
+        let directory = self.directory.display();
+        let text = match &state.disk {
+            DiskState::Ok => format!(
+                "{directory} takes samples again; {} were lost",
+                Count::new(state.samples_lost)
+            ),
+            problem => format!(
+                "warning: {directory} takes no samples: {}; they wait in memory while there is room, and it is tried again",
+                in_words(problem)
+            ),
+        };
+        *before = state.disk;
+        let text = report::text::escape::escape(&text).into_owned();
+        match bar {
+            Some(bar) => bar.suspend(|| output::say(&text)),
+            None => output::say(&text),
+        }
+    }
+
+    /// `0:02:04 · 124 samples · 0.3 ms each · 0 late · 4.1 MiB of RAM · 1.2 MiB kept · BPF`.
+    fn line(&self, size: Option<Bytes>) -> String {
+        let figures = self.health.figures();
+        let began = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut parts = vec![
+            Span::from_nanos(began).as_clock(),
+            self.samples(),
+            format!("{} late", Count::new(figures.late_samples)),
+            format!("{} of RAM", figures.own_rss),
+        ];
+        let cpu = figures.own_cpu.get().checked_div(figures.samples);
+        if let Some(each) = cpu {
+            let each = units::Micros::new(each);
+            parts.insert(2, format!("{each} each"));
+        }
+        parts.extend(size.map(|size| format!("{size} kept")));
+        if figures.lost > 0 {
+            parts.push(format!("{} lost", Count::new(figures.lost)));
+        }
+        let source = self.health.tasks_source().unwrap_or("no processes");
+        let source = if source.contains("/proc") && !source.starts_with("BPF") {
+            "/proc"
+        } else {
+            source.split([' ', ':', ',']).next().unwrap_or(source)
+        };
+        parts.push(source.to_owned());
+        parts.join(" · ")
+    }
+
+    fn samples(&self) -> String {
+        match self.health.figures().samples {
+            1 => "1 sample".to_owned(),
+            n => format!("{} samples", Count::new(n)),
+        }
+    }
+
+    fn closing(&self) -> String {
+        let lasted = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let directory = self.directory.display().to_string();
+        let directory = report::text::escape::escape(&directory).into_owned();
+        let size = Size::default().of(&self.directory);
+        let size = size.map_or_else(String::new, |size| format!(", which holds {size}"));
+        format!(
+            "recorded {} in {} into {directory}{size}; memtide check {directory}",
+            self.samples(),
+            Span::from_secs(Span::from_nanos(lasted).as_nanos() / 1_000_000_000),
+        )
+    }
+}
+
+/// The size of the recording, looked up seldom.
+#[derive(Default)]
+struct Size(Option<(Instant, Option<Bytes>)>);
+
+impl Size {
+    const HOLDS: Duration = Duration::from_secs(10);
+
+    fn of(&mut self, directory: &std::path::Path) -> Option<Bytes> {
+        if let Some((when, size)) = self.0
+            && when.elapsed() < Self::HOLDS
+        {
+            return size;
+        }
+        let recording = Recording::open(directory).ok();
+        let size = recording.map(|recording| recording.info(false).bytes);
+        self.0 = Some((Instant::now(), size));
+        size
+    }
+}
+
+/// What systemd was told.
+#[derive(Default)]
+struct Word {
+    is_ready: bool,
+    samples: u64,
+}
+
+impl Word {
+    /// Ready when the first sample is taken; alive as long as more are.
+    fn tell(&mut self, supervisor: &Supervisor, view: &View) {
+        let samples = view.health.figures().samples;
+        if samples == self.samples {
+            return;
+        }
+        self.samples = samples;
+        let status = format!("STATUS={}", view.line(None));
+        if !std::mem::replace(&mut self.is_ready, true) {
+            supervisor.tell(&format!("READY=1\n{status}"));
+        } else {
+            supervisor.tell(&format!("WATCHDOG=1\n{status}"));
+        }
+    }
+}
+
+fn line() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn in_words(disk: &DiskState) -> &str {
+    match disk {
+        DiskState::Ok => "it does",
+        DiskState::Full => "the disk is full",
+        DiskState::ReadOnly => "the file system may only be read",
+        DiskState::Vanished => "the directory is gone",
+        DiskState::Failed(why) => why,
+    }
+}

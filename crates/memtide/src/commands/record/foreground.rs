@@ -1,0 +1,110 @@
+//! Recording, until it is told to end: puts recorder, housekeeper and store together.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use anyhow::Context;
+use probe::{Root, host_facts};
+use recorder::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use store::{Identity, Options, Writer};
+use timeline::Facts;
+use units::{Quantity, Span};
+
+use super::attendant::Attendant;
+use crate::cli::Record;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::this_host;
+
+pub(super) fn run(
+    args: &Record,
+    processes: Option<Span>,
+    directory: &Path,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    let control = Control::default();
+    listen(&control).context("cannot listen for signals")?;
+    let health = Arc::new(Health::default());
+    // Before threads are started and memory is touched, as both inherit it.
+    health.tell_privileges(privilege::claim());
+    let root = Root::default();
+    let (identity, facts) = host(&root);
+    let writer = Writer::open(directory, &identity, &facts, options(args))?;
+    let kept = Kept {
+        directory: directory.to_owned(),
+        settings: as_told(args, processes),
+        memtide: env!("CARGO_PKG_VERSION").to_owned(),
+        monitor: writer.monitor(),
+    };
+    let attendant = Attendant::start(args, &kept, &health, &control, output);
+    let (outbox, inbox) = sync_channel(INBOX);
+    let housekeeper = Housekeeper::start(&root, facts, kept, Arc::clone(&health), outbox)
+        .context("cannot start a thread")?;
+    let settings = Settings {
+        every: args.every,
+        processes,
+        groups: Some(processes.unwrap_or(super::PROCESSES.max(args.every))),
+        ..Settings::default()
+    };
+    let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    let ended = recorder.run(&control);
+    housekeeper.stop();
+    attendant.stop(ended.is_ok());
+    ended?;
+    Ok(Exit::Ok)
+}
+
+/// SIGTERM and Ctrl-C end the recorder in good order, a second Ctrl-C at once; SIGHUP seals what there is.
+fn listen(control: &Control) -> std::io::Result<()> {
+    // In this order: the second press finds what the first has set.
+    let pressed = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&pressed))?;
+    flag::register(SIGINT, pressed)?;
+    flag::register(SIGINT, Arc::clone(&control.stop))?;
+    flag::register(SIGTERM, Arc::clone(&control.stop))?;
+    flag::register(SIGHUP, Arc::clone(&control.seal))?;
+    control.stop.store(false, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Who this host is, and what is known of it.
+fn host(root: &Root) -> (Identity, Facts) {
+    let mut facts = Facts::default();
+    host_facts::read(root, probe::now().boot, &mut facts);
+    facts.hostname = host_facts::hostname(root);
+    (this_host::identity(root), facts)
+}
+
+fn options(args: &Record) -> Options {
+    // A program that is replaced while it runs has its path all the same, and an old head is sealed by the new one.
+    let sealer = std::env::current_exe().ok();
+    let sealer = sealer.map(|program| {
+        let options = ["record", "--seal"].map(OsString::from);
+        std::iter::once(program.into_os_string())
+            .chain(options)
+            .collect()
+    });
+    Options {
+        keep: args.keep,
+        keep_size: args.keep_size,
+        sync_every: args.sync,
+        every: args.every,
+        sealer,
+        ..Options::default()
+    }
+}
+
+fn as_told(args: &Record, processes: Option<Span>) -> status::Settings {
+    status::Settings {
+        every_s: args.every.as_f64(),
+        processes_s: processes.map(Span::as_secs_f64),
+        keep_s: args.keep.as_f64(),
+        keep_size_bytes: args.keep_size.get(),
+        sync_s: args.sync.as_f64(),
+    }
+}

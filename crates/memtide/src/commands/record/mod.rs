@@ -1,0 +1,71 @@
+//! `memtide record`: the flight recorder, its status, and its service.
+
+mod attendant;
+mod foreground;
+mod seal;
+mod service;
+mod status;
+mod status_text;
+mod unit;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use units::Span;
+
+use crate::cli::Record;
+use crate::commands::record_from;
+use crate::default_recording;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// How often processes are looked at when nobody says.
+const PROCESSES: Span = Span::from_secs(10);
+
+pub(crate) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
+    let mode = &args.mode;
+    if let Some(directory) = &mode.seal {
+        return seal::run(directory, output);
+    }
+    if let Some(from) = &mode.from {
+        return record_from::run(from, &directory(args)?, output);
+    }
+    if args.dry_run && !mode.install && !mode.uninstall {
+        bail!("`--dry-run` shows what --install or --uninstall would do; give one of them");
+    }
+    if mode.status {
+        return status::run(args, output);
+    }
+    if mode.uninstall {
+        return service::uninstall(args.dry_run, output);
+    }
+    let processes = processes(args)?;
+    if mode.install {
+        return service::install(args, output);
+    }
+    foreground::run(args, processes, &directory(args)?, output)
+}
+
+/// Where to record, as an absolute path.
+fn directory(args: &Record) -> anyhow::Result<PathBuf> {
+    let named = args.to.clone().or_else(default_recording::to_write);
+    let directory = named.context(
+        "there is no place to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with `--to DIR`",
+    )?;
+    std::path::absolute(&directory)
+        .with_context(|| format!("cannot tell where {} is", directory.display()))
+}
+
+/// How often processes are looked at; `None`: never.
+fn processes(args: &Record) -> anyhow::Result<Option<Span>> {
+    match args.processes {
+        Some(processes) if processes < args.every => bail!(
+            "`--processes {processes}` is more often than `--every {}`, and processes are looked at with the host; \
+             make it as long or longer",
+            args.every
+        ),
+        _ if args.no_processes => Ok(None),
+        Some(processes) => Ok(Some(processes)),
+        None => Ok(Some(PROCESSES.max(args.every))),
+    }
+}

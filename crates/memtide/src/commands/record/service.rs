@@ -1,0 +1,214 @@
+//! `memtide record --install` and `--uninstall`: the recorder as a service of systemd. Either says what it does, can be
+//! repeated, and leaves alone what it did not write.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use units::{Bytes, Span};
+
+use super::unit::{MARK, Owner, Unit};
+use crate::cli::Record;
+use crate::default_recording;
+use crate::exit::Exit;
+use crate::output::Output;
+
+const NAME: &str = "memtide.service";
+/// sd_booted(3): there is systemd where this is.
+const BOOTED: &str = "/run/systemd/system";
+
+pub(super) fn install(args: &Record, output: &Output) -> anyhow::Result<Exit> {
+    let service = Service::of_caller()?;
+    let unit = Unit {
+        owner: service.owner,
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+        directory: super::directory(args)?,
+        options: options(args),
+    };
+    let text = unit.text();
+    if args.dry_run {
+        output.print(&format!("# {}\n{text}", service.path.display()))?;
+        for step in service.steps_to_install() {
+            output.note(&format!("would run: {}", step.join(" ")));
+        }
+        return Ok(Exit::Ok);
+    }
+    needs_systemd()?;
+    let known = service.ours()?;
+    warn_of_others(&unit, output);
+    std::fs::create_dir_all(&unit.directory)
+        .with_context(|| format!("cannot make {}", unit.directory.display()))?;
+    if known.as_deref() != Some(text.as_str()) {
+        service.write(&text)?;
+    }
+    for step in service.steps_to_install() {
+        run(&step)?;
+    }
+    let change = match known {
+        None => "installed",
+        Some(known) if known == text => "was installed already",
+        Some(_) => "changed",
+    };
+    output.note(&format!(
+        "{} {change}; {NAME} records into {}, now and at every start",
+        service.path.display(),
+        unit.directory.display()
+    ));
+    output.note("memtide record --status tells how it is doing");
+    Ok(Exit::Ok)
+}
+
+pub(super) fn uninstall(dry_run: bool, output: &Output) -> anyhow::Result<Exit> {
+    let service = Service::of_caller()?;
+    let path = service.path.display();
+    if service.ours()?.is_none() {
+        output.note(&format!("{path} is not there; nothing to remove"));
+        return Ok(Exit::Ok);
+    }
+    let before = service.systemctl(&["disable", "--now", NAME]);
+    let after = service.systemctl(&["daemon-reload"]);
+    if dry_run {
+        output.note(&format!("would run: {}", before.join(" ")));
+        output.note(&format!("would remove: {path}"));
+        output.note(&format!("would run: {}", after.join(" ")));
+        return Ok(Exit::Ok);
+    }
+    needs_systemd()?;
+    run(&before)?;
+    std::fs::remove_file(&service.path).with_context(|| format!("cannot remove {path}"))?;
+    run(&after)?;
+    output.note(&format!(
+        "{path} is removed; what was recorded stays where it is"
+    ));
+    Ok(Exit::Ok)
+}
+
+/// A unit's file and how to talk about it.
+struct Service {
+    owner: Owner,
+    path: PathBuf,
+}
+
+impl Service {
+    /// The system's for root, else the user's own.
+    fn of_caller() -> anyhow::Result<Self> {
+        if probe::host_facts::user_is_root() {
+            let path = Path::new("/etc/systemd/system").join(NAME);
+            return Ok(Self {
+                owner: Owner::System,
+                path,
+            });
+        }
+        let config = default_recording::config_home().context(
+            "neither $HOME nor $XDG_CONFIG_HOME is set: there is no place for a user's unit",
+        )?;
+        Ok(Self {
+            owner: Owner::User,
+            path: config.join("systemd/user").join(NAME),
+        })
+    }
+
+    /// The text of the unit that is there, if it is ours.
+    fn ours(&self) -> anyhow::Result<Option<String>> {
+        let path = self.path.display();
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) if text.starts_with(MARK) => Ok(Some(text)),
+            Ok(_) => {
+                bail!("{path} was not written by memtide, and is left as it is; move it away first")
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot read {path}")),
+        }
+    }
+
+    fn write(&self, text: &str) -> anyhow::Result<()> {
+        let path = &self.path;
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(directory)
+            .and_then(|()| std::fs::write(path, text))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn systemctl(&self, arguments: &[&str]) -> Vec<String> {
+        let user = (self.owner == Owner::User).then_some("--user");
+        let words = ["systemctl"].into_iter().chain(user);
+        words
+            .chain(arguments.iter().copied())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// `restart` rather than `start`: one that runs takes the new unit.
+    fn steps_to_install(&self) -> Vec<Vec<String>> {
+        vec![
+            self.systemctl(&["daemon-reload"]),
+            self.systemctl(&["enable", NAME]),
+            self.systemctl(&["restart", NAME]),
+        ]
+    }
+}
+
+fn needs_systemd() -> anyhow::Result<()> {
+    if !Path::new(BOOTED).is_dir() {
+        bail!(
+            "systemd does not run here ({BOOTED} is not there), so there is no service to install or remove; \
+             nothing was changed. `memtide record` records in the foreground, under any supervisor"
+        );
+    }
+    Ok(())
+}
+
+fn run(step: &[String]) -> anyhow::Result<()> {
+    let Some((program, arguments)) = step.split_first() else {
+        return Ok(());
+    };
+    let line = step.join(" ");
+    let done = Command::new(program).args(arguments).output();
+    let done = done.with_context(|| format!("cannot run `{line}`"))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        bail!("`{line}` failed: {said}");
+    }
+    Ok(())
+}
+
+/// Root runs this program from now on, so nobody else should be able to replace it.
+fn warn_of_others(unit: &Unit, output: &Output) {
+    use std::os::unix::fs::MetadataExt;
+    let is_others = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|meta| meta.uid() != 0 || meta.mode() & 0o022 != 0)
+    };
+    if unit.owner == Owner::System && unit.program.ancestors().any(is_others) {
+        output.warn(&format!(
+            "{} or a directory above it belongs to or can be written by others than root, who could so have root run \
+             something else; better install memtide into /usr/local/bin",
+            unit.program.display()
+        ));
+    }
+}
+
+/// What was asked for apart from the defaults, as options.
+fn options(args: &Record) -> Vec<String> {
+    let mut options = Vec::new();
+    let mut push = |name: &str, value: String| options.extend([name.to_owned(), value]);
+    let span = |span: Span| format!("{}ms", span.as_nanos() / 1_000_000);
+    if args.every != Span::from_secs(1) {
+        push("--every", span(args.every));
+    }
+    if let Some(processes) = args.processes {
+        push("--processes", span(processes));
+    }
+    if args.keep != Span::from_hours(14 * 24) {
+        push("--keep", span(args.keep));
+    }
+    if args.keep_size != Bytes::from_gib(2) {
+        push("--keep-size", args.keep_size.get().to_string());
+    }
+    if args.sync != Span::from_secs(5) {
+        push("--sync", span(args.sync));
+    }
+    if args.no_processes {
+        options.push("--no-processes".to_owned());
+    }
+    options
+}

@@ -1,0 +1,245 @@
+//! The systemd unit of the recorder, as text: what it may do, and for which file each right is.
+
+use std::path::{Path, PathBuf};
+
+/// How a unit begins that is ours to change and remove.
+pub(super) const MARK: &str = "# Written by `memtide record --install`";
+
+/// Whose service it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The system's: started at boot, runs as root with few rights.
+    System,
+    /// One user's: runs while that user is logged in, or always with lingering.
+    User,
+}
+
+/// What goes into a unit.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) owner: Owner,
+    /// The memtide that records, as an absolute path.
+    pub(super) program: PathBuf,
+    /// Where it records.
+    pub(super) directory: PathBuf,
+    /// Options that are not the defaults, each with its value.
+    pub(super) options: Vec<String>,
+}
+
+impl Unit {
+    /// The file's text.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "{MARK}, and removed by `memtide record --uninstall`.\n\
+             # Changes here are lost with the next --install; `systemctl edit memtide` keeps them apart.\n\n\
+             [Unit]\n\
+             Description=memtide, flight recorder of this host's memory\n\
+             Documentation=man:memtide-record(1)\n"
+        );
+        match self.owner {
+            Owner::System => text.push_str(
+                "# Early, to see the boot; only the disk must be there.\nDefaultDependencies=no\n\
+                 Conflicts=shutdown.target\nBefore=shutdown.target\nAfter=local-fs.target systemd-remount-fs.service\n",
+            ),
+            Owner::User => {}
+        }
+        text.push_str(&format!("RequiresMountsFor={}\n", quoted(&self.directory)));
+        text.push_str(&self.service());
+        text.push_str(match self.owner {
+            Owner::System => "\n[Install]\nWantedBy=multi-user.target\n",
+            Owner::User => "\n[Install]\nWantedBy=default.target\n",
+        });
+        text
+    }
+
+    fn service(&self) -> String {
+        let command: Vec<String> = [
+            quoted(&self.program),
+            "record".to_owned(),
+            "--to".to_owned(),
+        ]
+        .into_iter()
+        .chain([quoted(&self.directory)])
+        .chain(self.options.iter().cloned())
+        .collect();
+        let mut text = format!(
+            "\n[Service]\nType=notify\nExecStart={}\n",
+            command.join(" ")
+        );
+        text.push_str(COMMON);
+        if self.owner == Owner::System {
+            text.push_str(&self.place());
+            text.push_str(RIGHTS);
+        }
+        text
+    }
+
+    /// Where it may write, and what it sees of the file system.
+    fn place(&self) -> String {
+        let mut text = match self.directory.strip_prefix("/var/lib") {
+            Ok(name) if name.components().count() == 1 => format!(
+                "\n# The only place to write to.\nStateDirectory={}\nStateDirectoryMode=0750\n",
+                escaped(&name.to_string_lossy())
+            ),
+            _ => format!(
+                "\n# The only place to write to.\nReadWritePaths={}\n",
+                quoted(&self.directory)
+            ),
+        };
+        text.push_str(PLACE);
+        text
+    }
+}
+
+/// For everybody's recorder.
+const COMMON: &str = "\
+# SIGHUP makes a file of what is recorded so far.
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=30s
+# No sample for so long is no busy host any more.
+WatchdogSec=10min
+TimeoutStopSec=30s
+# Only the recorder is asked to end; a child that seals is not waited for, as the next start goes on with it.
+KillMode=mixed
+# That child may be killed for want of memory; the recorder goes on.
+OOMPolicy=continue
+UMask=0027
+
+# It is to sample on time when nothing else runs any more: before others, in locked memory, spared by the OOM killer.
+Nice=-5
+OOMScoreAdjust=-500
+LimitMEMLOCK=infinity
+# The recorder takes some 10 MiB, the child that seals an hour some 100 for a few seconds.
+MemoryMax=384M
+MemoryLow=16M
+TasksMax=32
+
+NoNewPrivileges=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+# bpf and perf_event_open: the BPF task iterator.
+SystemCallFilter=@system-service bpf perf_event_open
+SystemCallErrorNumber=EPERM
+# systemd itself; nothing goes to a network.
+RestrictAddressFamilies=AF_UNIX
+";
+
+/// What the system's recorder sees. Some usual settings are absent on purpose.
+const PLACE: &str = "\
+ProtectSystem=strict
+# Read-only rather than hidden: hiding mounts a tmpfs, which would be recorded as one of the host's, and covers real ones.
+ProtectHome=read-only
+# No PrivateTmp= and PrivateDevices= for the same reason; /tmp is read-only, and of devices it gets the kernel log only.
+DevicePolicy=closed
+DeviceAllow=/dev/kmsg r
+# All of /proc: every process and all of the host's memory is what it is for.
+ProcSubset=all
+ProtectProc=default
+# Not ProtectKernelTunables=, which hides /proc/kallsyms, by which BPF programs find the kernel's variables.
+ReadOnlyPaths=/proc/sys /sys
+ProtectControlGroups=yes
+ProtectKernelModules=yes
+# /dev/kmsg: OOM kills with the kernel's report.
+ProtectKernelLogs=no
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+KeyringMode=private
+# No PrivateNetwork=: /proc/net/sockstat would be that of an empty network.
+";
+
+/// Which of root's rights it keeps.
+const RIGHTS: &str = "
+# Of root's rights it keeps:
+#   CAP_SYS_PTRACE       /proc/PID/smaps_rollup and io of other users' processes
+#   CAP_DAC_READ_SEARCH  control groups and recordings that belong to other users
+#   CAP_SYSLOG           /dev/kmsg where kernel.dmesg_restrict=1
+#   CAP_BPF CAP_PERFMON  the BPF task iterator (Linux 5.8; without it, /proc)
+# Not CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE: the lines above give what they are for.
+CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SYSLOG CAP_BPF CAP_PERFMON
+";
+
+/// A path as systemd reads it in a list of words.
+fn quoted(path: &Path) -> String {
+    let text = escaped(&path.to_string_lossy());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%$".contains(c);
+    if text.chars().all(is_plain) {
+        text
+    } else {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+}
+
+/// Without what systemd would replace: `%` begins a specifier, `$` a variable.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%%").replace('$', "$$")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(owner: Owner, directory: &str) -> String {
+        let unit = Unit {
+            owner,
+            program: PathBuf::from("/usr/bin/memtide"),
+            directory: PathBuf::from(directory),
+            options: vec!["--every".to_owned(), "5s".to_owned()],
+        };
+        unit.text()
+    }
+
+    #[test]
+    fn the_systems_unit_says_what_each_right_is_for() {
+        let text = unit(Owner::System, "/var/lib/memtide");
+        assert!(text.starts_with(MARK));
+        for line in [
+            "ExecStart=/usr/bin/memtide record --to /var/lib/memtide --every 5s",
+            "Type=notify",
+            "StateDirectory=memtide",
+            "ProcSubset=all",
+            "ProtectKernelLogs=no",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        let kept = text
+            .lines()
+            .find(|line| line.starts_with("CapabilityBoundingSet="))
+            .unwrap();
+        for right in kept.split(['=', ' ']).skip(1) {
+            let said = text
+                .lines()
+                .any(|line| line.starts_with('#') && line.contains(right));
+            assert!(said, "{right} has no reason");
+        }
+    }
+
+    #[test]
+    fn a_place_of_ones_own_is_opened_for_writing_and_odd_names_are_quoted() {
+        let text = unit(Owner::System, "/srv/a b/100%");
+        assert!(
+            text.contains("ReadWritePaths=\"/srv/a b/100%%\"\n"),
+            "{text}"
+        );
+        assert!(text.contains("--to \"/srv/a b/100%%\""), "{text}");
+        assert!(!text.contains("StateDirectory="));
+    }
+
+    #[test]
+    fn a_users_unit_has_nothing_that_only_root_may_set() {
+        let text = unit(Owner::User, "/home/u/.local/state/memtide");
+        for absent in [
+            "CapabilityBoundingSet",
+            "ProtectSystem",
+            "DeviceAllow",
+            "multi-user",
+        ] {
+            assert!(!text.contains(absent), "{absent}");
+        }
+        assert!(text.contains("WantedBy=default.target"));
+    }
+}

@@ -1,0 +1,320 @@
+//! Moments as people write them: `yesterday 01:30`, `2h ago`, `02:00`, `mon 14:00`, `2026-11-21 14:00`, RFC 3339.
+//!
+//! What names no zone is meant in the local one. Of a time that the clock shows twice, when summer time ends, the first is
+//! meant; one that it leaves out, when it begins, is moved on by what was left out. A time of day without a date is the
+//! latest one that is past, as somebody who looks back means it.
+
+use import::{Moment, NotThere};
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::{Span, Timestamp, ToSpan, Zoned};
+use units::WallClock;
+
+/// Forms that are named where one is not understood.
+const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30`, `mon 14:00`, `2026-11-21 14:00`, \
+    `2026-11-21T05:00:00Z`, `@1795240800`, or `+1m30s` from the source's start";
+
+/// What was typed, as a moment; relative to now.
+pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+    at(text, &Zoned::now())
+}
+
+/// What a source has where it has nothing in a range, for people.
+pub(crate) fn instead(why: &NotThere) -> String {
+    match why {
+        NotThere::Outside(first, last) => {
+            format!("it covers {}", span(*first, *last, &Zoned::now()))
+        }
+        NotThere::TooShort(lasts) => format!("it lasts {lasts}"),
+        NotThere::NoClock(lasts) => {
+            format!("it has no wall clock and lasts {lasts}; count from its start: --since +1m30s")
+        }
+        NotThere::NoTime => "nothing in it tells when it was; read all of it".to_owned(),
+    }
+}
+
+/// `2026-11-21 09:00:00 to 13:42:10 +09:00`.
+fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
+    let local = |wall: WallClock| {
+        let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).ok()?;
+        Some(at.to_zoned(now.time_zone().clone()))
+    };
+    let (Some(first), Some(last)) = (local(first), local(last)) else {
+        return "times that no calendar has".to_owned();
+    };
+    let end = match first.date() == last.date() {
+        true => "%H:%M:%S %:z",
+        false => "%Y-%m-%d %H:%M:%S %:z",
+    };
+    format!(
+        "{} to {}",
+        first.strftime("%Y-%m-%d %H:%M:%S"),
+        last.strftime(end)
+    )
+}
+
+fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
+    let typed = text.trim();
+    let lower = typed.to_lowercase();
+    let lower = lower.as_str();
+    if let Some(after) = lower.strip_prefix('+') {
+        let after = after_start(after)
+            .ok_or_else(|| format!("`{text}` is no time from a start; {FORMS}"))?;
+        return Ok(Moment::AfterStart(after));
+    }
+    let found = relative(lower, now)
+        .or_else(|| day_and_time(lower, now))
+        .or_else(|| unix(lower))
+        // `T` and `Z` are read in either case, but zones in brackets are not.
+        .or_else(|| absolute(typed, now));
+    let found = found.ok_or_else(|| format!("`{text}` is no moment; {FORMS}"))?;
+    let nanos = i64::try_from(found.as_nanosecond());
+    let nanos = nanos.map_err(|_| format!("`{text}` is too far away to be recorded"))?;
+    Ok(Moment::At(WallClock::from_unix_nanos(nanos)))
+}
+
+/// `1m30s`, `90`, or `1:30` as a report writes times from the start.
+fn after_start(text: &str) -> Option<units::Span> {
+    let seconds = match (text.parse::<f64>(), clock_parts(text)) {
+        (Ok(seconds), _) => seconds,
+        (_, Some(seconds)) => seconds,
+        _ => text.parse::<jiff::SignedDuration>().ok()?.as_secs_f64(),
+    };
+    let is_sane = seconds.is_finite() && (0.0..1e10).contains(&seconds);
+    is_sane.then(|| units::Span::from_secs_f64(seconds))
+}
+
+/// `m:ss` or `h:mm:ss`, in seconds.
+fn clock_parts(text: &str) -> Option<f64> {
+    let parts: Vec<u32> = text
+        .split(':')
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
+    let is_clock = (2..=3).contains(&parts.len()) && parts[1..].iter().all(|part| *part < 60);
+    is_clock.then(|| {
+        parts
+            .iter()
+            .fold(0.0, |sum, part| sum * 60.0 + f64::from(*part))
+    })
+}
+
+/// `now`, `2h ago`, `-2h`, `1 day 3h ago`.
+fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
+    if text == "now" {
+        return Some(now.timestamp());
+    }
+    if !(text.starts_with('-') || text.ends_with(" ago")) {
+        return None;
+    }
+    let span: Span = text.parse().ok()?;
+    Some(now.checked_add(span).ok()?.timestamp())
+}
+
+/// A day, a time of day, or both: `today`, `02:00`, `yesterday 01:30`, `mon 14:00`, `nov 21 14:00`.
+fn day_and_time(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let (day, time) = match text.rsplit_once(' ') {
+        Some((day, last)) if last.contains(':') => (day.trim(), Some(time_of_day(last)?)),
+        None if text.contains(':') => ("", Some(time_of_day(text)?)),
+        _ => (text, None),
+    };
+    let local = |date: Date| in_zone(date.to_datetime(time.unwrap_or(Time::midnight())), now);
+    let today = now.date();
+    let past = |date: Date, step: Span| {
+        let at = local(date)?;
+        match at > now.timestamp() {
+            true => local(date.checked_sub(step).ok()?),
+            false => Some(at),
+        }
+    };
+    match day {
+        "" => past(today, 1.day()),
+        "today" => local(today),
+        "yesterday" => local(today.yesterday().ok()?),
+        _ => match (weekday(day), month_and_day(day, now)) {
+            (Some(weekday), _) => {
+                let since = today.weekday().since(weekday);
+                past(today.checked_sub(i32::from(since).days()).ok()?, 7.days())
+            }
+            (None, Some(date)) => past(date, 1.year()),
+            (None, None) => None,
+        },
+    }
+}
+
+/// `02:00`, `2:00:15`.
+fn time_of_day(text: &str) -> Option<Time> {
+    ["%H:%M:%S", "%H:%M"]
+        .iter()
+        .find_map(|form| Time::strptime(form, text).ok())
+}
+
+fn weekday(text: &str) -> Option<Weekday> {
+    const NAMES: [(&str, Weekday); 7] = [
+        ("monday", Weekday::Monday),
+        ("tuesday", Weekday::Tuesday),
+        ("wednesday", Weekday::Wednesday),
+        ("thursday", Weekday::Thursday),
+        ("friday", Weekday::Friday),
+        ("saturday", Weekday::Saturday),
+        ("sunday", Weekday::Sunday),
+    ];
+    let found = NAMES
+        .iter()
+        .find(|(name, _)| text.len() >= 3 && name.starts_with(text));
+    found.map(|(_, weekday)| *weekday)
+}
+
+/// `nov 21`, as reports write days of this year.
+fn month_and_day(text: &str, now: &Zoned) -> Option<Date> {
+    let dated = format!("{text} {}", now.year());
+    Date::strptime("%b %d %Y", dated).ok()
+}
+
+/// `@1795240800`, with a fraction or without.
+fn unix(text: &str) -> Option<Timestamp> {
+    let seconds = text.strip_prefix('@')?;
+    Timestamp::strptime("%s%.f", seconds).ok()
+}
+
+/// With a zone or an offset, or a date with or without a time in the local zone.
+fn absolute(text: &str, now: &Zoned) -> Option<Timestamp> {
+    text.parse::<Timestamp>()
+        .ok()
+        .or_else(|| text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp()))
+        .or_else(|| in_zone(text.parse::<DateTime>().ok()?, now))
+}
+
+fn in_zone(civil: DateTime, now: &Zoned) -> Option<Timestamp> {
+    // "Compatible": after a gap, the first of two.
+    Some(civil.to_zoned(now.time_zone().clone()).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sunday noon in Tokyo unless another zone is meant.
+    const NOW: &str = "2026-11-22T12:00:00+09:00[Asia/Tokyo]";
+
+    fn read(text: &str, now: &str) -> Result<String, String> {
+        let now: Zoned = now.parse().unwrap();
+        match at(text, &now)? {
+            Moment::At(wall) => {
+                let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).unwrap();
+                let local = at.to_zoned(now.time_zone().clone());
+                Ok(local.strftime("%Y-%m-%d %H:%M:%S%.f %:z").to_string())
+            }
+            Moment::AfterStart(span) => Ok(format!("+{span}")),
+        }
+    }
+
+    #[test]
+    fn moments_are_written_as_people_write_them() {
+        for (text, expected) in [
+            ("now", "2026-11-22 12:00:00"),
+            ("today", "2026-11-22 00:00:00"),
+            ("yesterday", "2026-11-21 00:00:00"),
+            ("Yesterday 01:30", "2026-11-21 01:30:00"),
+            ("today 14:00", "2026-11-22 14:00:00"),
+            ("02:00", "2026-11-22 02:00:00"),
+            ("2:00:15", "2026-11-22 02:00:15"),
+            ("12:00", "2026-11-22 12:00:00"),
+            ("12:01", "2026-11-21 12:01:00"),
+            ("sun", "2026-11-22 00:00:00"),
+            ("sunday 13:00", "2026-11-15 13:00:00"),
+            ("mon 14:00", "2026-11-16 14:00:00"),
+            ("Nov 21 14:00:05", "2026-11-21 14:00:05"),
+            ("dec 3", "2025-12-03 00:00:00"),
+            ("2h ago", "2026-11-22 10:00:00"),
+            ("1 day 3h ago", "2026-11-21 09:00:00"),
+            ("90m ago", "2026-11-22 10:30:00"),
+            ("-2h", "2026-11-22 10:00:00"),
+            ("2026-11-21", "2026-11-21 00:00:00"),
+            ("2026-11-21 14:00", "2026-11-21 14:00:00"),
+            ("2026-11-21T14:00:00", "2026-11-21 14:00:00"),
+            ("2026-11-21T05:00:00Z", "2026-11-21 14:00:00"),
+            ("2026-11-21T05:00:00.5Z", "2026-11-21 14:00:00.5"),
+            ("2026-11-21 00:00:00-05:00", "2026-11-21 14:00:00"),
+            ("@1795240800", "2026-11-21 15:00:00"),
+        ] {
+            assert_eq!(read(text, NOW), Ok(format!("{expected} +09:00")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_names_its_day_once_and_its_zone() {
+        let now: Zoned = NOW.parse().unwrap();
+        let wall = |seconds: i64| WallClock::from_unix_nanos(seconds * 1_000_000_000);
+        assert_eq!(
+            span(wall(1_795_240_800), wall(1_795_244_400), &now),
+            "2026-11-21 15:00:00 to 16:00:00 +09:00"
+        );
+        assert_eq!(
+            span(wall(1_795_240_800), wall(1_795_327_200), &now),
+            "2026-11-21 15:00:00 to 2026-11-22 15:00:00 +09:00"
+        );
+    }
+
+    #[test]
+    fn times_from_the_start_need_no_clock() {
+        for (text, expected) in [
+            ("+11s", "+11 s"),
+            ("+0:11", "+11 s"),
+            ("+1h", "+60 min"),
+            ("+1:00:00", "+60 min"),
+            ("+90", "+90 s"),
+        ] {
+            assert_eq!(read(text, NOW).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_moment_is_quoted_beside_the_forms_that_are() {
+        for text in [
+            "",
+            "soon",
+            "25:00",
+            "2h",
+            "tomorrow",
+            "2026-13-01",
+            "+",
+            "+-3s",
+            "@x",
+            "mo",
+            "ago",
+            "9999999h ago",
+        ] {
+            let error = read(text, NOW).unwrap_err();
+            assert!(
+                error.starts_with(&format!("`{text}` is ")),
+                "{text}: {error}"
+            );
+        }
+        assert!(read("soon", NOW).unwrap_err().contains("yesterday 01:30"));
+    }
+
+    #[test]
+    fn a_time_that_summer_time_leaves_out_is_moved_on() {
+        let spring = "2026-03-29T12:00:00+02:00[Europe/Berlin]";
+        assert_eq!(
+            read("02:30", spring).as_deref(),
+            Ok("2026-03-29 03:30:00 +02:00")
+        );
+    }
+
+    #[test]
+    fn of_a_time_that_the_clock_shows_twice_the_first_is_meant() {
+        let autumn = "2026-10-25T12:00:00+01:00[Europe/Berlin]";
+        assert_eq!(
+            read("02:30", autumn).as_deref(),
+            Ok("2026-10-25 02:30:00 +02:00")
+        );
+        assert_eq!(
+            read("12h ago", autumn).as_deref(),
+            Ok("2026-10-25 01:00:00 +02:00")
+        );
+        assert_eq!(
+            read("1 day ago", autumn).as_deref(),
+            Ok("2026-10-24 12:00:00 +02:00")
+        );
+    }
+}

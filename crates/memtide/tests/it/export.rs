@@ -1,0 +1,350 @@
+//! `memtide export` and `record --from`: what other programs make of it.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{capture, file, json, memtide, root, stderr, stdout};
+
+fn case(name: &str) -> String {
+    let path = root().join("corpus").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// Whether a program is there; where tests must not be skipped, it has to be.
+fn has(program: &str) -> bool {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
+    if !found {
+        assert!(
+            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+            "{program} is missing: sh scripts/setup.sh test"
+        );
+        eprintln!("skipped: {program} is not installed (sh scripts/setup.sh test)");
+    }
+    found
+}
+
+fn export(source: &str, more: &[&str]) -> String {
+    let output = memtide(&[&["export", source], more].concat());
+    assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
+    let mut child = Command::new("promtool")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.success(), stdout(&output) + &stderr(&output))
+}
+
+/// This host, now.
+fn live(directory: &tempfile::TempDir) -> String {
+    let path = directory.path().join("live.jsonl");
+    let path = path.to_str().unwrap();
+    let taken = memtide(&["capture", "--for", "10ms", "--every", "10ms", "-o", path]);
+    assert!(taken.status.success(), "{}", stderr(&taken));
+    path.to_owned()
+}
+
+#[test]
+fn promtool_has_nothing_to_say_about_any_table() {
+    if !has("promtool") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let live = live(&directory);
+    let cgroups = case("cgroup-oom--96m.jsonl.gz");
+    let metrics = ["--format", "openmetrics"];
+    for (source, table) in [
+        (&live, ""),
+        (&live, "host,process,slab"),
+        (&live, "node,zone,disk,swap-area,zram,service"),
+        (&cgroups, "cgroup"),
+    ] {
+        let tables: &[&str] = if table.is_empty() {
+            &[]
+        } else {
+            &["--table", table]
+        };
+        let text = export(source, &[&metrics, tables].concat());
+        let (is_fine, says) = promtool(&["check", "metrics"], &text);
+        assert!(is_fine && says.is_empty(), "{table}: {says}");
+    }
+}
+
+#[test]
+fn prometheus_takes_all_samples_with_their_times() {
+    if !has("promtool") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let text = export(
+        &live(&directory),
+        &[
+            "--format",
+            "openmetrics",
+            "--all",
+            "--table",
+            "host,process",
+        ],
+    );
+    let metrics = file(&directory, "all.txt", text);
+    let data = directory.path().join("data");
+    let arguments = [
+        "tsdb",
+        "create-blocks-from",
+        "openmetrics",
+        &metrics,
+        data.to_str().unwrap(),
+    ];
+    let (is_fine, says) = promtool(&arguments, "");
+    assert!(is_fine, "{says}");
+    assert!(data.exists(), "{says}");
+}
+
+/// Name with labels → value, of a text of metrics.
+fn values(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let (name, value) = line.rsplit_once(' ')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        })
+        .collect()
+}
+
+/// What node_exporter says on a port of its own.
+fn scrape() -> Option<String> {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let address = format!("127.0.0.1:{port}");
+    let mut exporter = Command::new("prometheus-node-exporter")
+        .arg(format!("--web.listen-address={address}"))
+        .args([
+            "--collector.zoneinfo",
+            "--collector.ksmd",
+            "--collector.meminfo_numa",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut said = None;
+    while said.is_none() && Instant::now() < end {
+        said = TcpStream::connect(&address).ok().and_then(|mut stream| {
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text).ok()?;
+            Some(text)
+        });
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+    said
+}
+
+#[test]
+fn under_node_exporters_names_are_node_exporters_values() {
+    if !has("prometheus-node-exporter") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let theirs = values(&scrape().expect("node_exporter answers"));
+    let names = ["--format", "openmetrics", "--names", "node-exporter"];
+    let ours = values(&export(&live(&directory), &names));
+    let shared: Vec<_> = ours
+        .iter()
+        .filter(|(name, _)| theirs.contains_key(*name))
+        .collect();
+    assert!(shared.len() > 60, "{}", shared.len());
+    // Levels of this busy host move between the two looks; a wrong unit is off by three orders.
+    let is_off = |(name, ours): &(&String, &f64)| {
+        let (ours, theirs) = (**ours, theirs[*name]);
+        let far = (ours - theirs).abs();
+        let large = ours.abs().max(theirs.abs());
+        large > 1e5 && far > 0.9 * large
+    };
+    let off: Vec<_> = shared.iter().filter(|pair| is_off(pair)).collect();
+    assert!(off.is_empty(), "{off:?}");
+    for name in ["node_memory_MemTotal_bytes", "node_memory_SwapTotal_bytes"] {
+        assert_eq!(ours[name], theirs[name], "{name}");
+    }
+    let free = (ours["node_vmstat_pgfault"] - theirs["node_vmstat_pgfault"]).abs();
+    assert!(free < 0.05 * theirs["node_vmstat_pgfault"]);
+}
+
+#[test]
+fn csv_is_one_table_and_a_file_is_not_overwritten_unless_asked() {
+    let source = case("cgroup-oom--96m.jsonl.gz");
+    let text = export(
+        &source,
+        &[
+            "--format",
+            "csv",
+            "--table",
+            "cgroup",
+            "--signal",
+            "cgroup.current",
+        ],
+    );
+    assert!(
+        text.starts_with("time,elapsed_s,key,label,group,cgroup.current\n"),
+        "{text}"
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let there = file(&directory, "there.csv", "precious");
+    for (more, says) in [
+        (&["--format", "csv", "-o", there.as_str()][..], "--force"),
+        (&["--format", "csv", "--table", "host,disk"], "one table"),
+        (
+            &["--format", "csv", "--signal", "mem.nothing"],
+            "no signal `mem.nothing`",
+        ),
+        (&["--format", "csv", "--all"], "openmetrics"),
+        (
+            &["--format", "capture", "--table", "host"],
+            "hold everything",
+        ),
+        (
+            &["--format", "openmetrics", "--all"],
+            "does not tell at what times",
+        ),
+        (&["--format", "parquet"], "-o DIR"),
+    ] {
+        let refused = memtide(&[&["export", source.as_str()], more].concat());
+        assert_eq!(refused.status.code(), Some(3), "{more:?}");
+        assert!(
+            stderr(&refused).contains(says),
+            "{more:?}: {}",
+            stderr(&refused)
+        );
+    }
+    assert_eq!(std::fs::read(&there).unwrap(), b"precious");
+}
+
+#[test]
+fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("rec");
+    let to = to.to_str().unwrap();
+    let source = case("cgroup-oom--96m.jsonl.gz");
+    let kept = memtide(&["record", "--from", &source, "--to", to]);
+    assert!(kept.status.success(), "{}", stderr(&kept));
+    let ids = |of: &str| {
+        let report = json(&memtide(&["check", of, "--format", "json"]));
+        let findings = report["findings"].as_array().unwrap().clone();
+        findings
+            .into_iter()
+            .map(|f| f["id"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids(to), ids(&source));
+    assert!(!ids(to).is_empty());
+    for (source, says) in [
+        (source, "cannot be added"),
+        (case("healthy--idle.jsonl.gz"), "holds the recording of"),
+    ] {
+        let refused = memtide(&["record", "--from", &source, "--to", to]);
+        assert_eq!(refused.status.code(), Some(3), "{source}");
+        assert!(
+            stderr(&refused).contains(says),
+            "{source}: {}",
+            stderr(&refused)
+        );
+    }
+    let foreign = file(&directory, "precious.txt", "mine");
+    let refused = memtide(&[
+        "record",
+        "--from",
+        &case("healthy--idle.jsonl.gz"),
+        "--to",
+        directory.path().to_str().unwrap(),
+    ]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert_eq!(std::fs::read(foreign).unwrap(), b"mine");
+}
+
+#[test]
+fn later_samples_of_the_same_host_go_on_and_those_that_overlap_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let sample = |n: u32| {
+        vec![(
+            "/proc/meminfo",
+            format!("MemTotal: 1000 kB\nMemFree: {n} kB\n"),
+        )]
+    };
+    let dated = |name: &str, second: u64| {
+        let mut text = String::from("{\"interval_s\": 1.0, \"hostname\": \"web1\"}\n");
+        for (t, line) in capture(&[sample(5), sample(6)]).lines().skip(1).enumerate() {
+            let wall = (1_795_318_200 + second + t as u64) * 1_000_000_000;
+            text.push_str(&line.replacen('{', &format!("{{\"wall_ns\":{wall},"), 1));
+            text.push('\n');
+        }
+        file(&directory, name, text)
+    };
+    let to = directory.path().join("rec");
+    let to = to.to_str().unwrap();
+    for (source, fine) in [
+        (dated("a.jsonl", 0), true),
+        (dated("b.jsonl", 100), true),
+        (dated("c.jsonl", 50), false),
+    ] {
+        let kept = memtide(&["record", "--from", &source, "--to", to]);
+        assert_eq!(kept.status.success(), fine, "{source}: {}", stderr(&kept));
+        assert!(fine || stderr(&kept).contains("nothing is overwritten"));
+    }
+    let rows = export(to, &["--format", "csv", "--signal", "mem.free"]);
+    assert_eq!(rows.lines().count(), 5, "{rows}");
+}
+
+#[test]
+fn parquet_is_a_directory_that_was_not_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("pq");
+    let arguments = [
+        "export",
+        &case("cgroup-oom--96m.jsonl.gz"),
+        "--format",
+        "parquet",
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    let written = memtide(&arguments);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let segment = std::fs::read_dir(&out)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    assert!(segment.join("host.parquet").exists() && segment.join("cgroup.parquet").exists());
+    assert_eq!(memtide(&arguments).status.code(), Some(3));
+    assert_eq!(
+        std::fs::read_dir(directory.path()).unwrap().count(),
+        1,
+        "drafts are gone"
+    );
+}

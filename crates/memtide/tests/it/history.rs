@@ -1,0 +1,308 @@
+//! Looking back: captures as recordings, parts of sources, and rows that are read more rarely than the host.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use diagnose::{Diagnosis, Severity};
+use import::Opened;
+use store::Identity;
+use timeline::{Entity, Timeline};
+use units::Span;
+
+use crate::support::{folded, json, memtide, root, stderr, stdout};
+
+type Said = BTreeSet<(&'static str, Severity)>;
+
+fn said(diagnosis: &Diagnosis) -> Said {
+    let all = diagnosis.findings.iter().chain(&diagnosis.notes);
+    all.map(|finding| (finding.id, finding.severity)).collect()
+}
+
+fn judged(source: &Opened) -> Diagnosis {
+    diagnose::diagnose(&source.timeline, &source.facts)
+}
+
+fn captures() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(root().join("corpus")).unwrap();
+    let paths = folder.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
+        .collect();
+    paths.sort();
+    // All of them take minutes; which are taken differs from test to test by nothing but their order.
+    match std::env::var_os("MEMTIDE_ALL_CAPTURES") {
+        Some(_) => paths,
+        None => paths.into_iter().step_by(6).collect(),
+    }
+}
+
+fn open(path: &Path) -> Opened {
+    import::open(path, &mut |_| ()).unwrap()
+}
+
+/// The source as a recording in that directory.
+fn recorded(source: &Opened, directory: &Path) {
+    let host = Identity {
+        id: "0123456789abcdef0123456789abcdef".to_owned(),
+        name: "sick".to_owned(),
+    };
+    let every = source.timeline.interval().unwrap_or(Span::from_secs(1));
+    let kept = store::keep(directory, &host, &source.timeline, &source.facts, every).unwrap();
+    assert_eq!(kept.problems, Vec::<String>::new());
+}
+
+#[test]
+fn a_recording_made_of_a_capture_is_judged_as_the_capture() {
+    let mut differ = Vec::new();
+    for path in captures() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("recording");
+        let source = open(&path);
+        recorded(&source, &place);
+        let recording = open(&place);
+        assert_eq!(recording.kind, import::SourceKind::Recording);
+        assert_eq!(recording.problems, Vec::<String>::new());
+        let (before, after) = (judged(&source), judged(&recording));
+        if said(&before) != said(&after) || before.verdict.level != after.verdict.level {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            differ.push((name, said(&before), said(&after)));
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// The same source with entities of a kind read in each tenth sample only, and in the last.
+fn thinned(source: &Timeline, rare: &[Entity]) -> Timeline {
+    let mut thinned = Timeline::default();
+    for index in 0..source.len() {
+        let mut sample = source.sample(index).unwrap();
+        if index % 10 != 0 {
+            for entity in rare {
+                let table = sample.table_mut(*entity);
+                while !table.rows().is_empty() {
+                    table.drop_last();
+                }
+            }
+        }
+        match source.is_unrelated(index) {
+            true => thinned.push_unrelated(&sample),
+            false => thinned.push(&sample).unwrap(),
+        }
+    }
+    thinned
+}
+
+#[test]
+fn what_is_read_more_rarely_is_never_judged_wrong() {
+    let mut wrong = Vec::new();
+    for path in captures() {
+        let source = open(&path);
+        let before = judged(&source);
+        let rare = thinned(&source.timeline, &[Entity::Process, Entity::Cgroup]);
+        let after = diagnose::diagnose(&rare, &source.facts);
+        let loud = |said: Said| -> BTreeSet<&str> {
+            let loud = said
+                .into_iter()
+                .filter(|(_, severity)| *severity > Severity::Info);
+            loud.map(|(id, _)| id).collect()
+        };
+        let (known, now) = (loud(said(&before)), loud(said(&after)));
+        let new: Vec<_> = now.difference(&known).collect();
+        if !new.is_empty() {
+            wrong.push((path.file_name().unwrap().to_owned(), format!("{new:?}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A labelled capture as a recording, and the directory that it lives in.
+fn recording(name: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("recording");
+    recorded(&open(&root().join("corpus").join(name)), &place);
+    let place = place.to_str().unwrap().to_owned();
+    (directory, place)
+}
+
+#[test]
+fn a_part_of_a_source_is_judged_by_itself() {
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
+    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    for source in [place.as_str(), capture.to_str().unwrap()] {
+        let calm = json(&memtide(&[
+            "check", "--format", "json", "--until", "+5s", source,
+        ]));
+        assert_ne!(calm["verdict"], "critical", "{source}");
+        let sick = memtide(&["check", "--format", "json", "--since", "+0:12", source]);
+        assert_eq!(json(&sick)["verdict"], "critical", "{source}");
+        let around = json(&memtide(&[
+            "check", "--format", "json", "--at", "+20s", source,
+        ]));
+        assert_eq!(around["verdict"], "critical", "{source}");
+    }
+}
+
+#[test]
+fn what_lies_outside_of_a_source_is_said_with_what_it_has() {
+    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let capture = capture.to_str().unwrap();
+    for (since, says) in [
+        ("+90s", "help: it lasts 39 s"),
+        (
+            "yesterday",
+            "it has no wall clock and lasts 39 s; count from its start",
+        ),
+        ("soon", "`soon` is no moment; write `2h ago`"),
+    ] {
+        let output = memtide(&["check", "--since", since, capture]);
+        assert_eq!(output.status.code(), Some(3), "{since}");
+        let error = stderr(&output)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(error.contains(says), "{since}: {error}");
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn where_shows_the_last_sample_before_a_moment() {
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
+    let free = |at: &str| {
+        let answer = json(&memtide(&["where", "--format", "json", "--at", at, &place]));
+        let at_s = answer["accounting"]["at_s"].as_f64().unwrap();
+        let terms = answer["accounting"]["terms"].as_array().unwrap();
+        let free = terms.iter().find(|term| term["id"] == "free").unwrap();
+        (at_s, free["bytes"].as_u64().unwrap())
+    };
+    let (calm, sick) = (free("+3s"), free("+20s"));
+    assert!(calm.0 <= 3.0 && calm.1 > 4 * sick.1, "{calm:?} {sick:?}");
+    let last = folded(&memtide(&["where", &place]));
+    assert!(last.contains("MemTotal"), "{last}");
+}
+
+#[test]
+fn without_a_recording_looking_back_says_how_to_begin_one() {
+    let home = tempfile::tempdir().unwrap();
+    for command in ["check", "where"] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+            .args([command, "--at", "1h ago"])
+            .env("HOME", home.path())
+            .env_remove("XDG_STATE_HOME")
+            .output()
+            .unwrap();
+        // A host that is recorded itself has one.
+        if !Path::new("/var/lib/memtide").exists() {
+            assert_eq!(output.status.code(), Some(3));
+            assert!(
+                stderr(&output).contains("`memtide record` begins one"),
+                "{}",
+                stderr(&output)
+            );
+        }
+    }
+}
+
+/// Seconds of a recording: hours of calm, a thrash of forty minutes, calm until now.
+fn past(now: i64) -> Timeline {
+    use timeline::Sample;
+    use timeline::signals::{
+        MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT,
+        REFAULT_ANON,
+    };
+    use units::{Bytes, Micros, Pages, WallClock};
+    const MINUTES: u64 = 600;
+    let boot_s = std::fs::read_to_string("/proc/uptime").unwrap();
+    let boot_s: f64 = boot_s.split(' ').next().unwrap().parse().unwrap();
+    let mut timeline = Timeline::default();
+    let mut moved = 0;
+    for minute in 0..MINUTES {
+        let ago = (MINUTES - minute) * 60;
+        let sick = (200..240).contains(&minute);
+        moved += if sick { 200_000 } else { 0 };
+        let mut sample = Sample::default();
+        // As the clocks of this host would have been, which may not be up for so long.
+        sample.stamp.boot = Span::from_secs_f64((boot_s + 1e6).max(0.0)) - Span::from_secs(ago);
+        let wall = now - i64::try_from(ago).unwrap();
+        sample.stamp.wall = Some(WallClock::from_unix_nanos(wall * 1_000_000_000));
+        let host = &mut sample.host;
+        host.set(MEM_TOTAL, Bytes::from_gib(4));
+        host.set(MEM_FREE, Bytes::from_mib(100));
+        host.set(MEM_AVAILABLE, Bytes::from_mib(if sick { 50 } else { 2000 }));
+        for signal in [PSWPIN, PSWPOUT, REFAULT_ANON] {
+            host.set(signal, Pages::new(moved));
+        }
+        for signal in [PSI_MEMORY_SOME, PSI_MEMORY_FULL] {
+            host.set(signal, Micros::new(moved * 150));
+        }
+        timeline.push(&sample).unwrap();
+    }
+    timeline
+}
+
+/// Runs memtide as an ordinary user with this state directory; root's recording would be the system's.
+fn as_user(state: &Path, arguments: &[&str]) -> std::process::Output {
+    let program = env!("CARGO_BIN_EXE_memtide");
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = match is_root {
+        true => {
+            let mut command = std::process::Command::new("setpriv");
+            command.args(["--reuid=65534", "--clear-groups", program]);
+            command
+        }
+        false => std::process::Command::new(program),
+    };
+    command
+        .args(arguments)
+        .env("XDG_STATE_HOME", state)
+        .env("TZ", "UTC")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_look_at_this_host_knows_what_its_recording_saw() {
+    use std::os::unix::fs::PermissionsExt;
+    let state = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(state.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let id = ["/etc/machine-id", "/proc/sys/kernel/hostname"]
+        .iter()
+        .filter_map(|file| std::fs::read_to_string(file).ok())
+        .map(|text| text.trim().to_owned())
+        .find(|text| !text.is_empty())
+        .unwrap();
+    let host = Identity {
+        id,
+        name: String::new(),
+    };
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let mut facts = timeline::Facts::default();
+    facts.page_size = units::PageSize::from_bytes(4096);
+    let place = state.path().join("memtide");
+    let past = past(i64::try_from(now).unwrap());
+    store::keep(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
+    let look = ["check", "--format", "json", "--for", "4s"];
+    let with = json(&as_user(state.path(), &look));
+    let without = json(&as_user(
+        state.path(),
+        &[&look[..], &["--no-history"]].concat(),
+    ));
+    assert_eq!(without["source"]["history"], serde_json::Value::Null);
+    assert_eq!(with["source"]["history"]["resolution_s"], 60.0);
+    assert!(with["source"]["watched_s"].as_f64().unwrap() < 60.0);
+    let earlier = with["earlier"].as_array().unwrap();
+    assert!(
+        earlier
+            .iter()
+            .any(|note| note["id"] == "available-exhaustion"),
+        "{earlier:?}"
+    );
+    assert!(earlier.iter().all(|note| note["severity"] == "info"));
+    assert_eq!(with["verdict"], without["verdict"]);
+    let text = folded(&as_user(state.path(), &["check", "--for", "1s"]));
+    assert!(text.contains("and its recording since"), "{text}");
+    assert!(
+        text.contains("Earlier, over since: available-exhaustion"),
+        "{text}"
+    );
+}

@@ -1,0 +1,404 @@
+//! The flight recorder as people run it: started, watched, killed, and started again.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{folded, memtide, stderr, stdout};
+
+/// A recorder that is ended with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(directory: &Path, options: &[&str]) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_memtide"))
+            .args(["record", "--every", "100ms", "--to"])
+            .arg(directory)
+            .args(options)
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    /// The same, and waits until it has written its status.
+    fn started(directory: &Path, options: &[&str]) -> Self {
+        let running = Self::start(directory, options);
+        let pid = running.0.id();
+        until("the first status", || {
+            status(directory)["recorder"]["pid"] == pid && status(directory)["state"] == "running"
+        });
+        running
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = ["-c", "kill -\"$0\" \"$1\"", name, &self.0.id().to_string()];
+        assert!(Command::new("sh").args(kill).status().unwrap().success());
+    }
+
+    /// Ends it in good order.
+    fn end(mut self) -> Output {
+        self.signal("TERM");
+        let code = self.0.wait().unwrap();
+        let mut output = Output {
+            status: code,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        };
+        use std::io::Read;
+        let _ = self
+            .0
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_end(&mut output.stdout);
+        let _ = self
+            .0
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_end(&mut output.stderr);
+        output
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{what} did not come"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn status(directory: &Path) -> serde_json::Value {
+    let directory = directory.to_str().unwrap();
+    let output = memtide(&["record", "--status", "--format", "json", "--to", directory]);
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+fn segments(directory: &Path) -> usize {
+    let entries = std::fs::read_dir(directory.join("segments"));
+    let names = entries.into_iter().flatten().flatten();
+    names
+        .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+        .count()
+}
+
+fn is_root() -> bool {
+    probe::host_facts::user_is_root()
+}
+
+/// Says why a test does not run; on CI it must.
+fn skip(why: &str) {
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
+    println!("skipped: {why}");
+}
+
+#[test]
+fn a_recorder_is_silent_without_a_terminal_and_ends_in_good_order_when_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("made/on/the/way");
+    let running = Running::started(&place, &[]);
+    let taken = || status(&place)["recorder"]["samples"]["taken"].as_u64();
+    until("the first sample", || taken() >= Some(1));
+    let answer = status(&place);
+    assert_eq!(answer["schema"], "memtide-recorder/1");
+    assert_eq!(answer["pid"], running.0.id());
+    assert_eq!(answer["recorder"]["settings"]["every_s"], 0.1);
+    let output = running.end();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        (stdout(&output), stderr(&output)),
+        (String::new(), String::new())
+    );
+    let answer = status(&place);
+    assert_eq!(answer["state"], "stopped");
+    assert!(answer["recorder"]["samples"]["taken"].as_u64().unwrap() >= 1);
+    assert!(answer["recording"]["size_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_second_recorder_is_told_who_the_first_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Running::started(directory.path(), &[]);
+    let place = directory.path().to_str().unwrap();
+    let second = memtide(&["record", "--to", place]);
+    assert_eq!(second.status.code(), Some(3));
+    let message = stderr(&second);
+    assert!(
+        message.contains(&format!("pid {}", first.0.id())),
+        "{message}"
+    );
+    assert!(message.contains("help: "), "{message}");
+    assert_eq!(first.end().status.code(), Some(0));
+}
+
+#[test]
+fn what_is_no_place_to_record_into_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let theirs = directory.path().join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::fs::write(theirs.join("thesis.txt"), "four years of work").unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "a file").unwrap();
+    for (place, says) in [(&theirs, "thesis.txt"), (&file, "file")] {
+        let output = memtide(&["record", "--to", place.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a file");
+}
+
+#[test]
+fn a_recorder_that_was_killed_is_told_as_gone_and_the_next_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = Running::started(directory.path(), &[]);
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let output = memtide(&["record", "--status", "--to", place]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        folded(&output).contains("was killed or the machine went down"),
+        "{}",
+        stdout(&output)
+    );
+    assert_eq!(status(directory.path())["state"], "gone");
+    let second = Running::started(directory.path(), &[]);
+    assert_eq!(second.end().status.code(), Some(0));
+    assert_eq!(status(directory.path())["state"], "stopped");
+}
+
+#[test]
+fn sighup_makes_a_segment() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = Running::started(directory.path(), &[]);
+    assert_eq!(segments(directory.path()), 0);
+    running.signal("HUP");
+    until("a segment", || segments(directory.path()) == 1);
+    assert_eq!(running.end().status.code(), Some(0));
+}
+
+#[test]
+fn an_ordinary_user_records_with_less_and_is_told_what_is_missing() {
+    if !is_root() {
+        return skip("becoming another user needs root; the other tests run as one already");
+    }
+    let Some(setpriv) = ["/usr/bin/setpriv", "/bin/setpriv"]
+        .iter()
+        .find(|p| Path::new(p).exists())
+    else {
+        return skip("setpriv (util-linux) is not installed");
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    open(directory.path(), 0o777);
+    // The build's own place may be closed to others.
+    let program = directory.path().join("memtide");
+    std::fs::copy(env!("CARGO_BIN_EXE_memtide"), &program).unwrap();
+    open(&program, 0o755);
+    let place = directory.path().join("recording");
+    let child = Command::new(setpriv)
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(&program)
+        .args(["record", "--every", "100ms", "--to"])
+        .arg(&place)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let running = Running(child);
+    until("a status", || status(&place)["state"] == "running");
+    let absent = || status(&place)["recorder"]["absent"].clone();
+    until("what cannot be read", || {
+        let absent = absent();
+        let files = absent.as_array().into_iter().flatten();
+        let mut files = files.filter_map(|file| file["file"].as_str());
+        files.any(|file| file == "/proc/slabinfo")
+    });
+    let output = running.end();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_would() {
+    for (options, says) in [
+        (&["--every", "0"][..], "100ms is the least"),
+        (&["--every", "10ms"], "100ms is the least"),
+        (
+            &["--every", "10s", "--processes", "5s"],
+            "is more often than",
+        ),
+        (&["--keep", "0"], "1h is the least"),
+        (&["--keep-size", "3 gallons"], "is no size"),
+        (
+            &["--processes", "20s", "--no-processes"],
+            "cannot be used with",
+        ),
+        (&["--status", "--install"], "cannot be used with"),
+        (&["--dry-run"], "--install or --uninstall"),
+        (&["--to", "/proc/nowhere"], "/proc/nowhere"),
+    ] {
+        let output = memtide(&[&["record"], options].concat());
+        assert_eq!(output.status.code(), Some(3), "{options:?}");
+        assert!(
+            stderr(&output).contains(says),
+            "{options:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn the_status_of_nothing_is_said_and_is_no_error_in_json() {
+    let output = memtide(&["record", "--status", "--to", "/no/such/place"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("holds no recording"));
+    assert_eq!(status(Path::new("/no/such/place"))["state"], "none");
+}
+
+#[test]
+fn the_unit_is_shown_without_being_written_and_systemd_accepts_it() {
+    let output = memtide(&[
+        "record",
+        "--install",
+        "--dry-run",
+        "--to",
+        "/var/lib/memtide",
+        "--every",
+        "5s",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let unit = stdout(&output);
+    assert!(
+        unit.contains("Type=notify") && unit.contains("--every 5000ms"),
+        "{unit}"
+    );
+    assert!(
+        stderr(&output).contains("would run: systemctl"),
+        "{}",
+        stderr(&output)
+    );
+    let analyze = Command::new("systemd-analyze").arg("--version").output();
+    if analyze.is_err() {
+        return skip("systemd-analyze is not installed");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memtide.service");
+    std::fs::write(&path, &unit).unwrap();
+    let path = path.to_str().unwrap();
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", path])
+        .output()
+        .unwrap();
+    let said = stderr(&verified);
+    let ours: Vec<_> = said
+        .lines()
+        .filter(|line| line.contains("memtide.service"))
+        .collect();
+    assert_eq!(ours, Vec::<&str>::new());
+}
+
+#[test]
+fn without_systemd_installing_changes_nothing_and_says_so() {
+    if Path::new("/run/systemd/system").is_dir() {
+        return skip("systemd runs here, and tests install nothing");
+    }
+    let output = memtide(&["record", "--install"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stderr(&output).contains("systemd does not run here"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// A control group of its own, of the v1 memory controller, removed with its test.
+struct Group(PathBuf);
+
+impl Group {
+    fn make(limit: &str) -> Result<Self, String> {
+        let path = PathBuf::from(format!(
+            "/sys/fs/cgroup/memory/memtide-test-{}",
+            std::process::id()
+        ));
+        std::fs::create_dir(&path)
+            .map_err(|error| format!("no memory control group (v1): {error}"))?;
+        let group = Self(path);
+        let limited = std::fs::write(group.0.join("memory.limit_in_bytes"), limit);
+        limited.map_err(|error| error.to_string())?;
+        Ok(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_kill_is_kept_with_the_kernels_report() {
+    if !is_root() {
+        return skip("making a control group needs root");
+    }
+    let group = match Group::make("16777216") {
+        Ok(group) => group,
+        Err(why) => return skip(&why),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let running = Running::started(directory.path(), &[]);
+    if !status(directory.path())["recorder"]["kernel_log"]["problem"].is_null() {
+        return skip("the kernel log may not be read here");
+    }
+    let before = status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64();
+    // It fills the group with what a shell reads, and is the only one in it.
+    let script =
+        "echo $$ > \"$0/cgroup.procs\" && x=$(head -c 64m /dev/zero | tr '\\0' x) && echo ${#x}";
+    let killed = Command::new("sh")
+        .args(["-c", script])
+        .arg(&group.0)
+        .output()
+        .unwrap();
+    assert!(!killed.status.success(), "{killed:?}");
+    until("the report", || {
+        status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64() > before
+    });
+    assert_eq!(running.end().status.code(), Some(0));
+    let recording = store::Recording::open(directory.path()).unwrap();
+    let loaded = recording.load(store::Selection::default(), &mut |_| {});
+    let name = group.0.file_name().unwrap().to_str().unwrap().to_owned();
+    let kill = |event: &&timeline::Event| {
+        event.kind == timeline::EventKind::OomKill && event.report.contains(&name)
+    };
+    let events = loaded.timeline.noted();
+    let found = events
+        .iter()
+        .find(kill)
+        .unwrap_or_else(|| panic!("{events:?}"));
+    assert!(
+        found.report.contains("oom-kill") || found.report.contains("Killed process"),
+        "{found:?}"
+    );
+    assert!(
+        !found.subject.is_empty() && found.text.contains(&name),
+        "{found:?}"
+    );
+}

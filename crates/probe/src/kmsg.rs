@@ -1,0 +1,235 @@
+//! The kernel log: `/dev/kmsg`, one record for each read.
+//!
+//! Since 3.5 (Documentation/ABI/testing/dev-kmsg): `6,339,5140900,-;text`, where 6 is priority and facility, 339 the
+//! record's number since boot, 5140900 µs of the clock that stands still in suspend. Bytes that are not printable come as
+//! `\x1b`. Whoever opens the device reads from the oldest record that is left, each reader for itself; records that were
+//! overwritten before they were read are told once by EPIPE, and how many they were by the gap in their numbers.
+//!
+//! Where `kernel.dmesg_restrict` is 1 only CAP_SYSLOG may open it; a container has the device seldom. Reading takes 1 to
+//! 2 µs a record and never blocks here. Programs can write to the log, too, but never as the kernel: see
+//! [`is_of_kernel`](Record::is_of_kernel).
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use units::Span;
+
+use crate::error::ReadError;
+use crate::kernel_file::Root;
+use crate::text;
+
+/// The device.
+pub const KMSG: &str = "/dev/kmsg";
+
+/// The kernel's own buffer for a record with its dictionary is 8 KiB (`CONSOLE_EXT_LOG_MAX`), since 6.2 2 KiB.
+const LONGEST: usize = 16 << 10;
+
+/// The kernel log, open for reading from its oldest record on.
+#[derive(Debug)]
+pub struct KernelLog {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its number since boot.
+    pub sequence: u64,
+    /// When it was written, on the kernel's own clock: nearly CLOCK_MONOTONIC, from which it drifts by some parts in a
+    /// million, as nobody adjusts it.
+    pub at: Span,
+    /// Whether the kernel wrote it: what programs write to the device is of another facility, whatever they claim.
+    pub is_of_kernel: bool,
+    /// Whether it goes on with the line before (3.5 to 4.8).
+    pub goes_on: bool,
+    /// What it says, with the kernel's escapes undone; it may have several lines.
+    pub text: String,
+}
+
+/// What a read came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// A record.
+    Record(Record),
+    /// Bytes that are no record; there may be more behind it.
+    Unreadable,
+    /// Nothing more for now.
+    Nothing,
+}
+
+impl KernelLog {
+    /// Opens the log.
+    ///
+    /// # Errors
+    /// [`ReadError`] where it is not there or may not be read.
+    pub fn open(root: &Root) -> Result<Self, ReadError> {
+        let path = root.path(KMSG);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(file) => Ok(Self {
+                file: file.into(),
+                buffer: vec![0; LONGEST],
+            }),
+            Err(errno) => Err(ReadError {
+                path: path.display().to_string(),
+                source: errno.into(),
+            }),
+        }
+    }
+
+    /// The next record, if there is one; never waits. What was overwritten shows as a gap in the numbers.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the device fails.
+    pub fn read(&mut self) -> Result<Next, ReadError> {
+        loop {
+            return match rustix::io::read(&self.file, self.buffer.as_mut_slice()) {
+                Ok(0) | Err(Errno::AGAIN) => Ok(Next::Nothing),
+                Ok(length) => {
+                    let record = self.buffer.get(..length).and_then(parse);
+                    Ok(record.map_or(Next::Unreadable, Next::Record))
+                }
+                // EPIPE: the next read gives the oldest record that is left.
+                Err(Errno::INTR | Errno::PIPE) => continue,
+                Err(errno) => Err(ReadError {
+                    path: KMSG.to_owned(),
+                    source: errno.into(),
+                }),
+            };
+        }
+    }
+}
+
+impl AsFd for KernelLog {
+    /// For waiting until there is more.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Reads a record as the device gives it. `None` where it is none.
+fn parse(record: &[u8]) -> Option<Record> {
+    let (prefix, rest) = split(record, b';')?;
+    let mut fields = prefix.split(|byte| *byte == b',');
+    let mut number = || text::number(fields.next()?);
+    let (priority, sequence, micros) = (number()?, number()?, number()?);
+    let flags = fields.next().unwrap_or_default();
+    // The dictionary's lines begin with a space.
+    let line = split(rest, b'\n').map_or(rest, |(line, _)| line);
+    Some(Record {
+        sequence,
+        at: Span::from_nanos(micros.saturating_mul(1000)),
+        is_of_kernel: priority >> 3 == 0,
+        goes_on: flags == b"+",
+        text: text::lossy(&unescaped(line)).into_owned(),
+    })
+}
+
+fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = memchr::memchr(at, bytes)?;
+    Some((&bytes[..place], &bytes[place + 1..]))
+}
+
+/// `\x0a` as the byte that it stands for. The kernel escapes a backslash, too, so all others are its escapes.
+fn unescaped(line: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = split(rest, b'\\') {
+        bytes.extend_from_slice(before);
+        match escape(after) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(b'\\');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+/// `x1b` at the start.
+fn escape(text: &[u8]) -> Option<u8> {
+    let digits = text.strip_prefix(b"x")?.get(..2)?;
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let value = digit(&digits[0])? * 16 + digit(&digits[1])?;
+    u8::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Record {
+        parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_its_number_its_time_and_its_text() {
+        // From a 6.18 guest, a 3.10 one with a dictionary, and one with the caller's thread.
+        let record = read("6,339,5140900,-;NET: Registered protocol family 10\n");
+        assert_eq!(record.sequence, 339);
+        assert_eq!(record.at, Span::from_nanos(5_140_900_000));
+        assert_eq!(record.text, "NET: Registered protocol family 10");
+        assert!(record.is_of_kernel && !record.goes_on);
+        let record = read(
+            "7,160,424069,-;pci_root PNP0A03:00: host bridge\n SUBSYSTEM=acpi\n DEVICE=+acpi:PNP0A03:00\n",
+        );
+        assert_eq!(record.text, "pci_root PNP0A03:00: host bridge");
+        let record = read("4,1,7,-,caller=T812;java invoked oom-killer: gfp_mask=0x0; order=0\n");
+        assert_eq!(
+            record.text,
+            "java invoked oom-killer: gfp_mask=0x0; order=0"
+        );
+        assert!(read("4,2,8,+; more").goes_on);
+    }
+
+    #[test]
+    fn what_a_program_writes_is_never_the_kernels() {
+        assert!(!read("14,5,9,-;Out of memory: Killed process 1 (init)").is_of_kernel);
+        assert!(!read("30,6,9,-;systemd[1]: Started").is_of_kernel);
+    }
+
+    #[test]
+    fn escapes_become_the_bytes_that_they_stand_for() {
+        assert_eq!(read("6,1,1,-;a\\x0ab\\x5cc\\xc3\\xa9").text, "a\nb\\cé");
+        assert_eq!(read("6,1,1,-;cut \\x1").text, "cut \\x1");
+    }
+
+    #[test]
+    fn the_kernels_own_log_is_read_to_its_end() {
+        let mut log = match KernelLog::open(&Root::default()) {
+            Ok(log) => log,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        let (mut last, mut records) = (None, 0);
+        loop {
+            match log.read().unwrap() {
+                Next::Record(record) => {
+                    assert!(last < Some(record.sequence), "{record:?}");
+                    last = Some(record.sequence);
+                    records += 1;
+                }
+                Next::Unreadable => panic!("after {last:?}"),
+                Next::Nothing => break,
+            }
+        }
+        assert!(records > 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>, text in "[0-9,;\\\\x -]{0,60}") {
+            parse(&bytes);
+            parse(text.as_bytes());
+            parse(format!("6,1,2,-;{text}").as_bytes());
+        }
+    }
+}

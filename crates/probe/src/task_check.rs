@@ -1,0 +1,245 @@
+//! Whether the iterator of tasks tells the truth here: its records against `/proc` at the start.
+//!
+//! The program finds the kernel's data by the kernel's own types, and what it cannot find reads as 0 rather than as an
+//! error; so nothing is believed that was not compared once. Counts of pages that lack the parts of other CPUs are only
+//! a little wrong, within what `/proc` itself is on some kernels: so a known number of pages is touched, too.
+
+use timeline::signals::{
+    PROC_BLKIO_DELAY, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_PEAK, PROC_RSS_SHMEM,
+    PROC_STIME, PROC_SWAP, PROC_THREADS, PROC_UTIME,
+};
+use timeline::{ProcessCells, SignalId};
+use units::{Bytes, Count, Pages};
+
+use crate::directory::Directory;
+use crate::kernel_file::Root;
+use crate::process_cells::CellReader;
+use crate::task_iter::TaskIter;
+
+/// What one source says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    pid: u32,
+    start: u64,
+    cells: ProcessCells,
+}
+
+/// Rounds: what a process does in between may make one fail, not all.
+const ROUNDS: usize = 4;
+/// Processes that are compared, besides this one.
+const PROCESSES: usize = 12;
+
+/// Compares, or says in words what differs.
+pub(crate) fn check(root: &Root, iter: &mut TaskIter) -> Result<(), String> {
+    let proc = Directory::open(&root.path("/proc"))
+        .map_err(|errno| format!("there is no /proc to test BPF against: {errno}"))?;
+    let mut result = Ok(());
+    for _ in 0..ROUNDS {
+        result = compare(&proc, iter).and_then(|()| touch(iter));
+        if result.is_ok() {
+            break;
+        }
+    }
+    result.map_err(|difference| format!("the self-test failed: {difference}"))
+}
+
+/// Reads `/proc`, the iterator, `/proc`: what is between the first and the last is right.
+fn compare(proc: &Directory, iter: &mut TaskIter) -> Result<(), String> {
+    let chosen = choose(&walk(iter)?);
+    let mut files = CellReader::default();
+    let mut read = |pid: &u32| from_proc(proc, &mut files, *pid);
+    let before: Vec<Option<Seen>> = chosen.iter().map(&mut read).collect();
+    let ours = walk(iter)?;
+    let after: Vec<Option<Seen>> = chosen.iter().map(&mut read).collect();
+    let mut compared = 0;
+    for (before, after) in before.iter().zip(&after) {
+        let (Some(before), Some(after)) = (before, after) else {
+            continue; // It ended.
+        };
+        let found = ours.iter().find(|seen| seen.pid == before.pid);
+        let found = found.ok_or_else(|| format!("process {} is not there", before.pid))?;
+        between(before, found, after, iter.cpus())?;
+        compared += 1;
+    }
+    if compared == 0 {
+        return Err("no process could be compared".to_owned());
+    }
+    Ok(())
+}
+
+fn walk(iter: &mut TaskIter) -> Result<Vec<Seen>, String> {
+    let mut all = Vec::new();
+    let walk = iter.each(&mut |task| {
+        all.push(Seen {
+            pid: task.pid,
+            start: task.start_ticks,
+            cells: *task.cells,
+        });
+    });
+    match walk.absent {
+        Some(absence) => Err(format!("the iterator cannot be read: {absence:?}")),
+        None => Ok(all),
+    }
+}
+
+/// This process, the first ones, and those that show most of what could be wrong.
+fn choose(all: &[Seen]) -> Vec<u32> {
+    let mut chosen = vec![std::process::id()];
+    let most_of = |key: &dyn Fn(&ProcessCells) -> u64| {
+        let most = all.iter().max_by_key(|seen| key(&seen.cells));
+        most.map(|seen| seen.pid)
+    };
+    chosen.extend(most_of(&|cells| {
+        cells.get(PROC_RSS).unwrap_or_default().get()
+    }));
+    chosen.extend(most_of(&|cells| {
+        cells.get(PROC_RSS_SHMEM).unwrap_or_default().get()
+    }));
+    chosen.extend(most_of(&|cells| {
+        cells.get(PROC_SWAP).unwrap_or_default().get()
+    }));
+    chosen.extend(most_of(&|cells| {
+        cells.get(PROC_THREADS).unwrap_or_default().get()
+    }));
+    let few = all.len().div_ceil(PROCESSES).max(1);
+    chosen.extend(all.iter().step_by(few).map(|seen| seen.pid));
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<Seen> {
+    let mut cells = ProcessCells::default();
+    let (start, _) = files.stat(proc, pid, &mut cells);
+    for name in ["status", "io", "oom_score_adj"] {
+        // Without the right to read one, the others are compared.
+        let _ = files.file(proc, pid, name, &mut cells);
+    }
+    Some(Seen {
+        pid,
+        start: start?,
+        cells,
+    })
+}
+
+fn between(before: &Seen, found: &Seen, after: &Seen, cpus: u32) -> Result<(), String> {
+    if before.start != after.start {
+        return Ok(()); // Another process came in between.
+    }
+    let pid = found.pid;
+    if found.start != before.start {
+        let (ours, theirs) = (found.start, before.start);
+        return Err(format!(
+            "process {pid} started at tick {ours}, by /proc at {theirs}"
+        ));
+    }
+    for (signal, last) in after.cells.iter() {
+        let Some(first) = value(&before.cells, signal) else {
+            continue;
+        };
+        let name = signal.def().name;
+        let Some(ours) = value(&found.cells, signal) else {
+            return Err(format!("process {pid} has no {name}, by /proc {last}"));
+        };
+        let slack = slack(signal, found, cpus);
+        let (low, high) = (first.min(last), first.max(last));
+        if ours < low.saturating_sub(slack) || ours > high.saturating_add(slack) {
+            let differs = format!("process {pid} has {name} {ours}, by /proc {low} to {high}");
+            return Err(differs);
+        }
+    }
+    Ok(())
+}
+
+fn value(cells: &ProcessCells, wanted: SignalId) -> Option<u64> {
+    let mut all = cells.iter();
+    all.find(|(signal, _)| *signal == wanted)
+        .map(|(_, value)| value)
+}
+
+/// How far from `/proc` a value may be, in its unit.
+fn slack(signal: SignalId, found: &Seen, cpus: u32) -> u64 {
+    // A thread that runs is accounted for at its next tick, and times are rounded.
+    let threads = found.cells.get(PROC_THREADS).unwrap_or(Count::ZERO).get();
+    if [PROC_UTIME.id(), PROC_STIME.id(), PROC_BLKIO_DELAY.id()].contains(&signal) {
+        return threads.min(cpus.into()) + 1;
+    }
+    // `percpu_counter_batch` pages of each CPU are missing where the kernel itself does not sum them up, in each of
+    // three kinds.
+    let cpus = u64::from(cpus);
+    let pages = Pages::new((cpus * 2).max(32) * cpus);
+    let kinds = [PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SWAP].map(|kind| kind.id());
+    if kinds.contains(&signal) {
+        bytes(pages).get()
+    } else if signal == PROC_RSS_PEAK.id() {
+        bytes(pages).get() * 3
+    } else if signal == PROC_RSS.id() {
+        pages.get() * 3
+    } else {
+        0
+    }
+}
+
+fn bytes(pages: Pages) -> Bytes {
+    let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+    Bytes::new(pages.get().saturating_mul(page))
+}
+
+/// Touches pages of a fresh mapping; they must show, to the page. A counter without its parts moves by whole batches of
+/// at least 32.
+fn touch(iter: &mut TaskIter) -> Result<(), String> {
+    const TOUCHED: u64 = 41;
+    let mut own = || {
+        let all = walk(iter)?;
+        let own = all.iter().find(|seen| seen.pid == std::process::id());
+        own.and_then(|seen| seen.cells.get(PROC_RSS_ANON))
+            .ok_or_else(|| "this process is not there".to_owned())
+    };
+    let expected = bytes(Pages::new(TOUCHED));
+    own()?; // Lets buffers grow.
+    let mut seen = Bytes::ZERO;
+    for _ in 0..ROUNDS {
+        let before = own()?;
+        let mapping = Mapping::touched(TOUCHED)?;
+        seen = own()?.saturating_sub(before);
+        drop(mapping);
+        if seen == expected {
+            return Ok(());
+        }
+    }
+    let (expected, seen) = (expected.get(), seen.get());
+    Err(format!("of {expected} B that were touched {seen} B show"))
+}
+
+/// Anonymous memory of its own that goes with it.
+struct Mapping {
+    start: *mut std::ffi::c_void,
+    length: usize,
+}
+
+#[allow(unsafe_code)]
+impl Mapping {
+    fn touched(pages: u64) -> Result<Self, String> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let page = rustix::param::page_size();
+        let length = usize::try_from(pages).unwrap_or(0) * page;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping where the kernel finds room overlaps nothing.
+        let start =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE) };
+        let start = start.map_err(|errno| format!("cannot map {length} B: {errno}"))?;
+        for offset in (0..length).step_by(page) {
+            // SAFETY: within the mapping, which is writable and nobody else's.
+            unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
+        }
+        Ok(Self { start, length })
+    }
+}
+
+#[allow(unsafe_code)]
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: what was mapped above, to which no reference was given out.
+        let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
+    }
+}

@@ -1,0 +1,100 @@
+//! What a sample costs from the kernel's files to the head of a recording: `cargo bench -p memtide-recorder`.
+//!
+//! CPU time of the whole process, the disk thread included, for each sample: in a hot loop, and with a pause before each as
+//! a recorder has, after which the CPU's caches have gone to others. Numbers of two runs on a shared machine cannot be
+//! compared; the ratio of the lines of one run can. For the tools beside it, see `bench/` at the top of the repository.
+
+#![allow(clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use probe::{Root, TaskSource};
+use recorder::{Health, INBOX, Recorder, Settings};
+use rustix::time::{ClockId, clock_gettime};
+use store::{Identity, Options, Writer};
+use timeline::Facts;
+use units::Span;
+
+fn main() {
+    let base = Settings {
+        groups: None,
+        shares: None,
+        slabs: Span::from_hours(24),
+        ..Settings::default()
+    };
+    let every = Some(base.every);
+    let with = |processes, source, groups| Settings {
+        processes,
+        source,
+        groups,
+        ..base
+    };
+    println!("                         hot   paced   (CPU µs a sample, medians)   processes   PSS");
+    for (name, settings) in [
+        ("host", with(None, None, None)),
+        ("host, groups", with(None, None, every)),
+        (
+            "host, processes (/proc)",
+            with(every, Some(TaskSource::Proc), None),
+        ),
+        ("host, processes (best)", with(every, None, None)),
+    ] {
+        measure(name, settings);
+    }
+}
+
+fn measure(name: &str, settings: Settings) {
+    let directory = tempfile::tempdir().expect("a place for the recording");
+    let identity = Identity {
+        id: "bench".to_owned(),
+        name: "bench".to_owned(),
+    };
+    let options = Options::default();
+    let writer = Writer::open(directory.path(), &identity, &Facts::default(), options);
+    let writer = writer.expect("a recording");
+    let health = Arc::new(Health::default());
+    let (_outbox, inbox) = sync_channel(INBOX);
+    let root = Root::default();
+    let mut recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    (0..3).for_each(|_| recorder.take());
+    let hot = median((0..60).map(|_| cpu_micros(|| recorder.take())));
+    let paced = median((0..30).map(|_| {
+        // What the disk thread does after a sample belongs to it.
+        cpu_micros(|| {
+            recorder.take();
+            std::thread::sleep(Duration::from_millis(150));
+        })
+    }));
+    let processes = health.figures().processes;
+    println!(
+        "{name:<24} {hot:>6.0} {paced:>7.0} {processes:>40} {:>6} KiB",
+        pss_kib()
+    );
+    recorder.stop().expect("the recording ends in good order");
+}
+
+/// CPU time of this process, user and system, that `work` takes.
+fn cpu_micros(work: impl FnOnce()) -> f64 {
+    let now = || {
+        let time = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
+        time.expect("CPU time is not negative")
+    };
+    let before = now();
+    work();
+    (now() - before).as_secs_f64() * 1e6
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn pss_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("Pss:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,487 @@
+//! Proportional shares (PSS and its kin) of few processes at a time, on a thread of its own and under a budget.
+//!
+//! Reading them takes the mmap lock of the process for 3.5 µs a resident MiB, and waits while another holds it; so the
+//! sampler only asks, and takes what has come. The budget is kept by what each reading cost: after one that took `c` of
+//! CPU time, the next begins no sooner than `c / share` later. Huge processes have a quarter of it to themselves, as one
+//! of them would use up everything for hours.
+//!
+//! A process that does not answer in time is left alone for long, and so is the thread that waits for it: another takes
+//! its place. A reading is handed over once, with the next look at the processes; its age is never more than that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use probe::{Details, DetailsError, Root, now};
+use timeline::ProcessCells;
+use units::{Ratio, Span};
+
+/// Which process, so that its number alone cannot be mistaken for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    pub(crate) start_ticks: u64,
+}
+
+/// What came of an ask.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) of: Identity,
+    pub(crate) cells: ProcessCells,
+    pub(crate) cost: Span,
+    /// Whether there is something in the cells; if not, asking again soon is of no use.
+    pub(crate) is_read: bool,
+    is_huge: bool,
+}
+
+/// What the sampler keeps of each process, to choose whom to ask.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Schedule {
+    read_at: Option<Span>,
+    /// Resident pages at that time.
+    resident: u64,
+    cost: Span,
+    not_before: Span,
+    is_asked: bool,
+}
+
+/// What the thread is reading, for the sampler to see without waiting.
+#[derive(Debug, Default)]
+struct Busy {
+    /// Since when, in nanoseconds of the boot clock; zero while it reads nothing. Written last and cleared first, so
+    /// whoever sees the same before and after has seen the rest of the same reading.
+    since: AtomicU64,
+    pid: AtomicU32,
+    start_ticks: AtomicU64,
+    deadline: AtomicU64,
+}
+
+impl Busy {
+    fn begin(&self, ask: Ask, now: Span) {
+        self.pid.store(ask.of.pid, Relaxed);
+        self.start_ticks.store(ask.of.start_ticks, Relaxed);
+        self.deadline.store(ask.deadline.as_nanos(), Relaxed);
+        self.since.store(now.as_nanos().max(1), Release);
+    }
+
+    fn end(&self) {
+        self.since.store(0, Release);
+        // What is written of the next reading must not be seen before this.
+        std::sync::atomic::fence(Release);
+    }
+
+    /// Which reading is beyond its deadline.
+    fn overdue(&self, now: Span) -> Option<Identity> {
+        let since = self.since.load(Acquire);
+        let of = Identity {
+            pid: self.pid.load(Relaxed),
+            start_ticks: self.start_ticks.load(Relaxed),
+        };
+        let deadline = Span::from_nanos(self.deadline.load(Relaxed));
+        std::sync::atomic::fence(Acquire);
+        let is_same = self.since.load(Relaxed) == since;
+        let took = now.saturating_sub(Span::from_nanos(since));
+        (since > 0 && is_same && took > deadline).then_some(of)
+    }
+}
+
+/// The sampler's side.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    root: Root,
+    share: Ratio,
+    worker: Option<Worker>,
+    /// Threads that live, those that wait for a lock included.
+    alive: Arc<AtomicUsize>,
+    outstanding: usize,
+    huge_from: Span,
+    page_kib: u64,
+}
+
+#[derive(Debug)]
+struct Worker {
+    asks: SyncSender<Ask>,
+    answers: Receiver<Answer>,
+    busy: Arc<Busy>,
+    /// What it was asked, in order.
+    queue: Vec<Ask>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    of: Identity,
+    is_huge: bool,
+    /// How long it may take.
+    deadline: Span,
+}
+
+impl Schedule {
+    /// Between two readings of one process at least: growth that matters lasts longer.
+    const REST: Span = Span::from_secs(30);
+    /// A process that did not answer, or may not be read, is left alone for so long.
+    const LONG: Span = Span::from_hours(1);
+    /// Processes below 256 KiB hold nothing worth dividing.
+    const LEAST_KIB: u64 = 256;
+
+    /// How much it matters to ask now; `None` where it is not to be asked.
+    pub(crate) fn rank(&self, resident: u64, page_kib: u64, now: Span) -> Option<u64> {
+        let is_due = !self.is_asked && now >= self.not_before;
+        if !is_due || resident.saturating_mul(page_kib) < Self::LEAST_KIB {
+            return None;
+        }
+        let Some(read_at) = self.read_at else {
+            return Some(resident.saturating_mul(4));
+        };
+        let changed = resident.abs_diff(self.resident).saturating_mul(8);
+        let tenths = (now.saturating_sub(read_at)).as_nanos() / Span::from_mins(1).as_nanos();
+        Some(changed.saturating_add(resident.saturating_mul(tenths) / 10))
+    }
+
+    /// Takes an answer.
+    pub(crate) fn answered(&mut self, answer: &Answer, resident: u64, now: Span) {
+        self.is_asked = false;
+        self.cost = answer.cost;
+        if answer.is_read {
+            self.read_at = Some(now);
+            self.resident = resident;
+            self.not_before = now.plus(Self::REST);
+        } else {
+            self.leave_alone(now);
+        }
+    }
+
+    /// The ask came to nothing.
+    pub(crate) fn forget(&mut self) {
+        self.is_asked = false;
+    }
+
+    /// Not to be asked for long.
+    pub(crate) fn leave_alone(&mut self, now: Span) {
+        self.is_asked = false;
+        self.not_before = now.plus(Self::LONG);
+    }
+
+    /// What reading it will cost: as the last time, else as its size foretells.
+    fn foretold(&self, resident: u64, page_kib: u64) -> Span {
+        if self.resident > 0 && self.cost > Span::ZERO {
+            let nanos = u128::from(self.cost.as_nanos()) * u128::from(resident);
+            let nanos = nanos / u128::from(self.resident);
+            return Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        }
+        Span::from_nanos(
+            (resident.saturating_mul(page_kib) >> 10).saturating_mul(Shares::NANOS_PER_MIB),
+        )
+    }
+}
+
+impl Shares {
+    /// Upper end of what was measured on 6.18 with pages of 4 KiB.
+    const NANOS_PER_MIB: u64 = 3_500;
+    /// Dearer ones are huge: 6 GiB and more.
+    const HUGE: Span = Span::from_millis(20);
+    /// A lock that is held for longer is a fault of the process, or of a host that is beyond reading.
+    const DEADLINE: Span = Span::from_secs(2);
+    /// Processes that wait for their turn. At the usual look of 10 s and 50 µs each, fewer than this are read in between.
+    pub(crate) const MOST_ASKED: usize = 64;
+    /// Threads at most, of which all but one wait for a lock that some process holds.
+    const MOST_THREADS: usize = 4;
+    /// The probe's buffers are on the heap but for one of 16 KiB.
+    const STACK: usize = 128 << 10;
+
+    /// Nothing is read before the first ask. `share` is how much of one CPU it may take.
+    pub(crate) fn new(root: &Root, share: Ratio) -> Self {
+        let mut shares = Self {
+            root: root.clone(),
+            share,
+            worker: None,
+            alive: Arc::default(),
+            outstanding: 0,
+            huge_from: Span::ZERO,
+            page_kib: u64::try_from(rustix::param::page_size() >> 10).unwrap_or(4),
+        };
+        shares.start();
+        shares
+    }
+
+    fn start(&mut self) {
+        if self.alive.load(Relaxed) >= Self::MOST_THREADS {
+            return;
+        }
+        let (asks, asked) = sync_channel(Self::MOST_ASKED);
+        let (answered, answers) = sync_channel(Self::MOST_ASKED);
+        let busy = Arc::new(Busy::default());
+        let thread = Reader {
+            details: Details::new(&self.root),
+            share: self.share.get() * 0.75,
+            asked,
+            answered,
+            busy: Arc::clone(&busy),
+            alive: Alive::new(&self.alive),
+        };
+        let builder = std::thread::Builder::new()
+            .name("details".to_owned())
+            .stack_size(Self::STACK);
+        // A host that has no room for a thread has none for shares.
+        if builder.spawn(move || thread.run()).is_ok() {
+            self.worker = Some(Worker {
+                asks,
+                answers,
+                busy,
+                queue: Vec::with_capacity(Self::MOST_ASKED),
+            });
+        }
+        self.outstanding = 0;
+    }
+
+    /// KiB of a page, for [`Schedule::rank`].
+    pub(crate) fn page_kib(&self) -> u64 {
+        self.page_kib
+    }
+
+    /// How many more processes may be asked.
+    pub(crate) fn room(&self) -> usize {
+        let room = Self::MOST_ASKED - self.outstanding.min(Self::MOST_ASKED);
+        self.worker.as_ref().map_or(0, |_| room)
+    }
+
+    /// Asks for a process, if that is within the budget.
+    pub(crate) fn ask(&mut self, of: Identity, schedule: &mut Schedule, resident: u64, now: Span) {
+        let cost = schedule.foretold(resident, self.page_kib);
+        let is_huge = cost > Self::HUGE;
+        if is_huge && now < self.huge_from {
+            return;
+        }
+        let Some(worker) = &mut self.worker else {
+            return;
+        };
+        let deadline = Self::DEADLINE.max(cost.times(4.0));
+        let ask = Ask {
+            of,
+            is_huge,
+            deadline,
+        };
+        match worker.asks.try_send(ask) {
+            Ok(()) => {
+                worker.queue.push(ask);
+                schedule.is_asked = true;
+                self.outstanding += 1;
+                if is_huge {
+                    self.huge_from = now.plus(cost.times(4.0 / self.share.get()));
+                }
+            }
+            Err(TrySendError::Full(_)) => {}
+            Err(TrySendError::Disconnected(_)) => self.worker = None,
+        }
+    }
+
+    /// Takes what has come; never waits.
+    pub(crate) fn take(&mut self, now: Span) -> Option<Answer> {
+        let worker = self.worker.as_mut()?;
+        let answer = worker.answers.try_recv().ok()?;
+        worker.queue.retain(|ask| ask.of != answer.of);
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if answer.is_huge {
+            self.huge_from = now.plus(answer.cost.times(4.0 / self.share.get()));
+        }
+        Some(answer)
+    }
+
+    /// The process that has not answered in time: told once. The processes asked after it are to be asked again.
+    pub(crate) fn stuck(
+        &mut self,
+        now: Span,
+        forget: &mut dyn FnMut(Identity),
+    ) -> Option<Identity> {
+        let Some(worker) = &self.worker else {
+            self.start();
+            return None;
+        };
+        let stuck = worker.busy.overdue(now)?;
+        // Its channels end with it: should the reading come after all, nobody takes it, and the thread ends.
+        let left = self.worker.take()?;
+        left.queue.iter().for_each(|ask| forget(ask.of));
+        self.outstanding = 0;
+        self.start();
+        Some(stuck)
+    }
+}
+
+/// Counts a thread for as long as it lives.
+#[derive(Debug)]
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(counter: &Arc<AtomicUsize>) -> Self {
+        counter.fetch_add(1, Relaxed);
+        Self(Arc::clone(counter))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The thread's side.
+#[derive(Debug)]
+struct Reader {
+    details: Details,
+    share: f64,
+    asked: Receiver<Ask>,
+    answered: SyncSender<Answer>,
+    busy: Arc<Busy>,
+    alive: Alive,
+}
+
+impl Reader {
+    fn run(mut self) {
+        while let Ok(ask) = self.asked.recv() {
+            let answer = self.read(ask);
+            let cost = answer.cost;
+            if self.answered.send(answer).is_err() {
+                break;
+            }
+            if !ask.is_huge && self.share > 0.0 {
+                std::thread::sleep(Duration::from_secs_f64(cost.as_secs_f64() / self.share));
+            }
+        }
+        drop(self.alive);
+    }
+
+    fn read(&mut self, ask: Ask) -> Answer {
+        let mut cells = ProcessCells::default();
+        self.busy.begin(ask, now().boot);
+        let Identity { pid, start_ticks } = ask.of;
+        let result = self.details.read(pid, start_ticks, &mut cells);
+        self.busy.end();
+        let (cost, is_read) = match result {
+            Ok(cost) => (Span::from_secs_f64(cost.cpu.as_secs_f64()), true),
+            Err(DetailsError::Malformed(_)) => (Span::ZERO, true),
+            Err(_) => (Span::ZERO, false),
+        };
+        Answer {
+            of: ask.of,
+            cells,
+            // Whatever it was, it was not for nothing.
+            cost: cost.max(Span::from_nanos(20_000)),
+            is_read,
+            is_huge: ask.is_huge,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Span = Span::from_mins(1);
+
+    fn answer(is_read: bool, cost: Span) -> Answer {
+        Answer {
+            of: Identity::default(),
+            cells: ProcessCells::default(),
+            cost,
+            is_read,
+            is_huge: false,
+        }
+    }
+
+    #[test]
+    fn the_largest_the_growing_and_the_long_unread_come_first() {
+        let read = |resident: u64, at: Span| {
+            let mut schedule = Schedule::default();
+            schedule.answered(&answer(true, Span::ZERO), resident, at);
+            schedule
+        };
+        let rank = |schedule: &Schedule, resident, minutes| {
+            schedule.rank(resident, 4, Span::from_mins(minutes))
+        };
+        let (never, small) = (Schedule::default(), Schedule::default());
+        assert!(rank(&never, 1_000, 1) > rank(&small, 500, 1));
+        let (same, grown) = (read(1_000, MINUTE), read(600, MINUTE));
+        assert!(rank(&grown, 1_000, 5) > rank(&same, 1_000, 5));
+        assert!(rank(&same, 1_000, 90) > rank(&same, 1_000, 5));
+        assert_eq!(rank(&same, 1_000, 1), None, "it was read just now");
+        assert_eq!(rank(&never, 60, 1), None, "it is too small");
+    }
+
+    #[test]
+    fn who_may_not_be_read_is_left_alone_for_long() {
+        let mut schedule = Schedule::default();
+        schedule.answered(&answer(false, Span::ZERO), 1_000, MINUTE);
+        assert_eq!(schedule.rank(1_000, 4, Span::from_mins(60)), None);
+        assert!(schedule.rank(1_000, 4, Span::from_mins(62)).is_some());
+    }
+
+    #[test]
+    fn the_cost_is_foretold_from_the_last_reading_or_the_size() {
+        let mut schedule = Schedule::default();
+        let gib = 1 << 18;
+        assert_eq!(schedule.foretold(gib, 4), Span::from_nanos(3_584_000));
+        // Huge pages are cheaper to walk.
+        schedule.answered(&answer(true, Span::from_nanos(100_000)), gib, MINUTE);
+        assert_eq!(schedule.foretold(2 * gib, 4), Span::from_nanos(200_000));
+    }
+
+    #[test]
+    fn one_huge_process_uses_up_its_quarter_for_long() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
+        let ten_gib = 10 << 18;
+        let mut asked = |pid, now| {
+            let of = Identity {
+                pid,
+                start_ticks: 1,
+            };
+            let mut schedule = Schedule::default();
+            shares.ask(of, &mut schedule, ten_gib, now);
+            schedule.is_asked
+        };
+        assert!(asked(1, Span::from_mins(1)));
+        // 36 ms at a quarter of 0.2 %: 72 s.
+        assert!(!asked(2, Span::from_mins(2)));
+        assert!(asked(2, Span::from_mins(3)));
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_told_once_and_the_others_are_asked_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut shares = Shares::new(&Root::at(directory.path()), Ratio::from_percent(0.2));
+        let (asks, _kept) = sync_channel(4);
+        let (_answered, answers) = sync_channel(4);
+        let busy = Arc::new(Busy::default());
+        // A thread that waits for a lock since the tenth second; what it read before was not fetched yet.
+        let of = |pid| Identity {
+            pid,
+            start_ticks: 7,
+        };
+        let ask = Ask {
+            of: of(2),
+            is_huge: false,
+            deadline: Shares::DEADLINE,
+        };
+        busy.begin(ask, Span::from_secs(10));
+        let queue = Vec::new();
+        shares.worker = Some(Worker {
+            asks,
+            answers,
+            busy,
+            queue,
+        });
+        for pid in [1, 2, 3] {
+            shares.ask(of(pid), &mut Schedule::default(), 1_000, Span::from_secs(9));
+        }
+        let mut again = Vec::new();
+        let mut stuck = |shares: &mut Shares, at| {
+            shares.stuck(Span::from_secs(at), &mut |of| again.push(of.pid))
+        };
+        assert_eq!(stuck(&mut shares, 11), None);
+        assert_eq!(stuck(&mut shares, 13), Some(of(2)));
+        assert_eq!(stuck(&mut shares, 14), None);
+        assert_eq!(again, [1, 2, 3]);
+        assert_eq!(shares.room(), Shares::MOST_ASKED);
+    }
+}

@@ -1,0 +1,209 @@
+//! How a recorder fares, for its status: figures that the sampler writes and any thread reads, without a lock between them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use timeline::Absence;
+use units::{Bytes, Micros, Span};
+
+use crate::pace::Beat;
+use crate::processes::Look;
+
+/// How a recorder fares. All figures are zero before the first sample.
+#[derive(Debug, Default)]
+pub struct Health {
+    started: AtomicU64,
+    last_sample: AtomicU64,
+    samples: AtomicU64,
+    missed: AtomicU64,
+    last_late: AtomicU64,
+    worst_late: AtomicU64,
+    worst_late_at: AtomicU64,
+    late_samples: AtomicU64,
+    lost: AtomicU64,
+    own_cpu: AtomicU64,
+    own_rss: AtomicU64,
+    processes: AtomicU64,
+    processes_left_out: AtomicU64,
+    groups: AtomicU64,
+    groups_left_out: AtomicU64,
+    services: AtomicU64,
+    services_left_out: AtomicU64,
+    shares_read: AtomicU64,
+    shares_waiting: AtomicU64,
+    blocked: AtomicU64,
+    messages_dropped: AtomicU64,
+    tasks_source: OnceLock<String>,
+    privileges: OnceLock<Vec<String>>,
+    absent: Mutex<Vec<(&'static str, Absence)>>,
+}
+
+/// The figures of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// When the first sample was due, on the boot clock.
+    pub started: Span,
+    /// When the last sample was taken, on the boot clock.
+    pub last_sample: Span,
+    /// Samples taken.
+    pub samples: u64,
+    /// Beats that passed without a sample of their own, because the one before came too late.
+    pub missed: u64,
+    /// How late the last sample was.
+    pub last_late: Micros,
+    /// How late the latest one was.
+    pub worst_late: Micros,
+    /// When that was, on the boot clock.
+    pub worst_late_at: Span,
+    /// Samples that were late by more than a tenth of the distance between two.
+    pub late_samples: u64,
+    /// Samples that the store could not keep.
+    pub lost: u64,
+    /// CPU time of the recorder itself.
+    pub own_cpu: Micros,
+    /// Memory of the recorder itself.
+    pub own_rss: Bytes,
+    /// Processes at the last look.
+    pub processes: u64,
+    /// Processes beyond what is looked at.
+    pub processes_left_out: u64,
+    /// Control groups at the last look.
+    pub groups: u64,
+    /// Control groups beyond what is looked at.
+    pub groups_left_out: u64,
+    /// Services at the last look.
+    pub services: u64,
+    /// Services beyond those that become rows.
+    pub services_left_out: u64,
+    /// Proportional shares (PSS) read so far.
+    pub shares_read: u64,
+    /// Processes whose share was never read or is due again.
+    pub shares_waiting: u64,
+    /// Processes left alone because they did not answer in time.
+    pub blocked: u64,
+    /// Messages of other threads that found the queue full.
+    pub messages_dropped: u64,
+}
+
+impl Health {
+    /// The figures now. They may be of two neighbouring samples.
+    pub fn figures(&self) -> Figures {
+        let get = |figure: &AtomicU64| figure.load(Relaxed);
+        Figures {
+            started: Span::from_nanos(get(&self.started)),
+            last_sample: Span::from_nanos(get(&self.last_sample)),
+            samples: get(&self.samples),
+            missed: get(&self.missed),
+            last_late: Micros::new(get(&self.last_late)),
+            worst_late: Micros::new(get(&self.worst_late)),
+            worst_late_at: Span::from_nanos(get(&self.worst_late_at)),
+            late_samples: get(&self.late_samples),
+            lost: get(&self.lost),
+            own_cpu: Micros::new(get(&self.own_cpu)),
+            own_rss: Bytes::new(get(&self.own_rss)),
+            processes: get(&self.processes),
+            processes_left_out: get(&self.processes_left_out),
+            groups: get(&self.groups),
+            groups_left_out: get(&self.groups_left_out),
+            services: get(&self.services),
+            services_left_out: get(&self.services_left_out),
+            shares_read: get(&self.shares_read),
+            shares_waiting: get(&self.shares_waiting),
+            blocked: get(&self.blocked),
+            messages_dropped: get(&self.messages_dropped),
+        }
+    }
+
+    /// How processes are read, in words; `None` before the recorder runs and where they are not read.
+    pub fn tasks_source(&self) -> Option<&str> {
+        self.tasks_source.get().map(String::as_str)
+    }
+
+    /// What the recorder was allowed and refused, in words; empty where nobody [told](Self::tell_privileges).
+    pub fn privileges(&self) -> &[String] {
+        self.privileges.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Kernel files that cannot be read, and why; brought up to date every few minutes.
+    pub fn absent(&self) -> Vec<(&'static str, Absence)> {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.clone()
+    }
+
+    /// Keeps what the recorder was allowed and refused.
+    pub fn tell_privileges(&self, privileges: Vec<String>) {
+        // Told once, at the start; a second time would be the same.
+        let _ = self.privileges.set(privileges);
+    }
+
+    pub(crate) fn tell_tasks_source(&self, source: String) {
+        let _ = self.tasks_source.set(source);
+    }
+
+    /// Notes which kernel files cannot be read, unless somebody is looking at them just now.
+    pub(crate) fn absent_are(&self, absent: &[(&'static str, Absence)]) {
+        if let Ok(mut known) = self.absent.try_lock() {
+            known.clear();
+            known.extend_from_slice(absent);
+        }
+    }
+
+    /// Notes a sample that was taken.
+    pub(crate) fn sampled(&self, boot: Span, beat: Beat, every: Span) {
+        let late = beat.late.as_nanos() / 1_000;
+        if self.samples.fetch_add(1, Relaxed) == 0 {
+            self.started.store(boot.as_nanos(), Relaxed);
+        }
+        self.last_sample.store(boot.as_nanos(), Relaxed);
+        self.missed.fetch_add(beat.missed, Relaxed);
+        self.last_late.store(late, Relaxed);
+        if late > self.worst_late.load(Relaxed) {
+            self.worst_late.store(late, Relaxed);
+            self.worst_late_at.store(boot.as_nanos(), Relaxed);
+        }
+        if beat.late > every.times(0.1) {
+            self.late_samples.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Notes what the recorder itself has cost so far.
+    pub(crate) fn cost(&self, cpu: Micros, rss: Option<Bytes>, lost: u64) {
+        self.own_cpu.store(cpu.get(), Relaxed);
+        self.own_rss.store(rss.map_or(0, Bytes::get), Relaxed);
+        self.lost.store(lost, Relaxed);
+    }
+
+    /// Notes a look at the control groups.
+    pub(crate) fn groups(&self, read: usize, left_out: usize) {
+        store(&self.groups, read);
+        store(&self.groups_left_out, left_out);
+    }
+
+    /// Notes a look at the processes.
+    pub(crate) fn looked(&self, look: &Look) {
+        store(&self.processes, look.processes);
+        store(&self.processes_left_out, look.left_out);
+        store(&self.services, look.services);
+        store(&self.services_left_out, look.services_left_out);
+        store(&self.shares_waiting, look.shares_waiting);
+        self.shares_read.fetch_add(whole(look.shares_read), Relaxed);
+    }
+
+    /// Notes a process that did not answer.
+    pub(crate) fn blocked(&self) {
+        self.blocked.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a message that found the queue full.
+    pub fn message_dropped(&self) {
+        self.messages_dropped.fetch_add(1, Relaxed);
+    }
+}
+
+fn store(figure: &AtomicU64, value: usize) {
+    figure.store(whole(value), Relaxed);
+}
+
+fn whole(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

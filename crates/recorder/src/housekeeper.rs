@@ -1,0 +1,427 @@
+//! What goes on beside sampling, on a thread of its own: the kernel log, facts once a minute, and the status file.
+//!
+//! It may wait for a disk, and the sampler never waits for it: what it finds goes through a bounded queue, and what finds no
+//! room there waits here.
+
+use std::collections::VecDeque;
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+use probe::kmsg::KMSG;
+use probe::{ProcessFiles, Root, now};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use store::{DiskState, Monitor};
+use timeline::signals::PROC_PSS;
+use timeline::{Absence, EntityRow, Facts, Stamp};
+use units::{Bytes, Micros, Quantity, Span, WallClock};
+
+use crate::facts_watch::FactsWatch;
+use crate::kernel_log::Watch;
+use crate::status::{self, Absent, Cost, Disk, KernelLog, Samples, Seen, Settings, Status};
+use crate::{Figures, Health, Message};
+
+/// How old the status is at most.
+const STATUS_EVERY: Span = Span::from_secs(10);
+/// The same while the recorder is young: whoever started it looks whether it works.
+const STATUS_AT_FIRST: Span = Span::from_secs(2);
+/// How often facts are read, and our own share of memory: 0.5 ms each time.
+const FACTS_EVERY: Span = Span::from_mins(1);
+/// The kernel log is left alone for so long after each read: a device that talks all the time must not keep us awake.
+const LOG_PAUSE: Span = Span::from_millis(200);
+/// More messages than this do not wait; it is a storm of kills for a minute with a stuck sampler.
+const MOST_WAITING: usize = 1024;
+/// Its deepest call is the reading of a kernel report.
+const STACK: usize = 512 << 10;
+
+/// What a housekeeper must know of the recording, for its status.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// How it is kept, as the status tells.
+    pub settings: Settings,
+    /// Version of memtide.
+    pub memtide: String,
+    /// How its disk is doing.
+    pub monitor: Monitor,
+}
+
+/// A housekeeper at work; it ends when dropped.
+#[derive(Debug)]
+pub struct Housekeeper {
+    thread: Option<JoinHandle<()>>,
+    /// Closed, it wakes the thread to end.
+    alive: Option<PipeWriter>,
+}
+
+impl Housekeeper {
+    /// Begins work on the host below `root`, of which `facts` are known.
+    ///
+    /// # Errors
+    /// The operating system's, where there is no room for a thread.
+    pub fn start(
+        root: &Root,
+        facts: Facts,
+        kept: Kept,
+        health: Arc<Health>,
+        outbox: SyncSender<Message>,
+    ) -> std::io::Result<Self> {
+        let (ending, alive) = std::io::pipe()?;
+        let mut work = Work::new(root, facts, kept, health, outbox);
+        let thread = std::thread::Builder::new()
+            .name("housekeeper".to_owned())
+            .stack_size(STACK)
+            .spawn(move || work.run(&ending))?;
+        Ok(Self {
+            thread: Some(thread),
+            alive: Some(alive),
+        })
+    }
+
+    /// Ends it; the status then says that the recorder ended in good order.
+    pub fn stop(self) {}
+}
+
+impl Drop for Housekeeper {
+    fn drop(&mut self) {
+        drop(self.alive.take());
+        if let Some(thread) = self.thread.take() {
+            // It ends by itself; a panic in it was told on stderr already.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Work {
+    kept: Kept,
+    health: Arc<Health>,
+    outbox: SyncSender<Message>,
+    waiting: VecDeque<Message>,
+    facts: FactsWatch,
+    log: Watch,
+    /// Of the log, what the disk has by now for sure: as of the status before.
+    log_safe: Option<u64>,
+    /// What does not change: who we are and since when.
+    us: Status,
+    pss: Option<Bytes>,
+    began: Span,
+    facts_due: Span,
+    status_due: Span,
+}
+
+impl Work {
+    fn new(
+        root: &Root,
+        facts: Facts,
+        kept: Kept,
+        health: Arc<Health>,
+        outbox: SyncSender<Message>,
+    ) -> Self {
+        let now = now();
+        // We ourselves are a process of the machine, whatever directory of saved files is recorded.
+        let machine = Root::default();
+        let pid = std::process::id();
+        let us = Status {
+            memtide: kept.memtide.clone(),
+            boot_id: status::boot_id(&machine).unwrap_or_default(),
+            pid,
+            process: status::process(&machine, pid).unwrap_or_default(),
+            started: now.wall.and_then(status::timestamp),
+            settings: kept.settings.clone(),
+            ..Status::default()
+        };
+        let before = Status::read(&kept.directory);
+        let before = before.filter(|status| status.boot_id == us.boot_id);
+        let log_safe = before.and_then(|status| status.kernel_log.next);
+        Self {
+            facts: FactsWatch::new(root, facts),
+            log: Watch::open(root, log_safe),
+            kept,
+            health,
+            outbox,
+            waiting: VecDeque::new(),
+            log_safe,
+            us,
+            pss: None,
+            began: now.boot,
+            // Our own share of memory is told soon, too.
+            facts_due: now.boot.plus(STATUS_AT_FIRST),
+            status_due: now.boot,
+        }
+    }
+
+    fn run(&mut self, ending: &PipeReader) {
+        if let Some(why) = self.log.absence() {
+            self.tell(Message::Absent(KMSG, why.clone()));
+        }
+        self.log.read(now(), false);
+        let mut log_at = Span::ZERO;
+        loop {
+            self.look(now());
+            // After the log was read it gets a pause.
+            let paused = log_at.plus(LOG_PAUSE).saturating_sub(now().boot);
+            match self.wait(ending, paused) {
+                Woken::ByEnd => break,
+                Woken::ByLog => {
+                    log_at = now().boot;
+                    self.log.read(now(), true);
+                }
+                Woken::ByTime if paused > Span::ZERO => self.log.read(now(), false),
+                Woken::ByTime => {}
+            }
+        }
+        self.end();
+    }
+
+    /// Does what is due.
+    fn look(&mut self, now: Stamp) {
+        for event in self.log.settled(now, false) {
+            self.tell(Message::Event(event));
+        }
+        if now.boot >= self.facts_due {
+            self.facts_due = now.boot.plus(FACTS_EVERY);
+            self.pss = own_share();
+            if let Some((facts, events)) = self.facts.look(now) {
+                self.tell(Message::Facts(now, Box::new(facts)));
+                for event in events {
+                    self.tell(Message::Event(event));
+                }
+            }
+        }
+        self.send();
+        if now.boot >= self.status_due {
+            let is_young = now.boot - self.began < STATUS_EVERY;
+            let every = if is_young {
+                STATUS_AT_FIRST
+            } else {
+                STATUS_EVERY
+            };
+            self.status_due = now.boot.plus(every);
+            let safe = std::mem::replace(&mut self.log_safe, self.log.resume_at());
+            self.write_status(now, safe, false);
+        }
+    }
+
+    /// What the log holds by now is told, and the status says that we ended.
+    fn end(&mut self) {
+        let now = now();
+        self.log.read(now, false);
+        for event in self.log.settled(now, true) {
+            self.tell(Message::Event(event));
+        }
+        self.send();
+        // The sampler is gone: what still waits is told by the next recorder, which reads the log from there.
+        let next = if self.waiting.is_empty() {
+            self.log.resume_at()
+        } else {
+            self.log_safe
+        };
+        // A recorder that began after our sampler ended has a status of its own by now.
+        let theirs = Status::read(&self.kept.directory);
+        if theirs.is_none_or(|status| status.process == self.us.process) {
+            self.write_status(now, next, true);
+        }
+    }
+
+    /// Waits until something is due, the log has more, or it is over.
+    fn wait(&self, ending: &PipeReader, paused: Span) -> Woken {
+        let now = now().boot;
+        let mut until = self.facts_due.min(self.status_due).saturating_sub(now);
+        if self.log.is_waiting() || !self.waiting.is_empty() {
+            until = until.min(Span::from_secs(1));
+        }
+        if paused > Span::ZERO {
+            until = until.min(paused);
+        }
+        let device = self.log.device().filter(|_| paused == Span::ZERO);
+        let mut sources = vec![PollFd::new(ending, PollFlags::IN)];
+        sources
+            .extend(device.map(|device| PollFd::from_borrowed_fd(device.as_fd(), PollFlags::IN)));
+        // Interrupted by a signal, it looks again, which costs nothing.
+        let _ = poll(&mut sources, Some(&timespec(until)));
+        let ready = |index: usize| {
+            let source = sources.get(index);
+            source.is_some_and(|source| !source.revents().is_empty())
+        };
+        if ready(0) {
+            Woken::ByEnd
+        } else if ready(1) {
+            Woken::ByLog
+        } else {
+            Woken::ByTime
+        }
+    }
+
+    fn tell(&mut self, message: Message) {
+        if self.waiting.len() < MOST_WAITING {
+            self.waiting.push_back(message);
+        } else {
+            self.health.message_dropped();
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    fn send(&mut self) {
+        while let Some(message) = self.waiting.pop_front() {
+            match self.outbox.try_send(message) {
+                Ok(()) => {}
+                Err(TrySendError::Full(message) | TrySendError::Disconnected(message)) => {
+                    self.waiting.push_front(message);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn write_status(&self, now: Stamp, log_next: Option<u64>, has_ended: bool) {
+        let figures = self.health.figures();
+        let started = self.us.started;
+        let status = Status {
+            has_ended,
+            written: now.wall.and_then(status::timestamp),
+            samples: samples(&figures, now),
+            cost: cost(&figures, self.pss, elapsed(started, now)),
+            seen: seen(&figures),
+            tasks_source: self.health.tasks_source().map(str::to_owned),
+            privileges: self.health.privileges().to_vec(),
+            absent: self.absent(),
+            disk: disk(&self.kept.monitor),
+            kernel_log: KernelLog {
+                problem: self.log.problem(),
+                next: log_next,
+                overwritten: self.log.overwritten(),
+                reports: self.log.reports(),
+            },
+            events_lost: figures.messages_dropped,
+            ..self.us.clone()
+        };
+        // Where the disk is full or gone, the store's own state tells; and it is tried again.
+        let _ = status.write(&self.kept.directory);
+    }
+
+    fn absent(&self) -> Vec<Absent> {
+        let absent = self.health.absent();
+        let log = self.log.absence().map(|why| (KMSG, why.clone()));
+        let known = absent.iter().any(|(file, _)| *file == KMSG);
+        let all = absent.into_iter().chain(log.filter(|_| !known));
+        all.map(|(file, why)| Absent {
+            file: file.to_owned(),
+            why: in_words(&why),
+        })
+        .collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    ByEnd,
+    ByLog,
+    ByTime,
+}
+
+fn timespec(span: Span) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+    }
+}
+
+/// Why a file is absent, as people say it.
+fn in_words(why: &Absence) -> String {
+    match why {
+        Absence::NotFound => "not there".to_owned(),
+        Absence::PermissionDenied => "permission denied".to_owned(),
+        Absence::Failed(why) => why.clone(),
+    }
+}
+
+/// Our own proportional share of memory; `None` before 4.14.
+fn own_share() -> Option<Bytes> {
+    let text = Root::default().read("/proc/self/smaps_rollup").ok()?;
+    let mut row = EntityRow::default();
+    let mut files = ProcessFiles::default();
+    files.parse(0, "smaps_rollup", &text, &mut row).ok()?;
+    row.row.get(PROC_PSS)
+}
+
+/// A time of the boot clock on the wall clock as it is now; `None` where nothing happened yet.
+fn on_wall(boot: Span, now: Stamp) -> Option<Timestamp> {
+    let wall = now.wall.filter(|_| boot > Span::ZERO)?;
+    let ago = i64::try_from((now.boot - boot).as_nanos()).ok()?;
+    status::timestamp(WallClock::from_unix_nanos(
+        wall.unix_nanos().saturating_sub(ago),
+    ))
+}
+
+fn seconds(micros: Micros) -> f64 {
+    micros.to_span().as_secs_f64()
+}
+
+fn elapsed(since: Option<Timestamp>, now: Stamp) -> Option<f64> {
+    let until = status::timestamp(now.wall?)?;
+    let elapsed = until.duration_since(since?).as_secs_f64();
+    (elapsed > 0.0).then_some(elapsed)
+}
+
+fn samples(figures: &Figures, now: Stamp) -> Samples {
+    Samples {
+        taken: figures.samples,
+        missed: figures.missed,
+        late: figures.late_samples,
+        lost: figures.lost,
+        last: on_wall(figures.last_sample, now),
+        last_late_s: seconds(figures.last_late),
+        worst_late_s: seconds(figures.worst_late),
+        worst_late: on_wall(figures.worst_late_at, now),
+    }
+}
+
+fn cost(figures: &Figures, pss: Option<Bytes>, elapsed: Option<f64>) -> Cost {
+    let cpu = seconds(figures.own_cpu);
+    let samples = units::Count::new(figures.samples).as_f64();
+    Cost {
+        cpu_s: cpu,
+        cpu_s_per_sample: (samples > 0.0).then_some(cpu / samples),
+        cpu_share: elapsed.map(|elapsed| cpu / elapsed),
+        rss_bytes: figures.own_rss.get(),
+        pss_bytes: pss.map(Bytes::get),
+    }
+}
+
+fn seen(figures: &Figures) -> Seen {
+    Seen {
+        processes: figures.processes,
+        processes_left_out: figures.processes_left_out,
+        groups: figures.groups,
+        groups_left_out: figures.groups_left_out,
+        services: figures.services,
+        shares_read: figures.shares_read,
+        shares_waiting: figures.shares_waiting,
+        blocked: figures.blocked,
+    }
+}
+
+fn disk(monitor: &Monitor) -> Disk {
+    let state = monitor.state();
+    let problem = match state.disk {
+        DiskState::Ok => None,
+        DiskState::Full => Some("it is full, and nothing old is left to drop".to_owned()),
+        DiskState::ReadOnly => Some("it may only be read".to_owned()),
+        DiskState::Vanished => Some("the directory is gone".to_owned()),
+        DiskState::Failed(why) => Some(why),
+    };
+    Disk {
+        problem,
+        samples_written: state.samples_written,
+        lost_since: state.lost_since.and_then(status::timestamp),
+        waiting_bytes: state.waiting.get(),
+        last_error: state.last_error,
+    }
+}

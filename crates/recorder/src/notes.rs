@@ -1,0 +1,122 @@
+//! The events that the recorder itself tells of, in words.
+
+use timeline::{Absence, BreakKind, Event, EventKind, Stamp, step};
+use units::Span;
+
+use crate::Settings;
+
+/// It began: how it samples and what it cannot read.
+pub(crate) fn started(
+    stamp: Stamp,
+    settings: &Settings,
+    source: Option<&str>,
+    absent: &[(&'static str, Absence)],
+) -> Event {
+    let processes = match settings.processes.zip(source) {
+        Some((every, source)) => format!("processes every {every} ({source})"),
+        None => "no processes".to_owned(),
+    };
+    let denied = absent
+        .iter()
+        .filter(|(_, why)| *why != Absence::NotFound)
+        .map(|(file, _)| *file)
+        .collect::<Vec<_>>();
+    let denied = if denied.is_empty() {
+        String::new()
+    } else {
+        format!("; it may not read {}", denied.join(", "))
+    };
+    let text = format!(
+        "memtide {} began to record, a sample every {}, {processes}{denied}",
+        env!("CARGO_PKG_VERSION"),
+        settings.every,
+    );
+    event(stamp, EventKind::RecorderStarted, text)
+}
+
+/// It ended in good order.
+pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
+    let text = format!("memtide stopped recording after {samples} samples");
+    event(stamp, EventKind::RecorderStopped, text)
+}
+
+/// Samples could not be kept, and can be again.
+pub(crate) fn lost(stamp: Stamp, samples: u64) -> Event {
+    let text = format!(
+        "{samples} samples until now could not be kept: the disk was full or did not answer"
+    );
+    event(stamp, EventKind::SamplesLost, text)
+}
+
+/// What lies between two samples beside time.
+pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
+    let step = step(last, next, || Some(every)).ok();
+    let breaks = move || step.into_iter().flat_map(timeline::Step::breaks);
+    let slept = breaks().any(|kind| matches!(kind, BreakKind::Suspend(_)));
+    // A machine that sleeps takes no samples; that goes without saying.
+    let told = breaks().filter(move |kind| !(slept && matches!(kind, BreakKind::Gap(_))));
+    told.filter_map(move |kind| Event::of_break(kind, last, next))
+}
+
+fn event(stamp: Stamp, kind: EventKind, text: String) -> Event {
+    Event {
+        stamp,
+        kind,
+        subject: String::new(),
+        text,
+        report: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::WallClock;
+
+    fn stamp(boot: u64, awake: u64, wall: i64) -> Stamp {
+        Stamp {
+            boot: Span::from_secs(boot),
+            awake: Some(Span::from_secs(awake)),
+            wall: Some(WallClock::from_unix_nanos(wall * 1_000_000_000)),
+        }
+    }
+
+    #[test]
+    fn what_happened_between_two_samples_is_told_in_words() {
+        for (next, expected) in [
+            (stamp(11, 11, 101), ""),
+            (stamp(15, 15, 105), ""),
+            (
+                stamp(11, 11, 3701),
+                "the wall clock was moved forward by 60 min",
+            ),
+            (stamp(11, 11, 91), "the wall clock was moved back by 10 s"),
+            (stamp(71, 71, 161), "no samples for 61 s"),
+            (stamp(80, 11, 170), "the machine slept for 69 s"),
+        ] {
+            let events = between(stamp(10, 10, 100), next, Span::from_secs(1));
+            let texts = events.map(|event| event.text).collect::<Vec<_>>();
+            assert_eq!(texts.join("; "), expected);
+        }
+    }
+
+    #[test]
+    fn the_beginning_says_how_and_what_may_not_be_read() {
+        let absent = [
+            ("/proc/slabinfo", Absence::PermissionDenied),
+            ("/proc/pressure/memory", Absence::NotFound),
+        ];
+        let event = started(
+            Stamp::default(),
+            &Settings::default(),
+            Some("/proc"),
+            &absent,
+        );
+        let text = event.text;
+        assert!(
+            text.contains("every 1 s, processes every 10 s (/proc)"),
+            "{text}"
+        );
+        assert!(text.ends_with("may not read /proc/slabinfo"), "{text}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What the recorder itself costs: CPU time and memory, measured with each sample for some 2 µs.
+
+use probe::{KernelFile, Root, Shape, text};
+use rustix::time::{ClockId, clock_gettime};
+use timeline::Row;
+use timeline::signals::{RECORDER_CPU, RECORDER_RSS};
+use units::{Bytes, Micros};
+
+/// The recorder's own cost.
+#[derive(Debug)]
+pub(crate) struct OwnCost {
+    statm: Option<KernelFile>,
+    text: Vec<u8>,
+    page: u64,
+}
+
+impl OwnCost {
+    /// Opens what must stay open. Always of the machine itself: a directory of saved files knows nothing of us.
+    pub(crate) fn open() -> Self {
+        let statm = KernelFile::open(&Root::default(), "/proc/self/statm");
+        Self {
+            statm: statm.ok().map(|file| file.shaped(Shape::OneLine)),
+            text: Vec::with_capacity(256),
+            page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
+        }
+    }
+
+    /// Reads both into the host's row and gives them.
+    pub(crate) fn read(&mut self, host: &mut Row) -> (Micros, Option<Bytes>) {
+        let cpu = cpu_time();
+        host.set(RECORDER_CPU, cpu);
+        let rss = self.resident();
+        if let Some(rss) = rss {
+            host.set(RECORDER_RSS, rss);
+        }
+        (cpu, rss)
+    }
+
+    /// The second number of `statm`: resident pages.
+    fn resident(&mut self) -> Option<Bytes> {
+        self.statm.as_ref()?.read(&mut self.text).ok()?;
+        let pages = text::words(text::trim(&self.text)).nth(1)?;
+        let pages = text::number(pages)?;
+        Some(Bytes::new(pages.saturating_mul(self.page)))
+    }
+}
+
+/// CPU time of all threads, and of the children that have ended: segments are sealed by one.
+fn cpu_time() -> Micros {
+    let own = clock_gettime(ClockId::ProcessCPUTime);
+    let own = micros(own.tv_sec, own.tv_nsec / 1_000);
+    Micros::new(own.saturating_add(children()))
+}
+
+fn micros(seconds: i64, micros: i64) -> u64 {
+    let part = |n: i64| u64::try_from(n).unwrap_or(0);
+    part(seconds)
+        .saturating_mul(1_000_000)
+        .saturating_add(part(micros))
+}
+
+#[allow(unsafe_code)]
+fn children() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a `rusage` to the pointer, which is valid for one; of zeros it is valid as it stands.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    [usage.ru_utime, usage.ru_stime]
+        .map(|time| micros(time.tv_sec, time.tv_usec))
+        .iter()
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_only_rises_and_memory_is_that_of_a_process() {
+        let mut own = OwnCost::open();
+        let (mut first, mut second) = (Row::default(), Row::default());
+        own.read(&mut first);
+        let mut work = vec![0_u8; 32 << 20];
+        work.iter_mut().step_by(512).for_each(|byte| *byte = 1);
+        own.read(&mut second);
+        assert!(second.get(RECORDER_CPU) > first.get(RECORDER_CPU));
+        let [before, after] = [&first, &second].map(|row| row.get(RECORDER_RSS).unwrap());
+        let grown = after.saturating_sub(before);
+        assert!(grown > Bytes::from_mib(24), "{grown}");
+        drop(work);
+    }
+}

@@ -1,0 +1,130 @@
+//! When samples are due: on a beat that a late sample does not shift.
+//!
+//! The beat is on the clock that stands still in suspend, so that a machine that slept is not late.
+
+use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
+use units::Span;
+
+/// A beat of the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Beat {
+    /// How long after it was due the sample was taken.
+    pub(crate) late: Span,
+    /// Beats that passed meanwhile; they get no samples of their own.
+    pub(crate) missed: u64,
+}
+
+/// The beat of the samples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    every: Span,
+    due: Span,
+    /// Number of the beat that is due.
+    number: u64,
+}
+
+impl Pace {
+    /// A shorter beat would be the recorder alone.
+    const SHORTEST: Span = Span::from_millis(10);
+
+    /// A beat whose first sample is due at `start`.
+    pub(crate) fn from(start: Span, every: Span) -> Self {
+        Self {
+            every: every.max(Self::SHORTEST),
+            due: start,
+            number: 0,
+        }
+    }
+
+    /// When the next sample is due.
+    pub(crate) fn due(&self) -> Span {
+        self.due
+    }
+
+    /// The sample that was due has been begun at `now`: several beats that were missed are one late sample.
+    pub(crate) fn begin(&mut self, now: Span) -> Beat {
+        let late = now.saturating_sub(self.due);
+        let missed = late.as_nanos() / self.every.as_nanos();
+        let beats = missed + 1;
+        let ahead = self.every.as_nanos().saturating_mul(beats);
+        self.due = self.due.plus(Span::from_nanos(ahead));
+        self.number += beats;
+        Beat { late, missed }
+    }
+
+    /// Whether something that is due once in `period`, and was last done in the beat `last`, is due again in the one that
+    /// has begun.
+    pub(crate) fn is_due(&self, last: Option<u64>, period: Span) -> bool {
+        let beats = period.as_nanos().div_ceil(self.every.as_nanos()).max(1);
+        last.is_none_or(|last| self.current() >= last.saturating_add(beats))
+    }
+
+    /// Number of the beat that has begun.
+    pub(crate) fn current(&self) -> u64 {
+        self.number.saturating_sub(1)
+    }
+}
+
+/// Sleeps until `time` on the clock that stands still in suspend, or until a signal comes, and at most for a second, so
+/// that a flag that another thread set is seen.
+pub(crate) fn sleep_until(time: Span, now: Span) {
+    let until = time.min(now.plus(Span::from_secs(1))).as_nanos();
+    let whole = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
+    let wake = Timespec {
+        tv_sec: whole(until / 1_000_000_000),
+        tv_nsec: whole(until % 1_000_000_000),
+    };
+    match clock_nanosleep_absolute(ClockId::Monotonic, &wake) {
+        Ok(()) | Err(Errno::INTR) => {}
+        // Only a wrong time can make it fail. It must not become a busy loop.
+        Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    #[test]
+    fn a_late_sample_does_not_shift_the_beat_and_missed_beats_are_one_sample() {
+        let mut pace = Pace::from(Span::from_secs(100), SECOND);
+        for (now, late, missed, next) in [
+            (100_000, 0, 0, 101),
+            (101_300, 300, 0, 102),
+            (102_000, 0, 0, 103),
+            (107_250, 4_250, 4, 108),
+            (107_900, 0, 0, 109),
+        ] {
+            let beat = pace.begin(Span::from_millis(now));
+            let late = Span::from_millis(late);
+            assert_eq!(beat, Beat { late, missed }, "at {now}");
+            assert_eq!(pace.due(), Span::from_secs(next), "at {now}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_more_rarely_keeps_to_the_beat_and_is_made_up_for_once() {
+        let mut pace = Pace::from(Span::ZERO, SECOND);
+        let mut last = None;
+        let mut done = Vec::new();
+        for now in [0, 1, 2, 3, 4, 5, 13, 14, 15, 16] {
+            pace.begin(Span::from_secs(now));
+            if pace.is_due(last, Span::from_millis(2_500)) {
+                last = Some(pace.current());
+                done.push(now);
+            }
+        }
+        assert_eq!(done, [0, 3, 13, 16]);
+    }
+
+    #[test]
+    fn a_beat_of_nothing_is_no_busy_loop() {
+        let mut pace = Pace::from(Span::ZERO, Span::ZERO);
+        pace.begin(Span::ZERO);
+        assert!(pace.due() > Span::ZERO);
+    }
+}

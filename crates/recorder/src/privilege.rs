@@ -1,0 +1,110 @@
+//! What makes a recorder go on where others stand still: locked memory, a lower chance to be killed, precedence.
+//!
+//! Each is asked for where the kernel allows it; what it refuses is told in words and costs nothing else. Nothing is taken
+//! that is there already: who starts the recorder (a unit file) may have given more.
+
+use std::num::NonZeroU64;
+
+use rustix::io::Errno;
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// Enough to be scheduled before what loads the host, not enough to stand in its way: some 3 times the weight.
+const NICE: i32 = -5;
+
+/// The killer's badness is a share of RAM in thousandths plus this, so it spares us unless we hold half of RAM ourselves:
+/// then we are what is wrong with the host. `-1000` would spare us even then.
+const OOM_SCORE_ADJ: i32 = -500;
+
+const OWN_ADJ: &str = "/proc/self/oom_score_adj";
+
+/// Asks for all of it; a line in words for each. To be called before any thread is started and the store is opened:
+/// threads inherit precedence, and what is locked is what is mapped from now on.
+pub fn claim() -> Vec<String> {
+    few_arenas();
+    // A huge page where a few small ones are in use would be most of what we hold. Refused by no kernel that has them.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+    vec![lock_memory(), be_spared(), come_first()]
+}
+
+/// Has this thread woken when it wants to be, not up to 50 µs (or what a unit file says) later to save a wake-up of the
+/// CPU: lateness shall tell of the host.
+pub(crate) fn wake_exactly() {
+    // It is never refused; were it, nothing would be lost.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
+}
+
+/// The C library would make an arena for each thread, which holds what the thread once had.
+#[allow(unsafe_code)]
+fn few_arenas() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it sets a number in the allocator, which takes its own lock; no thread but this one runs yet.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
+fn lock_memory() -> String {
+    // Without the capability, locked memory has a limit, and with all that is mapped later being locked, too, an
+    // allocation beyond it would fail, which ends the recorder.
+    let may_lock_all =
+        getrlimit(Resource::Memlock).current.is_none() || may(CapabilitySet::IPC_LOCK);
+    if !may_lock_all {
+        return "memory is not locked: this needs root, CAP_IPC_LOCK or an unlimited `ulimit -l`; \
+                under memory pressure samples may come late"
+            .to_owned();
+    }
+    // Only what is touched, as it is touched: stacks and mapped files are mostly never touched.
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    match mlockall(flags) {
+        Ok(()) => "memory is locked: reclaim does not touch the recorder".to_owned(),
+        Err(errno) => format!(
+            "memory is not locked: {}; under memory pressure samples may come late",
+            words(errno)
+        ),
+    }
+}
+
+fn be_spared() -> String {
+    let before = std::fs::read_to_string(OWN_ADJ);
+    let before = before.ok().and_then(|text| text.trim().parse::<i32>().ok());
+    match before {
+        None => format!(
+            "{OWN_ADJ} cannot be read: whether the OOM killer spares the recorder is not known"
+        ),
+        Some(adj) if adj <= OOM_SCORE_ADJ => format!("oom_score_adj is {adj}, as it was given"),
+        Some(adj) => match std::fs::write(OWN_ADJ, OOM_SCORE_ADJ.to_string()) {
+            Ok(()) => {
+                format!("oom_score_adj is {OOM_SCORE_ADJ}: the OOM killer takes others first")
+            }
+            Err(error) => format!(
+                "oom_score_adj stays {adj}, as lowering it needs root or CAP_SYS_RESOURCE ({error}); \
+                 the recorder is small, and seldom chosen"
+            ),
+        },
+    }
+}
+
+fn come_first() -> String {
+    match getpriority_process(None) {
+        Ok(nice) if nice <= NICE => format!("nice is {nice}, as it was given"),
+        before => match setpriority_process(None, NICE) {
+            Ok(()) => format!("nice is {NICE}: samples come on time on a busy host"),
+            Err(errno) => format!(
+                "nice stays {}, as lowering it needs root, CAP_SYS_NICE or `ulimit -e` ({}); \
+                 on a busy host samples may come late",
+                before.unwrap_or(0),
+                words(errno)
+            ),
+        },
+    }
+}
+
+fn may(capability: CapabilitySet) -> bool {
+    capabilities(None).is_ok_and(|ours| ours.effective.contains(capability))
+}
+
+fn words(errno: Errno) -> std::io::Error {
+    errno.into()
+}

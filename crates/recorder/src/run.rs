@@ -1,0 +1,247 @@
+//! The loop: a sample on each beat, the host first and at one moment, then control groups and processes at their own
+//! beats, and everything to the store. What others have found goes to it between two samples.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use probe::{Cgroups, HostProbe, Root, now};
+use store::{StoreError, Writer};
+use timeline::signals::{RECORDER_LATE, RECORDER_LOST};
+use timeline::{Absence, Event, Sample, Stamp};
+use units::{Count, Micros, Span};
+
+use crate::own_cost::OwnCost;
+use crate::pace::{Pace, sleep_until};
+use crate::processes::Processes;
+use crate::{Control, Health, Message, Settings, notes, privilege};
+
+/// A recorder, ready to run.
+#[derive(Debug)]
+pub struct Recorder {
+    settings: Settings,
+    writer: Writer,
+    health: Arc<Health>,
+    inbox: Receiver<Message>,
+    host: HostProbe,
+    groups: Option<Cgroups>,
+    processes: Option<Processes>,
+    own: OwnCost,
+    sample: Sample,
+    pace: Pace,
+    /// In which beats these were done last.
+    done: Done,
+    last: Option<Stamp>,
+    /// Samples that the store had lost when it was told last.
+    lost: Lost,
+    /// What is to be kept when the sample is complete.
+    events: Vec<Event>,
+    absent: Vec<(&'static str, Absence)>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    groups: Option<u64>,
+    processes: Option<u64>,
+    refresh: Option<u64>,
+}
+
+/// Samples that the store could not keep.
+#[derive(Debug, Default)]
+struct Lost {
+    /// At the last sample.
+    samples: u64,
+    /// Before the stretch of losses that goes on; `None` where none does.
+    before: Option<u64>,
+}
+
+impl Recorder {
+    /// From look to look at what was plugged in, mounted or could not be opened: looking allocates.
+    const REFRESH: Span = Span::from_mins(5);
+
+    /// A recorder of the host below `root`, which writes to `writer`. Its first sample is due now. Where BPF is tried,
+    /// this takes about 30 ms.
+    pub fn new(
+        root: &Root,
+        writer: Writer,
+        settings: Settings,
+        health: Arc<Health>,
+        inbox: Receiver<Message>,
+    ) -> Self {
+        let slabs = settings
+            .slabs
+            .as_nanos()
+            .div_ceil(settings.every.as_nanos().max(1));
+        let host = HostProbe::open(root).slabinfo_every(u32::try_from(slabs).unwrap_or(u32::MAX));
+        let processes = settings
+            .processes
+            .map(|every| Processes::open(root, &settings, every));
+        if let Some(processes) = &processes {
+            health.tell_tasks_source(processes.source());
+        }
+        let start = now();
+        Self {
+            settings,
+            writer,
+            health,
+            inbox,
+            host,
+            groups: settings.groups.map(|_| Cgroups::new(root)),
+            processes,
+            own: OwnCost::open(),
+            sample: Sample::default(),
+            pace: Pace::from(start.awake.unwrap_or(start.boot), settings.every),
+            done: Done::default(),
+            last: None,
+            lost: Lost::default(),
+            events: Vec::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    /// Samples until told to stop, then ends the recording in good order.
+    ///
+    /// # Errors
+    /// Where the last samples could not be written.
+    pub fn run(mut self, control: &Control) -> Result<(), StoreError> {
+        privilege::wake_exactly();
+        while !control.is_stopped() {
+            let now = now();
+            let now = now.awake.unwrap_or(now.boot);
+            if now < self.pace.due() {
+                sleep_until(self.pace.due(), now);
+                continue;
+            }
+            self.take();
+            if control.takes_seal() {
+                self.writer.seal();
+            }
+        }
+        self.stop()
+    }
+
+    /// Takes the sample that is due, at once. [`run`](Self::run) does it on the beat; taken faster, samples are never
+    /// late.
+    pub fn take(&mut self) {
+        self.sample.clear();
+        self.host.sample(&mut self.sample);
+        let stamp = self.sample.stamp;
+        self.note_self(stamp);
+        self.look_at_groups();
+        self.writer.begin(stamp);
+        self.look_at_processes(stamp);
+        self.writer.rows(&self.sample);
+        self.writer.end();
+        self.after(stamp);
+        self.last = Some(stamp);
+    }
+
+    /// Keeps all that was found, and ends.
+    ///
+    /// # Errors
+    /// Where the last samples could not be written.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.hand_over();
+        let samples = self.health.figures().samples;
+        self.writer.event(&notes::stopped(now(), samples));
+        self.writer.close()
+    }
+
+    /// The recorder's own figures are a part of each sample: a host that holds it up holds others up too.
+    fn note_self(&mut self, stamp: Stamp) {
+        let beat = self.pace.begin(stamp.awake.unwrap_or(stamp.boot));
+        let host = &mut self.sample.host;
+        host.set(RECORDER_LATE, Micros::new(beat.late.as_nanos() / 1_000));
+        host.set(RECORDER_LOST, Count::new(self.writer.lost()));
+        let (cpu, rss) = self.own.read(host);
+        self.health.sampled(stamp.boot, beat, self.settings.every);
+        self.health.cost(cpu, rss, self.writer.lost());
+    }
+
+    fn look_at_groups(&mut self) {
+        let Some((groups, every)) = self.groups.as_mut().zip(self.settings.groups) else {
+            return;
+        };
+        if self.pace.is_due(self.done.groups, every) {
+            self.done.groups = Some(self.pace.current());
+            let walk = groups.sample(&mut self.sample);
+            self.health.groups(walk.read, walk.left_out);
+        }
+    }
+
+    fn look_at_processes(&mut self, stamp: Stamp) {
+        let Some((processes, every)) = self.processes.as_mut().zip(self.settings.processes) else {
+            return;
+        };
+        self.events
+            .extend(processes.blocked(stamp).inspect(|_| self.health.blocked()));
+        if self.pace.is_due(self.done.processes, every) {
+            self.done.processes = Some(self.pace.current());
+            let events = &mut self.events;
+            let tell = &mut |event| events.push(event);
+            let look = processes.look(stamp, &mut self.writer, &mut self.sample, tell);
+            self.health.looked(&look);
+        }
+    }
+
+    /// What is done between two samples.
+    fn after(&mut self, stamp: Stamp) {
+        match self.last {
+            None => self.begun(stamp),
+            Some(last) => self
+                .events
+                .extend(notes::between(last, stamp, self.settings.every)),
+        }
+        self.note_lost(stamp);
+        if self.pace.is_due(self.done.refresh, Self::REFRESH) {
+            if self.done.refresh.is_some() {
+                self.host.refresh();
+            }
+            self.done.refresh = Some(self.pace.current());
+            self.note_absent();
+        }
+        self.hand_over();
+    }
+
+    fn begun(&mut self, stamp: Stamp) {
+        let absent = self.host.absent().collect::<Vec<_>>();
+        let source = self.health.tasks_source();
+        self.events
+            .push(notes::started(stamp, &self.settings, source, &absent));
+    }
+
+    /// Tells when the store begins to take samples again, and how many it did not take.
+    fn note_lost(&mut self, stamp: Stamp) {
+        let lost = self.writer.lost();
+        let before = std::mem::replace(&mut self.lost.samples, lost);
+        if lost > before {
+            self.lost.before.get_or_insert(before);
+        } else if let Some(since) = self.lost.before.take() {
+            self.events.push(notes::lost(stamp, lost - since));
+        }
+    }
+
+    /// Keeps which kernel files cannot be read, where that is news.
+    fn note_absent(&mut self) {
+        let absent = self.host.absent().collect::<Vec<_>>();
+        for (file, why) in absent.iter().filter(|known| !self.absent.contains(known)) {
+            self.writer.absent(file, why);
+        }
+        self.health.absent_are(&absent);
+        self.absent = absent;
+    }
+
+    /// Hands what was found here and by others to the store.
+    fn hand_over(&mut self) {
+        for event in self.events.drain(..) {
+            self.writer.event(&event);
+        }
+        // At most as many as there may be at once, so that a flood does not hold up the next sample.
+        for message in self.inbox.try_iter().take(crate::INBOX) {
+            match message {
+                Message::Event(event) => self.writer.event(&event),
+                Message::Facts(stamp, facts) => self.writer.facts(stamp, &facts),
+                Message::Absent(file, why) => self.writer.absent(file, &why),
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The recorder from kernel files to a recording that is read again.
+
+mod fake;
+mod looks;
+mod loop_of_samples;
+mod steady_state;

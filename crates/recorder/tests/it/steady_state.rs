@@ -1,0 +1,67 @@
+//! What must hold for a recorder that goes on while the host has no memory left: the sampler allocates nothing.
+
+use allocation_counter::measure;
+use probe::{Root, TaskSource};
+use recorder::{Recorder, Settings};
+
+use crate::fake::{Fake, Process, always, recorder};
+
+/// Allocations of the sampler in so many samples.
+fn allocations(recorder: &mut Recorder, samples: usize) -> u64 {
+    let take = || (0..samples).for_each(|_| recorder.take());
+    measure(take).count_total
+}
+
+#[test]
+fn samples_of_processes_services_and_groups_allocate_nothing() {
+    let fake = Fake::host();
+    for pid in 1..300 {
+        let unit = format!("/system.slice/unit{}.service", pid % 40);
+        fake.process(&Process::new(pid, "worker", &unit));
+    }
+    fake.group("system.slice", 1 << 30);
+    for group in 0..50 {
+        fake.group(&format!("system.slice/unit{group}.service"), group * 4096);
+    }
+    let (mut recorder, health, _outbox) = fake.recorder(always());
+    assert!(allocations(&mut recorder, 5) > 0, "the counter counts");
+    for round in 0..6 {
+        // Sizes change, and with them the order of groups and services.
+        for pid in 1..20 {
+            let unit = format!("/system.slice/unit{}.service", pid % 40);
+            let mut process = Process::new(pid, "worker", &unit);
+            process.pages = u64::from(pid * 7919 % 1000) + round * 31;
+            process.ticks += round;
+            fake.process(&process);
+        }
+        for group in 0..50 {
+            fake.group(
+                &format!("system.slice/unit{group}.service"),
+                (group * 7919 + round * 104_729) % 999_983,
+            );
+        }
+        fake.meminfo(1_000 + round);
+        assert_eq!(allocations(&mut recorder, 3), 0, "round {round}");
+    }
+    let figures = health.figures();
+    assert_eq!(
+        (figures.processes, figures.services, figures.groups),
+        (299, 40, 52)
+    );
+    recorder.stop().unwrap();
+}
+
+#[test]
+fn samples_of_this_host_allocate_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        processes: None,
+        source: Some(TaskSource::Proc),
+        ..Settings::default()
+    };
+    let (mut recorder, _, _outbox) = recorder(&Root::default(), directory.path(), settings);
+    // Slab caches are read with the first sample; which are the largest may change with the next reading, after 60.
+    allocations(&mut recorder, 5);
+    assert_eq!(allocations(&mut recorder, 50), 0);
+    recorder.stop().unwrap();
+}

@@ -1,0 +1,112 @@
+//! The screen of `events`: a line for each, in order of time; with the kernel's own lines where asked for.
+
+use super::page::{Page, Style, piece};
+use super::when::Clock;
+use super::{Detail, Screen, wrap};
+use crate::model::{EventEntry, EventsReport};
+
+pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
+    let mut page = Page::new(screen);
+    let clock = Clock::new(&report.source, screen);
+    if report.events.is_empty() {
+        let text = "Nothing happened that memtide counts as an event.";
+        page.hanging(&[], 0, Style::Plain, text);
+        return page.finish();
+    }
+    let times: Vec<String> = report
+        .events
+        .iter()
+        .map(|event| time(event, &clock))
+        .collect();
+    let widest = times.iter().map(|time| wrap::width(time)).max();
+    let indent = widest
+        .filter(|cells| *cells > 0)
+        .map_or(0, |cells| cells + 2);
+    for (event, time) in report.events.iter().zip(&times) {
+        let head = [piece(Style::Faint, time.clone())];
+        match screen.detail {
+            Detail::Brief => {
+                let text = wrap::cut(&event.text, screen.width().saturating_sub(indent));
+                page.hanging(&head, indent, style(event), &text);
+            }
+            Detail::All => {
+                page.hanging(&head, indent, style(event), &event.text);
+                let lines = event.report.iter().flat_map(|report| report.lines());
+                lines.for_each(|line| page.line(&[piece(Style::Faint, format!("   {line}"))]));
+            }
+        }
+    }
+    page.finish()
+}
+
+fn time(event: &EventEntry, clock: &Clock<'_>) -> String {
+    clock.listed(event.offset_s, event.at).unwrap_or_default()
+}
+
+fn style(event: &EventEntry) -> Style {
+    match event.kind {
+        "oom-kill" => Style::Critical,
+        "allocation-failure" | "samples-lost" | "cgroup-limit" => Style::Warning,
+        _ => Style::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SourceInfo;
+    use timeline::{Event, EventKind, Sample, Stamp, Timeline};
+    use units::{Span, WallClock};
+
+    fn stamp(second: u64, wall: Option<i64>) -> Stamp {
+        Stamp {
+            boot: Span::from_secs(second),
+            awake: None,
+            wall: wall.map(|s| WallClock::from_unix_nanos(s * 1_000_000_000)),
+        }
+    }
+
+    fn drawn(wall: Option<i64>, detail: Detail) -> String {
+        let mut timeline = Timeline::default();
+        for second in 0..2 {
+            let mut sample = Sample::default();
+            sample.stamp = stamp(second, wall.map(|s| s + i64::try_from(second).unwrap()));
+            timeline.push(&sample).unwrap();
+        }
+        let event = |text: &str| Event {
+            stamp: stamp(1, wall.map(|s| s + 1)),
+            kind: EventKind::OomKill,
+            subject: String::new(),
+            text: text.to_owned(),
+            report: "Out of memory: \u{1b}[2Jevil\nsecond line\n".to_owned(),
+        };
+        let long = "word ".repeat(40);
+        let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];
+        let report = EventsReport::new(&events, &timeline, &SourceInfo::capture("x"));
+        let mut screen = Screen::default();
+        screen.detail = detail;
+        draw(&report, &screen)
+    }
+
+    #[test]
+    fn each_event_is_one_line_that_fits_and_steers_nothing() {
+        let text = drawn(Some(1_795_318_200), Detail::Brief);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines[0], "Nov 22 03:30:01  OOM kill of \\x1b[31mhog (4)");
+        assert_eq!(wrap::width(lines[1]), 80, "{text}");
+        assert!(lines[1].ends_with('…'));
+        let timeless = drawn(None, Detail::Brief);
+        assert!(timeless.starts_with("0:01  OOM kill"), "{timeless}");
+    }
+
+    #[test]
+    fn the_kernels_lines_are_shown_where_asked_for() {
+        let text = drawn(Some(1_795_318_200), Detail::All);
+        assert!(
+            text.contains("   Out of memory: \\x1b[2Jevil\n   second line\n"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}'));
+    }
+}

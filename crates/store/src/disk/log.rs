@@ -1,0 +1,71 @@
+//! The head file that is being written. It is opened for each write: so a directory that is gone, or may only be read, is
+//! met where it can be told, and no file keeps its disk from being unmounted or made read-only.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{head, place};
+
+/// A head file: what is whole of it is known, what lies behind is not.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    /// Bytes that are whole and synced.
+    len: u64,
+    /// Whether a sample that stands by itself is in it.
+    pub(super) has_key: bool,
+}
+
+impl Log {
+    /// Begins a file with the names of what will be in it.
+    pub(super) fn create(recording: &Path, sequence: u64) -> io::Result<Self> {
+        let path = head::path_of(recording, sequence);
+        let mut bytes = Vec::new();
+        // Twice: without names nothing of the file means anything.
+        head::put_dictionary(&mut bytes);
+        head::put_dictionary(&mut bytes);
+        let write = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).mode(0o640);
+            let mut file = options.open(&path)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        match write().and_then(|()| place::sync(&head::directory_of(recording))) {
+            Ok(()) => Ok(Self {
+                path,
+                len: bytes.len() as u64,
+                has_key: false,
+            }),
+            Err(error) => {
+                // Half a beginning is of no use, and its number shall be free for the next try.
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends whole frames and syncs them. Where that fails nothing is counted as written, and the next try writes to the
+    /// same place: the file is never torn but at its end.
+    pub(super) fn append(&mut self, frames: &[u8]) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let found = file.metadata()?.len();
+        if found < self.len {
+            // Somebody cut it, or it is another file.
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if let Err(error) = self.write(&file, frames) {
+            let _ = file.set_len(self.len);
+            return Err(error);
+        }
+        self.len += frames.len() as u64;
+        Ok(())
+    }
+
+    fn write(&self, file: &File, frames: &[u8]) -> io::Result<()> {
+        file.write_all_at(frames, self.len)?;
+        file.sync_data()
+    }
+}

@@ -1,0 +1,86 @@
+//! Has finished head files sealed: by a command at low priority, or where there is none at once.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, setpriority_process};
+
+/// Who seals.
+#[derive(Debug)]
+pub(super) struct Sealer {
+    command: Option<Vec<OsString>>,
+    directory: PathBuf,
+    child: Option<Child>,
+    /// Another file ended while the command was at work.
+    is_due: bool,
+}
+
+impl Sealer {
+    pub(super) fn new(command: Option<Vec<OsString>>, directory: PathBuf) -> Self {
+        Self {
+            command,
+            directory,
+            child: None,
+            is_due: false,
+        }
+    }
+
+    /// Has all finished head files sealed. Gives what went wrong, in words.
+    pub(super) fn start(&mut self) -> Option<String> {
+        let Some((program, arguments)) = self.command.as_ref().and_then(|c| c.split_first()) else {
+            return match crate::seal::seal(&self.directory) {
+                Ok(sealed) => sealed.problems.into_iter().next(),
+                Err(error) => Some(error.to_string()),
+            };
+        };
+        if self.child.is_some() {
+            self.is_due = true;
+            return None;
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).arg(&self.directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        match command.spawn() {
+            Ok(child) => {
+                step_back(&child);
+                self.child = Some(child);
+                None
+            }
+            Err(error) => Some(format!(
+                "cannot start `{}` to seal the head: {error}; the head file stays as it is",
+                program.to_string_lossy()
+            )),
+        }
+    }
+
+    /// Looks whether the command has ended. Gives what went wrong, in words.
+    pub(super) fn look(&mut self) -> Option<String> {
+        let status = self.child.as_mut()?.try_wait().transpose()?;
+        self.child = None;
+        let failure = match status {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(format!(
+                "the head was not sealed ({status}): the head file stays, and is tried again with the next"
+            )),
+            Err(error) => Some(format!("cannot wait for the sealer: {error}")),
+        };
+        if std::mem::take(&mut self.is_due) {
+            return failure.or(self.start());
+        }
+        failure
+    }
+}
+
+/// Sealing can wait, and is the first to go when memory runs out: the recorder is protected, and its child inherits that.
+fn step_back(child: &Child) {
+    const LOWEST: i32 = 19;
+    if let Ok(pid) = i32::try_from(child.id()) {
+        let _ = setpriority_process(Pid::from_raw(pid), LOWEST);
+    }
+    let adjustment = format!("/proc/{}/oom_score_adj", child.id());
+    let inherited = std::fs::read_to_string(&adjustment).unwrap_or_default();
+    if inherited.starts_with('-') {
+        let _ = std::fs::write(&adjustment, "0");
+    }
+}

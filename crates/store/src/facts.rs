@@ -1,0 +1,508 @@
+//! `facts.jsonl`: what changes rarely, with the time from which on it held.
+//!
+//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value"}`, `wall` in nanoseconds since
+//! 1970. Tunables go by their dotted name and are texts; what is structured goes by its field's name and is JSON.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use timeline::facts::{self, CgroupMode, Container, Disk, MemoryMount, Node};
+use timeline::{Facts, Stamp, Timeline};
+use units::{Bytes, PageSize, Span, WallClock};
+
+use crate::StoreError;
+
+/// The file in a recording.
+pub(crate) const FILE: &str = "facts.jsonl";
+
+/// More is no file of facts: a host has some 50, which change a few times a day.
+const LARGEST: u64 = 64 << 20;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    /// Nanoseconds since 1970; `None` where the source has no wall clock.
+    wall: Option<i64>,
+    /// The boot clock.
+    boot_ns: u64,
+    /// Its place on the clock of a timeline that was kept whole: imports may have no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_ns: Option<u64>,
+    name: String,
+    value: Value,
+}
+
+/// All that is known, by name.
+pub(crate) fn entries(facts: &Facts) -> Vec<(String, Value)> {
+    let mut all: Vec<(String, Value)> = facts
+        .iter()
+        .map(|(name, text)| (name.to_owned(), Value::from(text)))
+        .collect();
+    all.extend(structured(facts).map(|(name, value)| (name.to_owned(), value)));
+    all.retain(|(_, value)| !value.is_null());
+    all
+}
+
+/// The fields of [`Facts`] that are no tunables, by name; `null` where not known.
+fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, Value)> {
+    let list = |values: Vec<Value>| match values.is_empty() {
+        true => Value::Null,
+        false => Value::from(values),
+    };
+    let nodes = facts.nodes.iter().map(|node| {
+        let Node { id, distances } = node;
+        json!({ "id": id, "distances": distances })
+    });
+    let disks = facts.disks.iter().map(|disk| {
+        let Disk { name, rotational } = disk;
+        json!({ "name": name, "rotational": rotational })
+    });
+    let mounts = facts.memory_mounts.iter().map(|mount| {
+        let MemoryMount { point, kind, size } = mount;
+        json!({ "point": point, "kind": kind, "size": size.map(Bytes::get) })
+    });
+    let container = facts.container.as_ref().map(|container| {
+        let Container {
+            signs,
+            meminfo_is_own,
+        } = container;
+        json!({ "signs": signs, "meminfo_is_own": meminfo_is_own })
+    });
+    let mode = facts.cgroup_mode.map(|mode| match mode {
+        CgroupMode::V1 => "v1",
+        CgroupMode::V2 => "v2",
+    });
+    [
+        (
+            "page_size",
+            json!(facts.page_size.map(|size| size.bytes().get())),
+        ),
+        ("ticks_per_second", json!(facts.ticks_per_second)),
+        ("cpus", json!(facts.cpus)),
+        ("nodes", list(nodes.collect())),
+        ("disks", list(disks.collect())),
+        ("memory_mounts", list(mounts.collect())),
+        ("cgroup_mode", json!(mode)),
+        ("own_cgroup", json!(facts.own_cgroup)),
+        ("container", json!(container)),
+        ("hostname", json!(facts.hostname)),
+    ]
+    .into_iter()
+}
+
+/// Takes a value; `false` where its name is not known here.
+fn take(facts: &mut Facts, at: Span, name: &str, value: &Value) -> bool {
+    if let Some(fact) = facts::ALL.iter().find(|fact| fact.name == name) {
+        if let Some(text) = value.as_str() {
+            facts.record(at, *fact, text);
+        }
+        return true;
+    }
+    let number = || value.as_u64();
+    let small = || number().and_then(|n| u32::try_from(n).ok());
+    let text = || value.as_str().map(str::to_owned);
+    let rows = || value.as_array().map_or(&[][..], Vec::as_slice).iter();
+    match name {
+        "page_size" => facts.page_size = number().and_then(PageSize::from_bytes),
+        "ticks_per_second" => facts.ticks_per_second = number(),
+        "cpus" => facts.cpus = small(),
+        "nodes" => facts.nodes = rows().filter_map(node).collect(),
+        "disks" => facts.disks = rows().filter_map(disk).collect(),
+        "memory_mounts" => facts.memory_mounts = rows().filter_map(mount).collect(),
+        "cgroup_mode" => {
+            facts.cgroup_mode = match value.as_str() {
+                Some("v1") => Some(CgroupMode::V1),
+                Some("v2") => Some(CgroupMode::V2),
+                _ => None,
+            }
+        }
+        "own_cgroup" => facts.own_cgroup = text(),
+        "container" => facts.container = container(value),
+        "hostname" => facts.hostname = text(),
+        _ => return false,
+    }
+    true
+}
+
+fn node(value: &Value) -> Option<Node> {
+    let distances = value.get("distances")?.as_array()?.iter();
+    let small = |value: &Value| u32::try_from(value.as_u64()?).ok();
+    Some(Node {
+        id: small(value.get("id")?)?,
+        distances: distances.filter_map(small).collect(),
+    })
+}
+
+fn disk(value: &Value) -> Option<Disk> {
+    Some(Disk {
+        name: value.get("name")?.as_str()?.to_owned(),
+        rotational: value.get("rotational").and_then(Value::as_bool),
+    })
+}
+
+fn mount(value: &Value) -> Option<MemoryMount> {
+    Some(MemoryMount {
+        point: value.get("point")?.as_str()?.to_owned(),
+        kind: value.get("kind")?.as_str()?.to_owned(),
+        size: value.get("size").and_then(Value::as_u64).map(Bytes::new),
+    })
+}
+
+fn container(value: &Value) -> Option<Container> {
+    let signs = value.get("signs")?.as_array()?.iter();
+    Some(Container {
+        signs: signs
+            .filter_map(|sign| Some(sign.as_str()?.to_owned()))
+            .collect(),
+        meminfo_is_own: value.get("meminfo_is_own")?.as_bool()?,
+    })
+}
+
+/// Appends what is new or has changed, and syncs it. Gives how many values that were.
+///
+/// # Errors
+/// [`StoreError::Io`]
+pub(crate) fn append(
+    directory: &Path,
+    stamp: Stamp,
+    facts: &Facts,
+    previous: Option<&Facts>,
+) -> Result<usize, StoreError> {
+    let line = |(name, value): (String, Value)| Line {
+        wall: stamp.wall.map(WallClock::unix_nanos),
+        boot_ns: stamp.boot.as_nanos(),
+        at_ns: None,
+        name,
+        value,
+    };
+    let changed = changed(facts, previous);
+    let lines: Vec<Line> = changed.into_iter().map(line).collect();
+    write(directory, &lines)?;
+    Ok(lines.len())
+}
+
+fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
+    let before = previous.map(entries).unwrap_or_default();
+    let mut now = entries(facts);
+    let gone = before.iter().filter(|(name, _)| {
+        // A tunable that cannot be read any more keeps its last value: nobody knows that it changed.
+        let is_there = now.iter().any(|(other, _)| other == name);
+        !is_there && facts::ALL.iter().all(|fact| fact.name != name)
+    });
+    let gone: Vec<_> = gone.map(|(name, _)| (name.clone(), Value::Null)).collect();
+    now.retain(|entry| !before.contains(entry));
+    now.extend(gone);
+    now
+}
+
+/// Appends the facts of a whole timeline, each from when on it held.
+///
+/// # Errors
+/// [`StoreError::Io`]
+pub(crate) fn append_all(
+    directory: &Path,
+    timeline: &Timeline,
+    facts: &Facts,
+) -> Result<(), StoreError> {
+    let line = |at: Span, name: &str, value: Value| {
+        let sample = timeline.times().partition_point(|time| *time < at);
+        let stamp = timeline
+            .stamp(sample.min(timeline.len().saturating_sub(1)))
+            .unwrap_or_default();
+        Line {
+            wall: stamp.wall.map(WallClock::unix_nanos),
+            boot_ns: stamp.boot.as_nanos(),
+            at_ns: Some(at.as_nanos()),
+            name: name.to_owned(),
+            value,
+        }
+    };
+    let first = |name: &str, now: Value| {
+        let changes = facts.changes().iter();
+        let first = changes.clone().find(|change| change.fact.name == name);
+        first.map_or(now, |change| Value::from(change.from.clone()))
+    };
+    let mut lines: Vec<Line> = entries(facts)
+        .into_iter()
+        .map(|(name, now)| line(Span::ZERO, &name, first(&name, now)))
+        .collect();
+    let changes = facts.changes().iter();
+    lines.extend(changes.map(|change| {
+        let to = Value::from(change.to.clone());
+        line(change.at, change.fact.name, to)
+    }));
+    write(directory, &lines)
+}
+
+fn write(directory: &Path, lines: &[Line]) -> Result<(), StoreError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let path = directory.join(FILE);
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&serde_json::to_string(line).unwrap_or_default());
+        text.push('\n');
+    }
+    let write = || {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&path)?;
+        // A line that a kill has torn must not swallow the next one.
+        if !ends_with_newline(&mut file)? {
+            text.insert(0, '\n');
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_data()
+    };
+    let mut write = write;
+    write().map_err(|reason| io("write", path.clone(), &reason))
+}
+
+fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
+    use std::io::{Seek, SeekFrom};
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+fn io(doing: &'static str, path: PathBuf, reason: &std::io::Error) -> StoreError {
+    StoreError::Io {
+        doing,
+        path,
+        reason: reason.to_string(),
+    }
+}
+
+/// The facts that hold in a timeline's time, with the changes in it; and what was wrong, in words.
+pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>) {
+    let mut problems = Vec::new();
+    let lines = lines(directory, &mut problems);
+    let mut facts = Facts::default();
+    let mut unknown = 0;
+    // What held before the first sample is no change, so only the last value of each counts.
+    let (before, within) = split(lines, timeline);
+    let mut latest: Vec<Line> = Vec::new();
+    for line in before {
+        latest.retain(|known| known.name != line.name);
+        latest.push(line);
+    }
+    let latest = latest.into_iter().map(|line| (Span::ZERO, line));
+    for (at, line) in latest.chain(within) {
+        unknown += usize::from(!take(&mut facts, at, &line.name, &line.value));
+    }
+    if unknown > 0 {
+        problems.push(format!(
+            "{FILE}: {unknown} values have names that this memtide does not know; a later one reads them"
+        ));
+    }
+    (facts, problems)
+}
+
+/// Lines that hold before or at a timeline's first sample, and those after it with their times; later ones are left out.
+fn split(lines: Vec<Line>, timeline: &Timeline) -> (Vec<Line>, Vec<(Span, Line)>) {
+    let stamps: Vec<Stamp> = (0..timeline.len())
+        .filter_map(|at| timeline.stamp(at))
+        .collect();
+    let is_dated = stamps.first().is_some_and(|stamp| stamp.wall.is_some());
+    let mut before = Vec::new();
+    let mut within = Vec::new();
+    for line in lines {
+        let Some(first) = stamps.first() else {
+            before.push(line);
+            continue;
+        };
+        let is_later = |stamp: &Stamp| match (line.wall, stamp.wall) {
+            (Some(line), Some(stamp)) if is_dated => stamp.unix_nanos() >= line,
+            _ => stamp.boot.as_nanos() >= line.boot_ns,
+        };
+        let at = match line.at_ns.filter(|_| !is_dated) {
+            Some(at) => Some(Span::from_nanos(at)),
+            None => stamps
+                .iter()
+                .position(is_later)
+                .map(|index| timeline.times()[index]),
+        };
+        match at {
+            Some(at) if at == Span::ZERO || is_later(first) => before.push(line),
+            Some(at) => within.push((at, line)),
+            None => {}
+        }
+    }
+    (before, within)
+}
+
+fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
+    let path = directory.join(FILE);
+    let mut bytes = Vec::new();
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) => {
+            problems.push(format!(
+                "{FILE}: {error}; kernel version, tunables and topology are not known"
+            ));
+            return Vec::new();
+        }
+    };
+    if let Err(error) = file.take(LARGEST).read_to_end(&mut bytes) {
+        problems.push(format!("{FILE}: {error}; what was read until then is used"));
+    }
+    let is_torn = !bytes.is_empty() && !bytes.ends_with(b"\n");
+    let mut parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let tail = parts.pop().unwrap_or_default();
+    if is_torn {
+        problems.push(format!(
+            "{FILE}: its last line ends in the middle ({} bytes) and is left out",
+            tail.len()
+        ));
+    }
+    let mut good = Vec::new();
+    for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
+        match serde_json::from_slice(part) {
+            Ok(line) => good.push(line),
+            Err(error) => problems.push(format!("{FILE}, line {number}: {error}; left out")),
+        }
+    }
+    good
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Sample;
+    use timeline::facts::{KERNEL_VERSION, SWAPPINESS};
+
+    fn rich() -> Facts {
+        let mut facts = Facts::default();
+        facts.page_size = PageSize::from_bytes(65_536);
+        facts.ticks_per_second = Some(250);
+        facts.cpus = Some(4);
+        facts.nodes = vec![Node {
+            id: 1,
+            distances: vec![10, 21],
+        }];
+        let disk = |name: &str, rotational| Disk {
+            name: name.to_owned(),
+            rotational,
+        };
+        facts.disks = vec![disk("sda", Some(true)), disk("vda", None)];
+        facts.memory_mounts = vec![MemoryMount {
+            point: "/run".to_owned(),
+            kind: "tmpfs".to_owned(),
+            size: Some(Bytes::from_mib(5)),
+        }];
+        facts.cgroup_mode = Some(CgroupMode::V2);
+        facts.own_cgroup = Some("/a".to_owned());
+        facts.container = Some(Container {
+            signs: vec!["lxc".to_owned()],
+            meminfo_is_own: true,
+        });
+        facts.hostname = Some("web3".to_owned());
+        facts.record(Span::ZERO, SWAPPINESS, "60");
+        facts.record(Span::ZERO, KERNEL_VERSION, "Linux version 6.1.0 (gcc)");
+        facts
+    }
+
+    fn shown(facts: &Facts) -> String {
+        format!("{facts:#?}")
+    }
+
+    fn timeline(seconds: &[i64]) -> Timeline {
+        let mut timeline = Timeline::default();
+        for second in seconds {
+            let mut sample = Sample::at(Span::from_secs(second.unsigned_abs()));
+            sample.stamp.wall = Some(WallClock::from_unix_nanos(second * 1_000_000_000));
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    fn stamp(second: i64) -> Stamp {
+        timeline(&[second]).stamp(0).unwrap()
+    }
+
+    #[test]
+    fn every_field_survives() {
+        let facts = rich();
+        let fields = shown(&facts);
+        let fields = fields
+            .lines()
+            .filter(|line| line.starts_with("    ") && !line.starts_with("     "));
+        let names: Vec<_> = fields
+            .filter_map(|line| Some(line.trim().split_once(": ")?.0))
+            .collect();
+        // A field that is new in `Facts` needs a place in `structured` and `take`, and in the example.
+        let stored = structured(&facts).map(|(name, _)| name);
+        let known: Vec<_> = ["values", "changes"].into_iter().chain(stored).collect();
+        assert_eq!(names, known);
+        assert!(structured(&facts).all(|(_, value)| !value.is_null()));
+        let directory = tempfile::tempdir().unwrap();
+        let written = append(directory.path(), stamp(5), &facts, None).unwrap();
+        assert_eq!(written, 12);
+        let (found, problems) = read(directory.path(), &timeline(&[5, 6]));
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(shown(&found), shown(&facts));
+    }
+
+    #[test]
+    fn only_what_changed_is_appended_and_it_is_a_change_at_its_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let before = rich();
+        append(directory.path(), stamp(5), &before, None).unwrap();
+        let mut after = before.clone();
+        after.record(Span::from_secs(9), SWAPPINESS, "1");
+        after.container = None;
+        let written = append(directory.path(), stamp(7), &after, Some(&before)).unwrap();
+        assert_eq!(written, 2);
+        let (found, _) = read(directory.path(), &timeline(&[4, 5, 6, 7, 8]));
+        assert_eq!(found.number(SWAPPINESS), Some(1));
+        assert_eq!(found.changes().len(), 1);
+        assert_eq!(found.changes()[0].at, Span::from_secs(3));
+        assert_eq!(found.container, None);
+        let (later, _) = read(directory.path(), &timeline(&[8, 9]));
+        assert_eq!(later.changes(), [], "it had changed before");
+        assert_eq!(later.number(SWAPPINESS), Some(1));
+        let (earlier, _) = read(directory.path(), &timeline(&[5, 6]));
+        assert_eq!(earlier.number(SWAPPINESS), Some(60));
+    }
+
+    #[test]
+    fn a_torn_line_is_left_out_said_and_swallows_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        append(directory.path(), stamp(5), &rich(), None).unwrap();
+        let path = directory.path().join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 4]).unwrap();
+        let (found, problems) = read(directory.path(), &timeline(&[5]));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].contains("ends in the middle"), "{problems:?}");
+        assert_eq!(found.cpus, Some(4));
+        let mut changed = rich();
+        changed.cpus = Some(8);
+        append(directory.path(), stamp(6), &changed, Some(&rich())).unwrap();
+        let (found, problems) = read(directory.path(), &timeline(&[5, 6, 7]));
+        assert_eq!(found.cpus, Some(8));
+        assert!(problems[0].contains("line"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_whole_timelines_facts_are_the_same_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let timeline = timeline(&[5, 6, 7, 8]);
+        let mut facts = rich();
+        facts.record(Span::from_secs(2), SWAPPINESS, "1");
+        facts.record(Span::from_secs(3), SWAPPINESS, "90");
+        append_all(directory.path(), &timeline, &facts).unwrap();
+        let (found, _) = read(directory.path(), &timeline);
+        assert_eq!(shown(&found), shown(&facts));
+    }
+}

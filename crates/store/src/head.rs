@@ -1,0 +1,129 @@
+//! The head of a recording: what has been recorded and is not sealed yet, in `head/NNNNNNNN.log`.
+//!
+//! A file is a list of [frames](frame), each with a checksum: the [dictionary] twice, what could not be read, and
+//! [samples](encode) in blocks of sixty, with events between them. It is only ever appended to. Killed at any byte, all whole
+//! frames before are there; a damaged byte costs its block.
+//!
+//! A file may be read while it is written. It never reaches back to another: each begins with a sample that stands by itself.
+
+mod bytes;
+mod decode;
+mod dictionary;
+mod encode;
+mod frame;
+mod series;
+mod table;
+#[cfg(test)]
+mod tests;
+mod unknown;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use timeline::Timeline;
+use units::WallClock;
+
+pub(crate) use decode::kernel_file;
+pub(crate) use dictionary::put_own as put_dictionary;
+pub(crate) use encode::{Encoder, put_absent, put_end, put_event, put_rounded};
+
+/// A head file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeadFile {
+    /// Its place in the recording.
+    pub(crate) sequence: u64,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+/// What a head file gave.
+#[derive(Debug, Default)]
+pub(crate) struct HeadRead {
+    /// What was wrong, in words; the rest was read.
+    pub(crate) problems: Vec<String>,
+    /// How many samples went into the timeline.
+    pub(crate) samples: usize,
+    /// Whether its writer ended it in good order.
+    pub(crate) ended: bool,
+    /// When its first sample was taken, whether it is in the window or not.
+    pub(crate) first: Option<WallClock>,
+    /// When its last sample was taken, whether it is in the window or not.
+    pub(crate) last: Option<WallClock>,
+    /// Bytes at its end that are no whole frame: where, and how many.
+    tail: Option<(usize, usize)>,
+}
+
+/// From when and until when; both ends belong to it.
+pub(crate) type Window = (Option<WallClock>, Option<WallClock>);
+
+/// Where a recording's head files are.
+pub(crate) fn directory_of(recording: &Path) -> PathBuf {
+    recording.join("head")
+}
+
+/// The head file of a sequence number.
+pub(crate) fn path_of(recording: &Path, sequence: u64) -> PathBuf {
+    directory_of(recording).join(format!("{sequence:08}.log"))
+}
+
+/// The head files of a recording, in order; none where it has no head.
+pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
+    let entries = match fs::read_dir(directory_of(recording)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".log"));
+        if let Some(sequence) = number.and_then(|number| number.parse().ok()) {
+            files.push(HeadFile { sequence, path });
+        }
+    }
+    files.sort_by_key(|file| file.sequence);
+    Ok(files)
+}
+
+/// Reads a head file into a timeline; its writer may be at work.
+pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> HeadRead {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return HeadRead {
+                problems: vec![format!("cannot read {}: {error}", path.display())],
+                ..HeadRead::default()
+            };
+        }
+    };
+    let mut read = load_bytes(&bytes, into, window);
+    if let Some((at, len)) = read.tail
+        && !is_being_written(path)
+    {
+        read.problems.push(format!(
+            "the last {len} bytes, from byte {at}, are no whole frame and are left out"
+        ));
+    }
+    for problem in &mut read.problems {
+        *problem = format!("{}: {problem}", path.display());
+    }
+    read
+}
+
+/// Reads a head file's bytes into a timeline.
+pub(crate) fn load_bytes(bytes: &[u8], into: &mut Timeline, window: Option<Window>) -> HeadRead {
+    let mut decoder = decode::Decoder::new(into, window);
+    for found in frame::Frames::new(bytes) {
+        decoder.take(&found);
+    }
+    decoder.end()
+}
+
+/// Whether a recorder is at work on a head file, the last one of its recording: its end may then be half a frame.
+fn is_being_written(path: &Path) -> bool {
+    let Some(recording) = path.parent().and_then(Path::parent) else {
+        return false;
+    };
+    let files = files(recording).unwrap_or_default();
+    files.last().is_some_and(|last| last.path == path) && crate::lock::is_held(recording)
+}

@@ -1,0 +1,346 @@
+//! Frames become samples of a timeline, straight as runs.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use timeline::signals::{self, Entity};
+use timeline::{Absence, Event, EventKind, Stamp, Timeline, facts};
+use units::{Span, WallClock};
+
+use super::bytes::Input;
+use super::dictionary::Dictionary;
+use super::encode::{Clocks, HAS_AWAKE, HAS_WALL, IS_UNRELATED};
+use super::frame::{Found, Kind, MARK};
+use super::series::Table;
+use super::table::ALL_DECLARED;
+use super::{HeadRead, Window};
+
+/// Reads one file's frames.
+#[derive(Debug)]
+pub(super) struct Decoder<'t> {
+    into: &'t mut Timeline,
+    window: Option<Window>,
+    dictionary: Option<Dictionary>,
+    tables: Vec<Table>,
+    clocks: Clocks,
+    /// Whether samples that build on the one before can be read.
+    is_in_block: bool,
+    /// The number in the file of the sample that is expected next.
+    expected: u64,
+    lost: u64,
+    is_damaged: bool,
+    was_wanted: bool,
+    strange_events: BTreeSet<String>,
+    pub(super) read: HeadRead,
+}
+
+impl<'t> Decoder<'t> {
+    pub(super) fn new(into: &'t mut Timeline, window: Option<Window>) -> Self {
+        Self {
+            into,
+            window,
+            dictionary: None,
+            tables: Vec::new(),
+            clocks: Clocks::default(),
+            is_in_block: false,
+            expected: 0,
+            lost: 0,
+            is_damaged: false,
+            was_wanted: false,
+            strange_events: BTreeSet::new(),
+            read: HeadRead::default(),
+        }
+    }
+
+    /// Takes what stands next in the file.
+    pub(super) fn take(&mut self, found: &Found<'_>) {
+        match *found {
+            Found::Frame(kind, payload) => {
+                if self.frame(kind, payload).is_none() {
+                    self.is_in_block = false;
+                    self.note(format!("a frame of kind {kind} makes no sense"));
+                }
+            }
+            Found::Damage { at, len } => {
+                self.is_in_block = false;
+                self.is_damaged = true;
+                self.note(format!("{len} bytes at byte {at} are damaged"));
+            }
+            Found::Tail { at, len } => {
+                self.is_in_block = false;
+                self.read.tail = Some((at, len));
+            }
+        }
+    }
+
+    fn note(&mut self, problem: String) {
+        self.read.problems.push(problem);
+    }
+
+    fn frame(&mut self, kind: u8, payload: &[u8]) -> Option<()> {
+        let Some(kind) = Kind::of(kind) else {
+            self.note(format!(
+                "frames of kind {kind} are of a later memtide and not read"
+            ));
+            return Some(());
+        };
+        let mut input = Input(payload);
+        match kind {
+            Kind::Dictionary => self.dictionary(payload),
+            Kind::Key => self.key(input),
+            Kind::Step if !self.is_in_block => Some(()),
+            Kind::Step => self.sample(input),
+            Kind::Event => self.event(input),
+            Kind::Absent => self.absent(&mut input),
+            Kind::Unknown => self.unknown(input),
+            Kind::Rounded => self.rounded(&mut input),
+            Kind::End => {
+                self.read.ended = true;
+                Some(())
+            }
+        }
+    }
+
+    /// The second copy of a dictionary tells nothing new.
+    fn dictionary(&mut self, payload: &[u8]) -> Option<()> {
+        let dictionary = Dictionary::read(payload)?;
+        if self.dictionary.is_none() {
+            self.use_dictionary(dictionary);
+        }
+        Some(())
+    }
+
+    fn use_dictionary(&mut self, mut dictionary: Dictionary) {
+        let strange = std::mem::take(&mut dictionary.strange);
+        if !strange.is_empty() {
+            let names = list(&strange);
+            self.note(format!(
+                "{} are not known to this memtide and not read: {names}",
+                counted(strange.len())
+            ));
+        }
+        self.tables = dictionary.tables.iter().map(Table::new).collect();
+        self.dictionary = Some(dictionary);
+    }
+
+    fn key(&mut self, mut input: Input<'_>) -> Option<()> {
+        input = Input(input.0.strip_prefix(MARK)?);
+        let checksum = u32::from_le_bytes(input.take(4)?.try_into().ok()?);
+        let number = input.number()?;
+        if self.dictionary.is_none() {
+            // Both copies are damaged; this memtide's own will do if it is the same.
+            self.use_dictionary(Dictionary::own());
+        }
+        if self.dictionary.as_ref().map(|known| known.checksum) != Some(checksum) {
+            self.is_in_block = false;
+            self.note(
+                "samples of another catalogue, whose names are damaged, are not read".to_owned(),
+            );
+            return Some(());
+        }
+        // A file whose directory was taken away goes on in another, which need not begin with its first sample.
+        if self.expected > 0 || self.is_damaged {
+            self.lost += number.saturating_sub(self.expected);
+        }
+        self.expected = number;
+        self.is_in_block = true;
+        self.clocks = Clocks::default();
+        self.tables.iter_mut().for_each(Table::begin_block);
+        self.sample(input)
+    }
+
+    fn sample(&mut self, mut input: Input<'_>) -> Option<()> {
+        let (stamp, is_unrelated) = self.stamp(&mut input)?;
+        self.expected += 1;
+        self.read.first = self.read.first.or(stamp.wall);
+        self.read.last = stamp.wall.or(self.read.last);
+        let index = self
+            .is_wanted(stamp)
+            .then(|| self.push(stamp, is_unrelated));
+        while let Some(first) = input.byte() {
+            let table = self.tables.get_mut(usize::from(first & !ALL_DECLARED))?;
+            table.section(first, &mut input, index, self.into)?;
+        }
+        Some(())
+    }
+
+    fn stamp(&mut self, input: &mut Input<'_>) -> Option<(Stamp, bool)> {
+        let flags = input.byte()?;
+        let clocks = &mut self.clocks;
+        clocks.step = input.step(clocks.step)?;
+        clocks.boot = clocks.boot.wrapping_add(clocks.step);
+        let mut stamp = Stamp {
+            boot: Span::from_nanos(clocks.boot),
+            ..Stamp::default()
+        };
+        if flags & HAS_AWAKE != 0 {
+            clocks.awake = input.step(clocks.awake)?;
+            stamp.awake = Some(Span::from_nanos(clocks.boot.wrapping_sub(clocks.awake)));
+        }
+        if flags & HAS_WALL != 0 {
+            clocks.wall = input.step(clocks.wall)?;
+            let wall = clocks.boot.wrapping_add(clocks.wall).cast_signed();
+            stamp.wall = Some(WallClock::from_unix_nanos(wall));
+        }
+        Some((stamp, flags & IS_UNRELATED != 0))
+    }
+
+    /// Whether a sample lies in the window. One without a wall clock does.
+    fn is_wanted(&mut self, stamp: Stamp) -> bool {
+        let is_wanted = match (self.window, stamp.wall) {
+            (Some((since, until)), Some(wall)) => {
+                since.is_none_or(|since| wall >= since) && until.is_none_or(|until| wall <= until)
+            }
+            _ => true,
+        };
+        if self.was_wanted && !is_wanted {
+            self.tables.iter_mut().for_each(Table::pause);
+        }
+        self.was_wanted = is_wanted;
+        is_wanted
+    }
+
+    fn push(&mut self, stamp: Stamp, is_unrelated: bool) -> usize {
+        // After a restart with an earlier wall clock nobody knows how the samples lie in time; none is lost for it.
+        if is_unrelated || self.into.push_bare(stamp).is_err() {
+            self.into.push_bare_unrelated(stamp);
+        }
+        self.read.samples += 1;
+        self.into.len() - 1
+    }
+
+    fn event(&mut self, mut input: Input<'_>) -> Option<()> {
+        let flags = input.byte()?;
+        let mut stamp = Stamp {
+            boot: Span::from_nanos(input.number()?),
+            ..Stamp::default()
+        };
+        if flags & HAS_AWAKE != 0 {
+            stamp.awake = Some(Span::from_nanos(input.number()?));
+        }
+        if flags & HAS_WALL != 0 {
+            let nanos = input.number()?.cast_signed();
+            stamp.wall = Some(WallClock::from_unix_nanos(nanos));
+        }
+        let kind = input.string()?;
+        let Some(kind) = EventKind::by_name(&kind) else {
+            self.strange_events.insert(kind);
+            return Some(());
+        };
+        let event = Event {
+            stamp,
+            kind,
+            subject: input.string()?,
+            text: input.string()?,
+            report: input.string()?,
+        };
+        if self.window_holds(stamp) {
+            self.into.note(event);
+        }
+        Some(())
+    }
+
+    fn window_holds(&self, stamp: Stamp) -> bool {
+        let (Some((since, until)), Some(wall)) = (self.window, stamp.wall) else {
+            return true;
+        };
+        since.is_none_or(|since| wall >= since) && until.is_none_or(|until| wall <= until)
+    }
+
+    fn absent(&mut self, input: &mut Input<'_>) -> Option<()> {
+        let file = kernel_file(&input.string()?)?;
+        let why = match input.byte()? {
+            0 => Absence::NotFound,
+            1 => Absence::PermissionDenied,
+            _ => Absence::Failed(input.string()?),
+        };
+        self.into.absent.insert(file, why);
+        Some(())
+    }
+
+    fn unknown(&mut self, mut input: Input<'_>) -> Option<()> {
+        while !input.is_empty() {
+            let file = kernel_file(&input.string()?)?;
+            let field = input.string()?;
+            self.into.note_unknown(file, field, input.number()?);
+        }
+        Some(())
+    }
+
+    fn rounded(&mut self, input: &mut Input<'_>) -> Option<()> {
+        let name = input.string()?;
+        let error = input.number()?;
+        if let Some((signal, _)) = signals::by_name(&name) {
+            self.into.round(signal, error);
+        }
+        Some(())
+    }
+
+    /// Ends all runs and says what is not there.
+    pub(super) fn end(mut self) -> HeadRead {
+        self.tables
+            .iter_mut()
+            .for_each(|table| table.end(self.into));
+        if self.lost > 0 {
+            self.note(format!(
+                "{} samples before others are damaged or missing",
+                self.lost
+            ));
+        }
+        if !self.strange_events.is_empty() {
+            let names: Vec<String> = self.strange_events.iter().cloned().collect();
+            self.note(format!(
+                "events of kinds not known to this memtide are not read: {}",
+                list(&names)
+            ));
+        }
+        self.read
+    }
+}
+
+fn counted(names: usize) -> String {
+    match names {
+        1 => "1 name".to_owned(),
+        many => format!("{many} names"),
+    }
+}
+
+/// Some of many names.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{}`", name.escape_debug()));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}
+
+/// The name of a kernel file as the catalogue has it. Others are kept for the life of the process, up to a bound: what
+/// names them is a file, and there are not many.
+pub(crate) fn kernel_file(name: &str) -> Option<&'static str> {
+    static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    const MOST: usize = 1024;
+    const LONGEST: usize = 4096;
+    let of_signals = signals::ALL.iter().map(|def| def.file);
+    let of_facts = facts::ALL.iter().map(|fact| fact.file);
+    if let Some(known) = of_signals.chain(of_facts).find(|file| *file == name) {
+        return Some(known);
+    }
+    let mut others = OTHERS.lock().ok()?;
+    if let Some(known) = others.get(name) {
+        return Some(known);
+    }
+    if others.len() >= MOST || name.len() > LONGEST {
+        return None;
+    }
+    let kept: &'static str = name.to_owned().leak();
+    others.insert(kept);
+    Some(kept)
+}
+
+/// Columns are counted in 16 bits.
+const _: () = assert!(Entity::ALL.len() < ALL_DECLARED as usize);

@@ -1,0 +1,106 @@
+//! Which column of which table is which signal: the names of entities and signals, in order, at the beginning of each file.
+//! So a file of an older or a later catalogue stays readable; what is not known by its name is passed over and said.
+
+use std::sync::OnceLock;
+
+use timeline::SignalId;
+use timeline::signals::{self, Entity};
+
+use super::bytes::{Input, put, put_text};
+use super::frame::{self, Kind, MARK};
+
+/// A table of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// The kind of entity; `None` where it is not known here.
+    pub(super) entity: Option<Entity>,
+    /// The signals, in order; `None` where one is not known here.
+    pub(super) signals: Vec<Option<SignalId>>,
+}
+
+/// The tables of a file, and the names that are not known here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Dictionary {
+    pub(super) tables: Vec<Columns>,
+    pub(super) strange: Vec<String>,
+    /// Tells whether a sample was written with this dictionary.
+    pub(super) checksum: u32,
+}
+
+impl Dictionary {
+    /// More tables or columns are nonsense.
+    const MOST: u64 = 4096;
+
+    /// This memtide's own.
+    pub(super) fn own() -> Self {
+        Self::read(own_payload()).unwrap_or_default()
+    }
+
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        let mut input = Input(payload.strip_prefix(MARK)?);
+        let mut dictionary = Self {
+            checksum: crc32fast::hash(payload),
+            ..Self::default()
+        };
+        for _ in 0..input.number().filter(|tables| *tables < 0x80)? {
+            let name = input.string()?;
+            let entity = Entity::ALL.into_iter().find(|entity| entity.name() == name);
+            if entity.is_none() {
+                dictionary.strange.push(name);
+            }
+            let count = input.number().filter(|count| *count <= Self::MOST)?;
+            let columns = 0..usize::try_from(count).ok()?;
+            let signals = columns.map(|column| dictionary.signal(&mut input, entity, column));
+            let signals = signals.collect::<Option<_>>()?;
+            dictionary.tables.push(Columns { entity, signals });
+        }
+        Some(dictionary)
+    }
+
+    /// The signal that is named next; the outer is `None` where the bytes make no sense.
+    fn signal(
+        &mut self,
+        input: &mut Input<'_>,
+        entity: Option<Entity>,
+        column: usize,
+    ) -> Option<Option<SignalId>> {
+        let name = input.string()?;
+        // In a file of this very catalogue it is where it is here.
+        let place = entity.map_or(0, |entity| entity.signals().start) + column;
+        let here = SignalId::at(place).filter(|id| id.def().name == name);
+        let found = here.or_else(|| signals::by_name(&name).map(|(id, _)| id));
+        let found = found.filter(|id| Some(id.def().entity) == entity);
+        if found.is_none() {
+            self.strange.push(name);
+        }
+        Some(found)
+    }
+}
+
+/// Appends this memtide's dictionary.
+pub(crate) fn put_own(into: &mut Vec<u8>) {
+    let at = frame::begin(into, Kind::Dictionary);
+    into.extend_from_slice(own_payload());
+    frame::end(into, at);
+}
+
+/// Of this memtide's dictionary.
+pub(super) fn checksum_of_own() -> u32 {
+    crc32fast::hash(own_payload())
+}
+
+fn own_payload() -> &'static [u8] {
+    static PAYLOAD: OnceLock<Vec<u8>> = OnceLock::new();
+    PAYLOAD.get_or_init(|| {
+        let mut payload = MARK.to_vec();
+        put(&mut payload, Entity::ALL.len() as u64);
+        for entity in Entity::ALL {
+            put_text(&mut payload, entity.name().as_bytes());
+            put(&mut payload, entity.signals().len() as u64);
+            for def in &signals::ALL[entity.signals()] {
+                put_text(&mut payload, def.name.as_bytes());
+            }
+        }
+        payload
+    })
+}

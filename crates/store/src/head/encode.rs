@@ -1,0 +1,293 @@
+//! Samples and what goes with them as frames. Sixty samples are a block: the first stands by itself, each other one is the
+//! difference to the one before.
+//!
+//! A sample's payload: in the first of a block [`MARK`], the checksum of the dictionary and the sample's number in the file;
+//! then flags, the clocks, and a section ([`super::table`]) for each table that was read.
+
+use timeline::{Absence, Entity, Event, ProcessCells, Sample, SignalId, Stamp};
+
+use super::bytes::{put, put_step, put_text};
+use super::frame::{self, HEADER, Kind, MARK};
+use super::table::Table;
+use super::unknown::Unknown;
+
+/// Samples in a block: what a damaged byte may cost.
+pub(crate) const BLOCK: u64 = 60;
+
+pub(super) const HAS_AWAKE: u8 = 1;
+pub(super) const HAS_WALL: u8 = 2;
+pub(super) const IS_UNRELATED: u8 = 4;
+
+/// The clocks of the sample before; zero before the first of a block. Distances of the other clocks to the boot clock
+/// hardly change.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Clocks {
+    pub(super) boot: u64,
+    pub(super) step: u64,
+    pub(super) awake: u64,
+    pub(super) wall: u64,
+}
+
+/// Makes frames of samples.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    frame: Vec<u8>,
+    /// Processes are written while rows of other tables may come.
+    processes: Vec<u8>,
+    processes_begun: bool,
+    host_taken: bool,
+    tables: Vec<Table>,
+    unknown: Unknown,
+    dictionary: u32,
+    clocks: Clocks,
+    /// Blocks begun so far, of all files.
+    block: u64,
+    in_block: u64,
+    /// Samples begun so far, of all files.
+    sample: u64,
+    /// Samples kept in this file.
+    number: u64,
+    key_wanted: bool,
+}
+
+impl Encoder {
+    /// A frame of 2,000 processes fits without growing, and so do they.
+    const FRAME: usize = 256 << 10;
+
+    pub(crate) fn new() -> Self {
+        let mut tables: Vec<Table> = Entity::ALL.into_iter().map(Table::new).collect();
+        tables[Entity::Process as usize].reserve(256);
+        Self {
+            frame: Vec::with_capacity(Self::FRAME),
+            processes: Vec::with_capacity(Self::FRAME),
+            processes_begun: false,
+            host_taken: false,
+            tables,
+            unknown: Unknown::default(),
+            dictionary: super::dictionary::checksum_of_own(),
+            clocks: Clocks::default(),
+            block: 0,
+            in_block: 0,
+            sample: 0,
+            number: 0,
+            key_wanted: true,
+        }
+    }
+
+    /// The next sample stands by itself.
+    pub(crate) fn want_key(&mut self) {
+        self.key_wanted = true;
+    }
+
+    /// The next sample is the first of a file.
+    pub(crate) fn begin_file(&mut self) {
+        self.key_wanted = true;
+        self.number = 0;
+        self.unknown.forget_written();
+    }
+
+    /// Begins a sample.
+    pub(crate) fn begin(&mut self, stamp: Stamp, is_unrelated: bool) {
+        let is_key = self.key_wanted || self.in_block >= BLOCK;
+        self.frame.clear();
+        self.processes.clear();
+        self.processes_begun = false;
+        self.host_taken = false;
+        self.sample += 1;
+        let kind = if is_key { Kind::Key } else { Kind::Step };
+        frame::begin(&mut self.frame, kind);
+        if is_key {
+            self.begin_block();
+        }
+        self.in_block += 1;
+        self.clocks(stamp, is_unrelated);
+    }
+
+    /// The last sample's frame went into the file; the next one may build on it.
+    pub(crate) fn kept(&mut self) {
+        self.number += 1;
+    }
+
+    fn begin_block(&mut self) {
+        self.key_wanted = false;
+        self.block += 1;
+        self.in_block = 0;
+        self.clocks = Clocks::default();
+        self.frame.extend_from_slice(MARK);
+        self.frame.extend_from_slice(&self.dictionary.to_le_bytes());
+        put(&mut self.frame, self.number);
+    }
+
+    fn clocks(&mut self, stamp: Stamp, is_unrelated: bool) {
+        let boot = stamp.boot.as_nanos();
+        let awake = stamp.awake.map(|awake| boot.wrapping_sub(awake.as_nanos()));
+        let wall = stamp
+            .wall
+            .map(|wall| wall.unix_nanos().cast_unsigned().wrapping_sub(boot));
+        let mut flags = if is_unrelated { IS_UNRELATED } else { 0 };
+        flags |= if awake.is_some() { HAS_AWAKE } else { 0 };
+        flags |= if wall.is_some() { HAS_WALL } else { 0 };
+        self.frame.push(flags);
+        let before = self.clocks;
+        let step = boot.wrapping_sub(before.boot);
+        put_step(&mut self.frame, before.step, step);
+        for (old, new) in [(before.awake, awake), (before.wall, wall)] {
+            if let Some(new) = new {
+                put_step(&mut self.frame, old, new);
+            }
+        }
+        self.clocks = Clocks {
+            boot,
+            step,
+            awake: awake.unwrap_or(before.awake),
+            wall: wall.unwrap_or(before.wall),
+        };
+    }
+
+    /// Takes a sample's readings, rows and unknown fields. Rows of processes only where they do not come one by one.
+    pub(crate) fn rows(&mut self, sample: &Sample) {
+        if !sample.host.is_empty() {
+            self.host(sample);
+        }
+        for entity in Entity::ALL {
+            let rows = sample.table(entity).rows();
+            let is_host = entity == Entity::Host;
+            if rows.is_empty() || is_host || (entity == Entity::Process && self.processes_begun) {
+                continue;
+            }
+            let table = &mut self.tables[entity as usize];
+            table.begin(&mut self.frame, self.block);
+            for row in rows {
+                table.entity(&mut self.frame, row, self.sample);
+            }
+            table.end(&mut self.frame, self.sample);
+        }
+        self.unknown.take(&sample.unknown);
+    }
+
+    fn host(&mut self, sample: &Sample) {
+        self.host_taken = true;
+        let table = &mut self.tables[Entity::Host as usize];
+        table.begin(&mut self.frame, self.block);
+        table.only(&mut self.frame, &sample.host, self.sample);
+        table.end(&mut self.frame, self.sample);
+    }
+
+    pub(crate) fn begin_processes(&mut self) {
+        if !self.processes_begun {
+            self.processes_begun = true;
+            self.tables[Entity::Process as usize].begin(&mut self.processes, self.block);
+        }
+    }
+
+    /// A place for a process: its index and generation.
+    pub(crate) fn declare(&mut self, key: &[u8], name: &[u8], service: &[u8]) -> (u32, u32) {
+        self.tables[Entity::Process as usize].claim(key, name, service)
+    }
+
+    /// Takes a process's readings; false where the place is no longer its own.
+    pub(crate) fn process(&mut self, index: u32, generation: u32, cells: &ProcessCells) -> bool {
+        self.begin_processes();
+        let table = &mut self.tables[Entity::Process as usize];
+        let Some(index) = table.held(index, generation) else {
+            return false;
+        };
+        let present = [cells.present()];
+        let into = &mut self.processes;
+        table.dense(into, index, cells.values(), &present, self.sample);
+        true
+    }
+
+    /// Ends the sample and gives its frame.
+    pub(crate) fn end(&mut self) -> &[u8] {
+        if !self.host_taken {
+            self.host(&Sample::default());
+        }
+        if self.processes_begun {
+            self.tables[Entity::Process as usize].end(&mut self.processes, self.sample);
+            self.frame.extend_from_slice(&self.processes);
+        }
+        frame::end(&mut self.frame, 0);
+        &self.frame
+    }
+
+    /// The last sample's frame.
+    pub(crate) fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    /// Whether the last sample stands by itself.
+    pub(crate) fn is_key(&self) -> bool {
+        self.in_block == 1
+    }
+
+    /// Whether a place is still that of the process that it was given to.
+    pub(crate) fn holds(&self, index: u32, generation: u32) -> bool {
+        let table = &self.tables[Entity::Process as usize];
+        table.held(index, generation).is_some()
+    }
+
+    /// Whether the last sample's frame is longer than any reader takes.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.frame.len() - HEADER > frame::MOST
+    }
+
+    /// Appends unknown fields that are new or have changed since they were written last.
+    pub(crate) fn put_unknown(&mut self, into: &mut Vec<u8>) {
+        self.unknown.put(into);
+    }
+}
+
+/// Appends an event.
+pub(crate) fn put_event(into: &mut Vec<u8>, event: &Event) {
+    let at = frame::begin(into, Kind::Event);
+    let stamp = event.stamp;
+    into.push(
+        if stamp.awake.is_some() { HAS_AWAKE } else { 0 }
+            | if stamp.wall.is_some() { HAS_WALL } else { 0 },
+    );
+    put(into, stamp.boot.as_nanos());
+    if let Some(awake) = stamp.awake {
+        put(into, awake.as_nanos());
+    }
+    if let Some(wall) = stamp.wall {
+        put(into, wall.unix_nanos().cast_unsigned());
+    }
+    for text in [
+        event.kind.name(),
+        &event.subject,
+        &event.text,
+        &event.report,
+    ] {
+        put_text(into, text.as_bytes());
+    }
+    frame::end(into, at);
+}
+
+/// Appends that a kernel file could not be read.
+pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
+    let at = frame::begin(into, Kind::Absent);
+    put_text(into, file.as_bytes());
+    let (code, text) = match why {
+        Absence::NotFound => (0, ""),
+        Absence::PermissionDenied => (1, ""),
+        Absence::Failed(text) => (2, text.as_str()),
+    };
+    into.push(code);
+    put_text(into, text.as_bytes());
+    frame::end(into, at);
+}
+
+/// Appends that a gauge's readings are rounded.
+pub(crate) fn put_rounded(into: &mut Vec<u8>, signal: SignalId, error_at_most: u64) {
+    let at = frame::begin(into, Kind::Rounded);
+    put_text(into, signal.def().name.as_bytes());
+    put(into, error_at_most);
+    frame::end(into, at);
+}
+
+/// Appends that the file ended in good order.
+pub(crate) fn put_end(into: &mut Vec<u8>) {
+    let at = frame::begin(into, Kind::End);
+    frame::end(into, at);
+}

@@ -1,0 +1,362 @@
+//! Tables as a reader builds them up: the readings of each entity as of the last sample, and the runs that they make.
+
+use std::collections::HashMap;
+
+use timeline::{Entity, Run, SignalId, Timeline};
+
+use super::bytes::{Input, ones};
+use super::dictionary::Columns;
+use super::table::{ALL_DECLARED, Operation};
+
+/// An entity's readings.
+#[derive(Debug, Default)]
+struct Series {
+    is_there: bool,
+    /// Whether it was there in a sample that is wanted.
+    is_wanted: bool,
+    /// The section in which it was declared last.
+    declared: u64,
+    key: String,
+    label: String,
+    group: String,
+    values: Vec<u64>,
+    present: Vec<u64>,
+    /// Runs that are not over: which columns have one, since which sample, and the value.
+    open: Vec<u64>,
+    since: Vec<usize>,
+    held: Vec<u64>,
+    /// Runs that are over, each column's in order.
+    runs: Vec<(u16, Run)>,
+}
+
+impl Series {
+    fn sized(width: usize) -> Self {
+        let words = width.div_ceil(64);
+        Self {
+            values: vec![0; width],
+            present: vec![0; words],
+            open: vec![0; words],
+            since: vec![0; width],
+            held: vec![0; width],
+            ..Self::default()
+        }
+    }
+
+    /// Reads which readings changed and takes them over.
+    fn changes(
+        &mut self,
+        input: &mut Input<'_>,
+        with_presence: bool,
+        at: Option<At>,
+    ) -> Option<()> {
+        let words = self.present.len();
+        let mut touched = [0; Table::MOST_WORDS];
+        if with_presence {
+            for (word, touched) in touched.iter_mut().enumerate().take(words) {
+                *touched = input.bits()?;
+                self.present[word] ^= *touched;
+            }
+        }
+        for (word, touched) in touched.iter_mut().enumerate().take(words) {
+            let changed = input.bits()?;
+            for bit in ones(changed) {
+                let value = self.values.get_mut(word * 64 + bit)?;
+                *value = input.step(*value)?;
+            }
+            *touched |= changed;
+            if let Some(at) = at {
+                self.settle(word, *touched, at);
+            }
+        }
+        Some(())
+    }
+
+    /// Ends and begins the runs of columns whose readings may have changed.
+    fn settle(&mut self, word: usize, touched: u64, at: At) {
+        for bit in ones(touched) {
+            let column = word * 64 + bit;
+            let is_open = self.open[word] >> bit & 1 == 1;
+            let is_present = self.present[word] >> bit & 1 == 1;
+            let Some(value) = self.values.get(column).copied() else {
+                return;
+            };
+            if is_open && is_present && self.held[column] == value {
+                continue;
+            }
+            if is_open {
+                self.finish(column, at.before);
+                self.open[word] &= !(1 << bit);
+            }
+            if is_present {
+                self.open[word] |= 1 << bit;
+                self.since[column] = at.index;
+                self.held[column] = value;
+            }
+        }
+    }
+
+    fn settle_all(&mut self, at: At) {
+        self.is_wanted |= self.is_there;
+        for word in 0..self.present.len() {
+            self.settle(word, self.present[word] | self.open[word], at);
+        }
+    }
+
+    /// Ends a run with the last sample in which its table was read; what began after it never was one.
+    #[allow(clippy::cast_possible_truncation)] // Dictionaries have at most 4,096 columns.
+    fn finish(&mut self, column: usize, last: Option<usize>) {
+        let first = self.since[column];
+        if let Some(last) = last.filter(|last| *last >= first) {
+            let value = self.held[column];
+            self.runs.push((column as u16, Run { first, last, value }));
+        }
+    }
+
+    fn finish_all(&mut self, last: Option<usize>) {
+        for word in 0..self.open.len() {
+            for bit in ones(std::mem::take(&mut self.open[word])) {
+                self.finish(word * 64 + bit, last);
+            }
+        }
+    }
+}
+
+/// A sample of the timeline, and the last one before it in which the same table was read.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    index: usize,
+    before: Option<usize>,
+}
+
+/// One kind of entity.
+#[derive(Debug)]
+pub(super) struct Table {
+    entity: Option<Entity>,
+    signals: Vec<Option<SignalId>>,
+    slots: Vec<Series>,
+    by_key: HashMap<String, usize>,
+    /// Whether all that is there has been declared in this block.
+    is_known: bool,
+    sections: u64,
+    /// The sample of the timeline in which it was read last, and the one before that.
+    last: Option<usize>,
+    before: Option<usize>,
+    /// Samples were passed over: no run is open, and readings are to be looked at as a whole.
+    is_behind: bool,
+}
+
+impl Table {
+    const MOST_WORDS: usize = 64;
+    /// As many slots as Linux has PIDs.
+    const MOST_SLOTS: u64 = 1 << 22;
+
+    pub(super) fn new(columns: &Columns) -> Self {
+        Self {
+            entity: columns.entity,
+            signals: columns.signals.clone(),
+            slots: Vec::new(),
+            by_key: HashMap::new(),
+            is_known: false,
+            sections: 0,
+            last: None,
+            before: None,
+            is_behind: false,
+        }
+    }
+
+    /// A block begins: the next section declares all that is there.
+    pub(super) fn begin_block(&mut self) {
+        self.is_known = false;
+    }
+
+    /// Reads a section. `index`: the sample in the timeline; `None` where it is not wanted. `None` where the bytes make no
+    /// sense.
+    pub(super) fn section(
+        &mut self,
+        first: u8,
+        input: &mut Input<'_>,
+        index: Option<usize>,
+        into: &mut Timeline,
+    ) -> Option<()> {
+        let all_declared = first & ALL_DECLARED != 0;
+        if !all_declared && !self.is_known {
+            return None;
+        }
+        self.is_known = true;
+        self.sections += 1;
+        let at = index.map(|index| self.read_at(index, into));
+        self.operations(input, at, into)?;
+        if all_declared {
+            self.drop_undeclared(into);
+        }
+        match at {
+            None => self.is_behind = true,
+            Some(at) if self.is_behind => {
+                self.is_behind = false;
+                self.slots
+                    .iter_mut()
+                    .for_each(|series| series.settle_all(at));
+            }
+            Some(_) => {}
+        }
+        Some(())
+    }
+
+    fn read_at(&mut self, index: usize, into: &mut Timeline) -> At {
+        if self.last != Some(index) {
+            self.before = self.last.replace(index);
+        }
+        if let Some(entity) = self.entity {
+            into.mark_read(entity, index);
+        }
+        At {
+            index,
+            before: self.before,
+        }
+    }
+
+    fn operations(
+        &mut self,
+        input: &mut Input<'_>,
+        at: Option<At>,
+        into: &mut Timeline,
+    ) -> Option<()> {
+        // Behind, everything is looked at after the section.
+        let settled_at = at.filter(|_| !self.is_behind);
+        let mut slot = 0u64;
+        loop {
+            let number = input.number()?;
+            if number == 0 {
+                return Some(());
+            }
+            if number < 4 {
+                return None;
+            }
+            let (operation, zigzag) = Operation::of(number);
+            slot = slot.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
+            let index = usize::try_from(slot)
+                .ok()
+                .filter(|_| slot < Self::MOST_SLOTS)?;
+            match operation {
+                Operation::Declare => self.declare(index, input, into)?,
+                Operation::Gone => {
+                    self.drop_slot(index, into)?;
+                    continue;
+                }
+                Operation::Change | Operation::Presence => {}
+            }
+            let series = self.slots.get_mut(index).filter(|series| series.is_there)?;
+            series.is_wanted |= at.is_some();
+            let is_declared = operation == Operation::Declare;
+            let with_presence = operation != Operation::Change;
+            series.changes(input, with_presence, settled_at.filter(|_| !is_declared))?;
+            if let Some(at) = settled_at.filter(|_| is_declared) {
+                series.settle_all(at);
+            }
+        }
+    }
+
+    fn declare(&mut self, index: usize, input: &mut Input<'_>, into: &mut Timeline) -> Option<()> {
+        let (key, label, group) = (input.text()?, input.text()?, input.text()?);
+        // A hostile file must not name one far slot to fill memory.
+        if index > self.slots.len() + 65_536 {
+            return None;
+        }
+        while self.slots.len() <= index {
+            self.slots.push(Series::default());
+        }
+        if !self.slots[index].is_there || self.slots[index].key.as_bytes() != key {
+            self.settle_in(index, String::from_utf8_lossy(key).into_owned(), into);
+        }
+        let series = &mut self.slots[index];
+        for (old, new) in [(&mut series.label, label), (&mut series.group, group)] {
+            if old.as_bytes() != new {
+                *old = String::from_utf8_lossy(new).into_owned();
+            }
+        }
+        series.declared = self.sections;
+        series.values.fill(0);
+        series.present.fill(0);
+        Some(())
+    }
+
+    /// Another entity takes a slot.
+    fn settle_in(&mut self, index: usize, key: String, into: &mut Timeline) {
+        let _ = self.drop_slot(index, into);
+        if let Some(elsewhere) = self.by_key.get(&key).copied() {
+            // A process that was declared anew under another name.
+            let _ = self.drop_slot(elsewhere, into);
+        }
+        self.by_key.insert(key.clone(), index);
+        let series = &mut self.slots[index];
+        *series = Series::sized(self.signals.len());
+        series.is_there = true;
+        series.key = key;
+    }
+
+    /// The entity of a slot is gone: its runs ended when its table was read before.
+    fn drop_slot(&mut self, index: usize, into: &mut Timeline) -> Option<()> {
+        let series = self.slots.get_mut(index)?;
+        if !series.is_there {
+            return Some(());
+        }
+        let mut series = std::mem::take(series);
+        self.by_key.remove(&series.key);
+        series.finish_all(self.before);
+        self.hand_over(&series, into);
+        Some(())
+    }
+
+    fn drop_undeclared(&mut self, into: &mut Timeline) {
+        for index in 0..self.slots.len() {
+            let series = &self.slots[index];
+            if series.is_there && series.declared != self.sections {
+                let _ = self.drop_slot(index, into);
+            }
+        }
+    }
+
+    /// Samples follow that are not wanted.
+    pub(super) fn pause(&mut self) {
+        for series in &mut self.slots {
+            series.finish_all(self.last);
+        }
+        self.is_behind = true;
+    }
+
+    /// Ends all runs and gives them to the timeline.
+    pub(super) fn end(&mut self, into: &mut Timeline) {
+        self.pause();
+        for series in self.slots.iter().filter(|series| series.is_there) {
+            self.hand_over(series, into);
+        }
+    }
+
+    fn hand_over(&self, series: &Series, into: &mut Timeline) {
+        match self.entity {
+            Some(Entity::Host) => self.hand_over_host(series, into),
+            // What was there only in samples that are not wanted leaves no trace.
+            Some(entity) if series.is_wanted => {
+                let runs = series.runs.iter().filter_map(|(column, run)| {
+                    let signal = self.signals.get(usize::from(*column)).copied()??;
+                    Some((signal, *run))
+                });
+                into.fill(entity, &series.key, &series.label, &series.group, runs);
+            }
+            _ => {}
+        }
+    }
+
+    /// The host has hundreds of runs of each signal: sorted once, they are not looked up one by one.
+    fn hand_over_host(&self, series: &Series, into: &mut Timeline) {
+        let mut columns = vec![Vec::new(); self.signals.len()];
+        for (column, run) in &series.runs {
+            columns[usize::from(*column)].push(*run);
+        }
+        for (signal, runs) in self.signals.iter().zip(columns) {
+            if let Some(signal) = signal.filter(|_| !runs.is_empty()) {
+                into.fill_host(signal, runs);
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! One kind of entity as the writer remembers it: the last reading of every signal of every entity, in rows of one width,
+//! so that thousands of processes are walked in order and what does not change is compared and passed over.
+//!
+//! A **section** of a sample says what changed in one table. It is a list of operations, each a number that holds how far
+//! its slot lies from that of the operation before, and what it is; zero ends the list.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use timeline::{Entity, EntityRow, Row, SignalId};
+
+use super::bytes::{ones, put, put_bits, put_step, put_text};
+
+/// What an operation of a section does with its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Some readings changed.
+    Change = 0,
+    /// Some readings came or went, and some may have changed.
+    Presence = 1,
+    /// The slot now stands for the entity whose key, label and group follow; all that was known of it is zero and absent.
+    Declare = 2,
+    /// The entity is gone.
+    Gone = 3,
+}
+
+impl Operation {
+    pub(super) fn of(number: u64) -> (Self, u64) {
+        let operation = match number & 3 {
+            0 => Self::Change,
+            1 => Self::Presence,
+            2 => Self::Declare,
+            _ => Self::Gone,
+        };
+        (operation, (number >> 2) - 1)
+    }
+}
+
+/// In a section's first byte, beside the table: all entities that are there are declared in it.
+pub(super) const ALL_DECLARED: u8 = 0x80;
+
+/// An entity's names, encoded as they are declared.
+#[derive(Debug, Default)]
+struct Names {
+    encoded: Vec<u8>,
+    key: (usize, usize),
+    label: (usize, usize),
+    group: (usize, usize),
+}
+
+impl Names {
+    fn set(&mut self, key: &[u8], label: &[u8], group: &[u8]) {
+        self.encoded.clear();
+        for (text, place) in [
+            (key, &mut self.key),
+            (label, &mut self.label),
+            (group, &mut self.group),
+        ] {
+            put_text(&mut self.encoded, text);
+            *place = (self.encoded.len() - text.len(), self.encoded.len());
+        }
+    }
+
+    fn get(&self, (from, to): (usize, usize)) -> &[u8] {
+        &self.encoded[from..to]
+    }
+
+    fn key(&self) -> &[u8] {
+        self.get(self.key)
+    }
+
+    fn is_called(&self, label: &[u8], group: &[u8]) -> bool {
+        self.get(self.label) == label && self.get(self.group) == group
+    }
+}
+
+/// A place for an entity; used again when it is gone.
+#[derive(Debug, Default)]
+struct Place {
+    is_used: bool,
+    /// How many entities were here before.
+    generation: u32,
+    /// The block in which it was declared last.
+    declared: u64,
+    /// The sample in which it was read last.
+    seen: u64,
+    /// Where a row's key is found by its hash; processes need no such place.
+    hash: Option<u64>,
+    names: Names,
+}
+
+/// The state of one kind of entity.
+#[derive(Debug)]
+pub(super) struct Table {
+    code: u8,
+    first: usize,
+    width: usize,
+    words: usize,
+    values: Vec<u64>,
+    present: Vec<u64>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    by_hash: HashMap<u64, u32>,
+    hasher: RandomState,
+    /// A row's readings by column, and which are there.
+    row: Vec<u64>,
+    row_present: Vec<u64>,
+    /// The block in which a section was written last.
+    block: u64,
+    /// The slot of the operation before, in the section being written.
+    before: u64,
+}
+
+impl Table {
+    pub(super) fn new(entity: Entity) -> Self {
+        let signals = entity.signals();
+        let words = signals.len().div_ceil(64);
+        Self {
+            code: entity as u8,
+            first: signals.start,
+            width: signals.len(),
+            words,
+            values: Vec::new(),
+            present: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            by_hash: HashMap::new(),
+            hasher: RandomState::new(),
+            row: vec![0; signals.len()],
+            row_present: vec![0; words],
+            block: 0,
+            before: 0,
+        }
+    }
+
+    /// Makes room for entities that are yet to come.
+    pub(super) fn reserve(&mut self, entities: usize) {
+        self.values.reserve(entities * self.width);
+        self.present.reserve(entities * self.words);
+        self.places.reserve(entities);
+        self.free.reserve(entities);
+    }
+
+    /// Begins a section.
+    pub(super) fn begin(&mut self, into: &mut Vec<u8>, block: u64) {
+        let is_first = self.block != block;
+        into.push(self.code | if is_first { ALL_DECLARED } else { 0 });
+        self.block = block;
+        self.before = 0;
+    }
+
+    /// Ends a section: entities that were not read in this sample are gone.
+    pub(super) fn end(&mut self, into: &mut Vec<u8>, sample: u64) {
+        for index in 0..self.places.len() {
+            let place = &self.places[index];
+            if !place.is_used || place.seen == sample {
+                continue;
+            }
+            if place.declared == self.block {
+                self.operate(into, index, Operation::Gone);
+            }
+            self.release(index);
+        }
+        into.push(0);
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // Slots are counted in 32 bits.
+    fn release(&mut self, index: usize) {
+        let place = &mut self.places[index];
+        place.is_used = false;
+        place.generation = place.generation.wrapping_add(1);
+        if let Some(hash) = place.hash.take() {
+            self.by_hash.remove(&hash);
+        }
+        self.free.push(index as u32);
+    }
+
+    fn operate(&mut self, into: &mut Vec<u8>, index: usize, operation: Operation) {
+        let slot = index as u64;
+        let step = slot.wrapping_sub(self.before).cast_signed();
+        let zigzag = ((step << 1) ^ (step >> 63)).cast_unsigned();
+        put(into, ((zigzag + 1) << 2) | operation as u64);
+        self.before = slot;
+    }
+
+    /// A place for an entity that was not there.
+    #[allow(clippy::cast_possible_truncation)] // A host has at most 4 Mi PIDs.
+    pub(super) fn claim(&mut self, key: &[u8], label: &[u8], group: &[u8]) -> (u32, u32) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            self.values.resize(self.places.len() * self.width, 0);
+            self.present.resize(self.places.len() * self.words, 0);
+            (self.places.len() - 1) as u32
+        });
+        let place = &mut self.places[index as usize];
+        place.is_used = true;
+        place.declared = 0;
+        place.seen = 0;
+        place.hash = None;
+        place.names.set(key, label, group);
+        (index, place.generation)
+    }
+
+    /// The place that was given to an entity, as long as it has it.
+    pub(super) fn held(&self, index: u32, generation: u32) -> Option<usize> {
+        let index = index as usize;
+        let place = self.places.get(index)?;
+        (place.is_used && place.generation == generation).then_some(index)
+    }
+
+    /// The place of a row's key; claimed where it has none yet.
+    fn place_of(&mut self, row: &EntityRow) -> usize {
+        let key = row.key.as_bytes();
+        let (label, group) = (row.label.as_bytes(), row.group.as_bytes());
+        let mut hash = self.hasher.hash_one(key);
+        while let Some(index) = self.by_hash.get(&hash) {
+            let place = &mut self.places[*index as usize];
+            if place.names.key() == key {
+                if !place.names.is_called(label, group) {
+                    place.names.set(key, label, group);
+                    place.declared = 0;
+                }
+                return *index as usize;
+            }
+            hash = hash.wrapping_add(1);
+        }
+        let (index, _) = self.claim(key, label, group);
+        self.places[index as usize].hash = Some(hash);
+        self.by_hash.insert(hash, index);
+        index as usize
+    }
+
+    /// Writes what changed of an entity.
+    pub(super) fn entity(&mut self, into: &mut Vec<u8>, row: &EntityRow, sample: u64) {
+        let index = self.place_of(row);
+        self.sparse(into, index, &row.row, sample);
+    }
+
+    /// Writes what changed of the only entity of a table.
+    pub(super) fn only(&mut self, into: &mut Vec<u8>, row: &Row, sample: u64) {
+        if self.places.is_empty() {
+            self.claim(b"", b"", b"");
+        }
+        self.sparse(into, 0, row, sample);
+    }
+
+    fn sparse(&mut self, into: &mut Vec<u8>, index: usize, row: &Row, sample: u64) {
+        self.row_present.fill(0);
+        for (signal, raw) in row.iter() {
+            self.set(signal, raw);
+        }
+        // Borrowed apart from the state that they are compared with.
+        let values = std::mem::take(&mut self.row);
+        let present = std::mem::take(&mut self.row_present);
+        self.dense(into, index, &values, &present, sample);
+        self.row = values;
+        self.row_present = present;
+    }
+
+    /// A signal of another kind of entity has no column and is passed over.
+    fn set(&mut self, signal: SignalId, raw: u64) {
+        let column = signal.place().wrapping_sub(self.first);
+        if let Some(value) = self.row.get_mut(column) {
+            *value = raw;
+            self.row_present[column / 64] |= 1 << (column % 64);
+        }
+    }
+
+    /// Writes what changed of the entity in a place, whose readings are given column by column.
+    pub(super) fn dense(
+        &mut self,
+        into: &mut Vec<u8>,
+        index: usize,
+        values: &[u64],
+        present: &[u64],
+        sample: u64,
+    ) {
+        let rows = index * self.width..(index + 1) * self.width;
+        let words = index * self.words..(index + 1) * self.words;
+        let place = &mut self.places[index];
+        place.seen = sample;
+        let operation = if place.declared != self.block {
+            place.declared = self.block;
+            self.values[rows.clone()].fill(0);
+            self.present[words.clone()].fill(0);
+            Operation::Declare
+        } else if self.present[words.clone()] != *present {
+            Operation::Presence
+        } else if differ(&self.values[rows.clone()], values, present) {
+            Operation::Change
+        } else {
+            return;
+        };
+        self.operate(into, index, operation);
+        if operation == Operation::Declare {
+            into.extend_from_slice(&self.places[index].names.encoded);
+        }
+        if operation != Operation::Change {
+            for (old, new) in self.present[words].iter_mut().zip(present) {
+                put_bits(into, *old ^ new);
+                *old = *new;
+            }
+        }
+        put_changes(into, &mut self.values[rows], values, present);
+    }
+}
+
+/// Whether any reading that is there differs.
+#[inline]
+fn differ(old: &[u64], new: &[u64], present: &[u64]) -> bool {
+    let chunks = old.chunks(64).zip(new.chunks(64)).zip(present);
+    chunks
+        .into_iter()
+        .any(|((old, new), present)| changed(old, new) & present != 0)
+}
+
+/// Which of up to 64 readings differ.
+#[inline]
+fn changed(old: &[u64], new: &[u64]) -> u64 {
+    let mut mask = 0;
+    // Eight at a time: most of the time nothing differs, and that is seen without a branch for each.
+    for (i, (old, new)) in old.chunks(8).zip(new.chunks(8)).enumerate() {
+        let pairs = || old.iter().zip(new);
+        if pairs().fold(0, |any, (a, b)| any | (a ^ b)) != 0 {
+            let bits = pairs().enumerate();
+            mask |= bits.fold(0, |bits, (bit, (a, b))| bits | u64::from(a != b) << bit) << (8 * i);
+        }
+    }
+    mask
+}
+
+/// Writes which readings differ and by how much, and takes them over.
+fn put_changes(into: &mut Vec<u8>, old: &mut [u64], new: &[u64], present: &[u64]) {
+    let chunks = old.chunks_mut(64).zip(new.chunks(64)).zip(present);
+    for ((old, new), present) in chunks {
+        let mask = changed(old, new) & present;
+        put_bits(into, mask);
+        for column in ones(mask) {
+            put_step(into, old[column], new[column]);
+            old[column] = new[column];
+        }
+    }
+}

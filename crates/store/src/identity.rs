@@ -1,0 +1,197 @@
+//! Whose recording a directory is: `recording.json`. It is written once, when the recording begins, and moved into place
+//! whole.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use units::Span;
+
+use crate::StoreError;
+
+/// The host that a recording is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What tells it from all others: the machine's ID, or a text that stands for the source of an import.
+    pub id: String,
+    /// What people call it: the host's name.
+    pub name: String,
+}
+
+/// The file in a recording that makes it one.
+pub(crate) const FILE: &str = "recording.json";
+
+/// What it is written as, before it is moved into its place.
+const DRAFT: &str = ".recording.json";
+
+/// The format that is written here, and the latest that is read.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A file of this name that is longer is something else.
+const LONGEST: u64 = 64 << 10;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    format: u32,
+    /// The memtide that began it.
+    #[serde(default)]
+    memtide: String,
+    host: Host,
+    /// When it was begun, in seconds since 1970.
+    #[serde(default)]
+    created_unix_s: Option<u64>,
+    /// From sample to sample, in seconds, nominally.
+    #[serde(default)]
+    every_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Host {
+    id: String,
+    name: String,
+}
+
+/// The format is looked at first: a later one may look different otherwise.
+#[derive(Debug, Deserialize)]
+struct OnlyFormat {
+    format: u32,
+}
+
+/// Whose a recording is, and the format that it was begun in.
+pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
+    let path = directory.join(FILE);
+    let text = match fs::metadata(&path) {
+        Ok(meta) if meta.len() > LONGEST => Err(std::io::Error::other("it is far too long")),
+        Ok(_) => fs::read(&path),
+        Err(error) => Err(error),
+    };
+    let text = text.map_err(|error| StoreError::io("read", &path, &error))?;
+    let strange = |error: serde_json::Error| StoreError::NotARecording {
+        path: directory.to_owned(),
+        found: format!("{FILE}, which is no recording's ({error})"),
+    };
+    let OnlyFormat { format } = serde_json::from_slice(&text).map_err(strange)?;
+    if format > FORMAT {
+        return Err(StoreError::LaterFormat {
+            path: directory.to_owned(),
+            format,
+            known: FORMAT,
+        });
+    }
+    let content: Content = serde_json::from_slice(&text).map_err(strange)?;
+    let Host { id, name } = content.host;
+    Ok((Identity { id, name }, format))
+}
+
+/// Whether a directory is still to become a recording: it is not there, or empty. False where it is one of this host.
+///
+/// # Errors
+/// It holds something else, another host's recording, or one of a later format. Nothing is touched.
+pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreError> {
+    match fs::metadata(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(StoreError::io("read", directory, &error)),
+        Ok(meta) if !meta.is_dir() => {
+            return Err(StoreError::NotARecording {
+                path: directory.to_owned(),
+                found: "no files, it is a file itself".to_owned(),
+            });
+        }
+        Ok(_) => {}
+    }
+    if !directory.join(FILE).exists() {
+        return match foreign(directory)? {
+            None => Ok(true),
+            Some(found) => Err(StoreError::NotARecording {
+                path: directory.to_owned(),
+                found,
+            }),
+        };
+    }
+    let (theirs, _) = read(directory)?;
+    if theirs.id != host.id {
+        return Err(StoreError::OtherHost {
+            path: directory.to_owned(),
+            theirs: named(&theirs, host),
+            ours: named(host, &theirs),
+        });
+    }
+    Ok(false)
+}
+
+/// Hosts that share a name are told apart by their IDs.
+fn named(host: &Identity, other: &Identity) -> String {
+    if host.name == other.name {
+        format!("{} (ID {})", host.name, host.id)
+    } else {
+        host.name.clone()
+    }
+}
+
+/// What a directory without a recording holds, in words; `None` where it is as good as empty: a recorder that was killed
+/// as it began leaves a lock and a draft, a new file system has `lost+found`.
+fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
+    const SHOWN: usize = 3;
+    let failed = |error: std::io::Error| StoreError::io("read", directory, &error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if ![DRAFT, crate::lock::FILE, "lost+found"]
+            .iter()
+            .any(|own| name == *own)
+        {
+            names.push(format!("`{}`", name.to_string_lossy().escape_debug()));
+        }
+    }
+    names.sort();
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names
+        .iter()
+        .take(SHOWN)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    Ok(match (names.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(shown),
+        (_, more) => Some(format!("{shown} and {more} more")),
+    })
+}
+
+/// Makes a directory a recording.
+pub(crate) fn write(directory: &Path, identity: &Identity, every: Span) -> Result<(), StoreError> {
+    let path = directory.join(FILE);
+    let draft = directory.join(DRAFT);
+    write_whole(directory, &draft, &path, identity, every)
+        .map_err(|error| StoreError::io("write", &path, &error))
+}
+
+fn write_whole(
+    directory: &Path,
+    draft: &Path,
+    path: &Path,
+    identity: &Identity,
+    every: Span,
+) -> std::io::Result<()> {
+    let mut file = File::create(draft)?;
+    // The file system's clock will do: nothing depends on it.
+    let age = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
+    let content = Content {
+        format: FORMAT,
+        memtide: env!("CARGO_PKG_VERSION").to_owned(),
+        host: Host {
+            id: identity.id.clone(),
+            name: identity.name.clone(),
+        },
+        created_unix_s: age.ok().map(|age| age.as_secs()),
+        every_s: Some(every.as_secs_f64()),
+    };
+    let mut text = serde_json::to_vec_pretty(&content)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.sync_all()?;
+    fs::rename(draft, path)?;
+    File::open(directory)?.sync_all()
+}

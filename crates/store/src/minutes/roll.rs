@@ -1,0 +1,258 @@
+//! Runs of one signal become rows of minutes.
+
+use timeline::{Entity, Run};
+
+use super::{Minute, breaks, index};
+use crate::segment::host::Taken;
+
+/// One signal in one minute, or in several in which it did not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RollUp {
+    /// The first minute's number in its segment.
+    pub(super) first: u32,
+    /// The last minute's.
+    pub(super) last: u32,
+    /// The last reading: bits of a u64, like all readings.
+    pub(super) value: i64,
+    /// The smallest, of a gauge.
+    pub(super) min: Option<i64>,
+    /// The largest, of a gauge.
+    pub(super) max: Option<i64>,
+    /// The mean of all readings, rounded, of a gauge.
+    pub(super) mean: Option<i64>,
+    /// By how much a counter has grown since the reading before the minute's first.
+    pub(super) increase: Option<i64>,
+}
+
+impl RollUp {
+    pub(super) fn first_minute(&self) -> usize {
+        index(self.first)
+    }
+
+    pub(super) fn last_minute(&self) -> usize {
+        index(self.last)
+    }
+
+    fn is_unchanged(&self) -> bool {
+        match self.increase {
+            Some(increase) => increase == 0,
+            None => self.min == Some(self.value) && self.max == Some(self.value),
+        }
+    }
+}
+
+/// The minutes of a segment, for one kind of entity.
+pub(super) struct Grid<'a> {
+    minutes: &'a [Minute],
+    /// The minute of each sample.
+    minute_of: Vec<u32>,
+    /// For each sample how many reads lie before it.
+    reads_before: Vec<u32>,
+    /// For each sample how many breaks of counters lie at it or before.
+    breaks_until: Vec<u32>,
+    /// For each minute how many minutes with reads lie before it.
+    rank: Vec<u32>,
+}
+
+/// One minute's readings so far.
+struct Sum {
+    minute: u32,
+    min: u64,
+    max: u64,
+    sum: u128,
+    count: u32,
+    value: u64,
+    increase: u64,
+}
+
+impl<'a> Grid<'a> {
+    pub(super) fn new(minutes: &'a [Minute], taken: &[Taken], entity: Entity) -> Self {
+        let mut grid = Self {
+            minutes,
+            minute_of: Vec::with_capacity(taken.len()),
+            reads_before: vec![0],
+            breaks_until: Vec::with_capacity(taken.len()),
+            rank: vec![0],
+        };
+        for (number, minute) in (0..).zip(minutes) {
+            let samples = minute.last + 1 - minute.first;
+            grid.minute_of.extend(std::iter::repeat_n(number, samples));
+        }
+        let (mut reads, mut broken) = (0, 0);
+        for (index, sample) in taken.iter().enumerate() {
+            reads += u32::from(sample.was_read(entity));
+            let before = index.checked_sub(1).map(|at| &taken[at]);
+            broken += u32::from(before.is_some_and(|before| breaks(before, sample)));
+            grid.reads_before.push(reads);
+            grid.breaks_until.push(broken);
+        }
+        let mut rank = 0;
+        for minute in minutes {
+            rank += u32::from(grid.reads(minute.first, minute.last) > 0);
+            grid.rank.push(rank);
+        }
+        grid
+    }
+
+    fn reads(&self, first: usize, last: usize) -> u32 {
+        self.reads_before[last + 1] - self.reads_before[first]
+    }
+
+    /// Appends one signal's rows.
+    pub(super) fn roll(&self, runs: &[Run], is_counter: bool, rows: &mut Vec<RollUp>) {
+        let start = rows.len();
+        let mut sum: Option<Sum> = None;
+        let mut before: Option<&Run> = None;
+        for run in runs {
+            let mut increase = before.map_or(0, |before| self.increase(before, run));
+            before = Some(run);
+            for number in self.minute_of[run.first]..=self.minute_of[run.last] {
+                let minute = self.minutes[index(number)];
+                let count = self.reads(minute.first.max(run.first), minute.last.min(run.last));
+                if count == 0 {
+                    continue;
+                }
+                if let Some(full) = sum.take_if(|sum| sum.minute != number) {
+                    self.put(&full, is_counter, start, rows);
+                }
+                sum.get_or_insert(Sum::of(number, run.value)).add(
+                    run.value,
+                    count,
+                    std::mem::take(&mut increase),
+                );
+            }
+        }
+        if let Some(full) = sum {
+            self.put(&full, is_counter, start, rows);
+        }
+    }
+
+    /// What a counter has counted from one run to the next: nothing is known of the time before a reset or a reboot.
+    fn increase(&self, before: &Run, run: &Run) -> u64 {
+        let is_broken = self.breaks_until[before.last] != self.breaks_until[run.first];
+        let increase = run.value.checked_sub(before.value);
+        increase.filter(|_| !is_broken).unwrap_or(0)
+    }
+
+    fn put(&self, sum: &Sum, is_counter: bool, start: usize, rows: &mut Vec<RollUp>) {
+        let row = sum.row(is_counter);
+        let is_next = |last: u32| self.rank[index(last) + 1] == self.rank[index(row.first)];
+        let open = rows[start..].last_mut();
+        match open.filter(|open| {
+            open.value == row.value
+                && open.is_unchanged()
+                && row.is_unchanged()
+                && is_next(open.last)
+        }) {
+            Some(open) => open.last = row.last,
+            None => rows.push(row),
+        }
+    }
+}
+
+impl Sum {
+    fn of(minute: u32, value: u64) -> Self {
+        Self {
+            minute,
+            min: value,
+            max: value,
+            sum: 0,
+            count: 0,
+            value,
+            increase: 0,
+        }
+    }
+
+    fn add(&mut self, value: u64, count: u32, increase: u64) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += u128::from(value) * u128::from(count);
+        self.count += count;
+        self.value = value;
+        self.increase = self.increase.saturating_add(increase);
+    }
+
+    fn row(&self, is_counter: bool) -> RollUp {
+        let count = u128::from(self.count.max(1));
+        let mean = u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX);
+        let gauge = |value: u64| (!is_counter).then(|| value.cast_signed());
+        RollUp {
+            first: self.minute,
+            last: self.minute,
+            value: self.value.cast_signed(),
+            min: gauge(self.min),
+            max: gauge(self.max),
+            mean: gauge(mean),
+            increase: is_counter.then(|| i64::try_from(self.increase).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{minutes, place};
+    use super::*;
+    use timeline::Stamp;
+    use units::{Span, WallClock};
+
+    /// Samples every 20 s from the start of a minute; `boots` are the boot clock's seconds.
+    fn taken(boots: &[u64]) -> Vec<Taken> {
+        let sample = |(at, boot): (usize, &u64)| Taken {
+            stamp: Stamp {
+                boot: Span::from_secs(*boot),
+                awake: None,
+                wall: Some(WallClock::from_unix_nanos(
+                    i64::from(place(at)) * 20_000_000_000,
+                )),
+            },
+            is_unrelated: false,
+            read: 1,
+        };
+        boots.iter().enumerate().map(sample).collect()
+    }
+
+    fn roll(boots: &[u64], values: &[u64], is_counter: bool) -> Vec<RollUp> {
+        let taken = taken(boots);
+        let minutes = minutes(&taken);
+        let grid = Grid::new(&minutes, &taken, Entity::Host);
+        let run = |(at, value): (usize, &u64)| Run {
+            first: at,
+            last: at,
+            value: *value,
+        };
+        let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
+        let mut rows = Vec::new();
+        grid.roll(&runs, is_counter, &mut rows);
+        rows
+    }
+
+    const STEADY: [u64; 9] = [20, 40, 60, 80, 100, 120, 140, 160, 180];
+
+    #[test]
+    fn a_gauge_has_its_range_and_mean_and_rests_in_one_row() {
+        let rows = roll(&STEADY, &[1, 5, 3, 7, 7, 7, 7, 7, 7], false);
+        assert_eq!(rows.len(), 2);
+        let (min, max, mean) = (rows[0].min, rows[0].max, rows[0].mean);
+        assert_eq!((min, max, mean), (Some(1), Some(5), Some(3)));
+        assert_eq!((rows[0].value, rows[0].increase), (3, None));
+        assert_eq!((rows[1].first, rows[1].last, rows[1].value), (1, 2, 7));
+    }
+
+    #[test]
+    fn increases_add_up_over_minutes_and_are_never_negative() {
+        let total = |rows: &[RollUp]| rows.iter().filter_map(|row| row.increase).sum::<i64>();
+        let rising = roll(&STEADY, &[10, 11, 12, 20, 21, 30, 30, 30, 31], true);
+        assert_eq!(total(&rising), 21);
+        assert_eq!(rising[0].min, None);
+        let reset = roll(&STEADY, &[10, 11, 12, 3, 4, 5, 5, 5, 5], true);
+        assert_eq!(total(&reset), 4);
+        let reboot = [20, 40, 60, 80, 5, 25, 45, 65, 85];
+        let rebooted = roll(&reboot, &[10, 11, 12, 13, 100, 101, 101, 101, 101], true);
+        assert_eq!(
+            total(&rebooted),
+            4,
+            "what lies before the reboot does not count"
+        );
+        assert_eq!(rebooted.len(), 4, "a minute ends with its boot");
+    }
+}

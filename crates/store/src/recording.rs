@@ -1,0 +1,313 @@
+//! The only reader of recordings: segments and head become a timeline and facts.
+
+mod load;
+mod part;
+
+use std::path::{Path, PathBuf};
+
+use timeline::{Facts, Timeline};
+use units::{Bytes, Span, WallClock};
+
+use crate::StoreError;
+use crate::head::{self, HeadFile};
+use crate::identity::{self, Identity};
+use crate::segment::{self, Segment, names};
+use load::Loading;
+
+/// Which part of a recording, and how finely.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selection {
+    /// From when on; the beginning where not given.
+    pub since: Option<WallClock>,
+    /// Until when; the end where not given.
+    pub until: Option<WallClock>,
+    /// How finely.
+    pub resolution: Resolution,
+}
+
+/// How finely a recording is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Resolution {
+    /// Every sample of a range of hours, one a minute of a longer one.
+    #[default]
+    Auto,
+    /// Every sample.
+    Full,
+    /// The last sample of each minute.
+    Minutes,
+}
+
+/// A part of a recording in memory.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its samples, kernel reports and noted events.
+    pub timeline: Timeline,
+    /// What is known of the host apart from samples, with changes.
+    pub facts: Facts,
+    /// What was wrong, in words; the rest was read.
+    pub problems: Vec<String>,
+    /// The distance of samples where they were thinned out; `None` where every one is there.
+    pub thinned_to: Option<Span>,
+    /// Noted events that belong to a sample, which shows the host as the event's report does: index among
+    /// [`Timeline::noted`], index of the sample. Only recordings of kernel reports have them.
+    pub reported: Vec<(usize, usize)>,
+}
+
+/// What a recording is, without reading its samples.
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// Whose it is.
+    pub host: Identity,
+    /// The format that it was begun in.
+    pub format: u32,
+    /// How many sealed segments it has.
+    pub segments: usize,
+    /// How much it takes on disk.
+    pub bytes: Bytes,
+    /// From when to when it reaches; `None` where it is empty or has no wall clock.
+    pub span: Option<(WallClock, WallClock)>,
+    /// Who is writing to it: `Some(None)` where the PID is not known.
+    pub writer: Option<Option<u32>>,
+    /// What is damaged, file by file, in words.
+    pub damage: Vec<String>,
+}
+
+/// A recording, opened for reading; a recorder may be writing to it.
+#[derive(Debug)]
+pub struct Recording {
+    directory: PathBuf,
+    host: Identity,
+    format: u32,
+    segments: Vec<Segment>,
+    heads: Vec<HeadFile>,
+    problems: Vec<String>,
+}
+
+/// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB; twelve
+/// would leave no room for processes in 256 MiB (`cargo bench --bench read`).
+const EVERY_SAMPLE_UP_TO: Span = Span::from_hours(6);
+
+impl Recording {
+    /// Whether a directory is a recording.
+    pub fn is_at(directory: &Path) -> bool {
+        directory.join(identity::FILE).is_file()
+    }
+
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it is no recording, is of a later format, or cannot be read.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let (host, format) = identity::read(directory)?;
+        let fail = |reason: std::io::Error| StoreError::Io {
+            doing: "read",
+            path: directory.to_owned(),
+            reason: reason.to_string(),
+        };
+        // Heads first: what is sealed in between is then found twice, and not missed.
+        let mut heads = head::files(directory).map_err(fail)?;
+        let (segments, strange) = segment::list(directory).map_err(fail)?;
+        heads.retain(|head| {
+            segments
+                .iter()
+                .all(|sealed| sealed.sequence != head.sequence)
+        });
+        let problems = strange.into_iter().map(|name| {
+            format!(
+                "{}/{name}: its name is not a segment's; left out",
+                segment::SEGMENTS
+            )
+        });
+        let mut recording = Self {
+            directory: directory.to_owned(),
+            host,
+            format,
+            problems: problems.collect(),
+            segments,
+            heads,
+        };
+        recording.problems.extend(recording.holes());
+        Ok(recording)
+    }
+
+    /// Numbers that are missing between others.
+    fn holes(&self) -> Vec<String> {
+        let sealed = self.segments.iter().map(|segment| segment.sequence);
+        let mut numbers: Vec<u64> = sealed
+            .chain(self.heads.iter().map(|head| head.sequence))
+            .collect();
+        numbers.sort_unstable();
+        let holes = numbers.windows(2).filter(|pair| pair[1] > pair[0] + 1);
+        let name = |pair: &[u64]| match pair[1] - pair[0] {
+            2 => format!(
+                "part {} is missing: nothing is known of its time",
+                pair[0] + 1
+            ),
+            _ => format!(
+                "parts {} to {} are missing: nothing is known of their time",
+                pair[0] + 1,
+                pair[1] - 1
+            ),
+        };
+        holes.map(name).collect()
+    }
+
+    /// Whose it is.
+    pub fn host(&self) -> &Identity {
+        &self.host
+    }
+
+    /// From when to when it reaches.
+    pub fn span(&self) -> Option<(WallClock, WallClock)> {
+        let heads = self.heads.iter().filter_map(|file| {
+            // Only the ends are wanted; a window that nothing lies in keeps the readings out.
+            let nothing = (Some(WallClock::from_unix_nanos(i64::MAX)), None);
+            let read = head::load(&file.path, &mut Timeline::default(), Some(nothing));
+            Some((read.first?, read.last?))
+        });
+        let spans = self.segments.iter().filter_map(Segment::span).chain(heads);
+        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// What it is; `check_files` reads all of it for damage.
+    pub fn info(&self, check_files: bool) -> Info {
+        let head_bytes = self
+            .heads
+            .iter()
+            .filter_map(|head| Some(head.path.metadata().ok()?.len()));
+        let bytes = self
+            .segments
+            .iter()
+            .map(Segment::bytes)
+            .chain(head_bytes)
+            .sum();
+        let mut damage = self.problems.clone();
+        if check_files {
+            damage.extend(self.segments.iter().flat_map(Segment::damage));
+        }
+        Info {
+            host: self.host.clone(),
+            format: self.format,
+            segments: self.segments.len(),
+            bytes: Bytes::new(bytes),
+            span: self.span(),
+            writer: crate::lock::writer(&self.directory),
+            damage,
+        }
+    }
+
+    /// Reads a part; `progress` is told what share of it is done.
+    pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
+        let Selection { since, until, .. } = selection;
+        let wanted = |segment: &&Segment| {
+            // Without a manifest only its samples tell.
+            segment.span().is_none_or(|(from, to)| {
+                since.is_none_or(|since| since <= to) && until.is_none_or(|until| from <= until)
+            })
+        };
+        let segments: Vec<&Segment> = self.segments.iter().filter(wanted).collect();
+        let by_minute = self.is_by_minute(selection, &segments);
+        let mut loading = Loading::new(since, until, by_minute);
+        loading.problems.clone_from(&self.problems);
+        loading.make_room(segments.iter().copied());
+        let mut parts: Vec<(u64, Result<&Segment, &HeadFile>)> = Vec::new();
+        parts.extend(
+            segments
+                .into_iter()
+                .map(|segment| (segment.sequence, Ok(segment))),
+        );
+        parts.extend(self.heads.iter().map(|head| (head.sequence, Err(head))));
+        parts.sort_by_key(|(sequence, _)| *sequence);
+        let mut done = 0.0;
+        #[allow(clippy::cast_precision_loss)] // a share for a progress bar
+        let step = 1.0 / parts.len().max(1) as f64;
+        for (_, part) in parts {
+            match part {
+                Ok(segment) => loading.segment(segment),
+                Err(file) => {
+                    let mut timeline = Timeline::default();
+                    let read = head::load(&file.path, &mut timeline, Some((since, until)));
+                    loading.problems.extend(read.problems);
+                    loading.part(&timeline);
+                }
+            }
+            done += step;
+            progress(done.min(1.0));
+        }
+        loading.finish();
+        self.loaded(loading, selection, by_minute)
+    }
+
+    fn is_by_minute(&self, selection: Selection, segments: &[&Segment]) -> bool {
+        match selection.resolution {
+            Resolution::Full => return false,
+            Resolution::Minutes => return true,
+            Resolution::Auto => {}
+        }
+        let spans = segments.iter().filter_map(|segment| segment.span());
+        let Some((from, until)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+            return false;
+        };
+        let from = selection.since.map_or(from, |since| since.max(from));
+        let heads = u64::try_from(self.heads.len()).unwrap_or(u64::MAX);
+        let until = until.plus(Span::from_hours(heads.min(1_000)));
+        let until = selection.until.map_or(until, |end| end.min(until));
+        let lasts = until.unix_nanos().saturating_sub(from.unix_nanos());
+        u64::try_from(lasts).is_ok_and(|lasts| Span::from_nanos(lasts) > EVERY_SAMPLE_UP_TO)
+    }
+
+    fn loaded(&self, loading: Loading, selection: Selection, by_minute: bool) -> Loaded {
+        let Loading {
+            timeline,
+            mut problems,
+            reported,
+            ..
+        } = loading;
+        let (facts, wrong) = crate::facts::read(&self.directory, &timeline);
+        problems.extend(wrong);
+        if timeline.is_empty() {
+            problems.push(self.why_empty(selection));
+        }
+        problems.extend(self.from_the_future(&timeline));
+        Loaded {
+            thinned_to: (by_minute && !timeline.is_empty()).then_some(Span::from_mins(1)),
+            timeline,
+            facts,
+            problems,
+            reported,
+        }
+    }
+
+    fn why_empty(&self, selection: Selection) -> String {
+        let name = self.directory.display();
+        let Some((from, until)) = self.span() else {
+            return format!("{name} holds no sample yet");
+        };
+        let (from, until) = (names::utc(from), names::utc(until));
+        let wanted = match (selection.since, selection.until) {
+            (Some(a), Some(b)) => format!("from {} to {}", names::utc(a), names::utc(b)),
+            (Some(a), None) => format!("since {}", names::utc(a)),
+            (None, Some(b)) => format!("until {}", names::utc(b)),
+            (None, None) => "that could be read".to_owned(),
+        };
+        format!("{name} holds no sample {wanted}; it covers {from} to {until}")
+    }
+
+    /// A recording cannot end after its files were written.
+    fn from_the_future(&self, timeline: &Timeline) -> Option<String> {
+        const SLACK: Span = Span::from_hours(1);
+        let end = timeline.stamp(timeline.len().checked_sub(1)?)?.wall?;
+        let segments = self.segments.iter().map(|segment| &segment.path);
+        let paths = segments.chain(self.heads.iter().map(|head| &head.path));
+        let ages = paths.filter_map(|path| path.metadata().ok()?.modified().ok());
+        let written = ages.max()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        let written = WallClock::from_unix_nanos(i64::try_from(written.as_nanos()).ok()?);
+        (end > written.plus(SLACK)).then(|| {
+            format!(
+                "its last sample is of {}, later than its files ({}): the host's clock was wrong when it was recorded, or this one's is",
+                names::utc(end),
+                names::utc(written)
+            )
+        })
+    }
+}

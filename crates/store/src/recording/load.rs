@@ -1,0 +1,296 @@
+//! Segments and head files become one timeline.
+
+use timeline::{Entity, Timeline};
+use units::WallClock;
+
+use super::part;
+use crate::minutes::{BY_IMPORTANCE, Buffers, minutes};
+use crate::segment::host::Taken;
+use crate::segment::picks::Picks;
+use crate::segment::{Kept, Segment, names, tell};
+
+/// Runs of entities' readings in memory at most, of 24 bytes each: with the host's own of a week by the minute, a load
+/// stays below 200 MiB (`cargo bench --bench read`).
+const ENTITY_RUNS: usize = 2_500_000;
+
+/// A recording being read.
+pub(super) struct Loading {
+    pub(super) timeline: Timeline,
+    pub(super) problems: Vec<String>,
+    /// Noted events that belong to a sample: their places among [`Timeline::noted`], and of the samples.
+    pub(super) reported: Vec<(usize, usize)>,
+    since: Option<WallClock>,
+    until: Option<WallClock>,
+    by_minute: bool,
+    /// For each of [`Entity::ALL`]: of how many reads one is taken.
+    strides: [usize; Entity::ALL.len()],
+    buffers: Buffers,
+    /// Samples that begin anew without anything that says so, as a reboot with a clock that was set back does.
+    unexplained: usize,
+    undated: usize,
+}
+
+/// Samples of a segment, with their places in the timeline.
+struct Placed<'a> {
+    taken: &'a [Taken],
+    /// `None` where it is not wanted. Samples of one minute may share a place.
+    places: Vec<Option<usize>>,
+}
+
+impl Loading {
+    pub(super) fn new(since: Option<WallClock>, until: Option<WallClock>, by_minute: bool) -> Self {
+        Self {
+            timeline: Timeline::default(),
+            problems: Vec::new(),
+            reported: Vec::new(),
+            since,
+            until,
+            by_minute,
+            strides: [1; Entity::ALL.len()],
+            buffers: Buffers::default(),
+            unexplained: 0,
+            undated: 0,
+        }
+    }
+
+    /// Chooses how often tables are taken, so that all kinds fit: each gets half of what is left at most.
+    pub(super) fn make_room<'a>(&mut self, segments: impl Iterator<Item = &'a Segment> + Clone) {
+        let mut left = ENTITY_RUNS;
+        for entity in BY_IMPORTANCE.into_iter().skip(1) {
+            let manifests = segments
+                .clone()
+                .filter_map(|segment| segment.manifest.as_ref());
+            let size: usize = manifests.map(|it| it.size(entity, self.by_minute)).sum();
+            let stride = size.div_ceil((left / 2).max(1)).max(1);
+            self.strides[entity as usize] = stride;
+            left -= (size / stride).min(left);
+            if stride > 1 {
+                self.problems.push(format!(
+                    "{} readings are too many for memory ({size} changes): every {stride}th {} is shown; a shorter range shows all",
+                    entity.name(),
+                    if self.by_minute { "minute" } else { "reading" },
+                ));
+            }
+        }
+    }
+
+    /// Appends a segment.
+    pub(super) fn segment(&mut self, segment: &Segment) {
+        if segment.manifest.is_none() {
+            self.problems.extend(segment.damage());
+        }
+        let read = match self.by_minute {
+            true => self.rolled_up(segment).or_else(|error| {
+                self.lost(
+                    segment,
+                    names::MINUTES,
+                    &error,
+                    "its samples are read instead",
+                );
+                self.every_sample(segment)
+            }),
+            false => self.every_sample(segment).or_else(|error| {
+                let file = names::file_of(Entity::Host);
+                let instead = "its roll-ups are read instead, one sample a minute";
+                self.lost(segment, file, &error, instead);
+                self.rolled_up(segment)
+            }),
+        };
+        if let Err(error) = read {
+            self.problems
+                .push(format!("{}: {error}; all of it is lost", segment.name()));
+        }
+    }
+
+    fn lost(&mut self, segment: &Segment, file: &str, error: &str, rest: &str) {
+        let name = segment.name();
+        self.problems
+            .push(format!("{name}/{file}: {error}; {rest}"));
+    }
+
+    fn every_sample(&mut self, segment: &Segment) -> Result<(), String> {
+        let host = segment.host()?;
+        let placed = self.place(&host.taken, self.by_minute);
+        let picks = self.picks(&placed, Entity::Host);
+        if let Err(error) = host.read(&picks, &mut self.timeline) {
+            let file = names::file_of(Entity::Host);
+            self.lost(segment, file, &error, "the rest of its signals are lost");
+        }
+        host.tell(&mut self.timeline);
+        for entity in Entity::ALL.into_iter().skip(1) {
+            let file = names::file_of(entity);
+            // They may have been read and there were none.
+            let picks = self.picks(&placed, entity);
+            if picks.places().is_empty() || !segment.has(file) {
+                continue;
+            }
+            if let Err(error) = segment.read(entity, &picks, &mut self.timeline) {
+                let what = format!(
+                    "its {} readings are lost, the other tables are kept",
+                    entity.name()
+                );
+                self.lost(segment, file, &error, &what);
+            }
+        }
+        self.events(segment, &placed.places);
+        Ok(())
+    }
+
+    fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
+        let minutes = segment.minutes()?;
+        let placed = self.place(minutes.taken(), false);
+        tell(minutes.file(), &mut self.timeline);
+        for entity in BY_IMPORTANCE {
+            let picks = self.picks(&placed, entity);
+            if picks.places().is_empty() {
+                continue;
+            }
+            let mut buffers = std::mem::take(&mut self.buffers);
+            if let Err(error) = minutes.read(entity, &picks, &mut self.timeline, &mut buffers) {
+                let what = format!("its {} readings are lost", entity.name());
+                self.lost(segment, names::MINUTES, &error, &what);
+            }
+            self.buffers = buffers;
+        }
+        self.events(segment, &[]);
+        Ok(())
+    }
+
+    /// Appends what a head file holds.
+    pub(super) fn part(&mut self, from: &Timeline) {
+        let taken = Taken::all(from);
+        let placed = self.place(&taken, self.by_minute);
+        for entity in Entity::ALL {
+            let picks = self.picks(&placed, entity);
+            part::append(from, entity, &picks, &mut self.timeline);
+        }
+        for (file, why) in &from.absent {
+            self.timeline.absent.insert(file, why.clone());
+        }
+        for (file, field, value) in from.unknown() {
+            self.timeline.note_unknown(file, field.to_owned(), value);
+        }
+        for event in from.noted() {
+            if self.wants(event.stamp.wall) {
+                self.timeline.note(event.clone());
+            }
+        }
+    }
+
+    fn wants(&self, wall: Option<WallClock>) -> bool {
+        let Some(wall) = wall else {
+            return self.since.is_none() && self.until.is_none();
+        };
+        self.since.is_none_or(|since| since <= wall) && self.until.is_none_or(|until| wall <= until)
+    }
+
+    /// Appends samples without readings; of each minute only the last where they are to be thinned out.
+    fn place<'a>(&mut self, taken: &'a [Taken], thin: bool) -> Placed<'a> {
+        let mut places = vec![None; taken.len()];
+        let wanted: Vec<bool> = taken.iter().map(|one| self.wants(one.stamp.wall)).collect();
+        self.undated += (taken.iter().zip(&wanted))
+            .filter(|(one, wanted)| one.stamp.wall.is_none() && !**wanted)
+            .count();
+        if thin {
+            for minute in minutes(taken) {
+                let within = minute.first..=minute.last;
+                let Some(last) = within.clone().rev().find(|at| wanted[*at]) else {
+                    continue;
+                };
+                let mut sample = taken[last];
+                sample.is_unrelated = taken[minute.first].is_unrelated;
+                let place = self.push(&sample);
+                for at in within.filter(|at| wanted[*at]) {
+                    places[at] = Some(place);
+                }
+            }
+        } else {
+            for at in (0..taken.len()).filter(|at| wanted[*at]) {
+                places[at] = Some(self.push(&taken[at]));
+            }
+        }
+        Placed { taken, places }
+    }
+
+    fn push(&mut self, sample: &Taken) -> usize {
+        if sample.is_unrelated {
+            self.timeline.push_bare_unrelated(sample.stamp);
+        } else if self.timeline.push_bare(sample.stamp).is_err() {
+            self.unexplained += 1;
+            self.timeline.push_bare_unrelated(sample.stamp);
+        }
+        self.timeline.len() - 1
+    }
+
+    /// The reads of a kind of entity that are taken, which the timeline is told of.
+    fn picks(&mut self, placed: &Placed<'_>, entity: Entity) -> Picks {
+        let stride = self.strides[entity as usize];
+        let mut wanted: Vec<Option<usize>> = vec![None; placed.taken.len()];
+        let (mut before, mut reads): (Option<(usize, usize)>, usize) = (None, 0);
+        for (at, sample) in placed.taken.iter().enumerate() {
+            let Some(place) = placed.places[at].filter(|_| sample.was_read(entity)) else {
+                continue;
+            };
+            match before.filter(|(_, other)| *other == place) {
+                // The last read of a minute counts.
+                Some((earlier, _)) => wanted[at] = wanted[earlier].take(),
+                None => {
+                    wanted[at] = reads.is_multiple_of(stride).then_some(place);
+                    reads += 1;
+                }
+            }
+            before = Some((at, place));
+        }
+        let picks = Picks::new(wanted);
+        for place in picks.places() {
+            self.timeline.mark_read(entity, *place);
+        }
+        picks
+    }
+
+    fn events(&mut self, segment: &Segment, places: &[Option<usize>]) {
+        let (events, unknown) = match segment.events() {
+            Ok(read) => read,
+            Err(error) => {
+                self.lost(segment, names::EVENTS, &error, "its events are lost");
+                return;
+            }
+        };
+        if unknown > 0 {
+            let what = format!("{unknown} events are of kinds that this memtide does not know");
+            self.lost(segment, names::EVENTS, &what, "a later one reads them");
+        }
+        for Kept { event, sample } in events {
+            if !self.wants(event.stamp.wall) {
+                continue;
+            }
+            let place = sample.and_then(|sample| places.get(sample).copied().flatten());
+            if let Some(place) = place {
+                self.reported.push((self.timeline.noted().len(), place));
+            }
+            self.timeline.note(event);
+        }
+    }
+
+    /// Says what the whole lacks.
+    pub(super) fn finish(&mut self) {
+        if self.unexplained > 0 {
+            self.problems.push(format!(
+                "at {} places the recording begins anew with an earlier time, as after a reboot with a wrong clock; nothing is computed across them",
+                self.unexplained
+            ));
+        }
+        if self.undated > 0 {
+            self.problems.push(format!(
+                "{} samples have no wall clock and lie in no range of time; they are left out",
+                self.undated
+            ));
+        }
+        let cut = self.timeline.entities_cut();
+        if cut > 0 {
+            self.problems.push(format!(
+                "{cut} series of entities found no room in memory and are left out; a shorter range shows them"
+            ));
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Sealed segments: directories of Parquet files that anything can read, and memtide back into the same timeline.
+//!
+//! A segment is written beside its place, synced and renamed, so it is there whole or not at all. What its files should
+//! be is in `segment.json`, with checksums: a damaged file loses itself, the others are read.
+
+pub(crate) mod about;
+mod entities;
+mod events;
+pub(crate) mod host;
+mod manifest;
+pub(crate) mod names;
+pub(crate) mod picks;
+pub(crate) mod runs;
+pub(crate) mod table;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use timeline::{Entity, Facts, SignalId, Timeline};
+use units::WallClock;
+
+use crate::StoreError;
+use crate::identity::Identity;
+use crate::minutes::{Minutes, Rolled};
+use about::{ABOUT, About, json};
+pub(crate) use events::Kept;
+use host::Taken;
+pub(crate) use manifest::Manifest;
+use picks::Picks;
+use table::{Column, Opened};
+
+/// The directory of segments in a recording.
+pub(crate) const SEGMENTS: &str = "segments";
+/// What names of unfinished segments begin with.
+pub(crate) const UNFINISHED: &str = ".tmp-";
+/// How many rows each entity of a table has, in order.
+const ROWS: &str = "memtide.rows";
+
+/// Writes a segment and renames it into its place. Gives the place.
+///
+/// # Errors
+/// [`StoreError::Io`]; nothing is left behind then but an unfinished directory, which the next try removes.
+pub(crate) fn write(
+    directory: &Path,
+    sequence: u64,
+    host: &Identity,
+    timeline: &Timeline,
+    facts: &Facts,
+) -> Result<PathBuf, StoreError> {
+    let segments = directory.join(SEGMENTS);
+    let name = names::directory(sequence, timeline.stamp(0).and_then(|stamp| stamp.wall));
+    let unfinished = segments.join(format!("{UNFINISHED}{name}"));
+    let place = segments.join(name);
+    let fail = |doing, path: &Path, reason: std::io::Error| StoreError::Io {
+        doing,
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    };
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
+    }
+    fs::create_dir_all(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
+    let writing = Writing {
+        path: &unfinished,
+        host,
+        facts,
+        about: About::of(timeline),
+        taken: Taken::all(timeline),
+        timeline,
+    };
+    let manifest = writing.files()?;
+    let path = unfinished.join(names::MANIFEST);
+    manifest.write(&path).map_err(|e| fail("write", &path, e))?;
+    sync(&unfinished).map_err(|e| fail("sync", &unfinished, e))?;
+    if place.exists() {
+        // A kill between this rename and what comes after it: the same data, whole.
+        fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
+        return Ok(place);
+    }
+    fs::rename(&unfinished, &place).map_err(|e| fail("rename", &unfinished, e))?;
+    sync(&segments).map_err(|e| fail("sync", &segments, e))?;
+    Ok(place)
+}
+
+fn sync(directory: &Path) -> std::io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// A segment being written.
+struct Writing<'a> {
+    path: &'a Path,
+    host: &'a Identity,
+    timeline: &'a Timeline,
+    facts: &'a Facts,
+    about: About,
+    taken: Vec<Taken>,
+}
+
+impl Writing<'_> {
+    fn files(&self) -> Result<Manifest, StoreError> {
+        let mut manifest = Manifest::of(self.timeline, &self.taken);
+        let signals: Vec<SignalId> = self.timeline.host_runs().map(|(id, _)| id).collect();
+        let columns = host::columns(self.timeline, &self.taken);
+        let file = names::file_of(Entity::Host);
+        self.file(file, &columns, 1, self.pairs(&signals), &mut manifest)?;
+        for entity in Entity::ALL.into_iter().skip(1) {
+            self.entity(entity, &mut manifest)?;
+        }
+        let rolled = Rolled::of(self.timeline, &self.taken, self.facts);
+        let mut pairs = self.pairs(&[]);
+        pairs.extend(rolled.metadata());
+        let parts = rolled.parts();
+        self.file(
+            names::MINUTES,
+            &rolled.columns(),
+            parts,
+            pairs,
+            &mut manifest,
+        )?;
+        manifest.minute_rows(rolled.rows());
+        let events = events::of(self.timeline);
+        if !events.is_empty() {
+            let columns = events::columns(&events);
+            self.file(names::EVENTS, &columns, 1, self.pairs(&[]), &mut manifest)?;
+        }
+        Ok(manifest)
+    }
+
+    fn entity(&self, entity: Entity, manifest: &mut Manifest) -> Result<(), StoreError> {
+        let Some(table) = entities::Table::of(self.timeline, entity, &self.taken) else {
+            return Ok(());
+        };
+        let mut pairs = self.pairs(table.signals());
+        pairs.push((ROWS.to_owned(), json(&table.rows_of_each())));
+        let file = names::file_of(entity);
+        self.file(file, &table.columns(), 1, pairs, manifest)?;
+        let runs = self.timeline.entities(entity);
+        let runs = runs.flat_map(|series| series.runs().map(|(_, runs)| runs.len()));
+        manifest.runs(entity, runs.sum());
+        Ok(())
+    }
+
+    fn pairs(&self, signals: &[SignalId]) -> Vec<(String, String)> {
+        about::pairs(self.host, self.facts, &self.about, signals)
+    }
+
+    fn file(
+        &self,
+        name: &str,
+        columns: &[Column<'_>],
+        parts: usize,
+        pairs: Vec<(String, String)>,
+        manifest: &mut Manifest,
+    ) -> Result<(), StoreError> {
+        let path = self.path.join(name);
+        let fail = |reason: String| StoreError::Io {
+            doing: "write",
+            path: path.clone(),
+            reason,
+        };
+        table::write(&path, columns, parts, pairs).map_err(|e| fail(e.to_string()))?;
+        manifest.add(name, &path).map_err(|e| fail(e.to_string()))
+    }
+}
+
+/// A segment in its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    /// Its place in the recording.
+    pub(crate) sequence: u64,
+    /// Its directory.
+    pub(crate) path: PathBuf,
+    /// What its files should be; `None` where that is damaged.
+    pub(crate) manifest: Option<Manifest>,
+}
+
+/// The segments of a recording, in order, and names that are none.
+pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut strange = Vec::new();
+    let entries = match fs::read_dir(directory.join(SEGMENTS)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((found, strange)),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match names::sequence(&name) {
+            _ if name.starts_with(UNFINISHED) => {}
+            Some(sequence) => found.push(Segment {
+                sequence,
+                manifest: Manifest::read(&path.join(names::MANIFEST)),
+                path,
+            }),
+            None => strange.push(name.into_owned()),
+        }
+    }
+    found.sort_by_key(|segment| segment.sequence);
+    Ok((found, strange))
+}
+
+impl Segment {
+    /// Its name for people.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("{SEGMENTS}/{}", name.to_string_lossy())
+    }
+
+    /// From when to when its samples were taken, by the wall clock, which may have jumped in between.
+    pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
+        self.manifest.as_ref()?.span()
+    }
+
+    /// Whether it has a file, as far as is known.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match &self.manifest {
+            Some(manifest) => manifest.has(name),
+            None => self.path.join(name).exists(),
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<Opened, String> {
+        let bytes = fs::read(self.path.join(name)).map_err(|e| e.to_string())?;
+        if let Some(manifest) = &self.manifest {
+            manifest.check(name, &bytes)?;
+        }
+        Opened::new(bytes).map_err(|e| e.to_string())
+    }
+
+    /// Opens the host's table.
+    pub(crate) fn host(&self) -> Result<HostFile, String> {
+        let file = self.open(names::file_of(Entity::Host))?;
+        let taken = host::read_taken(&file)?;
+        Ok(HostFile { file, taken })
+    }
+
+    /// Opens the roll-ups.
+    pub(crate) fn minutes(&self) -> Result<Minutes, String> {
+        Minutes::open(self.open(names::MINUTES)?)
+    }
+
+    /// Appends the readings of a kind of entity to a timeline.
+    pub(crate) fn read(
+        &self,
+        entity: Entity,
+        picks: &Picks,
+        timeline: &mut Timeline,
+    ) -> Result<(), String> {
+        let file = self.open(names::file_of(entity))?;
+        let counts = file
+            .metadata(ROWS)
+            .ok_or("its metadata is not a segment's")?;
+        let counts: Vec<usize> = serde_json::from_str(counts).map_err(|e| e.to_string())?;
+        entities::read(&file, entity, &counts, picks, timeline)
+    }
+
+    /// Its events.
+    pub(crate) fn events(&self) -> Result<(Vec<Kept>, usize), String> {
+        if !self.has(names::EVENTS) {
+            return Ok((Vec::new(), 0));
+        }
+        events::read(&self.open(names::EVENTS)?)
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let sizes = entries.filter_map(|entry| entry.metadata().ok());
+        sizes.map(|metadata| metadata.len()).sum()
+    }
+
+    /// What is wrong with each of its files.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        let Some(manifest) = &self.manifest else {
+            let what = "damaged; its files are read without their checksums";
+            return vec![format!("{}/{}: {what}", self.name(), names::MANIFEST)];
+        };
+        let files = manifest.files().filter_map(|name| {
+            let error = self.open(name).err()?;
+            Some(format!("{}/{name}: {error}", self.name()))
+        });
+        files.collect()
+    }
+}
+
+/// The host's table of a segment, opened.
+pub(crate) struct HostFile {
+    file: Opened,
+    /// Its samples.
+    pub(crate) taken: Vec<Taken>,
+}
+
+impl HostFile {
+    /// Appends its readings to a timeline.
+    pub(crate) fn read(&self, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
+        host::read(&self.file, picks, timeline)
+    }
+
+    /// Tells a timeline what the segment says beside its tables.
+    pub(crate) fn tell(&self, timeline: &mut Timeline) {
+        tell(&self.file, timeline);
+    }
+}
+
+/// Tells a timeline what a file of a segment says beside its table.
+pub(crate) fn tell(file: &Opened, timeline: &mut Timeline) {
+    let about = file.metadata(ABOUT).map(serde_json::from_str::<About>);
+    if let Some(Ok(about)) = about {
+        about.tell(timeline);
+    }
+}

@@ -1,0 +1,189 @@
+//! `host.parquet`: one row for each sample, one column for each signal of the host.
+
+use timeline::{BreakKind, Entity, Run, SignalId, Stamp, Timeline};
+use units::{Span, WallClock};
+
+use super::names;
+use super::picks::Picks;
+use super::runs::Joined;
+use super::table::{Cells, Column, Opened, Part, Shape};
+
+/// When a sample was taken, how it is related to the one before, and which tables were read in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// Its clocks.
+    pub(crate) stamp: Stamp,
+    /// Whether its relation in time to the one before is not known.
+    pub(crate) is_unrelated: bool,
+    /// For each of [`Entity::ALL`] a bit, from the lowest: whether such entities were read.
+    pub(crate) read: i64,
+}
+
+impl Taken {
+    /// All of a timeline's samples.
+    pub(crate) fn all(timeline: &Timeline) -> Vec<Self> {
+        let mut all: Vec<Self> = (0..timeline.len())
+            .map(|index| Self::related(timeline, index))
+            .collect();
+        for gap in timeline.breaks() {
+            if gap.kind == BreakKind::Unrelated {
+                all[gap.before].is_unrelated = true;
+            }
+        }
+        all
+    }
+
+    fn related(timeline: &Timeline, index: usize) -> Self {
+        let bit = |entity: Entity| i64::from(timeline.was_read(entity, index)) << entity as u32;
+        Self {
+            stamp: timeline.stamp(index).unwrap_or_default(),
+            is_unrelated: false,
+            read: Entity::ALL.into_iter().map(bit).sum(),
+        }
+    }
+
+    /// Whether entities of a kind were read in it.
+    pub(crate) fn was_read(&self, entity: Entity) -> bool {
+        self.read >> (entity as u32) & 1 == 1
+    }
+
+    /// The wall clock in nanoseconds.
+    pub(crate) fn wall(&self) -> Option<i64> {
+        self.stamp.wall.map(WallClock::unix_nanos)
+    }
+}
+
+/// Nanoseconds as a file holds them: the bits of a u64.
+pub(crate) fn nanos(span: Span) -> i64 {
+    span.as_nanos().cast_signed()
+}
+
+/// The inverse of [`nanos`].
+pub(crate) fn span(nanos: i64) -> Span {
+    Span::from_nanos(nanos.cast_unsigned())
+}
+
+/// Names of the columns before the signals.
+const CLOCKS: [&str; 5] = ["time", "boot_ns", "awake_ns", "unrelated", "read"];
+
+/// The columns of a timeline.
+pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Column<'a>> {
+    let clock = |name, shape, of: fn(&Taken) -> Option<i64>| {
+        Column::numbers(name, shape, move |_, cells| {
+            taken.iter().for_each(|sample| cells.push(of(sample)));
+        })
+    };
+    let mut columns = vec![
+        clock(CLOCKS[0], Shape::Time, Taken::wall),
+        clock(CLOCKS[1], Shape::Reading, |sample| {
+            Some(nanos(sample.stamp.boot))
+        }),
+        clock(CLOCKS[2], Shape::Reading, |sample| {
+            sample.stamp.awake.map(nanos)
+        }),
+        clock(CLOCKS[3], Shape::Ordinal, |sample| {
+            Some(i64::from(sample.is_unrelated))
+        }),
+        clock(CLOCKS[4], Shape::Ordinal, |sample| Some(sample.read)),
+    ];
+    let rows = taken.len();
+    columns.extend(timeline.host_runs().map(|(signal, runs)| {
+        Column::numbers(signal.def().name, Shape::Reading, move |_, cells| {
+            fill(runs, rows, cells);
+        })
+    }));
+    columns
+}
+
+fn fill(runs: &[Run], rows: usize, cells: &mut Cells) {
+    let mut at = 0;
+    for run in runs {
+        cells.skip(run.first - at);
+        cells.repeat(run.value.cast_signed(), run.last + 1 - run.first);
+        at = run.last + 1;
+    }
+    cells.skip(rows.saturating_sub(at));
+}
+
+/// The samples of a file.
+pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
+    let names = file.columns();
+    let column = |name: &str| {
+        let found = names.iter().position(|found| found == name);
+        found.ok_or_else(|| format!("it has no column `{name}`"))
+    };
+    let part = file.part(0).map_err(|e| e.to_string())?;
+    let clock = |name: &str| {
+        let mut cells = Cells::default();
+        let read = part.numbers(column(name)?, &mut cells);
+        read.map_err(|e| e.to_string())?;
+        let mut values = cells.values.into_iter();
+        let present = cells.present.into_iter();
+        let clock = present.map(|present| (present > 0).then(|| values.next()).flatten());
+        Ok::<_, String>(clock.collect::<Vec<_>>())
+    };
+    let ordinals = |name: &str| {
+        let mut values = Vec::new();
+        let read = part.ordinals(column(name)?, &mut values);
+        read.map_err(|e| e.to_string()).map(|()| values)
+    };
+    let (walls, boots, awakes) = (clock(CLOCKS[0])?, clock(CLOCKS[1])?, clock(CLOCKS[2])?);
+    let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
+    let clocks = walls.into_iter().zip(boots).zip(awakes);
+    let taken = clocks.zip(unrelated.into_iter().zip(read));
+    let taken = taken.map(|(((wall, boot), awake), (unrelated, read))| Taken {
+        stamp: Stamp {
+            boot: span(boot.unwrap_or_default()),
+            awake: awake.map(span),
+            wall: wall.map(WallClock::from_unix_nanos),
+        },
+        is_unrelated: unrelated != 0,
+        read: i64::from(read),
+    });
+    Ok(taken.collect())
+}
+
+/// Appends the readings of a file to a timeline.
+pub(super) fn read(file: &Opened, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
+    let part = file.part(0).map_err(|e| e.to_string())?;
+    let (mut cells, mut joined) = (Cells::default(), Joined::default());
+    for (column, name) in file.columns().iter().enumerate() {
+        let Some(signal) = names::signal(name) else {
+            continue;
+        };
+        read_signal(&part, column, picks, (&mut cells, &mut joined))
+            .map_err(|e| format!("column `{name}`: {e}"))?;
+        if !joined.is_empty() {
+            fill_host(timeline, signal, &mut joined, picks);
+        }
+    }
+    Ok(())
+}
+
+fn fill_host(timeline: &mut Timeline, signal: SignalId, joined: &mut Joined, picks: &Picks) {
+    if signal.def().entity == Entity::Host {
+        timeline.fill_host(signal, joined.drain(picks));
+    }
+}
+
+fn read_signal(
+    part: &Part<'_>,
+    column: usize,
+    picks: &Picks,
+    (cells, joined): (&mut Cells, &mut Joined),
+) -> Result<(), String> {
+    part.numbers(column, cells).map_err(|e| e.to_string())?;
+    let mut values = cells.values.iter();
+    for (row, present) in (0..).zip(&cells.present) {
+        if *present == 0 {
+            continue;
+        }
+        let Some(value) = values.next() else {
+            break;
+        };
+        if let Some(ranks) = picks.within(row, row) {
+            joined.push(ranks, *value);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! `segment.json`: what a segment consists of. Small, so that weeks are looked through without opening a table.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use timeline::{Entity, Timeline};
+use units::WallClock;
+
+use super::host::Taken;
+use super::names;
+use crate::identity::FORMAT;
+
+/// What a segment consists of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The format of its files.
+    pub(crate) format: u32,
+    /// How many samples it has.
+    pub(crate) samples: usize,
+    /// The earliest wall clock, in nanoseconds; `None` where there is none.
+    from: Option<i64>,
+    /// The latest.
+    until: Option<i64>,
+    /// Its files.
+    files: BTreeMap<String, Stored>,
+    /// Runs of each kind of entity: what it takes in memory.
+    runs: BTreeMap<String, usize>,
+    /// Rows of each kind of entity in the roll-ups.
+    minute_rows: BTreeMap<String, usize>,
+}
+
+/// A file as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stored {
+    bytes: usize,
+    /// CRC-32 (IEEE) of all of it.
+    crc32: u32,
+}
+
+impl Manifest {
+    pub(super) fn of(timeline: &Timeline, taken: &[Taken]) -> Self {
+        let walls = || taken.iter().filter_map(Taken::wall);
+        Self {
+            format: FORMAT,
+            samples: timeline.len(),
+            from: walls().min(),
+            until: walls().max(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &str, path: &Path) -> std::io::Result<()> {
+        let bytes = fs::read(path)?;
+        let stored = Stored {
+            bytes: bytes.len(),
+            crc32: crc32fast::hash(&bytes),
+        };
+        self.files.insert(name.to_owned(), stored);
+        Ok(())
+    }
+
+    pub(super) fn runs(&mut self, entity: Entity, runs: usize) {
+        self.runs.insert(entity.name().to_owned(), runs);
+    }
+
+    pub(super) fn minute_rows(&mut self, rows: impl Iterator<Item = (Entity, usize)>) {
+        self.minute_rows = rows
+            .map(|(entity, rows)| (entity.name().to_owned(), rows))
+            .collect();
+    }
+
+    pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()
+    }
+
+    /// Reads one; `None` where it is not there or damaged.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    pub(super) fn check(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let stored = self
+            .files
+            .get(name)
+            .ok_or_else(|| format!("{} does not list it", names::MANIFEST))?;
+        if stored.bytes != bytes.len() {
+            return Err(format!(
+                "it has {} bytes instead of {}",
+                bytes.len(),
+                stored.bytes
+            ));
+        }
+        if stored.crc32 != crc32fast::hash(bytes) {
+            return Err("its checksum does not hold".to_owned());
+        }
+        Ok(())
+    }
+
+    /// From when to when its samples were taken.
+    pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
+        let (from, until) = (self.from?, self.until?);
+        Some((
+            WallClock::from_unix_nanos(from),
+            WallClock::from_unix_nanos(until),
+        ))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Runs that a kind of entity has, in full or by the minute.
+    pub(crate) fn size(&self, entity: Entity, by_minute: bool) -> usize {
+        let sizes = if by_minute {
+            &self.minute_rows
+        } else {
+            &self.runs
+        };
+        sizes.get(entity.name()).copied().unwrap_or(0)
+    }
+
+    /// How many bytes its files have, by name.
+    #[cfg(test)]
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.files
+            .iter()
+            .map(|(name, stored)| (name.as_str(), stored.bytes))
+    }
+}

@@ -1,0 +1,129 @@
+//! How a writer is doing: read by whoever wants to know while it writes. The sampler counts without a lock; only the text
+//! of the last error lies behind one, which no sampler ever waits for.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use units::{Bytes, WallClock};
+
+/// How a recording's disk is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum DiskState {
+    /// It takes what it is given.
+    #[default]
+    Ok,
+    /// There is no room, and nothing old is left to drop. Tried again by itself.
+    Full,
+    /// It may only be read. Tried again by itself.
+    ReadOnly,
+    /// The directory is gone. Tried again by itself.
+    Vanished,
+    /// It failed otherwise; in words. Tried again by itself.
+    Failed(String),
+}
+
+/// How a writer is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct State {
+    /// Samples that are on disk, synced.
+    pub samples_written: u64,
+    /// Samples that could not be kept because the disk did not take them.
+    pub samples_lost: u64,
+    /// Since when samples are being lost; `None` while they are kept.
+    pub lost_since: Option<WallClock>,
+    /// How the disk is doing.
+    pub disk: DiskState,
+    /// What is in memory only.
+    pub waiting: Bytes,
+    /// What went wrong last, in words; it may be over.
+    pub last_error: Option<String>,
+    /// Sequence number of the head file that is being written.
+    pub sequence: u64,
+}
+
+/// What the sampler and the disk thread tell each other and everyone else.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) written: AtomicU64,
+    pub(crate) lost: AtomicU64,
+    /// Nanoseconds of the wall clock; `i64::MIN` where the source has none.
+    lost_since: AtomicI64,
+    pub(crate) losing: AtomicBool,
+    /// Bytes in the sampler's buffer, and in that of the disk thread.
+    pub(crate) filling: AtomicU64,
+    pub(crate) flushing: AtomicU64,
+    pub(crate) sequence: AtomicU64,
+    disk: AtomicU8,
+    /// The writer ends: the disk thread is to try once more and no longer.
+    pub(crate) closing: AtomicBool,
+    /// What was written before is not there any more: the next sample must stand by itself.
+    pub(crate) begin_anew: AtomicBool,
+    /// The disk thread has facts that it has not kept yet.
+    pub(crate) facts_on_their_way: AtomicBool,
+    last_error: Mutex<Option<String>>,
+}
+
+const OK: u8 = 0;
+const FULL: u8 = 1;
+const READ_ONLY: u8 = 2;
+const VANISHED: u8 = 3;
+const FAILED: u8 = 4;
+
+impl Shared {
+    pub(crate) fn lose(&self, wall: Option<WallClock>) {
+        self.lost.fetch_add(1, Relaxed);
+        if !self.losing.swap(true, Relaxed) {
+            let nanos = wall.map_or(i64::MIN, WallClock::unix_nanos);
+            self.lost_since.store(nanos, Relaxed);
+        }
+    }
+
+    pub(crate) fn disk_is_well(&self) {
+        self.disk.store(OK, Relaxed);
+    }
+
+    /// Notes what is wrong with the disk.
+    pub(crate) fn disk_is(&self, state: &DiskState, error: String) {
+        let code = match state {
+            DiskState::Ok => OK,
+            DiskState::Full => FULL,
+            DiskState::ReadOnly => READ_ONLY,
+            DiskState::Vanished => VANISHED,
+            DiskState::Failed(_) => FAILED,
+        };
+        self.disk.store(code, Relaxed);
+        self.note_error(error);
+    }
+
+    pub(crate) fn note_error(&self, error: String) {
+        if let Ok(mut last) = self.last_error.lock() {
+            *last = Some(error);
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let last_error = self
+            .last_error
+            .try_lock()
+            .ok()
+            .and_then(|last| last.clone());
+        let disk = match self.disk.load(Relaxed) {
+            OK => DiskState::Ok,
+            FULL => DiskState::Full,
+            READ_ONLY => DiskState::ReadOnly,
+            VANISHED => DiskState::Vanished,
+            _ => DiskState::Failed(last_error.clone().unwrap_or_default()),
+        };
+        let since = self.lost_since.load(Relaxed);
+        let losing = self.losing.load(Relaxed) && since != i64::MIN;
+        State {
+            samples_written: self.written.load(Relaxed),
+            samples_lost: self.lost.load(Relaxed),
+            lost_since: losing.then(|| WallClock::from_unix_nanos(since)),
+            disk,
+            waiting: Bytes::new(self.filling.load(Relaxed) + self.flushing.load(Relaxed)),
+            last_error,
+            sequence: self.sequence.load(Relaxed),
+        }
+    }
+}

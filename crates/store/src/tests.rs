@@ -1,0 +1,405 @@
+//! What goes into a recording comes out of it.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use timeline::{
+    Absence, Entity, Event, EventKind, Facts, Sample, SignalId, Timeline, facts, signals,
+};
+use units::{Bytes, Span, WallClock};
+
+use crate::identity::Identity;
+use crate::{Recording, Resolution, Selection, StoreError, drop_oldest, enforce, keep};
+
+const DAY: i64 = 1_700_000_000;
+
+pub(crate) fn host() -> Identity {
+    Identity {
+        id: "a1".to_owned(),
+        name: "web3".to_owned(),
+    }
+}
+
+/// Everything that a timeline says, sample by sample.
+pub(crate) fn shown(timeline: &Timeline) -> String {
+    let mut text = String::new();
+    for index in 0..timeline.len() {
+        let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
+        let unrelated = timeline.is_unrelated(index);
+        text += &format!(
+            "{:?} {unrelated} {read:?}\n",
+            timeline.sample(index).unwrap()
+        );
+    }
+    let rounded: Vec<_> = timeline
+        .rounded()
+        .map(|id| timeline.error_at_most(id))
+        .collect();
+    let unknown: Vec<_> = timeline.unknown().collect();
+    text + &format!(
+        "{:?} {:?} {unknown:?} {rounded:?}",
+        timeline.noted(),
+        timeline.absent
+    )
+}
+
+/// What the readings at a sample are made of.
+#[derive(Debug, Clone)]
+struct Made {
+    step: u64,
+    dated: bool,
+    unrelated: bool,
+    host: Vec<(usize, u64)>,
+    rows: Vec<(usize, u8, Vec<(usize, u64)>)>,
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let value = || prop_oneof![0..4_u64, any::<u64>(), Just(u64::MAX)];
+    let readings = move || prop::collection::vec((0..200_usize, value()), 0..6);
+    let rows = prop::collection::vec((1..10_usize, 0..4_u8, readings()), 0..5);
+    (
+        1..100_u64,
+        prop::bool::weighted(0.9),
+        prop::bool::weighted(0.1),
+        readings(),
+        rows,
+    )
+        .prop_map(|(step, dated, unrelated, host, rows)| Made {
+            step,
+            dated,
+            unrelated,
+            host,
+            rows,
+        })
+}
+
+fn timeline_of(samples: &[Made]) -> Timeline {
+    let mut timeline = Timeline::default();
+    let mut boot = 7;
+    for made in samples {
+        boot += made.step;
+        let mut sample = Sample::at(Span::from_secs(boot));
+        sample.stamp.wall = made
+            .dated
+            .then(|| WallClock::from_unix_nanos((DAY + boot.cast_signed()) * 1_000_000_000));
+        let signal = |entity: Entity, at: usize| {
+            let places = entity.signals();
+            SignalId::at(places.start + at % places.len()).unwrap()
+        };
+        for (at, value) in &made.host {
+            sample.host.set_raw(signal(Entity::Host, *at), *value);
+        }
+        for (kind, key, readings) in &made.rows {
+            let entity = Entity::ALL[*kind];
+            let row = sample.table_mut(entity).entry(&format!("k{key}"));
+            row.label = format!("name of {key}");
+            for (at, value) in readings {
+                row.row.set_raw(signal(entity, *at), *value);
+            }
+        }
+        if made.unrelated {
+            timeline.push_unrelated(&sample);
+        } else if timeline.push(&sample).is_err() {
+            timeline.push_unrelated(&sample);
+        }
+    }
+    timeline
+}
+
+fn load(directory: &Path, resolution: Resolution) -> crate::Loaded {
+    let selection = Selection {
+        resolution,
+        ..Selection::default()
+    };
+    Recording::open(directory)
+        .unwrap()
+        .load(selection, &mut |_| ())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn what_is_kept_is_read_again(samples in prop::collection::vec(made(), 0..40)) {
+        let timeline = timeline_of(&samples);
+        let directory = tempfile::tempdir().unwrap();
+        keep(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
+        let loaded = load(directory.path(), Resolution::Full);
+        prop_assert_eq!(shown(&loaded.timeline), shown(&timeline));
+    }
+
+    #[test]
+    fn a_minute_shows_its_last_readings(samples in prop::collection::vec(made(), 1..60)) {
+        let timeline = timeline_of(&samples);
+        let directory = tempfile::tempdir().unwrap();
+        keep(directory.path(), &host(), &timeline, &Facts::default(), Span::from_secs(1)).unwrap();
+        let loaded = load(directory.path(), Resolution::Minutes).timeline;
+        let places = (0..timeline.len()).filter(|at| {
+            (0..loaded.len()).any(|to| loaded.stamp(to) == timeline.stamp(*at))
+        });
+        prop_assert_eq!(places.count(), loaded.len());
+        for (signal, runs) in loaded.host_runs() {
+            let (_, original) = timeline.host_runs().find(|(id, _)| *id == signal).unwrap();
+            prop_assert_eq!(runs.last().unwrap().value, original.last().unwrap().value);
+        }
+    }
+}
+
+/// Two hours and a half at one sample in 10 s: a counter that grows, a group that comes and goes.
+pub(crate) fn hours() -> Timeline {
+    let mut timeline = Timeline::default();
+    for at in 0..900_u64 {
+        let mut sample = Sample::at(Span::from_secs(1000 + at * 10));
+        let wall = (DAY + (at * 10).cast_signed()) * 1_000_000_000;
+        sample.stamp.wall = Some(WallClock::from_unix_nanos(wall));
+        sample.host.set(signals::MEM_FREE, Bytes::from_mib(at % 7));
+        sample.host.set(signals::PSWPIN, units::Pages::new(at * 3));
+        if at % 100 < 50 {
+            let row = sample.table_mut(Entity::Cgroup).entry("/web");
+            row.row
+                .set(signals::CGROUP_CURRENT, Bytes::from_mib(at / 10));
+        }
+        timeline.push(&sample).unwrap();
+    }
+    timeline
+        .absent
+        .insert(signals::SLABINFO, Absence::PermissionDenied);
+    timeline.round(signals::MEM_FREE.id(), 512);
+    timeline.note_unknown(signals::VMSTAT, "nr_new".to_owned(), 7);
+    timeline.note(Event {
+        stamp: timeline.stamp(500).unwrap(),
+        kind: EventKind::OomKill,
+        subject: "java".to_owned(),
+        text: "the kernel killed java".to_owned(),
+        report: "java invoked oom-killer: …\nKilled process 1".to_owned(),
+    });
+    timeline
+}
+
+pub(crate) fn kept_hours(directory: &Path) -> Timeline {
+    let timeline = hours();
+    let mut known = Facts::default();
+    known.record(Span::ZERO, facts::SWAPPINESS, "60");
+    known.record(timeline.times()[700], facts::SWAPPINESS, "1");
+    let kept = keep(directory, &host(), &timeline, &known, Span::from_secs(10)).unwrap();
+    assert_eq!(kept.segments, 3);
+    timeline
+}
+
+#[test]
+fn a_long_recording_is_segments_and_reads_as_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeline = kept_hours(directory.path());
+    let loaded = load(directory.path(), Resolution::Auto);
+    assert_eq!(loaded.problems, Vec::<String>::new());
+    assert_eq!(shown(&loaded.timeline), shown(&timeline));
+    assert_eq!(loaded.thinned_to, None);
+    assert_eq!(loaded.facts.changes()[0].at, timeline.times()[700]);
+    let wall = |at| timeline.stamp(at).unwrap().wall.unwrap();
+    let recording = Recording::open(directory.path()).unwrap();
+    assert_eq!(recording.span(), Some((wall(0), wall(899))));
+    let info = recording.info(true);
+    assert_eq!(
+        (info.segments, info.writer, info.damage.len()),
+        (3, None, 0)
+    );
+}
+
+#[test]
+fn a_range_takes_its_samples_events_and_facts_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeline = kept_hours(directory.path());
+    let wall = |at| timeline.stamp(at).unwrap().wall;
+    let recording = Recording::open(directory.path()).unwrap();
+    let range = |since, until| Selection {
+        since,
+        until,
+        resolution: Resolution::Full,
+    };
+    let loaded = recording.load(range(wall(350), wall(499)), &mut |_| ());
+    assert_eq!(loaded.timeline.len(), 150);
+    assert_eq!(loaded.timeline.stamp(0), timeline.stamp(350));
+    assert_eq!(loaded.timeline.noted().len(), 0);
+    assert_eq!(loaded.facts.text(facts::SWAPPINESS), Some("60"));
+    let loaded = recording.load(
+        range(wall(899).map(|t| t.plus(Span::from_secs(1))), None),
+        &mut |_| (),
+    );
+    assert!(loaded.timeline.is_empty());
+    assert!(
+        loaded.problems[0].contains("it covers 2023-11-14 22:13:20 UTC to"),
+        "{:?}",
+        loaded.problems
+    );
+}
+
+#[test]
+fn minutes_show_the_same_levels_and_growth() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeline = kept_hours(directory.path());
+    let loaded = load(directory.path(), Resolution::Minutes);
+    assert_eq!(loaded.thinned_to, Some(Span::from_mins(1)));
+    let thinned = &loaded.timeline;
+    assert!((150..=154).contains(&thinned.len()), "{}", thinned.len());
+    for at in 0..thinned.len() {
+        let original = (0..900)
+            .find(|of| timeline.stamp(*of) == thinned.stamp(at))
+            .unwrap();
+        assert_eq!(
+            thinned.at(signals::PSWPIN, at),
+            timeline.at(signals::PSWPIN, original)
+        );
+        assert_eq!(
+            thinned.at(signals::MEM_FREE, at),
+            timeline.at(signals::MEM_FREE, original)
+        );
+    }
+    assert_eq!(thinned.noted().len(), 1);
+    assert_eq!(thinned.entities(Entity::Cgroup).count(), 1);
+}
+
+fn segments(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(directory.join("segments"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_damaged_file_loses_itself_and_is_named() {
+    for (file, resolution, samples, named) in [
+        (
+            "host.parquet",
+            Resolution::Full,
+            600,
+            "roll-ups are read instead",
+        ),
+        (
+            "minutes.parquet",
+            Resolution::Minutes,
+            152,
+            "samples are read instead",
+        ),
+        (
+            "cgroup.parquet",
+            Resolution::Full,
+            900,
+            "cgroup readings are lost",
+        ),
+        (
+            "events.parquet",
+            Resolution::Full,
+            900,
+            "its events are lost",
+        ),
+        (
+            "segment.json",
+            Resolution::Full,
+            900,
+            "without their checksums",
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let timeline = kept_hours(directory.path());
+        let segment = segments(directory.path())[1].join(file);
+        let mut bytes = fs::read(&segment).unwrap();
+        let middle = bytes.len() / 3;
+        bytes[middle] ^= 0x80;
+        fs::write(&segment, bytes).unwrap();
+        let loaded = load(directory.path(), resolution);
+        let len = loaded.timeline.len();
+        assert!(len.abs_diff(samples) <= 3, "{file}: {len}");
+        let problems = loaded.problems.join("\n");
+        assert!(
+            problems.contains(file) && problems.contains(named),
+            "{file}: {problems}"
+        );
+        let last = |timeline: &Timeline| timeline.last(signals::PSWPIN);
+        assert_eq!(last(&loaded.timeline), last(&timeline), "{file}");
+    }
+}
+
+#[test]
+fn a_missing_segment_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    kept_hours(directory.path());
+    fs::remove_dir_all(&segments(directory.path())[1]).unwrap();
+    let loaded = load(directory.path(), Resolution::Full);
+    assert_eq!(loaded.timeline.len(), 540);
+    assert!(
+        loaded.problems[0].contains("part 2 is missing"),
+        "{:?}",
+        loaded.problems
+    );
+}
+
+#[test]
+fn the_oldest_goes_first_by_age_and_by_size() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeline = kept_hours(directory.path());
+    let end = timeline.stamp(899).unwrap().wall.unwrap();
+    let day = Span::from_hours(24);
+    let all = Recording::open(directory.path()).unwrap().info(false).bytes;
+    let nothing = enforce(directory.path(), day, Bytes::from_gib(1), end).unwrap();
+    assert_eq!(nothing.parts, 0);
+    let by_age = enforce(
+        directory.path(),
+        Span::from_hours(1),
+        Bytes::from_gib(1),
+        end,
+    )
+    .unwrap();
+    assert_eq!(by_age.parts, 1, "the one that ends more than an hour ago");
+    let half = Bytes::new(all.get() / 2);
+    let by_size = enforce(directory.path(), day, half, end).unwrap();
+    assert_eq!(by_size.parts, 1);
+    assert!(by_size.left <= half);
+    assert!(drop_oldest(directory.path()).unwrap());
+    assert!(!drop_oldest(directory.path()).unwrap(), "nothing is left");
+}
+
+#[test]
+fn what_is_not_this_hosts_recording_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("letter.txt"), "dear").unwrap();
+    let keep_in = |path: &Path, host: &Identity| {
+        keep(path, host, &hours(), &Facts::default(), Span::from_secs(1))
+    };
+    let refused = keep_in(directory.path(), &host()).unwrap_err().to_string();
+    assert!(refused.contains("letter.txt"), "{refused}");
+    assert!(!Recording::is_at(directory.path()));
+    let mine = tempfile::tempdir().unwrap();
+    keep_in(mine.path(), &host()).unwrap();
+    let other = Identity {
+        id: "b2".to_owned(),
+        name: "db1".to_owned(),
+    };
+    let refused = keep_in(mine.path(), &other).unwrap_err();
+    assert!(matches!(refused, StoreError::OtherHost { .. }), "{refused}");
+}
+
+#[test]
+fn an_empty_recording_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let nothing = Timeline::default();
+    keep(
+        directory.path(),
+        &host(),
+        &nothing,
+        &Facts::default(),
+        Span::from_secs(1),
+    )
+    .unwrap();
+    let loaded = load(directory.path(), Resolution::Auto);
+    assert!(loaded.timeline.is_empty());
+    assert!(
+        loaded
+            .problems
+            .iter()
+            .any(|text| text.contains("holds no sample yet")),
+        "{:?}",
+        loaded.problems
+    );
+}

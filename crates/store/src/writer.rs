@@ -1,0 +1,508 @@
+//! The only writer of recordings: samples become frames of the head; a full head is sealed.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use timeline::{Absence, Event, EventKind, Facts, ProcessCells, Sample, SignalId, Stamp};
+use units::{Bytes, Span};
+
+use crate::StoreError;
+use crate::disk::{Batch, Disk, Work};
+use crate::head::{Encoder, put_absent, put_end, put_event, put_rounded};
+use crate::identity::Identity;
+use crate::place::Place;
+use crate::state::{Shared, State};
+
+/// How a recording is kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How far back it reaches at most.
+    pub keep: Span,
+    /// How large it grows at most.
+    pub keep_size: Bytes,
+    /// What may be lost when the power fails, at most.
+    pub sync_every: Span,
+    /// How long a head file and so a segment is.
+    pub segment: Span,
+    /// From sample to sample, nominally; kept for readers.
+    pub every: Span,
+    /// The command that seals head files, started as `sealer… DIRECTORY` at low priority. `None`: the disk thread seals.
+    pub sealer: Option<Vec<OsString>>,
+    /// Wait for the disk instead of losing samples: for sources that can wait, as a file that becomes a recording.
+    pub patient: bool,
+}
+
+impl Default for Options {
+    /// 14 days, 2 GiB, a sample a second, synced every 5 s, an hour to a segment, sealed in place.
+    fn default() -> Self {
+        Self {
+            keep: Span::from_hours(14 * 24),
+            keep_size: Bytes::from_gib(2),
+            sync_every: Span::from_secs(5),
+            segment: Span::from_hours(1),
+            every: Span::from_secs(1),
+            sealer: None,
+            patient: false,
+        }
+    }
+}
+
+/// A process that the writer knows: given out once and used until the process is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub(crate) index: u32,
+    /// Tells it from an earlier process in the same place.
+    pub(crate) generation: u32,
+}
+
+/// Tells other threads how a writer is doing, and takes facts from them.
+#[derive(Debug, Clone)]
+pub struct Monitor {
+    shared: Arc<Shared>,
+    work: SyncSender<Work>,
+}
+
+impl Monitor {
+    /// How it is doing.
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// Keeps facts that are new or have changed, past the sampler. False where earlier ones are still waiting for the disk:
+    /// try again.
+    pub fn facts(&self, stamp: Stamp, facts: Facts) -> bool {
+        !self.shared.facts_on_their_way.swap(true, Relaxed)
+            && self
+                .work
+                .try_send(Work::Facts(stamp, Box::new(facts)))
+                .is_ok()
+    }
+}
+
+/// A recording being written.
+///
+/// Samples are encoded into a buffer; every few seconds it changes places with another, which the disk thread has written
+/// and synced meanwhile. Where the disk is slower than that, the buffer fills up to its bound, then samples are lost, counted
+/// and, when there is room again, told of by an event.
+#[derive(Debug)]
+pub struct Writer {
+    options: Options,
+    shared: Arc<Shared>,
+    encoder: Encoder,
+    pending: Batch,
+    /// The boot clock at the first sample that is pending.
+    pending_since: Option<Span>,
+    /// The boot clock at the first sample of the file.
+    file_since: Option<Span>,
+    file_bytes: u64,
+    is_sampling: bool,
+    /// When the sample was taken that is being made, or the last one.
+    stamp: Stamp,
+    /// Samples that were lost since the disk stopped taking them: how many, and when the first.
+    losing: Option<(u64, Stamp)>,
+    events_lost: u64,
+    is_seal_wanted: bool,
+    absent: Vec<(&'static str, Absence)>,
+    rounded: Vec<(SignalId, u64)>,
+    facts: Option<Box<Facts>>,
+    key: Vec<u8>,
+    work: SyncSender<Work>,
+    empty: Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<Option<String>>>,
+}
+
+/// A buffer: minutes of a busy host with 2,000 processes. There are two; more would not stay within a recorder's memory,
+/// which is locked.
+const BUFFER: usize = 3 << 19;
+/// Of a buffer, kept free of samples for events.
+const FOR_EVENTS: usize = 64 << 10;
+/// A file is at most this part of a recording, so that dropping one keeps its size within a few percent.
+const PARTS: u64 = 40;
+/// Smaller files would hold little but names.
+const SMALLEST_FILE: u64 = 256 << 10;
+
+impl Writer {
+    /// Opens a directory for recording, makes it where it is not there.
+    ///
+    /// # Errors
+    /// The directory is being written, is something else, or another host's; or the disk refuses.
+    pub fn open(
+        directory: &Path,
+        identity: &Identity,
+        facts: &Facts,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        let place = Place {
+            directory: directory.to_owned(),
+            identity: identity.clone(),
+            every: options.every,
+        };
+        let lock = place.make()?;
+        let shared = Arc::new(Shared::default());
+        let disk = Disk::begin(place, lock, &options, Arc::clone(&shared))?;
+        let (work, its_work) = sync_channel(8);
+        let (its_empty, empty) = sync_channel(2);
+        // Cannot block or fail: there is room for two.
+        let _ = its_empty.try_send(Vec::with_capacity(BUFFER));
+        let thread = std::thread::Builder::new()
+            .name("memtide-disk".to_owned())
+            .spawn(move || disk.run(&its_work, &its_empty))
+            .map_err(|error| StoreError::io("write to", directory, &error))?;
+        Ok(Self {
+            options,
+            shared,
+            encoder: Encoder::new(),
+            pending: Batch {
+                bytes: Vec::with_capacity(BUFFER),
+                ..Batch::default()
+            },
+            pending_since: None,
+            file_since: None,
+            file_bytes: 0,
+            is_sampling: false,
+            stamp: Stamp::default(),
+            losing: None,
+            events_lost: 0,
+            is_seal_wanted: false,
+            absent: Vec::new(),
+            rounded: Vec::new(),
+            facts: Some(Box::new(facts.clone())),
+            key: Vec::with_capacity(32),
+            work,
+            empty,
+            thread: Some(thread),
+        })
+    }
+
+    /// Begins a sample.
+    pub fn begin(&mut self, stamp: Stamp) {
+        self.begin_as(stamp, false);
+    }
+
+    /// Begins a sample whose relation in time to the one before is not known.
+    pub fn begin_unrelated(&mut self, stamp: Stamp) {
+        self.begin_as(stamp, true);
+    }
+
+    fn begin_as(&mut self, stamp: Stamp, is_unrelated: bool) {
+        self.stamp = stamp;
+        if self.shared.begin_anew.swap(false, Relaxed) {
+            self.begin_file();
+        }
+        if self.losing.is_some() && !self.hand_over(false) {
+            // There is no room, so nothing is encoded for it either.
+            self.is_sampling = false;
+            self.lose();
+            return;
+        }
+        self.is_sampling = true;
+        self.encoder.begin(stamp, is_unrelated);
+    }
+
+    /// Takes the host's readings, all rows of the sample's tables and its unknown fields. Rows of processes count only where
+    /// processes do not come [one by one](Self::process).
+    pub fn rows(&mut self, sample: &Sample) {
+        if self.is_sampling {
+            self.encoder.rows(sample);
+        }
+    }
+
+    /// Says that processes are read in this sample: those that are not [put](Self::process) are gone.
+    pub fn begin_processes(&mut self) {
+        if self.is_sampling {
+            self.encoder.begin_processes();
+        }
+    }
+
+    /// Makes a process known. Its name may be any bytes.
+    pub fn declare(&mut self, pid: u32, start_ticks: u64, name: &[u8], service: &str) -> Slot {
+        self.key.clear();
+        // Writing to memory does not fail.
+        let _ = write!(self.key, "{pid}@{start_ticks}");
+        let (index, generation) = self.encoder.declare(&self.key, name, service.as_bytes());
+        Slot { index, generation }
+    }
+
+    /// Takes a process's readings. False where the slot is no longer the process's, since it was left out of a sample
+    /// before: declare it again.
+    pub fn process(&mut self, slot: Slot, cells: &ProcessCells) -> bool {
+        if !self.is_sampling {
+            return self.encoder.holds(slot.index, slot.generation);
+        }
+        self.encoder.process(slot.index, slot.generation, cells)
+    }
+
+    /// Ends a sample. Never waits for the disk, unless the writer is [patient](Options::patient).
+    pub fn end(&mut self) {
+        if std::mem::take(&mut self.is_sampling) {
+            self.keep_sample();
+        }
+        if self.is_file_full() {
+            self.is_seal_wanted = true;
+        }
+        if self.is_seal_wanted {
+            self.end_file();
+        } else if self.is_sync_due() {
+            self.hand_over(false);
+        }
+        self.send_facts();
+    }
+
+    fn keep_sample(&mut self) {
+        let len = self.encoder.end().len();
+        let room = BUFFER - FOR_EVENTS;
+        let is_too_much = |bytes: &Vec<u8>| !bytes.is_empty() && bytes.len() + len > room;
+        if self.encoder.is_too_long() || is_too_much(&self.pending.bytes) && !self.hand_over(false)
+        {
+            self.lose();
+            return;
+        }
+        if self.file_since.is_none() {
+            self.begin_of_file();
+        }
+        self.tell_of_losses();
+        self.append_sample();
+    }
+
+    fn append_sample(&mut self) {
+        let bytes = &mut self.pending.bytes;
+        if self.encoder.is_key() && self.pending.key.is_none() {
+            self.pending.key = Some((bytes.len(), self.pending.samples));
+        }
+        let before = bytes.len();
+        bytes.extend_from_slice(self.encoder.frame());
+        if self.encoder.is_key() {
+            self.encoder.put_unknown(bytes);
+        }
+        self.encoder.kept();
+        self.file_bytes += (bytes.len() - before) as u64;
+        self.pending.samples += 1;
+        self.pending.wall = self.stamp.wall.or(self.pending.wall);
+        self.pending_since.get_or_insert(self.stamp.boot);
+        self.shared.filling.store(bytes.len() as u64, Relaxed);
+    }
+
+    /// What each file says for itself.
+    fn begin_of_file(&mut self) {
+        self.file_since = Some(self.stamp.boot);
+        for (file, why) in &self.absent {
+            put_absent(&mut self.pending.bytes, file, why);
+        }
+        for (signal, error) in &self.rounded {
+            put_rounded(&mut self.pending.bytes, *signal, *error);
+        }
+    }
+
+    fn lose(&mut self) {
+        let (count, _) = self.losing.get_or_insert((0, self.stamp));
+        *count += 1;
+        self.shared.lose(self.stamp.wall);
+        self.encoder.want_key();
+    }
+
+    fn tell_of_losses(&mut self) {
+        let Some((count, first)) = self.losing.take() else {
+            return;
+        };
+        self.shared.losing.store(false, Relaxed);
+        let lasted = self.stamp.boot.saturating_sub(first.boot);
+        let events = match std::mem::take(&mut self.events_lost) {
+            0 => String::new(),
+            events => format!(", nor {events} events"),
+        };
+        self.event(&Event {
+            stamp: first,
+            kind: EventKind::SamplesLost,
+            subject: String::new(),
+            text: format!(
+                "{count} samples within {lasted} could not be kept{events}: the disk did not take them"
+            ),
+            report: String::new(),
+        });
+    }
+
+    /// Whether the next sample would come too late for what is pending.
+    fn is_sync_due(&self) -> bool {
+        let Some(since) = self.pending_since else {
+            return false;
+        };
+        let next = self.stamp.boot.plus(self.options.every);
+        // Half a buffer is enough for one write; a clock that went back says nothing.
+        next.saturating_sub(since) >= self.options.sync_every
+            || self.stamp.boot < since
+            || self.pending.bytes.len() > BUFFER / 2
+    }
+
+    fn is_file_full(&self) -> bool {
+        let largest = (self.options.keep_size.get() / PARTS).max(SMALLEST_FILE);
+        let lasted = |since: Span| self.stamp.boot.saturating_sub(since);
+        self.file_bytes >= largest
+            || self
+                .file_since
+                .is_some_and(|since| lasted(since) >= self.options.segment)
+    }
+
+    /// Gives what is pending to the disk thread; false where that is still busy with what it was given before.
+    fn hand_over(&mut self, ends_file: bool) -> bool {
+        let spare = if self.options.patient {
+            self.empty.recv().ok()
+        } else {
+            self.empty.try_recv().ok()
+        };
+        let Some(spare) = spare else {
+            return false;
+        };
+        let next = Batch {
+            bytes: spare,
+            ..Batch::default()
+        };
+        let mut batch = std::mem::replace(&mut self.pending, next);
+        batch.ends_file = ends_file;
+        self.shared
+            .flushing
+            .store(batch.bytes.len() as u64, Relaxed);
+        self.shared.filling.store(0, Relaxed);
+        self.pending_since = None;
+        // There is room: the thread has at most one batch, some facts and the end before it.
+        let _ = self.work.try_send(Work::Batch(batch));
+        true
+    }
+
+    fn begin_file(&mut self) {
+        self.encoder.begin_file();
+        self.file_since = None;
+        self.file_bytes = 0;
+    }
+
+    /// Ends the file as soon as the disk thread is free for that.
+    fn end_file(&mut self) {
+        if self.file_since.is_none() {
+            self.is_seal_wanted = false;
+            return;
+        }
+        let before = self.pending.bytes.len();
+        put_end(&mut self.pending.bytes);
+        if self.hand_over(true) {
+            self.is_seal_wanted = false;
+            self.begin_file();
+        } else {
+            self.pending.bytes.truncate(before);
+        }
+    }
+
+    /// Keeps an event.
+    pub fn event(&mut self, event: &Event) {
+        let bytes = &mut self.pending.bytes;
+        let before = bytes.len();
+        put_event(bytes, event);
+        let is_too_much = before > 0 && bytes.len() > BUFFER;
+        if is_too_much && !self.options.patient {
+            bytes.truncate(before);
+            self.events_lost += 1;
+            return;
+        }
+        self.file_bytes += (self.pending.bytes.len() - before) as u64;
+        self.file_since.get_or_insert(event.stamp.boot);
+        self.pending_since.get_or_insert(event.stamp.boot);
+    }
+
+    /// Keeps facts that are new or have changed.
+    pub fn facts(&mut self, stamp: Stamp, facts: &Facts) {
+        self.stamp = stamp;
+        self.facts = Some(Box::new(facts.clone()));
+        self.send_facts();
+    }
+
+    fn send_facts(&mut self) {
+        if self.facts.is_none() || self.shared.facts_on_their_way.swap(true, Relaxed) {
+            return;
+        }
+        if let Some(facts) = self.facts.take() {
+            let _ = self.work.try_send(Work::Facts(self.stamp, facts));
+        }
+    }
+
+    /// Keeps which kernel files could not be read, and why.
+    pub fn absent(&mut self, file: &'static str, why: &Absence) {
+        match self.absent.iter_mut().find(|(known, _)| *known == file) {
+            Some((_, known)) if known == why => return,
+            Some((_, known)) => known.clone_from(why),
+            None => self.absent.push((file, why.clone())),
+        }
+        if self.file_since.is_some() {
+            put_absent(&mut self.pending.bytes, file, why);
+        }
+    }
+
+    /// Keeps that readings of a host gauge are rounded, and by how much at most.
+    pub fn rounded(&mut self, signal: SignalId, error_at_most: u64) {
+        self.rounded.push((signal, error_at_most));
+        if self.file_since.is_some() {
+            put_rounded(&mut self.pending.bytes, signal, error_at_most);
+        }
+    }
+
+    /// Ends the head now and has it sealed.
+    pub fn seal(&mut self) {
+        self.is_seal_wanted = true;
+        if !self.is_sampling {
+            self.end_file();
+        }
+    }
+
+    /// How it is doing.
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// Samples that could not be kept so far; costs nothing.
+    pub fn lost(&self) -> u64 {
+        self.shared.lost.load(Relaxed)
+    }
+
+    /// Tells other threads how it is doing.
+    pub fn monitor(&self) -> Monitor {
+        Monitor {
+            shared: Arc::clone(&self.shared),
+            work: self.work.clone(),
+        }
+    }
+
+    /// Writes all that is pending and ends. A disk that does not take it is asked once more, not for ever.
+    ///
+    /// # Errors
+    /// Samples could not be written.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        match self.finish() {
+            None => Ok(()),
+            Some(reason) => Err(StoreError::NotWritten { reason }),
+        }
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        let thread = self.thread.take()?;
+        self.end();
+        self.shared.closing.store(true, Relaxed);
+        thread.thread().unpark();
+        if !self.pending.bytes.is_empty() {
+            put_end(&mut self.pending.bytes);
+            self.options.patient = true;
+            self.hand_over(false);
+        }
+        let _ = self.work.send(Work::Close);
+        thread
+            .join()
+            .unwrap_or_else(|_| Some("the disk thread failed".to_owned()))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}

@@ -1,0 +1,371 @@
+//! Whatever happens to a recorder or its disk: what was synced is there and is what was written, what is lost is said, and
+//! it goes on by itself.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use store::{DiskState, Identity, Options, Recording, Resolution, Selection, StoreError, Writer};
+use timeline::signals::{MEM_FREE, PROC_MAJFLT, PSWPIN};
+use timeline::{Entity, Facts, ProcessCells, Sample, Stamp, Timeline};
+use units::{Bytes, Count, Pages, Span, WallClock};
+
+const CHILD: &str = "MEMTIDE_TEST_RECORD_INTO";
+
+fn identity() -> Identity {
+    Identity {
+        id: "0123".to_owned(),
+        name: "host".to_owned(),
+    }
+}
+
+fn options() -> Options {
+    Options {
+        patient: true,
+        ..Options::default()
+    }
+}
+
+fn open(directory: &Path, options: Options) -> Result<Writer, StoreError> {
+    Writer::open(directory, &identity(), &Facts::default(), options)
+}
+
+/// A sample whose contents follow from its number.
+fn write(writer: &mut Writer, sample: &mut Sample, number: u64) {
+    sample.clear();
+    sample.stamp = Stamp {
+        boot: Span::from_secs(1 + number),
+        awake: None,
+        wall: Some(WallClock::from_unix_nanos(
+            1_700_000_000_000_000_000 + number as i64 * 1_000_000_000,
+        )),
+    };
+    sample.host.set(MEM_FREE, Bytes::new(number * 4096));
+    sample.host.set(PSWPIN, Pages::new(number * number));
+    writer.begin(sample.stamp);
+    writer.rows(sample);
+    writer.begin_processes();
+    let mut cells = ProcessCells::default();
+    cells.set(PROC_MAJFLT, Count::new(number / 2));
+    let slot = writer.declare(7, number / 10, b"work", "work.service");
+    assert!(writer.process(slot, &cells));
+    writer.end();
+}
+
+fn read(directory: &Path) -> (Timeline, Vec<String>) {
+    let recording = Recording::open(directory).unwrap();
+    let selection = Selection {
+        resolution: Resolution::Full,
+        ..Selection::default()
+    };
+    let loaded = recording.load(selection, &mut |_| {});
+    (loaded.timeline, loaded.problems)
+}
+
+/// Every sample is what its number says; gives the numbers.
+fn numbers(timeline: &Timeline) -> Vec<u64> {
+    let number = |at: usize| {
+        let number = timeline.stamp(at).unwrap().boot.as_nanos() / 1_000_000_000 - 1;
+        assert_eq!(timeline.at(MEM_FREE, at), Some(Bytes::new(number * 4096)));
+        assert_eq!(timeline.at(PSWPIN, at), Some(Pages::new(number * number)));
+        let key = format!("7@{}", number / 10);
+        let process = timeline.entity(Entity::Process, &key).unwrap();
+        assert_eq!(
+            timeline.at_of(process, PROC_MAJFLT, at),
+            Some(Count::new(number / 2))
+        );
+        number
+    };
+    (0..timeline.len()).map(number).collect()
+}
+
+/// Not a test of its own: what [`killed_at_any_moment_what_was_synced_is_there`] starts and kills.
+#[test]
+fn child_that_records_until_it_is_killed() {
+    let Some(directory) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let mut writer = open(Path::new(&directory), options()).unwrap();
+    let mut sample = Sample::default();
+    for number in 0.. {
+        write(&mut writer, &mut sample, number);
+        println!("synced {}", writer.state().samples_written);
+    }
+}
+
+#[test]
+fn killed_at_any_moment_what_was_synced_is_there() {
+    let mut random = 0x2545_f491_4f6c_dd1du64;
+    for round in 0..200 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "child_that_records_until_it_is_killed",
+                "--nocapture",
+            ])
+            .env(CHILD, directory.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut synced = 0;
+        for (count, line) in lines.map_while(Result::ok).enumerate() {
+            let told = line
+                .rsplit_once("synced ")
+                .and_then(|(_, told)| told.parse().ok());
+            synced = told.unwrap_or(synced);
+            if count as u64 == 5 + random % 400 {
+                std::thread::sleep(Duration::from_micros(random % 1000));
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        let (timeline, problems) = read(directory.path());
+        let found = numbers(&timeline);
+        assert_eq!(
+            found,
+            (0..found.len() as u64).collect::<Vec<_>>(),
+            "round {round}"
+        );
+        assert!(
+            found.len() as u64 >= synced,
+            "round {round}: {} of {synced}, {problems:?}",
+            found.len()
+        );
+        // The next recorder goes on.
+        let mut writer = open(directory.path(), options()).unwrap();
+        write(&mut writer, &mut Sample::default(), 1_000_000);
+        writer.close().unwrap();
+        assert_eq!(
+            read(directory.path()).0.len(),
+            found.len() + 1,
+            "round {round}"
+        );
+    }
+}
+
+#[test]
+fn a_second_recorder_is_refused_and_told_of_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = open(directory.path(), options()).unwrap();
+    let error = open(directory.path(), options()).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Locked { pid: Some(pid), .. } if pid == std::process::id()),
+        "{error}"
+    );
+    first.close().unwrap();
+    open(directory.path(), options()).unwrap().close().unwrap();
+}
+
+#[test]
+fn directories_that_are_something_else_are_refused_untouched() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    std::fs::write(&file, "mine").unwrap();
+    let error = open(&file, options()).unwrap_err().to_string();
+    assert!(error.contains("it is a file itself"), "{error}");
+    let error = open(place.path(), options()).unwrap_err().to_string();
+    assert!(error.contains("it holds `file`"), "{error}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+
+    let theirs = place.path().join("theirs");
+    open(&theirs, options()).unwrap().close().unwrap();
+    let other = Identity {
+        id: "other".to_owned(),
+        name: "web3".to_owned(),
+    };
+    let error = Writer::open(&theirs, &other, &Facts::default(), options()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("holds the recording of host, and this is web3"),
+        "{error}"
+    );
+    std::fs::write(theirs.join("recording.json"), r#"{"format": 2, "new": []}"#).unwrap();
+    let error = open(&theirs, options()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::LaterFormat {
+                format: 2,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+/// Waits until the disk thread has met it.
+fn wait_for(writer: &Writer, what: impl Fn(&store::State) -> bool) {
+    for _ in 0..600 {
+        if what(&writer.state()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it does not come: {:?}", writer.state());
+}
+
+#[test]
+fn a_directory_that_was_taken_away_and_comes_back_is_written_again() {
+    let place = tempfile::tempdir().unwrap();
+    let (directory, away) = (place.path().join("recording"), place.path().join("away"));
+    let mut writer = open(
+        &directory,
+        Options {
+            patient: false,
+            ..options()
+        },
+    )
+    .unwrap();
+    let mut sample = Sample::default();
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| {
+        state.waiting == Bytes::ZERO || state.samples_written > 0
+    });
+    std::fs::rename(&directory, &away).unwrap();
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| state.disk == DiskState::Vanished);
+    std::fs::rename(&away, &directory).unwrap();
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    (40..60).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    assert_eq!(numbers(&read(&directory).0), (0..60).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("recording");
+    let mut writer = open(
+        &directory,
+        Options {
+            patient: false,
+            ..options()
+        },
+    )
+    .unwrap();
+    let mut sample = Sample::default();
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    // Moved, since the disk thread may be writing into what would be removed.
+    std::fs::rename(&directory, place.path().join("gone")).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    for number in 20..200 {
+        write(&mut writer, &mut sample, number);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    writer.close().unwrap();
+    let found = numbers(&read(&directory).0);
+    assert_eq!(found.last(), Some(&199));
+    assert!(found.len() > 100, "{found:?}");
+}
+
+/// A small file system of its own; `None` where this user may not mount.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Option<Self> {
+        let place = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .arg(place.path());
+        let is_done = mount
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !is_done {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "run as root: this test mounts a tmpfs"
+            );
+            println!("skipped: mounting a tmpfs needs root");
+        }
+        is_done.then(|| Self(place))
+    }
+
+    fn remount(&self, option: &str) {
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-o", &format!("remount,{option}")])
+            .arg(self.0.path());
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
+    let Some(disk) = Small::mount() else { return };
+    let directory = disk.0.path().join("recording");
+    let mut writer = open(
+        &directory,
+        Options {
+            patient: false,
+            ..options()
+        },
+    )
+    .unwrap();
+    let mut sample = Sample::default();
+    (0..100).for_each(|number| write(&mut writer, &mut sample, number));
+    let ballast = disk.0.path().join("ballast");
+    let _ = std::fs::write(&ballast, vec![1; 4 << 20]);
+    let mut number = 100;
+    while writer.lost() == 0 {
+        write(&mut writer, &mut sample, number);
+        number += 1;
+    }
+    wait_for(&writer, |state| state.disk == DiskState::Full);
+    assert!(writer.state().lost_since.is_some());
+    std::fs::remove_file(&ballast).unwrap();
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    (number..number + 100).for_each(|number| write(&mut writer, &mut sample, number));
+    let lost = writer.lost();
+    writer.close().unwrap();
+    let (timeline, problems) = read(&directory);
+    let found = numbers(&timeline);
+    assert_eq!(found.len() as u64, number + 100 - lost, "{problems:?}");
+    assert_eq!(found.last(), Some(&(number + 99)));
+    assert!(
+        timeline
+            .noted()
+            .iter()
+            .any(|event| event.text.starts_with(&format!("{lost} samples")))
+    );
+}
+
+#[test]
+fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
+    let Some(disk) = Small::mount() else { return };
+    let directory = disk.0.path().join("recording");
+    let mut writer = open(
+        &directory,
+        Options {
+            patient: false,
+            ..options()
+        },
+    )
+    .unwrap();
+    let mut sample = Sample::default();
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| state.samples_written > 0);
+    std::thread::sleep(Duration::from_millis(200));
+    disk.remount("ro");
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| state.disk == DiskState::ReadOnly);
+    disk.remount("rw");
+    wait_for(&writer, |state| state.disk == DiskState::Ok);
+    writer.close().unwrap();
+    assert_eq!(numbers(&read(&directory).0), (0..40).collect::<Vec<_>>());
+}

@@ -1,0 +1,109 @@
+//! Events: what happened at a moment, beside what samples show.
+
+use crate::sample::Stamp;
+
+/// What kind of thing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventKind {
+    /// The kernel killed a process for want of memory, of the host or of a control group.
+    OomKill,
+    /// The kernel could not allocate memory and said so.
+    AllocationFailure,
+    /// A control group met one of its limits.
+    CgroupLimit,
+    /// A tunable or setting took another value.
+    FactChanged,
+    /// The machine was started anew.
+    Boot,
+    /// The machine slept.
+    Suspend,
+    /// The wall clock was moved.
+    ClockStep,
+    /// Nobody sampled for a while.
+    Gap,
+    /// The recorder began.
+    RecorderStarted,
+    /// The recorder ended in good order.
+    RecorderStopped,
+    /// Samples could not be kept: the disk was full or did not answer.
+    SamplesLost,
+    /// A file of a process did not answer in time: its owner holds its lock.
+    Blocked,
+    /// A service has its first process.
+    ServiceStarted,
+    /// The last process of a service is gone.
+    ServiceEnded,
+}
+
+impl EventKind {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [Self; 14] = [
+        Self::OomKill,
+        Self::AllocationFailure,
+        Self::CgroupLimit,
+        Self::FactChanged,
+        Self::Boot,
+        Self::Suspend,
+        Self::ClockStep,
+        Self::Gap,
+        Self::RecorderStarted,
+        Self::RecorderStopped,
+        Self::SamplesLost,
+        Self::Blocked,
+        Self::ServiceStarted,
+        Self::ServiceEnded,
+    ];
+
+    /// Its name in files and lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OomKill => "oom-kill",
+            Self::AllocationFailure => "allocation-failure",
+            Self::CgroupLimit => "cgroup-limit",
+            Self::FactChanged => "fact-changed",
+            Self::Boot => "boot",
+            Self::Suspend => "suspend",
+            Self::ClockStep => "clock-step",
+            Self::Gap => "gap",
+            Self::RecorderStarted => "recorder-started",
+            Self::RecorderStopped => "recorder-stopped",
+            Self::SamplesLost => "samples-lost",
+            Self::Blocked => "blocked",
+            Self::ServiceStarted => "service-started",
+            Self::ServiceEnded => "service-ended",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub stamp: Stamp,
+    /// What.
+    pub kind: EventKind,
+    /// To what: a process, a control group, a tunable; empty for the host.
+    pub subject: String,
+    /// One sentence for people.
+    pub text: String,
+    /// What the kernel said, line by line; empty where it said nothing.
+    pub report: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        for kind in EventKind::ALL {
+            assert_eq!(EventKind::by_name(kind.name()), Some(kind));
+        }
+        assert_eq!(EventKind::by_name("?"), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Breaks between samples, as events: reboots, suspends, gaps, steps of the wall clock.
+
+use crate::event::{Event, EventKind};
+use crate::sample::Stamp;
+use crate::timeline::{Break, BreakKind, Timeline};
+
+use super::Placed;
+
+/// Breaks of unrelated looks are none: nothing is known to have happened there.
+pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
+    let breaks = timeline.breaks();
+    // A machine that sleeps takes no samples; that goes without saying.
+    let slept = |before: usize| {
+        let same = breaks.iter().filter(move |other| other.before == before);
+        same.map(|other| other.kind)
+            .any(|kind| matches!(kind, BreakKind::Suspend(_)))
+    };
+    let told = breaks
+        .iter()
+        .filter(|found| !matches!(found.kind, BreakKind::Gap(_)) || !slept(found.before));
+    told.filter_map(|found| event(timeline, *found)).collect()
+}
+
+impl Event {
+    /// What broke between two samples; `None` where nothing is known to have happened. What lasts is told where it began.
+    /// Also for a recorder that notes it.
+    pub fn of_break(kind: BreakKind, before: Stamp, after: Stamp) -> Option<Self> {
+        let (stamp, kind, text) = match kind {
+            BreakKind::Reboot => (
+                after,
+                EventKind::Boot,
+                "the machine was started anew".to_owned(),
+            ),
+            BreakKind::Suspend(lasts) => (
+                before,
+                EventKind::Suspend,
+                format!("the machine slept for {lasts}"),
+            ),
+            BreakKind::Gap(lasts) => (before, EventKind::Gap, format!("no samples for {lasts}")),
+            BreakKind::ClockForward(by) => (
+                after,
+                EventKind::ClockStep,
+                format!("the wall clock was moved forward by {by}"),
+            ),
+            BreakKind::ClockBack(by) => (
+                after,
+                EventKind::ClockStep,
+                format!("the wall clock was moved back by {by}"),
+            ),
+            BreakKind::Unrelated => return None,
+        };
+        Some(Self {
+            stamp,
+            kind,
+            subject: String::new(),
+            text,
+            report: String::new(),
+        })
+    }
+}
+
+fn event(timeline: &Timeline, found: Break) -> Option<Placed> {
+    let before = found.before.checked_sub(1)?;
+    let (last, next) = (timeline.stamp(before)?, timeline.stamp(found.before)?);
+    let lasts = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
+    let times = timeline.times();
+    Some(Placed {
+        at: *times.get(if lasts { before } else { found.before })?,
+        until: *times.get(found.before)?,
+        event: Event::of_break(found.kind, last, next)?,
+    })
+}
