@@ -324,6 +324,7 @@ impl Reader {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            cut_at: None,
         }
     }
 }

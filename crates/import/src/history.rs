@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use store::{Recording, Resolution, Selection};
-use timeline::{Stamp, Timeline};
+use timeline::{Facts, Stamp, Timeline};
 use units::{Span, WallClock};
 
 use crate::recording::opened;
@@ -18,6 +18,8 @@ pub struct History {
     pub timeline: Timeline,
     /// Index of the first sample of the look.
     pub live_from: usize,
+    /// What is known of the host now, and how that changed in all this time.
+    pub facts: Facts,
     /// What was wrong with the recording, in words; the rest was read.
     pub problems: Vec<String>,
 }
@@ -30,7 +32,7 @@ const REACHES: Span = Span::from_mins(10);
 
 /// The recording in a directory and a look at the host behind it. `None` where the recording cannot be read, is another
 /// host's, or does not reach to the look or to this boot.
-pub fn history(directory: &Path, host: &str, look: &Timeline) -> Option<History> {
+pub fn history(directory: &Path, host: &str, look: &Timeline, facts: &Facts) -> Option<History> {
     let recording = Recording::open(directory).ok()?;
     if recording.host().id != host {
         return None;
@@ -47,7 +49,10 @@ pub fn history(directory: &Path, host: &str, look: &Timeline) -> Option<History>
         resolution: Resolution::Minutes,
     };
     let past = opened(recording.load(selection, &mut |_| ()));
-    joined(past.timeline, look, past.problems)
+    let mut history = joined(past.timeline, look, past.problems)?;
+    let began = history.timeline.times()[history.live_from];
+    history.facts = facts.clone().after(&past.facts, began);
+    Some(history)
 }
 
 /// Whether a recording that ends there belongs to a look that begins here: it all but touches it, or the machine was down
@@ -64,6 +69,7 @@ fn joined(past: Timeline, look: &Timeline, problems: Vec<String>) -> Option<Hist
     (live_from > 0 && follows).then_some(History {
         timeline,
         live_from,
+        facts: Facts::default(),
         problems,
     })
 }

@@ -99,6 +99,9 @@ pub struct Opened {
     pub lines_skipped: usize,
     /// The distance of samples where a recording's were thinned out; `None` where every one is there.
     pub thinned_to: Option<Span>,
+    /// Where only a part of the source was wanted: how long after the source's first sample that of the part lies. `None`
+    /// where nothing of it was left out.
+    pub cut_at: Option<Span>,
 }
 
 /// A block that was recognised in a text.

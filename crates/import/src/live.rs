@@ -82,6 +82,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to: None,
+        cut_at: None,
     }
 }
 

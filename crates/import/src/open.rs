@@ -1,7 +1,7 @@
 //! Recognises what a file is, by content, and reads it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use units::Bytes;
@@ -23,6 +23,8 @@ pub enum OpenError {
         name: String,
         /// The operating system's reason; in words, as an error's source would be shown a second time.
         reason: String,
+        /// Whether it may be read by others.
+        is_denied: bool,
     },
     /// It is a directory or an archive without anything that memtide knows.
     #[error("{name} holds no file that memtide knows{}", first_of(problems))]
@@ -98,12 +100,16 @@ impl OpenError {
         Self::Read {
             name: name.to_owned(),
             reason: source.to_string(),
+            is_denied: source.kind() == ErrorKind::PermissionDenied,
         }
     }
 
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Read {
+                is_denied: true, ..
+            } => Some("its owner and root may: run memtide with sudo"),
             // What a source covers is for whoever knows in which zone people read clocks.
             Self::Read { .. } | Self::Recording { .. } | Self::NotThere { .. } => None,
             Self::EmptyRecording { .. } => {

@@ -132,7 +132,10 @@ impl Opened {
         let (Some(first), Some(last)) = (first, last) else {
             return Err(not_there(timeline, range));
         };
+        let is_cut = first > 0 || last + 1 < timeline.len();
+        let before = self.cut_at.unwrap_or_default();
         Ok(Self {
+            cut_at: is_cut.then(|| before.plus(times[first])).or(self.cut_at),
             facts: self.facts.within(times[first], times[last]),
             timeline: timeline.part(first, last + 1).alone(),
             ..self
@@ -187,6 +190,7 @@ mod tests {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            cut_at: None,
         }
     }
 

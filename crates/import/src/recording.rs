@@ -37,9 +37,11 @@ pub(crate) fn read(
         until,
         resolution,
     };
+    let opened = opened(recording.load(selection, progress));
     let opened = Opened {
         name: name.clone(),
-        ..opened(recording.load(selection, progress))
+        cut_at: span.and_then(|span| cut_at(&opened.timeline, span)),
+        ..opened
     };
     match (opened.timeline.is_empty(), span) {
         (false, Some(_)) => Ok(opened),
@@ -50,12 +52,23 @@ pub(crate) fn read(
             name,
             why: NotThere::Outside(first, last),
         }),
-        (true, _) if opened.problems.is_empty() => Err(OpenError::EmptyRecording { name }),
+        (true, None) if recording.info(false).segments == 0 => {
+            Err(OpenError::EmptyRecording { name })
+        }
         (true, _) => Err(OpenError::NoSample {
             name,
             problems: opened.problems,
         }),
     }
+}
+
+/// How long after a recording's first sample the first of what was read lies, where samples before or after were left out.
+fn cut_at(part: &Timeline, (start, end): (WallClock, WallClock)) -> Option<Span> {
+    let first = part.stamp(0)?.wall?;
+    let last = part.stamp(part.len().checked_sub(1)?)?.wall?;
+    let nanos = first.unix_nanos().saturating_sub(start.unix_nanos());
+    let is_cut = first > start || last < end;
+    is_cut.then(|| Span::from_nanos(u64::try_from(nanos).unwrap_or_default()))
 }
 
 fn of_store(name: &str, error: &StoreError) -> OpenError {
@@ -88,6 +101,7 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to: loaded.thinned_to,
+        cut_at: None,
     }
 }
 
@@ -106,15 +120,14 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
             "only the last {MOST_REPORTS} kernel reports are looked at; {passed_over} earlier ones are events only"
         ));
     }
-    let mut early = 0;
     for (number, event) in &events[passed_over..] {
         let Some(look) = Paste::report(&event.report) else {
             continue;
         };
         let own = known.iter().find(|(event, _)| event == number);
         let place = own.map(|(_, sample)| *sample);
+        // What was before the first sample stays an event: nothing is known of the host at that time.
         let Some(index) = place.or_else(|| sample_after(timeline, event)) else {
-            early += 1;
             continue;
         };
         for (signal, raw) in look.sample.host.iter() {
@@ -123,11 +136,6 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
         if let Some(report) = look.report {
             timeline.report_at(index, report, look.text);
         }
-    }
-    if early > 0 {
-        problems.note(format!(
-            "{early} kernel reports are from before its first sample and were not judged: memtide events shows them"
-        ));
     }
 }
 
@@ -209,10 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_report_from_before_the_recording_is_said_and_not_judged() {
+    fn a_report_from_before_the_recording_is_an_event_and_not_judged() {
         let source = recorded(&[(7, REPORT)]);
         assert_eq!(source.timeline.all_reports().len(), 0);
-        assert!(source.problems[1].contains("from before its first sample"));
+        assert_eq!(source.timeline.noted().len(), 1);
+        assert_eq!(source.problems, ["a segment is damaged"]);
     }
 
     #[test]

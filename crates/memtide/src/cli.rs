@@ -229,13 +229,18 @@ pub(crate) struct Record {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     pub(crate) every: Span,
 
-    /// How often to look at processes and control groups [default: 10s, or --every where that is longer]
+    /// How often to look at processes, and at control groups if not more often than every 10s [default: 10s, or --every
+    /// where that is longer]
     #[arg(long, value_name = "TIME", value_parser = every)]
     pub(crate) processes: Option<Span>,
 
     /// Do not record processes
     #[arg(long, conflicts_with = "processes")]
     pub(crate) no_processes: bool,
+
+    /// Which way to read processes, whatever is best here: to measure what each costs
+    #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
+    pub(crate) tasks: Option<TasksBy>,
 
     /// How far back to keep
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = keep)]
@@ -344,6 +349,15 @@ impl Part {
             ..import::Wanted::default()
         }
     }
+}
+
+/// A way to read processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TasksBy {
+    /// The kernel's iterator of tasks
+    Bpf,
+    /// Files below /proc
+    Proc,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

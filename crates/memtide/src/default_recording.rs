@@ -1,5 +1,6 @@
 //! Where this host's recording is when nobody says where: one place for root, one for each user.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -20,10 +21,21 @@ pub(crate) fn to_write() -> Option<PathBuf> {
 
 /// Where a recording is found for reading: the user's own, else that of the system. `None` where neither is there.
 pub(crate) fn to_read() -> Option<PathBuf> {
-    let places = to_write().into_iter().chain([PathBuf::from(OF_SYSTEM)]);
-    places
-        .into_iter()
-        .find(|place| store::Recording::is_at(place))
+    places().find(|place| store::Recording::is_at(place))
+}
+
+/// The recording that this user may not read, where there is one.
+pub(crate) fn denied() -> Option<PathBuf> {
+    let is_denied = |place: &PathBuf| {
+        // Without leave to search a directory nobody can tell what is in it.
+        let inside = place.join("recording.json").metadata();
+        inside.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    };
+    places().find(is_denied)
+}
+
+fn places() -> impl Iterator<Item = PathBuf> {
+    to_write().into_iter().chain([PathBuf::from(OF_SYSTEM)])
 }
 
 /// Where a user's programs are configured: `$XDG_CONFIG_HOME` or `~/.config`.
@@ -40,11 +52,15 @@ pub(crate) fn config_home() -> Option<PathBuf> {
 /// Where this host's recording is, for a command that cannot do without.
 pub(crate) fn required() -> anyhow::Result<PathBuf> {
     let place = || to_write().unwrap_or_else(|| PathBuf::from(OF_SYSTEM));
-    to_read().with_context(|| {
-        format!(
+    to_read().with_context(|| match denied() {
+        Some(place) => format!(
+            "this user may not read the recording in {}; run memtide with sudo, or name a source",
+            place.display()
+        ),
+        None => format!(
             "this host has no recording in {}; `memtide record` begins one, or name a source",
             place().display()
-        )
+        ),
     })
 }
 

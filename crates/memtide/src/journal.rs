@@ -49,8 +49,11 @@ impl Supervisor {
         let micros = micros
             .filter(|_| is_ours)
             .and_then(|text| text.parse().ok());
+        let socket = UnixDatagram::unbound().ok()?;
+        // Whoever does not listen must not keep us from ending.
+        socket.set_nonblocking(true).ok()?;
         Some(Self {
-            socket: UnixDatagram::unbound().ok()?,
+            socket,
             address: address(&path)?,
             watchdog: micros.map(Duration::from_micros),
         })

@@ -148,6 +148,9 @@ fn help(error: &StoreError) -> Option<&'static str> {
         StoreError::OtherHost { .. } => {
             Some("give each host a directory of its own with `--to DIR`")
         }
+        StoreError::NotLater { .. } | StoreError::Undated { .. } => {
+            Some("name another directory with `--to DIR`")
+        }
         StoreError::LaterFormat { .. } => Some("use that memtide, or another directory"),
         _ => None,
     }

@@ -72,19 +72,26 @@ pub(crate) fn load(_cpus: u32) -> Result<OwnedFd, String> {
     ))
 }
 
-/// An error and its causes in one line. A verifier's log, which is pages long, is cut.
+/// An error and its causes in one line. Of a verifier's log, which is pages long, the line that says what is wrong: the
+/// last one that is no statistics.
 #[cfg(has_task_program)]
 fn chain(error: &dyn std::error::Error) -> String {
     let mut line = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let message = error.to_string();
-        let message = message.lines().next().unwrap_or_default();
-        if !line.ends_with(message) {
-            if !line.is_empty() {
-                line.push_str(": ");
+        let statistics = ["processed ", "verification time", "stack depth", "max_states"];
+        let tells = |line: &&str| !statistics.iter().any(|start| line.starts_with(start));
+        let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        let last = lines.rfind(tells).unwrap_or_default();
+        for part in [first, last] {
+            if !part.is_empty() && !line.contains(part) {
+                if !line.is_empty() {
+                    line.push_str(": ");
+                }
+                line.push_str(part);
             }
-            line.push_str(message);
         }
         next = error.source();
     }

@@ -27,6 +27,7 @@ pub struct Health {
     processes_left_out: AtomicU64,
     groups: AtomicU64,
     groups_left_out: AtomicU64,
+    groups_every: AtomicU64,
     services: AtomicU64,
     services_left_out: AtomicU64,
     shares_read: AtomicU64,
@@ -71,6 +72,8 @@ pub struct Figures {
     pub groups: u64,
     /// Control groups beyond what is looked at.
     pub groups_left_out: u64,
+    /// From look to look at control groups, as their cost allows.
+    pub groups_every: Span,
     /// Services at the last look.
     pub services: u64,
     /// Services beyond those that become rows.
@@ -105,6 +108,7 @@ impl Health {
             processes_left_out: get(&self.processes_left_out),
             groups: get(&self.groups),
             groups_left_out: get(&self.groups_left_out),
+            groups_every: Span::from_nanos(get(&self.groups_every)),
             services: get(&self.services),
             services_left_out: get(&self.services_left_out),
             shares_read: get(&self.shares_read),
@@ -174,7 +178,8 @@ impl Health {
     }
 
     /// Notes a look at the control groups.
-    pub(crate) fn groups(&self, read: usize, left_out: usize) {
+    pub(crate) fn groups(&self, read: usize, left_out: usize, every: Span) {
+        self.groups_every.store(every.as_nanos(), Relaxed);
         store(&self.groups, read);
         store(&self.groups_left_out, left_out);
     }

@@ -167,13 +167,13 @@ impl Work {
             // After the log was read it gets a pause.
             let paused = log_at.plus(LOG_PAUSE).saturating_sub(now().boot);
             match self.wait(ending, paused) {
-                Woken::ByEnd => break,
-                Woken::ByLog => {
+                Woken::End => break,
+                Woken::Log => {
                     log_at = now().boot;
                     self.log.read(now(), true);
                 }
-                Woken::ByTime if paused > Span::ZERO => self.log.read(now(), false),
-                Woken::ByTime => {}
+                Woken::Time if paused > Span::ZERO => self.log.read(now(), false),
+                Woken::Time => {}
             }
         }
         self.end();
@@ -250,11 +250,11 @@ impl Work {
             source.is_some_and(|source| !source.revents().is_empty())
         };
         if ready(0) {
-            Woken::ByEnd
+            Woken::End
         } else if ready(1) {
-            Woken::ByLog
+            Woken::Log
         } else {
-            Woken::ByTime
+            Woken::Time
         }
     }
 
@@ -320,9 +320,9 @@ impl Work {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woken {
-    ByEnd,
-    ByLog,
-    ByTime,
+    End,
+    Log,
+    Time,
 }
 
 fn timespec(span: Span) -> Timespec {
@@ -401,6 +401,9 @@ fn seen(figures: &Figures) -> Seen {
         processes_left_out: figures.processes_left_out,
         groups: figures.groups,
         groups_left_out: figures.groups_left_out,
+        groups_every_s: Some(figures.groups_every)
+            .filter(|every| *every > Span::ZERO)
+            .map(Span::as_secs_f64),
         services: figures.services,
         shares_read: figures.shares_read,
         shares_waiting: figures.shares_waiting,

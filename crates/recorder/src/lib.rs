@@ -13,6 +13,7 @@ mod housekeeper;
 mod kernel_log;
 mod notes;
 mod own_cost;
+mod own_pages;
 mod pace;
 pub mod privilege;
 mod processes;

@@ -10,6 +10,8 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::own_pages;
+
 /// Enough to be scheduled before what loads the host, not enough to stand in its way: some 3 times the weight.
 const NICE: i32 = -5;
 
@@ -19,13 +21,22 @@ const OOM_SCORE_ADJ: i32 = -500;
 
 const OWN_ADJ: &str = "/proc/self/oom_score_adj";
 
-/// Asks for all of it; a line in words for each. To be called before any thread is started and the store is opened:
-/// threads inherit precedence, and what is locked is what is mapped from now on.
+/// Asks for all but locked memory; a line in words for each. To be called before any thread is started, as threads inherit
+/// precedence.
 pub fn claim() -> Vec<String> {
     few_arenas();
     // A huge page where a few small ones are in use would be most of what we hold. Refused by no kernel that has them.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
-    vec![lock_memory(), be_spared(), come_first()]
+    vec![be_spared(), come_first()]
+}
+
+/// Keeps in memory what is there and what comes; a line in words. To be called when all is open: memory that was needed
+/// only to start (40 MiB to load a BPF program, the pages of our own program that parse options) is given back first, which
+/// the kernel refuses for locked memory.
+pub fn lock_memory() -> String {
+    give_back_free();
+    own_pages::give_back();
+    lock()
 }
 
 /// Has this thread woken when it wants to be, not up to 50 µs (or what a unit file says) later to save a wake-up of the
@@ -45,7 +56,17 @@ fn few_arenas() {
     }
 }
 
-fn lock_memory() -> String {
+/// The allocator keeps what it once had.
+#[allow(unsafe_code)]
+fn give_back_free() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number, and only gives free memory back to the kernel.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+fn lock() -> String {
     // Without the capability, locked memory has a limit, and with all that is mapped later being locked, too, an
     // allocation beyond it would fail, which ends the recorder.
     let may_lock_all =

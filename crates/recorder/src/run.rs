@@ -1,14 +1,19 @@
 //! The loop: a sample on each beat, the host first and at one moment, then control groups and processes at their own
 //! beats, and everything to the store. What others have found goes to it between two samples.
+//!
+//! Cost of a sample, measured on 6.18 with 2 CPUs that others keep busy: 0.5 ms of CPU for the host alone, of which the
+//! disk and the housekeeper take 0.1; with all processes by BPF 0.8 ms where there are some 130, 1.8 with 600, 4 with
+//! 2,100; with files below `/proc` 2, 7 and 25 ms. All threads together wake up 2 to 3 times a second.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use probe::{Cgroups, HostProbe, Root, now};
+use rustix::time::{ClockId, clock_gettime};
 use store::{StoreError, Writer};
 use timeline::signals::{RECORDER_LATE, RECORDER_LOST};
 use timeline::{Absence, Event, Sample, Stamp};
-use units::{Count, Micros, Span};
+use units::{Count, Micros, Ratio, Span};
 
 use crate::own_cost::OwnCost;
 use crate::pace::{Pace, sleep_until};
@@ -24,6 +29,8 @@ pub struct Recorder {
     inbox: Receiver<Message>,
     host: HostProbe,
     groups: Option<Cgroups>,
+    /// From look to look at the control groups, as their cost allows.
+    groups_every: Span,
     processes: Option<Processes>,
     own: OwnCost,
     sample: Sample,
@@ -86,6 +93,7 @@ impl Recorder {
             inbox,
             host,
             groups: settings.groups.map(|_| Cgroups::new(root)),
+            groups_every: Span::ZERO,
             processes,
             own: OwnCost::open(),
             sample: Sample::default(),
@@ -161,10 +169,17 @@ impl Recorder {
         let Some((groups, every)) = self.groups.as_mut().zip(self.settings.groups) else {
             return;
         };
-        if self.pace.is_due(self.done.groups, every) {
+        if self
+            .pace
+            .is_due(self.done.groups, every.max(self.groups_every))
+        {
             self.done.groups = Some(self.pace.current());
+            let before = thread_cpu();
             let walk = groups.sample(&mut self.sample);
-            self.health.groups(walk.read, walk.left_out);
+            let cost = thread_cpu().saturating_sub(before);
+            self.groups_every = every.max(between(cost, self.settings.groups_share));
+            self.health
+                .groups(walk.read, walk.left_out, self.groups_every);
         }
     }
 
@@ -244,4 +259,15 @@ impl Recorder {
             }
         }
     }
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Span {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
+}
+
+/// How far apart things that cost this much are, for them to take such a share of a CPU.
+fn between(cost: Span, share: Ratio) -> Span {
+    Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }

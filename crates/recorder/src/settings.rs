@@ -12,8 +12,10 @@ pub struct Settings {
     pub processes: Option<Span>,
     /// Which way processes are read; `None`: the best that works.
     pub source: Option<TaskSource>,
-    /// From look to look at the control groups; `None`: at none. Rounded up to whole samples.
+    /// From look to look at the control groups at least; `None`: at none. Rounded up to whole samples.
     pub groups: Option<Span>,
+    /// How much of one CPU looking at control groups may take: where there are many, looks are rarer.
+    pub groups_share: Ratio,
     /// From look to look at the slab caches, which cost more than all other host files together.
     pub slabs: Span,
     /// How much of one CPU reading proportional shares (PSS) may take, in the long run; `None`: they are not read.
@@ -29,9 +31,12 @@ impl Default for Settings {
             processes: Some(Span::from_secs(10)),
             source: None,
             groups: Some(Span::from_secs(10)),
+            // 1,000 groups of v2 are some 60 ms: they get a look a minute, and 150 of them one every 10 s.
+            groups_share: Ratio::from_percent(0.1),
             slabs: Span::from_mins(1),
             // `smaps_rollup` holds the mmap lock of its process: 4.5 s for one of 200 GB have been seen.
-            shares: Some(Ratio::from_percent(0.2)),
+            // With ten times this, shares took more than all samples together on a host where large processes grew.
+            shares: Some(Ratio::from_percent(0.03)),
             most_services: 512,
         }
     }

@@ -4,8 +4,9 @@
 //! It outlives a recorder that was killed, so it names the process that wrote it: PID, start and boot. Lengths of time are
 //! seconds, sizes bytes, times RFC 3339. Fields that an older or later memtide does not have are absent.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use jiff::Timestamp;
 use probe::{ProcessFiles, Root};
@@ -126,6 +127,8 @@ pub struct Seen {
     pub groups: u64,
     /// Control groups beyond the bound.
     pub groups_left_out: u64,
+    /// From look to look at control groups: longer than told where there are so many that looking costs too much.
+    pub groups_every_s: Option<f64>,
     /// Services.
     pub services: u64,
     /// Proportional shares of processes read since it began.
@@ -188,25 +191,29 @@ impl Status {
         (status.pid > 0).then_some(status)
     }
 
-    /// Writes it, in one step for whoever reads it.
+    /// Writes it, in one step for whoever reads it. On a full disk it takes the room of the one before: then of all times
+    /// it is wanted.
     ///
     /// # Errors
     /// The operating system's; what was there before stays.
     pub fn write(&self, directory: &Path) -> std::io::Result<()> {
-        let unfinished = directory.join(UNFINISHED);
-        let written = self.write_to(&unfinished);
-        let written = written.and_then(|()| std::fs::rename(&unfinished, directory.join(FILE)));
-        if written.is_err() {
-            // On a full disk it is worth its room.
-            let _ = std::fs::remove_file(&unfinished);
-        }
-        written
-    }
-
-    fn write_to(&self, path: &PathBuf) -> std::io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        std::fs::File::create(path)?.write_all(&text)
+        let (file, unfinished) = (directory.join(FILE), directory.join(UNFINISHED));
+        let written = std::fs::File::create(&unfinished).and_then(|mut new| new.write_all(&text));
+        let written = written.and_then(|()| std::fs::rename(&unfinished, &file));
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                // On a full disk it is worth its room.
+                let _ = std::fs::remove_file(&unfinished);
+                if error.kind() == ErrorKind::StorageFull {
+                    write_over(&file, &text)
+                } else {
+                    Err(error)
+                }
+            }
+        }
     }
 
     /// Whether the process that wrote it lives, in the boot that it was written in.
@@ -215,6 +222,18 @@ impl Status {
             && boot_id(root).as_deref() == Some(self.boot_id.as_str())
             && process(root, self.pid).as_deref() == Some(self.process.as_str())
     }
+}
+
+/// Writes into the blocks that a file has already. Whoever reads in this moment finds no status, and one in the next.
+fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let file = std::fs::File::options().write(true).open(path)?;
+    let room = file.metadata()?.blocks().saturating_mul(512);
+    let len = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    if len > room {
+        return Err(ErrorKind::StorageFull.into());
+    }
+    file.write_all_at(text, 0)?;
+    file.set_len(len)
 }
 
 /// Which boot this is.
@@ -263,6 +282,18 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
         let gone = directory.path().join("gone");
         assert!(Status::default().write(&gone).is_err());
+    }
+
+    #[test]
+    fn on_a_full_disk_the_room_of_the_one_before_is_enough_and_more_is_not_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        std::fs::write(&path, "a longer text\nof before").unwrap();
+        write_over(&path, b"short\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "short\n");
+        let error = write_over(&path, &vec![b'x'; 1 << 20]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "short\n");
     }
 
     #[test]

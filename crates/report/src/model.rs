@@ -45,6 +45,9 @@ pub struct Report {
     /// What a recording of this host shows that is over; the verdict does not know of it. Absent where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Finding>,
+    /// Settings that changed while the source was watched, in order of time. Absent where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Changed>,
     /// What was looked for and is not there.
     pub clear: Vec<Clear>,
     /// What could not be looked for.
@@ -53,6 +56,23 @@ pub struct Report {
     pub accounting: Option<Accounting>,
     /// What to run on that host to learn what the source could not say; empty for this host, live.
     pub next: Vec<Step>,
+}
+
+/// A setting that took another value.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// When; null where the source has no wall clock.
+    pub at: Option<Timestamp>,
+    /// The same, counted from the first sample.
+    pub at_s: f64,
+    /// Its dotted name: `vm.swappiness`.
+    pub setting: String,
+    /// Its value before.
+    pub from: String,
+    /// Its value from then on.
+    pub to: String,
+    /// All of that in a sentence for people.
+    pub text: String,
 }
 
 /// A command that would tell more.
@@ -217,6 +237,10 @@ pub struct Source {
     /// The distance to which the samples of a long recording were thinned out; absent where every one was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinned_to_s: Option<f64>,
+    /// Where only a part of the source was judged: how long after the source's first sample that of the part was taken, so
+    /// that an offset and this are the offset in the source. Absent where nothing was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_at_s: Option<f64>,
     /// The recording of this host that was judged together with the look at it; absent where there was none. Then offsets
     /// in seconds count from the recording's first sample.
     #[serde(skip_serializing_if = "Option::is_none")]

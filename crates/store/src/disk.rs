@@ -50,6 +50,9 @@ pub(crate) enum Work {
 /// How long to wait before a disk that refused is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// How long the end waits for the last head file to be sealed: whoever told us to end, ends us after a while.
+const LAST_SEAL: Duration = Duration::from_millis(800);
+
 /// The disk thread's own.
 #[derive(Debug)]
 pub(crate) struct Disk {
@@ -118,7 +121,21 @@ impl Disk {
                 self.shared.note_error(failure);
             }
         }
+        self.finish();
         self.given_up
+    }
+
+    /// What was recorded last is sealed as well, unless the disk does not take it.
+    fn finish(&mut self) {
+        if self.given_up.is_some() {
+            return;
+        }
+        self.log = None;
+        // The last head file of a recording that is written to is left alone.
+        self.lock = None;
+        if let Some(failure) = self.sealer.finish(LAST_SEAL) {
+            self.shared.note_error(failure);
+        }
     }
 
     fn batch(&mut self, mut batch: Batch, empty: &SyncSender<Vec<u8>>) {

@@ -47,6 +47,24 @@ pub enum StoreError {
         /// This host.
         ours: String,
     },
+    /// What is to be added to it does not tell when it was, or the recording does not.
+    #[error("{} cannot be added to: it or what is added does not tell at what times samples were taken", path.display())]
+    Undated {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What is to be added to it is not later than what it has.
+    #[error("{} has {first} to {last} already, and what is added begins at {begins}: nothing is overwritten", path.display())]
+    NotLater {
+        /// The directory.
+        path: PathBuf,
+        /// When what is added begins.
+        begins: String,
+        /// When the recording begins.
+        first: String,
+        /// When it ends.
+        last: String,
+    },
     /// It was written by a later memtide.
     #[error("{} was written by a later memtide (format {format}; this one reads up to {known})", path.display())]
     LaterFormat {

@@ -6,10 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use timeline::{Facts, Timeline};
-use units::Span;
+use units::{Span, WallClock};
 
 use crate::identity::{self, Identity};
-use crate::{StoreError, head, segment};
+use crate::place::{Place, sync};
+use crate::segment::names;
+use crate::{Recording, StoreError, segment};
 
 /// A segment reaches this far at most: as far as a recorder's.
 const SEGMENT: Span = Span::from_hours(1);
@@ -28,7 +30,8 @@ pub struct Kept {
 /// Makes a recording of a timeline. An existing recording of the same host is added to where the timeline is later.
 ///
 /// # Errors
-/// [`StoreError`]: the directory holds something else, or another host's recording, or cannot be written.
+/// [`StoreError`]: the directory holds something else, or another host's recording, is being recorded into, has what is
+/// not earlier, or cannot be written.
 pub fn keep(
     directory: &Path,
     host: &Identity,
@@ -36,28 +39,98 @@ pub fn keep(
     facts: &Facts,
     every: Span,
 ) -> Result<Kept, StoreError> {
-    let mut kept = Kept::default();
-    let is_new = is_new(directory, host)?;
-    let making = if is_new {
-        beside(directory)
-    } else {
-        directory.to_owned()
+    keep_telling(directory, host, timeline, facts, every, &mut |_| ())
+}
+
+/// [`keep`]; `progress` is told what share of it is done.
+///
+/// # Errors
+/// As [`keep`].
+pub fn keep_telling(
+    directory: &Path,
+    host: &Identity,
+    timeline: &Timeline,
+    facts: &Facts,
+    every: Span,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Kept, StoreError> {
+    let place = Place {
+        directory: directory.to_owned(),
+        identity: host.clone(),
+        every,
     };
-    if is_new {
-        let _ = fs::remove_dir_all(&making);
-        fs::create_dir_all(making.join(segment::SEGMENTS))
-            .map_err(|e| fail("create", &making, &e))?;
-        identity::write(&making, host, every)?;
+    identity::is_new(directory, host)?;
+    // A new file system has `lost+found`, and cannot be replaced.
+    let is_begun = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
+    if is_begun {
+        let _lock = place.take()?;
+        is_later(directory, timeline)?;
+        return fill(&place, timeline, facts, progress);
     }
-    let mut sequence = next_sequence(&making)?;
-    for (first, end) in cuts(timeline) {
+    let made = Place {
+        directory: beside(directory),
+        ..place
+    };
+    let making = &made.directory;
+    let _ = fs::remove_dir_all(making);
+    fs::create_dir_all(making.join(segment::SEGMENTS))
+        .map_err(|e| StoreError::io("create", making, &e))?;
+    identity::write(making, host, every)?;
+    let kept = fill(&made, timeline, facts, progress)?;
+    if directory.exists() {
+        fs::remove_dir(directory).map_err(|e| StoreError::io("replace", directory, &e))?;
+    }
+    fs::rename(making, directory).map_err(|e| StoreError::io("rename", making, &e))?;
+    // A relative name without a directory lies in the one that this runs in.
+    let parent = directory.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    sync(parent).map_err(|e| StoreError::io("sync", parent, &e))?;
+    Ok(kept)
+}
+
+/// Refuses what is not after all that a recording has: nothing is overwritten.
+fn is_later(directory: &Path, timeline: &Timeline) -> Result<(), StoreError> {
+    let recording = Recording::open(directory)?;
+    let info = recording.info(false);
+    if info.segments == 0 && info.span.is_none() || timeline.is_empty() {
+        return Ok(());
+    }
+    let walls = (0..timeline.len()).map(|index| timeline.stamp(index)?.wall);
+    let walls: Option<Vec<WallClock>> = walls.collect();
+    let begins = walls.and_then(|walls| walls.into_iter().min());
+    let path = || directory.to_owned();
+    match begins.zip(info.span) {
+        None => Err(StoreError::Undated { path: path() }),
+        Some((begins, (first, last))) if begins <= last => Err(StoreError::NotLater {
+            path: path(),
+            begins: names::utc(begins),
+            first: names::utc(first),
+            last: names::utc(last),
+        }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Appends a timeline to a recording, segment by segment.
+fn fill(
+    place: &Place,
+    timeline: &Timeline,
+    facts: &Facts,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Kept, StoreError> {
+    let mut kept = Kept::default();
+    let directory = &place.directory;
+    let next = place.next_sequence();
+    let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
+    for (sequence, (first, end)) in (next..).zip(cuts(timeline)) {
         let part = timeline.part(first, end);
         let part = with_noted(part, timeline, (first, end));
-        segment::write(&making, sequence, host, &part, facts)?;
-        sequence += 1;
+        segment::write(directory, sequence, &place.identity, &part, facts, &[])?;
         kept.segments += 1;
+        #[allow(clippy::cast_precision_loss)] // a share for a progress bar
+        progress(end as f64 / timeline.len() as f64);
     }
-    crate::facts::append_all(&making, timeline, facts)?;
+    crate::facts::append_all(directory, timeline, facts)?;
     let lost = timeline
         .all_reports()
         .iter()
@@ -68,50 +141,7 @@ pub fn keep(
             "the text of {lost} kernel reports was too long to be kept; what they show of memory is"
         ));
     }
-    if is_new {
-        if directory.exists() {
-            fs::remove_dir(directory).map_err(|e| fail("replace", directory, &e))?;
-        }
-        fs::rename(&making, directory).map_err(|e| fail("rename", &making, &e))?;
-    }
     Ok(kept)
-}
-
-/// Whether there is nothing yet.
-fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreError> {
-    if directory.join(identity::FILE).exists() {
-        let (theirs, _) = identity::read(directory)?;
-        if theirs.id != host.id {
-            return Err(StoreError::OtherHost {
-                path: directory.to_owned(),
-                theirs: theirs.name,
-                ours: host.name.clone(),
-            });
-        }
-        return Ok(false);
-    }
-    match fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(fail("read", directory, &error)),
-        Ok(mut entries) => match entries.next() {
-            None => Ok(true),
-            Some(entry) => Err(StoreError::NotARecording {
-                path: directory.to_owned(),
-                found: entry.map_or_else(
-                    |error| error.to_string(),
-                    |entry| entry.file_name().to_string_lossy().into_owned(),
-                ),
-            }),
-        },
-    }
-}
-
-fn fail(doing: &'static str, path: &Path, reason: &std::io::Error) -> StoreError {
-    StoreError::Io {
-        doing,
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    }
 }
 
 /// Where a recording is made before it takes its place.
@@ -119,15 +149,6 @@ fn beside(directory: &Path) -> PathBuf {
     let mut name = directory.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");
     directory.with_file_name(name)
-}
-
-fn next_sequence(directory: &Path) -> Result<u64, StoreError> {
-    let read = |e: std::io::Error| fail("read", directory, &e);
-    let (segments, _) = segment::list(directory).map_err(read)?;
-    let heads = head::files(directory).map_err(read)?;
-    let sealed = segments.iter().map(|segment| segment.sequence);
-    let numbers = sealed.chain(heads.iter().map(|head| head.sequence));
-    Ok(numbers.max().map_or(1, |last| last + 1))
 }
 
 /// Where a timeline is cut into segments: first sample, and the one after the last.

@@ -24,7 +24,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use identity::Identity;
-pub use import::{Kept, keep};
+pub use import::{Kept, keep, keep_telling};
 pub use recording::{Info, Loaded, Recording, Resolution, Selection};
 pub use retention::{Dropped, drop_oldest, enforce};
 pub use seal::{Sealed, seal};

@@ -87,3 +87,14 @@ pub(crate) fn is_held(recording: &Path) -> bool {
     };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
+
+/// Waits until nobody else seals a recording, and keeps others out until this is dropped. The sealer of a recorder that was
+/// killed may be at work when the next begins. `None` where there is no head to seal.
+pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {
+    let directory = match File::open(heads) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    flock(&directory, FlockOperation::LockExclusive)?;
+    Ok(Some(directory.into()))
+}

@@ -2,6 +2,7 @@
 //!
 //! For people a tall table; for memtide the fast way through weeks: three columns of numbers, and names only in metadata.
 
+mod before;
 mod read;
 mod roll;
 
@@ -12,8 +13,9 @@ use crate::segment::about::json;
 use crate::segment::host::{Taken, nanos};
 use crate::segment::table::{Column, Shape};
 
+pub(crate) use before::Before;
 pub(crate) use read::{Buffers, Minutes};
-use roll::{Grid, RollUp};
+use roll::{Counted, Grid, RollUp};
 
 /// Kinds of entities by how much is lost without them; the file has a row group for each that is there.
 pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
@@ -102,17 +104,25 @@ struct PartRows<'a> {
 
 impl<'a> Rolled<'a> {
     /// The roll-ups of a timeline.
-    pub(crate) fn of(timeline: &'a Timeline, taken: &'a [Taken], facts: &Facts) -> Self {
+    pub(crate) fn of(
+        timeline: &'a Timeline,
+        taken: &'a [Taken],
+        before: &Before,
+        facts: &Facts,
+    ) -> Self {
         let minutes = minutes(taken);
+        let goes_on = taken.first().is_some_and(|first| before.goes_on(first));
+        let before = goes_on.then_some(before);
         let parts = BY_IMPORTANCE.map(|entity| {
             let grid = Grid::new(&minutes, taken, entity);
             let mut part = PartRows::new(entity);
+            let before = |key: &str, signal| before?.reading(entity, key, signal);
             if entity == Entity::Host {
-                part.take(["", "", ""], timeline.host_runs(), &grid);
+                part.take(["", "", ""], timeline.host_runs(), &grid, before);
             } else {
                 for series in largest(timeline, entity, facts) {
                     let names = [series.key.as_str(), &series.label, &series.group];
-                    part.take(names, series.runs(), &grid);
+                    part.take(names, series.runs(), &grid, before);
                 }
             }
             part
@@ -241,12 +251,17 @@ impl<'a> PartRows<'a> {
         names: [&'a str; 3],
         columns: impl Iterator<Item = (SignalId, &'r [Run])>,
         grid: &Grid<'_>,
+        before: impl Fn(&str, SignalId) -> Option<u64>,
     ) {
         for (signal, runs) in columns {
-            let before = self.rows.len();
-            grid.roll(runs, signal.def().is_counter, &mut self.rows);
+            let start = self.rows.len();
+            let counted = match signal.def().is_counter {
+                true => Counted::From(before(names[0], signal)),
+                false => Counted::Not,
+            };
+            grid.roll(runs, counted, &mut self.rows);
             let signal = signal.place() - self.entity.signals().start;
-            let rows = place(self.rows.len() - before);
+            let rows = place(self.rows.len() - start);
             if rows > 0 {
                 self.series
                     .push((place(self.keys.len()), place(signal), rows));

@@ -1,5 +1,7 @@
 //! The only reader of recordings: segments and head become a timeline and facts.
 
+pub(crate) mod damaged;
+mod ends;
 mod load;
 mod part;
 
@@ -80,6 +82,8 @@ pub struct Recording {
     format: u32,
     segments: Vec<Segment>,
     heads: Vec<HeadFile>,
+    /// Head files of which nothing can be read.
+    damaged: Vec<HeadFile>,
     problems: Vec<String>,
 }
 
@@ -125,17 +129,28 @@ impl Recording {
             problems: problems.collect(),
             segments,
             heads,
+            damaged: damaged::files(directory).map_err(fail)?,
         };
         recording.problems.extend(recording.holes());
+        let unreadable: Vec<String> = recording.unreadable().collect();
+        recording.problems.extend(unreadable);
         Ok(recording)
+    }
+
+    /// Parts of which nothing can be read.
+    fn unreadable(&self) -> impl Iterator<Item = String> + '_ {
+        let say = |file: &HeadFile| {
+            let path = file.path.display();
+            format!("{path}: nothing of it can be read; it is kept as it is, and its time is lost")
+        };
+        self.damaged.iter().map(say)
     }
 
     /// Numbers that are missing between others.
     fn holes(&self) -> Vec<String> {
         let sealed = self.segments.iter().map(|segment| segment.sequence);
-        let mut numbers: Vec<u64> = sealed
-            .chain(self.heads.iter().map(|head| head.sequence))
-            .collect();
+        let heads = self.heads.iter().chain(&self.damaged);
+        let mut numbers: Vec<u64> = sealed.chain(heads.map(|head| head.sequence)).collect();
         numbers.sort_unstable();
         let holes = numbers.windows(2).filter(|pair| pair[1] > pair[0] + 1);
         let name = |pair: &[u64]| match pair[1] - pair[0] {
@@ -159,22 +174,15 @@ impl Recording {
 
     /// From when to when it reaches.
     pub fn span(&self) -> Option<(WallClock, WallClock)> {
-        let heads = self.heads.iter().filter_map(|file| {
-            // Only the ends are wanted; a window that nothing lies in keeps the readings out.
-            let nothing = (Some(WallClock::from_unix_nanos(i64::MAX)), None);
-            let read = head::load(&file.path, &mut Timeline::default(), Some(nothing));
-            Some((read.first?, read.last?))
-        });
+        let heads = self.heads.iter().filter_map(|file| ends::of(&file.path));
         let spans = self.segments.iter().filter_map(Segment::span).chain(heads);
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     /// What it is; `check_files` reads all of it for damage.
     pub fn info(&self, check_files: bool) -> Info {
-        let head_bytes = self
-            .heads
-            .iter()
-            .filter_map(|head| Some(head.path.metadata().ok()?.len()));
+        let heads = self.heads.iter().chain(&self.damaged);
+        let head_bytes = heads.filter_map(|head| Some(head.path.metadata().ok()?.len()));
         let bytes = self
             .segments
             .iter()
@@ -182,6 +190,7 @@ impl Recording {
             .chain(head_bytes)
             .sum();
         let mut damage = self.problems.clone();
+        damage.extend(self.segments.iter().flat_map(Segment::lost));
         if check_files {
             damage.extend(self.segments.iter().flat_map(Segment::damage));
         }
@@ -224,18 +233,28 @@ impl Recording {
         for (_, part) in parts {
             match part {
                 Ok(segment) => loading.segment(segment),
-                Err(file) => {
-                    let mut timeline = Timeline::default();
-                    let read = head::load(&file.path, &mut timeline, Some((since, until)));
-                    loading.problems.extend(read.problems);
-                    loading.part(&timeline);
-                }
+                Err(file) => self.head(file, &mut loading),
             }
             done += step;
             progress(done.min(1.0));
         }
         loading.finish();
         self.loaded(loading, selection, by_minute)
+    }
+
+    /// Reads a head file, or the segment that it has become since the recording was opened.
+    fn head(&self, file: &HeadFile, loading: &mut Loading) {
+        let mut timeline = Timeline::default();
+        let read = head::load(&file.path, &mut timeline, Some(loading.window()));
+        if timeline.is_empty() && !file.path.exists() {
+            let (segments, _) = segment::list(&self.directory).unwrap_or_default();
+            let sealed = segments.iter().find(|it| it.sequence == file.sequence);
+            if let Some(segment) = sealed {
+                return loading.segment(segment);
+            }
+        }
+        loading.problems.extend(read.problems);
+        loading.part(&timeline);
     }
 
     fn is_by_minute(&self, selection: Selection, segments: &[&Segment]) -> bool {
@@ -268,7 +287,7 @@ impl Recording {
         if timeline.is_empty() {
             problems.push(self.why_empty(selection));
         }
-        problems.extend(self.from_the_future(&timeline));
+        problems.extend(self.later_than_its_files(&timeline));
         Loaded {
             thinned_to: (by_minute && !timeline.is_empty()).then_some(Span::from_mins(1)),
             timeline,
@@ -294,7 +313,7 @@ impl Recording {
     }
 
     /// A recording cannot end after its files were written.
-    fn from_the_future(&self, timeline: &Timeline) -> Option<String> {
+    fn later_than_its_files(&self, timeline: &Timeline) -> Option<String> {
         const SLACK: Span = Span::from_hours(1);
         let end = timeline.stamp(timeline.len().checked_sub(1)?)?.wall?;
         let segments = self.segments.iter().map(|segment| &segment.path);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use units::{Bytes, Span, WallClock};
 
+use crate::recording::damaged;
 use crate::segment::{self, UNFINISHED};
 use crate::{StoreError, head};
 
@@ -53,7 +54,7 @@ pub fn enforce(
         part.remove()?;
         left = left.saturating_sub(part.bytes);
         dropped.parts += 1;
-        dropped.bytes = dropped.bytes + Bytes::new(part.bytes);
+        dropped.bytes += Bytes::new(part.bytes);
     }
     dropped.left = Bytes::new(left);
     Ok(dropped)
@@ -92,9 +93,25 @@ fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
         until: None,
         path: head.path,
     });
-    let mut parts: Vec<Part> = sealed.chain(heads).collect();
+    let damaged = damaged::files(directory).map_err(fail)?;
+    // Nothing in them can be read; the file system knows when they were written.
+    let damaged = damaged.into_iter().map(|head| Part {
+        sequence: head.sequence,
+        bytes: head.path.metadata().map_or(0, |metadata| metadata.len()),
+        until: written(&head.path),
+        path: head.path,
+    });
+    let mut parts: Vec<Part> = sealed.chain(heads).chain(damaged).collect();
     parts.sort_by_key(|part| part.sequence);
     Ok(parts)
+}
+
+fn written(path: &Path) -> Option<WallClock> {
+    let age = path.metadata().ok()?.modified().ok()?;
+    let age = age.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(WallClock::from_unix_nanos(
+        i64::try_from(age.as_nanos()).ok()?,
+    ))
 }
 
 impl Part {

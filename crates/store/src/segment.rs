@@ -13,7 +13,7 @@ pub(crate) mod picks;
 pub(crate) mod runs;
 pub(crate) mod table;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use timeline::{Entity, Facts, SignalId, Timeline};
@@ -21,7 +21,8 @@ use units::WallClock;
 
 use crate::StoreError;
 use crate::identity::Identity;
-use crate::minutes::{Minutes, Rolled};
+use crate::minutes::{Before, Minutes, Rolled};
+use crate::place::sync;
 use about::{ABOUT, About, json};
 pub(crate) use events::Kept;
 use host::Taken;
@@ -36,7 +37,7 @@ pub(crate) const UNFINISHED: &str = ".tmp-";
 /// How many rows each entity of a table has, in order.
 const ROWS: &str = "memtide.rows";
 
-/// Writes a segment and renames it into its place. Gives the place.
+/// Writes a segment and renames it into its place. Gives the place. `lost` says what is missing in it, in words.
 ///
 /// # Errors
 /// [`StoreError::Io`]; nothing is left behind then but an unfinished directory, which the next try removes.
@@ -46,6 +47,7 @@ pub(crate) fn write(
     host: &Identity,
     timeline: &Timeline,
     facts: &Facts,
+    lost: &[String],
 ) -> Result<PathBuf, StoreError> {
     let segments = directory.join(SEGMENTS);
     let name = names::directory(sequence, timeline.stamp(0).and_then(|stamp| stamp.wall));
@@ -66,7 +68,9 @@ pub(crate) fn write(
         facts,
         about: About::of(timeline),
         taken: Taken::all(timeline),
+        before: before(&segments, sequence),
         timeline,
+        lost,
     };
     let manifest = writing.files()?;
     let path = unfinished.join(names::MANIFEST);
@@ -82,8 +86,15 @@ pub(crate) fn write(
     Ok(place)
 }
 
-fn sync(directory: &Path) -> std::io::Result<()> {
-    File::open(directory)?.sync_all()
+/// How the segment before ended, as far as it can be read: without it the first minute counts from its own first sample.
+fn before(segments: &Path, sequence: u64) -> Before {
+    let directory = segments.parent().unwrap_or(segments);
+    let (found, _) = list(directory).unwrap_or_default();
+    let before = found
+        .into_iter()
+        .find(|segment| segment.sequence + 1 == sequence);
+    let minutes = before.and_then(|before| before.minutes().ok());
+    minutes.map_or_else(Before::default, |minutes| minutes.end())
 }
 
 /// A segment being written.
@@ -94,21 +105,27 @@ struct Writing<'a> {
     facts: &'a Facts,
     about: About,
     taken: Vec<Taken>,
+    before: Before,
+    lost: &'a [String],
 }
 
 impl Writing<'_> {
     fn files(&self) -> Result<Manifest, StoreError> {
-        let mut manifest = Manifest::of(self.timeline, &self.taken);
+        let mut manifest = Manifest::of(self.timeline, &self.taken, self.lost);
         let signals: Vec<SignalId> = self.timeline.host_runs().map(|(id, _)| id).collect();
         let columns = host::columns(self.timeline, &self.taken);
         let file = names::file_of(Entity::Host);
-        self.file(file, &columns, 1, self.pairs(&signals), &mut manifest)?;
+        let about = (ABOUT.to_owned(), json(&self.about));
+        let mut pairs = self.pairs(&signals);
+        pairs.push(about.clone());
+        self.file(file, &columns, 1, pairs, &mut manifest)?;
         for entity in Entity::ALL.into_iter().skip(1) {
             self.entity(entity, &mut manifest)?;
         }
-        let rolled = Rolled::of(self.timeline, &self.taken, self.facts);
+        let rolled = Rolled::of(self.timeline, &self.taken, &self.before, self.facts);
         let mut pairs = self.pairs(&[]);
         pairs.extend(rolled.metadata());
+        pairs.push(about);
         let parts = rolled.parts();
         self.file(
             names::MINUTES,
@@ -141,7 +158,7 @@ impl Writing<'_> {
     }
 
     fn pairs(&self, signals: &[SignalId]) -> Vec<(String, String)> {
-        about::pairs(self.host, self.facts, &self.about, signals)
+        about::pairs(self.host, self.facts, signals)
     }
 
     fn file(
@@ -262,6 +279,12 @@ impl Segment {
         events::read(&self.open(names::EVENTS)?)
     }
 
+    /// What was lost before it was written, in words.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = String> + '_ {
+        let lost = self.manifest.iter().flat_map(|manifest| &manifest.lost);
+        lost.map(|what| format!("{}: {what}", self.name()))
+    }
+
     /// How many bytes it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
@@ -296,16 +319,19 @@ impl HostFile {
         host::read(&self.file, picks, timeline)
     }
 
-    /// Tells a timeline what the segment says beside its tables.
-    pub(crate) fn tell(&self, timeline: &mut Timeline) {
-        tell(&self.file, timeline);
+    /// Tells a timeline what the segment says beside its tables. Gives how many rows of entities it lacks.
+    pub(crate) fn tell(&self, timeline: &mut Timeline) -> usize {
+        tell(&self.file, timeline)
     }
 }
 
-/// Tells a timeline what a file of a segment says beside its table.
-pub(crate) fn tell(file: &Opened, timeline: &mut Timeline) {
+/// Tells a timeline what a file of a segment says beside its table. Gives how many rows of entities the segment lacks.
+pub(crate) fn tell(file: &Opened, timeline: &mut Timeline) -> usize {
     let about = file.metadata(ABOUT).map(serde_json::from_str::<About>);
-    if let Some(Ok(about)) = about {
-        about.tell(timeline);
-    }
+    let Some(Ok(about)) = about else {
+        return 0;
+    };
+    let cut = about.entities_cut;
+    about.tell(timeline);
+    cut
 }

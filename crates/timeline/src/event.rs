@@ -1,5 +1,7 @@
 //! Events: what happened at a moment, beside what samples show.
 
+use units::Span;
+
 use crate::sample::Stamp;
 
 /// What kind of thing happened.
@@ -95,9 +97,70 @@ pub struct Event {
     pub report: String,
 }
 
+/// The clock of the kernel's log, which nobody adjusts, and the boot clock part by this in months; a recorder that begins
+/// does not know yet by how much.
+const CLOCKS_PART: Span = Span::from_mins(10);
+
+impl Event {
+    /// Whether it is among those told earlier. A recorder that was killed before it noted how far it had read the kernel's
+    /// log has the next one read some of it again: the same words, after a recorder began anew. A process is killed once.
+    pub(crate) fn is_told_again(&self, earlier: &[Self]) -> bool {
+        if self.report.is_empty() {
+            return false;
+        }
+        let began = |after: usize| {
+            let mut later = earlier.iter().skip(after);
+            later.any(|event| event.kind == EventKind::RecorderStarted)
+        };
+        let same = |other: &Self| {
+            self.kind == other.kind
+                && (&self.subject, &self.report) == (&other.subject, &other.report)
+                && self
+                    .stamp
+                    .boot
+                    .as_nanos()
+                    .abs_diff(other.stamp.boot.as_nanos())
+                    <= CLOCKS_PART.as_nanos()
+        };
+        earlier
+            .iter()
+            .enumerate()
+            .any(|(at, other)| same(other) && (self.kind == EventKind::OomKill || began(at)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_recorder_reads_again_after_it_was_killed_is_told_once() {
+        let event = |kind, boot, report: &str| Event {
+            stamp: Stamp {
+                boot: Span::from_secs(boot),
+                ..Stamp::default()
+            },
+            kind,
+            subject: String::new(),
+            text: String::new(),
+            report: report.to_owned(),
+        };
+        let (kill, failure) = (EventKind::OomKill, EventKind::AllocationFailure);
+        let began = event(EventKind::RecorderStarted, 40, "");
+        let all = [event(kill, 10, "a"), event(failure, 11, "b"), began];
+        for (again, earlier, is_same) in [
+            (event(kill, 12, "a"), &all[..], true),
+            (event(kill, 12, "a"), &all[..2], true),
+            (event(kill, 5_000, "a"), &all[..], false),
+            (event(kill, 12, "c"), &all[..], false),
+            (event(failure, 12, "b"), &all[..], true),
+            // The kernel does repeat itself.
+            (event(failure, 12, "b"), &all[..2], false),
+            (event(EventKind::RecorderStarted, 40, ""), &all[..], false),
+        ] {
+            assert_eq!(again.is_told_again(earlier), is_same, "{again:?}");
+        }
+    }
 
     #[test]
     fn every_kind_is_found_by_its_name() {

@@ -66,7 +66,8 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<Event> {
     all.extend(noted);
     all.extend(derived);
     all.extend(breaks);
-    all.sort_by_key(|placed| placed.at);
+    // What was before the first sample is placed at it; among those the wall clock tells.
+    all.sort_by_key(|placed| (placed.at, placed.event.stamp.wall));
     all.into_iter().map(|placed| placed.event).collect()
 }
 

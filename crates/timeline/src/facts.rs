@@ -276,6 +276,33 @@ impl Facts {
         self
     }
 
+    /// The same with what changed before: `past` ends where this begins, at a time of the past's clock.
+    #[must_use]
+    pub fn after(mut self, past: &Self, at: Span) -> Self {
+        let own = std::mem::take(&mut self.changes);
+        let mut begin = self.values.clone();
+        for change in own.iter().rev() {
+            begin.insert(change.fact.name, change.from.clone());
+        }
+        self.changes.clone_from(&past.changes);
+        let between = ALL.iter().filter_map(|fact| {
+            let (from, to) = (past.text(*fact)?, begin.get(fact.name)?);
+            (from != to).then(|| Change {
+                at,
+                fact: *fact,
+                from: from.to_owned(),
+                to: to.clone(),
+            })
+        });
+        self.changes.extend(between);
+        let moved = own.into_iter().map(|change| Change {
+            at: at.plus(change.at),
+            ..change
+        });
+        self.changes.extend(moved);
+        self
+    }
+
     /// What changed while the source was watched.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -311,6 +338,29 @@ mod tests {
             .map(|c| (c.at, c.to.as_str()))
             .collect();
         assert_eq!(changes, [(Span::from_secs(5), "40")]);
+    }
+
+    #[test]
+    fn what_changed_before_and_between_is_kept_with_what_changes_now() {
+        let facts = |texts: &[(u64, &str)]| {
+            let mut facts = Facts::default();
+            for (second, text) in texts {
+                facts.record(Span::from_secs(*second), SWAPPINESS, text);
+            }
+            facts
+        };
+        let past = facts(&[(0, "60"), (10, "50")]);
+        let joined = facts(&[(0, "40"), (2, "30")]).after(&past, Span::from_secs(100));
+        let changes: Vec<_> = joined
+            .changes()
+            .iter()
+            .map(|c| (c.at.as_secs_f64(), c.from.as_str(), c.to.as_str()))
+            .collect();
+        assert_eq!(
+            changes,
+            [(10.0, "60", "50"), (100.0, "50", "40"), (102.0, "40", "30")]
+        );
+        assert_eq!(joined.number(SWAPPINESS), Some(30));
     }
 
     #[test]

@@ -18,12 +18,14 @@ mod parts;
 mod rounded;
 mod runs;
 mod step;
+mod usual;
 
 pub use column::Run;
 pub use rounded::Nudge;
 pub use step::{Step, step};
 
 use column::{Columns, Reads};
+use usual::Usual;
 
 /// Why a timeline cannot take a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +111,7 @@ pub struct Timeline {
     entity_runs: usize,
     entities_cut: usize,
     breaks: Vec<Break>,
+    usual: Usual,
     /// Kernel files that the source could not give, and why.
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
@@ -250,9 +253,11 @@ impl Timeline {
         }
     }
 
-    /// Keeps an event that a recorder noted.
+    /// Keeps an event that a recorder noted; once, where a recorder that was killed told of it before.
     pub fn note(&mut self, event: Event) {
-        Arc::make_mut(&mut self.noted).push(event);
+        if !event.is_told_again(&self.noted) {
+            Arc::make_mut(&mut self.noted).push(event);
+        }
     }
 
     /// Puts other events in the place of those noted so far.
@@ -310,8 +315,8 @@ impl Timeline {
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.
     fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
-        // The median is taken only where it can matter: it walks all samples.
-        let step = step::step(last, next, || self.interval())?;
+        let usual = || self.usual.of(&self.times, &self.breaks);
+        let step = step::step(last, next, usual)?;
         let before = self.stamps.len();
         let breaks = step.breaks().map(|kind| Break { before, kind });
         self.breaks.extend(breaks);
@@ -580,15 +585,10 @@ impl Timeline {
         signal: Signal<Gauge<U>>,
     ) -> Option<Track<U>> {
         let column = columns.get(signal.id())?;
-        let reads = self.reads(entity);
-        let broken = self.rates_broken();
         let mut values = vec![None; self.len()];
-        let mut before: Option<usize> = None;
-        for (index, raw) in column.readings(reads) {
-            let since = before.filter(|at| reads.before(index) == Some(*at));
-            let since = since.filter(|at| !broken[at + 1..=index].contains(&true));
-            values[since.map_or(index, |at| at + 1)..=index].fill(Some(U::from_raw(raw).as_f64()));
-            before = Some(index);
+        for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
+            let since = part.before.map_or(part.first, |(at, _)| at + 1);
+            values[since..=part.last].fill(Some(U::from_raw(part.value).as_f64()));
         }
         Some(Track::new(self.shared_times(), values))
     }
@@ -600,29 +600,32 @@ impl Timeline {
         signal: Signal<Counter<U>>,
     ) -> Option<Track<PerSecond<U>>> {
         let column = columns.get(signal.id())?;
-        let reads = self.reads(entity);
-        let broken = self.rates_broken();
         let mut values = vec![None; self.len()];
-        let mut before: Option<(usize, u64)> = None;
-        for (index, raw) in column.readings(reads) {
-            if let Some((at, earlier)) = before
-                && reads.before(index) == Some(at)
-                && !broken[at + 1..=index].contains(&true)
+        let rate = |increase: u64, elapsed| {
+            PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed).map(PerSecond::get)
+        };
+        for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
+            if let Some((at, earlier)) = part.before
                 // A counter that fell was reset; what it counted since is not known.
-                && let Some(increase) = raw.checked_sub(earlier)
+                && let Some(increase) = part.value.checked_sub(earlier)
             {
-                let elapsed = self.times[index] - self.times[at];
-                let rate = PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed);
-                values[at + 1..=index].fill(rate.map(PerSecond::get));
+                let elapsed = self.times[part.first] - self.times[at];
+                values[at + 1..=part.first].fill(rate(increase, elapsed));
             }
-            before = Some((index, raw));
+            let still = part.first + 1..=part.last;
+            if !still.is_empty() {
+                values[still].fill(Some(0.0));
+            }
         }
         Some(Track::new(self.shared_times(), values))
     }
 
-    /// For each sample, whether nothing can be said of the time before it.
-    fn rates_broken(&self) -> Vec<bool> {
-        self.broken(|kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_)))
+    /// The samples before which nothing can be said of the time, in order.
+    fn rate_breaks(&self) -> Vec<usize> {
+        let is_rates =
+            |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
+        let breaks = self.breaks.iter().filter(|gap| is_rates(gap.kind));
+        breaks.map(|gap| gap.before).collect()
     }
 
     /// For each sample, whether a break of such a kind lies before it.

@@ -1,10 +1,13 @@
 //! The host ran out of memory, and the kernel killed a process.
 
+use std::collections::BTreeMap;
+
 use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
     OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
-use units::{Bytes, Count, Ratio};
+use timeline::{EventKind, Track};
+use units::{Bytes, Count, PerSecond, Ratio};
 
 mod report;
 
@@ -79,26 +82,28 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     // The counters of one sample are read one after the other, so which interval a group's kill falls into is not
     // exact; that intervals differ shows the host's only together with a difference of the totals.
-    let by_limits_at = |at: usize| -> f64 {
-        in_groups
-            .iter()
-            .flatten()
-            .filter(by_limits)
-            .filter(|k| k.at == at)
-            .map(|k| k.count)
-            .sum()
-    };
+    let mut by_limits_at: BTreeMap<usize, f64> = BTreeMap::new();
+    for kills in in_groups.iter().flatten().filter(by_limits) {
+        *by_limits_at.entry(kills.at).or_default() += kills.count;
+    }
+    let in_groups_at = |at: &usize| by_limits_at.get(at).copied().unwrap_or_default();
     let mut hosts: Vec<usize> = moments
         .iter()
-        .filter(|(at, count)| *count > by_limits_at(*at))
+        .filter(|(at, count)| *count > in_groups_at(at))
         .map(|(at, _)| *at)
         .collect();
     if hosts.is_empty() {
         hosts = moments.iter().map(|(at, _)| *at).collect();
     }
-    let stalled = |at: usize| reclaimed(cx, at).map(|stalls| stalls > 0.0);
+    // There may be as many kills as samples: what is asked of each of them is computed once.
+    let (stalls, available) = (
+        cx.timeline.rate(ALLOCSTALL),
+        cx.timeline.gauge(MEM_AVAILABLE),
+    );
+    let reclaimed = |at: usize| reclaimed(cx, stalls.as_ref()?, at);
+    let stalled = |at: usize| reclaimed(at).map(|stalls| stalls > 0.0);
     let available = |at: usize| {
-        let available = cx.timeline.gauge(MEM_AVAILABLE)?;
+        let available = available.as_ref()?;
         let before = available.at(at - 1)?;
         Some(available.at(at).map_or(before, |after| before.min(after)))
     };
@@ -161,7 +166,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         finding = finding.during(stretch);
     }
     let mut kinds = vec!["the kill counter"];
-    if let Some(stalls) = reclaimed(cx, at).filter(|stalls| *stalls > 0.0) {
+    if let Some(stalls) = reclaimed(at).filter(|stalls| *stalls > 0.0) {
         let stalls = Count::new(rounded(stalls));
         finding = finding.shows(
             ALLOCSTALL,
@@ -259,8 +264,7 @@ fn moments(cx: &Evidence<'_>) -> Vec<(usize, f64)> {
 }
 
 /// Allocation stalls in the interval of a kill and the one before it, in which the shortage may have begun.
-fn reclaimed(cx: &Evidence<'_>, at: usize) -> Option<f64> {
-    let stalls = cx.timeline.rate(ALLOCSTALL)?;
+fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> Option<f64> {
     stalls.at(at)?;
     let stretch = cx.timeline.stretch(at.saturating_sub(2), at)?;
     Some(stalls.integral_in(&stretch))
@@ -273,7 +277,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
     } else {
         "Processes were"
     };
-    Ok(RULE
+    let mut finding = RULE
         .found(
             Severity::Info,
             format!("{processes} killed for want of memory since boot, before the watch began ({since_boot} in all)."),
@@ -296,8 +300,24 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
             sure.value = sure.value.min(0.4);
             sure
         })
-        .see("kernel: mm/oom_kill.c")
-        .into())
+        .see("kernel: mm/oom_kill.c");
+    let kept = reports_kept(cx);
+    if kept > 0 {
+        finding = finding.tells(format!(
+            "the kernel's reports of {} are kept: `memtide events --kind oom-kill` shows them",
+            Count::new(kept)
+        ));
+    }
+    Ok(finding.into())
+}
+
+/// Kills from before the look of which a recorder found the kernel's words in its log.
+fn reports_kept(cx: &Evidence<'_>) -> u64 {
+    let first = cx.timeline.stamp(0).and_then(|stamp| stamp.wall);
+    let kills = cx.timeline.noted().iter().filter(|event| {
+        event.kind == EventKind::OomKill && !event.report.is_empty() && event.stamp.wall < first
+    });
+    kills.count() as u64
 }
 
 #[cfg(test)]

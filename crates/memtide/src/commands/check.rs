@@ -39,7 +39,12 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     };
     for file in &files {
         match source::open_part(file, wanted, output) {
-            Ok(opened) => answers.push(judge(&opened, &mut exit)),
+            Ok(opened) => {
+                if args.explain_input {
+                    source::warn(&opened, output);
+                }
+                answers.push(judge(&opened, &mut exit));
+            }
             // With several files, one bad one must not hide the others.
             Err(error) if files.len() > 1 => {
                 output.error(&error);
@@ -81,9 +86,15 @@ fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
     let mut source = source::watch(watch, output);
     let history = match args.no_history {
         true => None,
-        false => history(&source.timeline),
+        false => history(&source),
     };
     let Some(history) = history else {
+        if let Some(place) = default_recording::denied().filter(|_| !args.no_history) {
+            source.problems.push(format!(
+                "root would also have looked back, into the recording in {}",
+                place.display()
+            ));
+        }
         return judge(&source, exit);
     };
     source.problems.extend(history.problems);
@@ -91,14 +102,14 @@ fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
         live_from: Some(history.live_from),
         ..source::info(&source)
     };
-    let diagnosis = diagnose::with_history(&history.timeline, history.live_from, &source.facts);
-    answer(&diagnosis, &history.timeline, &source.facts, &info, exit)
+    let diagnosis = diagnose::with_history(&history.timeline, history.live_from, &history.facts);
+    answer(&diagnosis, &history.timeline, &history.facts, &info, exit)
 }
 
-fn history(look: &Timeline) -> Option<History> {
+fn history(look: &Opened) -> Option<History> {
     let directory = default_recording::to_read()?;
     let host = this_host::identity(&Root::default());
-    import::history(&directory, &host.id, look)
+    import::history(&directory, &host.id, &look.timeline, &look.facts)
 }
 
 fn judge(source: &Opened, exit: &mut Exit) -> Answer {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use import::export::{quoted, rfc3339};
 use report::text::Detail;
 use timeline::Event;
@@ -14,18 +13,19 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
-    let own = || {
-        default_recording::to_read().with_context(
-            || "this host has no recording; `memtide record` makes one, or name a SOURCE",
-        )
-    };
-    let path = args.source.clone().map_or_else(own, Ok)?;
+    let path = args
+        .source
+        .clone()
+        .map_or_else(default_recording::required, Ok)?;
     let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
     let mut events = timeline::events(&opened.timeline, &opened.facts);
     events.retain(|event| {
         let name = event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
     });
+    if args.format != EventsFormat::Json {
+        source::warn(&opened, output);
+    }
     let text = match args.format {
         EventsFormat::Csv => csv(&events),
         EventsFormat::Json => {

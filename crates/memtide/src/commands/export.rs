@@ -22,7 +22,10 @@ const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
 pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
     let picks = picks(&args.signals)?;
     let format = format(args)?;
-    let open = || source::open_part(&args.source, args.part.wanted(), output);
+    let open = || {
+        source::open_part(&args.source, args.part.wanted(), output)
+            .inspect(|opened| source::warn(opened, output))
+    };
     let Some(format) = format else {
         parquet::write(&open()?, &args.source, &args.output, output)?;
         return Ok(Exit::Ok);

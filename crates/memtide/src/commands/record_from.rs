@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use import::{Opened, SourceKind, Wanted};
 use store::{Identity, Recording, Resolution};
-use units::{Count, Span, WallClock};
+use units::{Count, Span};
 
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
+
+/// The progress bar goes in so many steps.
+const PARTS: f64 = 1000.0;
 
 pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exit> {
     let wanted = Wanted {
@@ -17,13 +20,22 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         ..Wanted::default()
     };
     let opened = source::open_part(from, wanted, output)?;
+    source::warn(&opened, output);
     let mut host = identity(&opened, from)?;
     if to.join("recording.json").exists() {
-        host = joined(&opened, to, host)?;
+        host = joined(to, host)?;
     }
     let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
-    let bar = output.busy("keeping");
-    let kept = store::keep(to, &host, &opened.timeline, &opened.facts, every);
+    let bar = output.progress("keeping", PARTS as u64);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
+    let kept = store::keep_telling(
+        to,
+        &host,
+        &opened.timeline,
+        &opened.facts,
+        every,
+        &mut |share| bar.set_position((share * PARTS) as u64),
+    );
     bar.finish_and_clear();
     let kept = kept.with_context(|| format!("{} was not kept", opened.name))?;
     for problem in &kept.problems {
@@ -59,41 +71,9 @@ pub(crate) fn identity(opened: &Opened, from: &Path) -> anyhow::Result<Identity>
     })
 }
 
-/// The identity of the recording that a source is added to: of one host, and after all that it has.
-fn joined(opened: &Opened, to: &Path, host: Identity) -> anyhow::Result<Identity> {
-    let recording = Recording::open(to)?;
-    let info = recording.info(false);
-    if info.writer.is_some() {
-        bail!(
-            "{} is being recorded into; stop the recorder, or name another directory",
-            to.display()
-        );
-    }
-    if info.host.id != host.id && info.host.name != host.name {
-        // The store names both in its message.
-        return Ok(host);
-    }
-    if info.segments == 0 && info.span.is_none() {
-        return Ok(info.host);
-    }
-    let walls = (0..opened.timeline.len()).map(|index| opened.timeline.stamp(index)?.wall);
-    let begins = walls.collect::<Option<Vec<WallClock>>>();
-    let (to, name) = (to.display(), &opened.name);
-    let begins = begins.and_then(|walls| walls.into_iter().min());
-    match begins.zip(info.span) {
-        None => bail!(
-            "{name} cannot be added to {to}, as one of them does not tell at what times its samples were taken; name another directory"
-        ),
-        Some((begins, (first, last))) if begins <= last => bail!(
-            "{name} begins at {}, and {to} has {} to {} already: nothing is overwritten; name another directory",
-            written(begins),
-            written(first),
-            written(last)
-        ),
-        Some(_) => Ok(info.host),
-    }
-}
-
-fn written(wall: WallClock) -> String {
-    import::export::rfc3339(wall).unwrap_or_else(|| "an impossible time".to_owned())
+/// The identity of the recording that a source is added to, where both are of one host by name. The store refuses others,
+/// and what is not later than all that is there.
+fn joined(to: &Path, host: Identity) -> anyhow::Result<Identity> {
+    let theirs = Recording::open(to)?.host().clone();
+    Ok(if theirs.name == host.name { theirs } else { host })
 }

@@ -13,12 +13,20 @@ pub(crate) fn watch(watch: Watch, output: &Output) -> Opened {
     })
 }
 
-/// Reads a file or standard input.
+/// Reads a file or standard input, and says what was wrong with it.
 pub(crate) fn open(file: &Path, output: &Output) -> anyhow::Result<Opened> {
-    open_part(file, Wanted::default(), output)
+    open_part(file, Wanted::default(), output).inspect(|opened| warn(opened, output))
 }
 
-/// Reads a part of a file, a recording or standard input.
+/// Says what was wrong with a source, where the answer does not.
+pub(crate) fn warn(opened: &Opened, output: &Output) {
+    for problem in &opened.problems {
+        output.warn(&format!("{}: {problem}", opened.name));
+    }
+}
+
+/// Reads a part of a file, a recording or standard input. What was wrong with it is for the answer to say, or for
+/// [`warn`].
 pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow::Result<Opened> {
     const PARTS: f64 = 1000.0;
     let result = if file == Path::new("-") {
@@ -36,11 +44,7 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
         bar.finish_and_clear();
         result
     };
-    let opened = result?;
-    for problem in &opened.problems {
-        output.warn(&format!("{}: {problem}", opened.name));
-    }
-    Ok(opened)
+    Ok(result?)
 }
 
 /// What the report says of a source.
@@ -58,6 +62,7 @@ pub(crate) fn info(source: &Opened) -> report::SourceInfo {
         inputs: source.inputs.iter().map(input).collect(),
         lines_skipped: source.lines_skipped,
         thinned_to: source.thinned_to,
+        cut_at: source.cut_at,
         live_from: None,
     }
 }

@@ -48,6 +48,9 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     {
         output.note(&note);
     }
+    if opened.kind != SourceKind::Live && args.format == Format::Text {
+        source::warn(&opened, output);
+    }
     let evidence = Evidence::new(&opened.timeline, &opened.facts);
     let accounting = account(&evidence, opened.timeline.len().saturating_sub(1))
         .ok()

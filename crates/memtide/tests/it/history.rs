@@ -40,6 +40,16 @@ fn open(path: &Path) -> Opened {
     import::open(path, &mut |_| ()).unwrap()
 }
 
+/// Samples and facts as a recording of this boot's host in that directory.
+fn keep(directory: &Path, timeline: &Timeline, facts: &timeline::Facts) {
+    let host = Identity {
+        id: "0123456789abcdef0123456789abcdef".to_owned(),
+        name: "sick".to_owned(),
+    };
+    let kept = store::keep(directory, &host, timeline, facts, Span::from_secs(1)).unwrap();
+    assert_eq!(kept.problems, Vec::<String>::new());
+}
+
 /// The source as a recording in that directory.
 fn recorded(source: &Opened, directory: &Path) {
     let host = Identity {
@@ -140,6 +150,122 @@ fn a_part_of_a_source_is_judged_by_itself() {
         ]));
         assert_eq!(around["verdict"], "critical", "{source}");
     }
+}
+
+#[test]
+fn a_part_says_which_it_is_and_counts_from_the_sources_start() {
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
+    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    for (source, kind) in [
+        (place.as_str(), "recording"),
+        (capture.to_str().unwrap(), "capture"),
+    ] {
+        let text = folded(&memtide(&["check", source, "--since", "+0:12"]));
+        let window = format!("27 s of a {kind}, 0:12 to 0:39, 28 samples");
+        assert!(text.contains(&window), "{text}");
+        let cut = ["check", source, "--since", "+12s", "--format", "json"];
+        let json = json(&memtide(&cut));
+        let begins = json["source"]["cut_at_s"].as_f64().unwrap();
+        assert!((11.9..13.0).contains(&begins), "{begins}");
+        let lead = &json["findings"][0];
+        let seconds = lead["from_s"].as_f64().unwrap() + begins;
+        let shown = Span::from_secs_f64(seconds).as_clock();
+        assert!(text.contains(&shown), "{shown}: {text}");
+        let whole = folded(&memtide(&["check", source]));
+        assert!(whole.contains(&format!("{kind} of 39 s")), "{whole}");
+    }
+}
+
+#[test]
+fn around_a_moment_the_minutes_are_named_by_the_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("recording");
+    let now = 1_795_322_400;
+    keep(&place, &past(now), &timeline::Facts::default());
+    let place = place.to_str().unwrap();
+    let at = ["check", place, "--at", "2026-11-22T01:00:00Z"];
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_memtide"))
+        .args(at)
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let text = folded(&output);
+    let window = "10 min of a recording, 2026-11-22 00:55:00 to 01:05:00 +00:00, 11 samples";
+    assert!(text.contains(window), "{text}");
+}
+
+/// Hours by the minute, the worst of which the hint at the end of the answer must find again.
+#[test]
+fn a_long_recording_says_how_to_look_closer() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("a recording");
+    let mut facts = timeline::Facts::default();
+    facts.page_size = units::PageSize::from_bytes(4096);
+    keep(&place, &past(1_795_322_400), &facts);
+    let long = json(&memtide(&[
+        "check",
+        "--format",
+        "json",
+        place.to_str().unwrap(),
+    ]));
+    assert_eq!(long["source"]["thinned_to_s"], 60.0);
+    let lead = long["findings"][0]["id"].as_str().unwrap();
+    let hint = long["next"][0]["command"].as_str().unwrap();
+    let shell = format!(
+        "{} --format json",
+        hint.replacen("memtide", env!("CARGO_BIN_EXE_memtide"), 1)
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &shell])
+        .output()
+        .unwrap();
+    let close = json(&output);
+    assert_eq!(close["source"]["thinned_to_s"], serde_json::Value::Null);
+    assert!(close["source"]["watched_s"].as_f64().unwrap() <= 4200.0);
+    assert_eq!(close["findings"][0]["id"], lead, "{hint}");
+    let since = hint.split(' ').skip_while(|word| *word != "--since").nth(1);
+    assert!(since.is_some_and(|at| at.ends_with('Z')), "{hint}");
+}
+
+/// A source as a long recording of it is judged: of so many samples the last.
+fn coarse(source: &Timeline, of: usize) -> Timeline {
+    let mut coarse = Timeline::default();
+    for index in (0..source.len()).filter(|index| index % of == of - 1) {
+        let sample = source.sample(index).unwrap();
+        coarse.push(&sample).unwrap();
+    }
+    for reported in source.all_reports() {
+        let at = (reported.sample / of).min(coarse.len() - 1);
+        coarse.report_at(at, reported.report.clone(), reported.text.clone());
+    }
+    coarse
+}
+
+#[test]
+fn one_sample_in_ten_makes_nothing_worse() {
+    let mut wrong = Vec::new();
+    let mut judged_at_all = 0;
+    for path in captures() {
+        let source = open(&path);
+        let is_long = source.timeline.len() >= 30;
+        if !is_long || !source.timeline.is_one_stretch() {
+            continue;
+        }
+        judged_at_all += 1;
+        let worst = |diagnosis: &Diagnosis| {
+            let findings = diagnosis.findings.iter();
+            findings.map(|finding| finding.severity).max()
+        };
+        let all = worst(&judged(&source));
+        let few = coarse(&source.timeline, 10);
+        let few = worst(&diagnose::diagnose(&few, &source.facts));
+        let is_loud = few.is_some_and(|severity| severity > Severity::Info);
+        if is_loud && few > all {
+            wrong.push((path.file_name().unwrap().to_owned(), all, few));
+        }
+    }
+    assert!(judged_at_all > 0, "no capture is long enough");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
@@ -278,6 +404,10 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let mut facts = timeline::Facts::default();
     facts.page_size = units::PageSize::from_bytes(4096);
+    let hour = Span::from_hours(1);
+    for (hours, text) in [(0.0, "31"), (3.0, "32")] {
+        facts.record(hour.times(hours), timeline::facts::SWAPPINESS, text);
+    }
     let place = state.path().join("memtide");
     let past = past(i64::try_from(now).unwrap());
     store::keep(&place, &host, &past, &facts, Span::from_mins(1)).unwrap();
@@ -290,6 +420,13 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     assert_eq!(without["source"]["history"], serde_json::Value::Null);
     assert_eq!(with["source"]["history"]["resolution_s"], 60.0);
     assert!(with["source"]["watched_s"].as_f64().unwrap() < 60.0);
+    let changed = with["changed"].as_array().unwrap();
+    let changed: Vec<_> = (changed.iter())
+        .map(|change| (change["setting"].clone(), change["from"].clone()))
+        .collect();
+    let of = |from: &str| ("vm.swappiness".into(), from.into());
+    assert_eq!(changed, [of("31"), of("32")], "in the past, and since");
+    assert_eq!(without["changed"], serde_json::Value::Null);
     let earlier = with["earlier"].as_array().unwrap();
     assert!(
         earlier

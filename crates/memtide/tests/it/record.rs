@@ -1,8 +1,11 @@
 //! The flight recorder as people run it: started, watched, killed, and started again.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::{folded, memtide, stderr, stdout};
@@ -19,11 +22,16 @@ impl Drop for Running {
 
 impl Running {
     fn start(directory: &Path, options: &[&str]) -> Self {
+        Self::in_environment(directory, options, &[])
+    }
+
+    fn in_environment(directory: &Path, options: &[&str], variables: &[(&str, &str)]) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_memtide"))
             .args(["record", "--every", "100ms", "--to"])
             .arg(directory)
             .args(options)
             .env("TZ", "UTC")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -56,19 +64,15 @@ impl Running {
             stdout: Vec::new(),
             stderr: Vec::new(),
         };
-        use std::io::Read;
         let _ = self
             .0
             .stdout
             .take()
             .unwrap()
             .read_to_end(&mut output.stdout);
-        let _ = self
-            .0
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_end(&mut output.stderr);
+        if let Some(mut stderr) = self.0.stderr.take() {
+            let _ = stderr.read_to_end(&mut output.stderr);
+        }
         output
     }
 }
@@ -192,6 +196,170 @@ fn sighup_makes_a_segment() {
     running.signal("HUP");
     until("a segment", || segments(directory.path()) == 1);
     assert_eq!(running.end().status.code(), Some(0));
+}
+
+#[test]
+fn what_was_recorded_is_in_files_for_everybody_when_the_recorder_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = Running::started(directory.path(), &[]);
+    assert_eq!(running.end().status.code(), Some(0));
+    // The one that seals goes on by itself on a slow machine.
+    until("the segment", || segments(directory.path()) == 1);
+    until("the end of the head", || {
+        std::fs::read_dir(directory.path().join("head"))
+            .unwrap()
+            .count()
+            == 0
+    });
+    let next = Running::started(directory.path(), &[]);
+    assert_eq!(next.end().status.code(), Some(0));
+    until("the next segment", || segments(directory.path()) == 2);
+    let place = directory.path().to_str().unwrap();
+    let checked = memtide(&["check", place]);
+    assert!(!stderr(&checked).contains("error"), "{}", stderr(&checked));
+}
+
+#[test]
+fn systemd_is_told_when_it_is_ready_that_it_lives_and_that_it_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let word = || {
+        let mut bytes = [0; 1024];
+        let len = socket.recv(&mut bytes).expect("word within 30 s");
+        String::from_utf8_lossy(&bytes[..len]).into_owned()
+    };
+    let place = directory.path().join("recording");
+    let path = path.to_str().unwrap();
+    let variables = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "400000")];
+    let running = Running::in_environment(&place, &[], &variables);
+    let ready = word();
+    assert!(ready.starts_with("READY=1\nSTATUS="), "{ready}");
+    assert!(
+        ready.contains(" sample") && !ready.contains('\u{1b}'),
+        "{ready}"
+    );
+    for _ in 0..3 {
+        let alive = word();
+        assert!(alive.starts_with("WATCHDOG=1\nSTATUS="), "{alive}");
+    }
+    running.signal("TERM");
+    let last = std::iter::repeat_with(word).find(|word| !word.starts_with("WATCHDOG=1"));
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+    assert_eq!(running.end().status.code(), Some(0));
+}
+
+/// A small file system of its own, unmounted with its test; `None` where this user may not mount.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount(size: &str) -> Option<Self> {
+        let place = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", size, "tmpfs"])
+            .arg(place.path());
+        let done = mount.stderr(Stdio::null()).status();
+        done.is_ok_and(|status| status.success())
+            .then(|| Self(place))
+    }
+
+    fn remount(&self, option: &str) {
+        let option = format!("remount,{option}");
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &option]).arg(self.0.path());
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_it_is_not() {
+    let Some(disk) = Small::mount("size=3m") else {
+        return skip("mounting a tmpfs needs root");
+    };
+    let place = disk.0.path().join("recording");
+    // A supervisor that never listens: it makes the recorder look four times in its time, and must not hold it up.
+    let deaf = tempfile::tempdir().unwrap();
+    let path = deaf.path().join("notify");
+    let _socket = UnixDatagram::bind(&path).unwrap();
+    let path = path.to_str().unwrap();
+    let variables = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "2000000")];
+    let mut running = Running::in_environment(&place, &["--sync", "1s"], &variables);
+    let heard = heard(&mut running);
+    let told = |what: &str, times: usize| {
+        until(what, || {
+            heard.lock().unwrap().matches(what).count() >= times
+        });
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard.matches(what).count(), times, "{what}: {heard}");
+    };
+    let problem = || status(&place)["recorder"]["disk"]["problem"].clone();
+    let written = || status(&place)["recorder"]["disk"]["samples_written"].as_u64();
+    until("samples on the disk", || written() > Some(0));
+    running.signal("HUP");
+    until("a segment", || segments(&place) == 1);
+
+    let ballast = disk.0.path().join("ballast");
+    let fill = || {
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        let _ = std::io::copy(&mut std::io::repeat(1).take(8 << 20), &mut file);
+    };
+    fill();
+    until("word of the full disk", || {
+        // What it drops to go on is taken, too.
+        fill();
+        problem().as_str().is_some_and(|text| text.contains("full"))
+    });
+    assert_eq!(segments(&place), 0, "the oldest goes first");
+    told("the disk is full", 1);
+    std::fs::remove_file(&ballast).unwrap();
+    until("the disk to be well", || problem().is_null());
+
+    told("takes samples again", 1);
+
+    disk.remount("ro");
+    told("may only be read", 1);
+    disk.remount("rw");
+    told("takes samples again", 2);
+
+    let away = disk.0.path().join("away");
+    std::fs::rename(&place, &away).unwrap();
+    told("the directory is gone", 1);
+    std::fs::rename(&away, &place).unwrap();
+    told("takes samples again", 3);
+    let before = written();
+    until("samples after it came back", || written() > before);
+    let output = running.end();
+    assert_eq!(output.status.code(), Some(0));
+    // Once each, however long it lasts.
+    for what in [
+        "the disk is full",
+        "may only be read",
+        "the directory is gone",
+    ] {
+        told(what, 1);
+    }
+}
+
+/// What a recorder says on stderr, as it comes.
+fn heard(running: &mut Running) -> Arc<Mutex<String>> {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let (theirs, stderr) = (Arc::clone(&heard), running.0.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            theirs.lock().unwrap().push_str(&(line + "\n"));
+        }
+    });
+    heard
 }
 
 #[test]
@@ -381,7 +549,22 @@ fn a_kill_is_kept_with_the_kernels_report() {
     until("the report", || {
         status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64() > before
     });
-    assert_eq!(running.end().status.code(), Some(0));
+    // Killed before the status says how far it has read, when the samples of then are on the disk for sure.
+    std::thread::sleep(Duration::from_secs(3));
+    let mut running = running;
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    // As after a kill within seconds of the report: the next recorder reads the log from its beginning.
+    let file = directory.path().join("status.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut known: serde_json::Value = serde_json::from_str(&text).unwrap();
+    known["kernel_log"]["next"] = serde_json::Value::Null;
+    std::fs::write(&file, known.to_string()).unwrap();
+    let again = Running::started(directory.path(), &[]);
+    until("what the log holds", || {
+        status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64() > Some(0)
+    });
+    assert_eq!(again.end().status.code(), Some(0));
     let recording = store::Recording::open(directory.path()).unwrap();
     let loaded = recording.load(store::Selection::default(), &mut |_| {});
     let name = group.0.file_name().unwrap().to_str().unwrap().to_owned();
@@ -389,10 +572,10 @@ fn a_kill_is_kept_with_the_kernels_report() {
         event.kind == timeline::EventKind::OomKill && event.report.contains(&name)
     };
     let events = loaded.timeline.noted();
-    let found = events
-        .iter()
-        .find(kill)
-        .unwrap_or_else(|| panic!("{events:?}"));
+    let kills: Vec<_> = events.iter().filter(kill).collect();
+    let [found] = kills.as_slice() else {
+        panic!("{kills:?}")
+    };
     assert!(
         found.report.contains("oom-kill") || found.report.contains("Killed process"),
         "{found:?}"

@@ -155,9 +155,18 @@ static __attribute__((always_inline)) u64 exact(s64 sum, u64 parts)
 	return not_below_0(sum);
 }
 
+/* Read by address: the verifier of these kernels does not follow an array of a named type. */
+static __attribute__((always_inline)) u64 shared(u64 address)
+{
+	s64 count = 0;
+
+	probe_read_kernel(&count, sizeof count, (void *)address);
+	return not_below_0(count);
+}
+
 /* The compiler leaves it to the loader where an element lies only if its index is written out. */
 #define EXACT(mm, kind) exact((mm)->rss_stat[kind].count, (u64)(mm)->rss_stat[kind].counters)
-#define SHARED(mm, kind) (((struct mm_struct___before_6_2 *)(mm))->rss_stat.count[kind].counter)
+#define SHARED(mm, kind) shared((u64)(mm) + OFFSET(((struct mm_struct___before_6_2 *)0)->rss_stat.count[kind].counter))
 
 static __attribute__((always_inline)) void read_pages(struct process *p, struct mm_struct *mm)
 {
@@ -167,10 +176,10 @@ static __attribute__((always_inline)) void read_pages(struct process *p, struct 
 		p->swap = EXACT(mm, SWAP_ENTRIES);
 		p->shmem = EXACT(mm, SHMEM_PAGES);
 	} else {
-		p->file = not_below_0(SHARED(mm, FILE_PAGES));
-		p->anon = not_below_0(SHARED(mm, ANON_PAGES));
-		p->swap = not_below_0(SHARED(mm, SWAP_ENTRIES));
-		p->shmem = not_below_0(SHARED(mm, SHMEM_PAGES));
+		p->file = SHARED(mm, FILE_PAGES);
+		p->anon = SHARED(mm, ANON_PAGES);
+		p->swap = SHARED(mm, SWAP_ENTRIES);
+		p->shmem = SHARED(mm, SHMEM_PAGES);
 	}
 }
 

@@ -1,8 +1,11 @@
 //! What must hold for a recorder that goes on while the host has no memory left: the sampler allocates nothing.
 
+#![allow(clippy::print_stderr)]
+
 use allocation_counter::measure;
 use probe::{Root, TaskSource};
 use recorder::{Recorder, Settings};
+use units::{Ratio, Span};
 
 use crate::fake::{Fake, Process, always, recorder};
 
@@ -48,6 +51,33 @@ fn samples_of_processes_services_and_groups_allocate_nothing() {
         (figures.processes, figures.services, figures.groups),
         (299, 40, 52)
     );
+    recorder.stop().unwrap();
+}
+
+#[test]
+fn samples_with_bpf_and_shares_allocate_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        processes: Some(Span::from_secs(1)),
+        groups: None,
+        source: Some(TaskSource::Bpf),
+        shares: Some(Ratio::from_percent(50.0)),
+        ..Settings::default()
+    };
+    let (mut recorder, health, _outbox) = recorder(&Root::default(), directory.path(), settings);
+    let source = health.tasks_source().unwrap_or_default().to_owned();
+    if source != "BPF task iterator" {
+        let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+        assert!(!is_ci, "run as root on a kernel with BTF: {source}");
+        eprintln!("skipped: {source}");
+        return;
+    }
+    allocations(&mut recorder, 20);
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+    // Processes that others start meanwhile need room once, so the quietest of a few counts.
+    let quietest = (0..10).map(|_| (pause(), allocations(&mut recorder, 10)).1);
+    assert_eq!(quietest.min(), Some(0));
+    assert!(health.figures().shares_read > 0, "shares came meanwhile");
     recorder.stop().unwrap();
 }
 

@@ -7,13 +7,14 @@ use serde::Serialize;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
-use timeline::{Entity, Facts, Stretch, Timeline};
+use timeline::facts::Change;
+use timeline::{Entity, Event, Facts, Stamp, Stretch, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
-    Accounting, Affected, Branch, Clear, Container, Evidence, Finding, Fix, Graph, History, Host,
-    Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind,
-    Step, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Changed, Clear, Container, Evidence, Finding, Fix, Graph,
+    History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity,
+    Source, SourceKind, Step, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 /// What is known of a source apart from its samples.
@@ -31,6 +32,8 @@ pub struct SourceInfo {
     pub lines_skipped: usize,
     /// The distance to which samples were thinned out.
     pub thinned_to: Option<Span>,
+    /// Where only a part of the source was wanted: how long after the source's first sample that of the part lies.
+    pub cut_at: Option<Span>,
     /// At which of the timeline's samples this host's look begins, where those before it are of its recording.
     pub live_from: Option<usize>,
 }
@@ -45,6 +48,7 @@ impl SourceInfo {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            cut_at: None,
             live_from: None,
         }
     }
@@ -58,6 +62,7 @@ impl SourceInfo {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            cut_at: None,
             live_from: None,
         }
     }
@@ -107,6 +112,7 @@ impl Report {
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
             earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
+            changed: facts.changes().iter().map(|it| cx.changed(it)).collect(),
             clear: diagnosis
                 .clear
                 .iter()
@@ -229,6 +235,7 @@ impl Context<'_> {
             inputs: source.inputs.clone(),
             lines_skipped: source.lines_skipped,
             thinned_to_s: source.thinned_to.map(Span::as_secs_f64),
+            cut_at_s: source.cut_at.map(Span::as_secs_f64),
             history: history.map(|samples| History {
                 from: self.wall(Span::ZERO),
                 resolution_s: self
@@ -294,6 +301,19 @@ impl Context<'_> {
                 "every sample of the worst time, of which this was judged at one in {every}"
             ),
         })
+    }
+
+    fn changed(&self, change: &Change) -> Changed {
+        let name = change.fact.name;
+        let told = Event::of_change(Stamp::default(), name, &change.from, &change.to);
+        Changed {
+            at: self.wall(change.at),
+            at_s: change.at.as_secs_f64(),
+            setting: name.to_owned(),
+            from: change.from.clone(),
+            to: change.to.clone(),
+            text: told.text,
+        }
     }
 
     fn finding(&self, finding: &diagnose::Finding) -> Finding {

@@ -7,7 +7,7 @@ use super::when::Clock;
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
 use crate::model::{
-    Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
+    Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
 };
 
 /// Where the verdict's sentences begin, behind the longest word for one.
@@ -18,6 +18,8 @@ const ID_INDENT: usize = 27;
 pub(super) const NARROW: usize = 60;
 /// So many faults of a source are named; the rest is counted.
 const MOST_PROBLEMS: usize = 5;
+/// So many changed settings are shown, the last ones.
+const MOST_CHANGES: usize = 5;
 /// So many fields of an unknown kernel are named; the rest is counted.
 const MOST_UNKNOWN: usize = 20;
 /// So many rules that lack the same thing are named; the rest is counted.
@@ -38,6 +40,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     }
     findings(&mut page, report, &clock, screen);
     earlier(&mut page, &report.earlier, &clock, screen);
+    changed(&mut page, &report.changed, &clock, screen);
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
         .notes
         .iter()
@@ -95,15 +98,14 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
         (_, 0) => "no sample".to_owned(),
         (SourceKind::Text, samples) => looks("text", samples, watched),
         (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
+        (SourceKind::Capture | SourceKind::Recording, _) if source.cut_at_s.is_some() => {
+            part(source, clock)
+        }
         (SourceKind::Capture, 1) => "capture of one look".to_owned(),
-        (SourceKind::Recording, samples) => {
+        (SourceKind::Recording, _) => {
             let until = clock.until();
             let until = until.map_or_else(String::new, |at| format!(" until {at}"));
-            let every = match source.thinned_to_s {
-                Some(every) => format!("judged every {}", Span::from_secs_f64(every)),
-                None => format!("{} samples", Count::new(samples as u64)),
-            };
-            format!("recording of {watched}{until}, {every}")
+            format!("recording of {watched}{until}, {}", how_closely(source))
         }
         (SourceKind::Capture, samples) => {
             let until = clock.until();
@@ -120,6 +122,29 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
                 format!("watched {watched}{until}")
             }
         }
+    }
+}
+
+/// The part of a source that was asked for: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
+fn part(source: &Source, clock: &Clock<'_>) -> String {
+    let kind = match source.kind {
+        SourceKind::Recording => "recording",
+        _ => "capture",
+    };
+    let watched = match source.samples {
+        1 => "one look".to_owned(),
+        _ => Span::from_secs_f64(source.watched_s).to_string(),
+    };
+    let when = clock.whole();
+    let every = how_closely(source);
+    format!("{watched} of a {kind}, {when}, {every}")
+}
+
+fn how_closely(source: &Source) -> String {
+    match (source.thinned_to_s, source.samples) {
+        (Some(every), _) => format!("judged every {}", Span::from_secs_f64(every)),
+        (None, 1) => "1 sample".to_owned(),
+        (None, samples) => format!("{} samples", Count::new(samples as u64)),
     }
 }
 
@@ -219,6 +244,23 @@ fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Scr
             _ => format!("{when}{}", finding.title),
         };
         entry(page, &finding.id, &text, screen);
+    }
+}
+
+/// Settings that changed: what began with one is often its doing. The last ones, until all is asked for.
+fn changed(page: &mut Page, changed: &[Changed], clock: &Clock<'_>, screen: &Screen) {
+    if changed.is_empty() {
+        return;
+    }
+    page.heading(&format!("Settings changed ({}):", changed.len()));
+    let most = match screen.detail {
+        Detail::Brief => MOST_CHANGES,
+        Detail::All => usize::MAX,
+    };
+    for change in &changed[changed.len().saturating_sub(most)..] {
+        let when = clock.moment(change.at_s, change.at);
+        let when = when.map_or_else(String::new, |when| format!("{when}: "));
+        page.hanging(&[], 3, Style::Plain, &format!("{when}{}", change.text));
     }
 }
 

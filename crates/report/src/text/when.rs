@@ -12,8 +12,11 @@ use crate::model::{Source, SourceKind};
 pub(super) struct Clock<'a> {
     kind: SourceKind,
     zone: &'a TimeZone,
+    begin: Option<Timestamp>,
     end: Option<Timestamp>,
-    lasts: bool,
+    /// Offsets count from the first sample of what was judged; people count from that of the source.
+    before_s: f64,
+    lasts_s: f64,
 }
 
 /// Logs rarely name the zone of their times; written as they stand there, they can be found again.
@@ -27,23 +30,26 @@ impl<'a> Clock<'a> {
                 SourceKind::Live | SourceKind::Capture | SourceKind::Recording => &screen.zone,
                 SourceKind::Text | SourceKind::Bundle => AS_WRITTEN,
             },
+            begin: source.from,
             end: source.to,
-            lasts: source.watched_s > 0.0,
+            before_s: source.cut_at_s.unwrap_or_default(),
+            lasts_s: source.watched_s,
         }
     }
 
     /// A moment: `0:18`, or `13:42:18` live; with the day where that is not the last sample's. `None` where the source is
     /// of one moment that nobody knows.
     pub(super) fn moment(&self, offset_s: f64, at: Option<Timestamp>) -> Option<String> {
+        self.moment_of(offset_s, at, !self.is_last_day(at))
+    }
+
+    fn moment_of(&self, offset_s: f64, at: Option<Timestamp>, names_day: bool) -> Option<String> {
         let Some(at) = at.filter(|_| self.kind != SourceKind::Capture) else {
-            return self.lasts.then(|| Span::from_secs_f64(offset_s).as_clock());
+            return (self.lasts_s > 0.0).then(|| self.offset(offset_s));
         };
         let at = at.to_zoned(self.zone.clone());
-        let same_day = self
-            .end
-            .is_none_or(|end| end.to_zoned(self.zone.clone()).date() == at.date());
         let is_of_a_day = matches!(self.kind, SourceKind::Live | SourceKind::Recording);
-        let form = if same_day && is_of_a_day {
+        let form = if !names_day && is_of_a_day {
             "%H:%M:%S"
         } else {
             "%b %-d %H:%M:%S"
@@ -55,7 +61,7 @@ impl<'a> Clock<'a> {
     /// source's end with that. Without a wall clock, from the start: `0:18`.
     pub(super) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
         let Some(at) = at else {
-            return Some(Span::from_secs_f64(offset_s?).as_clock());
+            return Some(self.offset(offset_s?));
         };
         let at = at.to_zoned(self.zone.clone());
         let end = self.end.map(|end| end.to_zoned(self.zone.clone()));
@@ -66,13 +72,49 @@ impl<'a> Clock<'a> {
         Some(at.strftime(form).to_string())
     }
 
+    /// Whether a moment is of the day of the last sample, which need not be named.
+    fn is_last_day(&self, at: Option<Timestamp>) -> bool {
+        let date = |at: Timestamp| at.to_zoned(self.zone.clone()).date();
+        let dates = self.end.zip(at).map(|(end, at)| (date(end), date(at)));
+        dates.is_none_or(|(end, at)| end == at)
+    }
+
+    fn offset(&self, offset_s: f64) -> String {
+        Span::from_secs_f64(offset_s + self.before_s).as_clock()
+    }
+
+    /// From the first sample to the last: `2026-11-21 13:42:18 to 13:52:18 +09:00`; without a wall clock and of a capture
+    /// from the source's start: `0:11 to 0:34`.
+    pub(super) fn whole(&self) -> String {
+        let ends = self.begin.zip(self.end);
+        let Some((begin, end)) = ends.filter(|_| self.kind != SourceKind::Capture) else {
+            return match self.lasts_s > 0.0 {
+                true => format!("{} to {}", self.offset(0.0), self.offset(self.lasts_s)),
+                false => self.offset(0.0),
+            };
+        };
+        if begin == end {
+            return self.until().unwrap_or_default();
+        }
+        let local = |at: Timestamp| at.to_zoned(self.zone.clone());
+        let (begin, end) = (local(begin), local(end));
+        let form = match begin.date() == end.date() {
+            true => "%H:%M:%S %:z",
+            false => "%Y-%m-%d %H:%M:%S %:z",
+        };
+        let begin = begin.strftime("%Y-%m-%d %H:%M:%S");
+        format!("{begin} to {}", end.strftime(form))
+    }
+
     /// From one moment to another: `0:11–0:34`.
     pub(super) fn range(
         &self,
         from: (f64, Option<Timestamp>),
         to: (f64, Option<Timestamp>),
     ) -> Option<String> {
-        let (from, to) = (self.moment(from.0, from.1)?, self.moment(to.0, to.1)?);
+        let names_day = !self.is_last_day(from.1) || !self.is_last_day(to.1);
+        let moment = |(offset_s, at)| self.moment_of(offset_s, at, names_day);
+        let (from, to) = (moment(from)?, moment(to)?);
         Some(if from == to {
             from
         } else {

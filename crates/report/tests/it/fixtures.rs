@@ -34,6 +34,7 @@ fn capture(samples: usize) -> Source {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to_s: None,
+        cut_at_s: None,
         history: None,
     }
 }
@@ -112,6 +113,7 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         findings: Vec::new(),
         notes: Vec::new(),
         earlier: Vec::new(),
+        changed: Vec::new(),
         clear: Vec::new(),
         not_evaluated: Vec::new(),
         accounting: None,

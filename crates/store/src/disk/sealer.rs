@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, setpriority_process};
 
@@ -52,6 +53,20 @@ impl Sealer {
                 program.to_string_lossy()
             )),
         }
+    }
+
+    /// Has the last file sealed too, with the directory unlocked, so that a recording that has ended is in files that
+    /// anything can read. Waits for that so long, no longer: the command goes on by itself, and where it is killed the next
+    /// recorder has it done. Without a command the file stays a head, as sealing in place has no bound.
+    pub(super) fn finish(&mut self, within: Duration) -> Option<String> {
+        self.command.as_ref()?;
+        let until = Instant::now() + within;
+        let mut failure = self.start();
+        while failure.is_none() && self.child.is_some() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            failure = self.look();
+        }
+        failure
     }
 
     /// Looks whether the command has ended. Gives what went wrong, in words.

@@ -3,7 +3,7 @@
 use timeline::{Entity, Run, SignalId, Stamp, Timeline};
 use units::WallClock;
 
-use super::{DIRECTORY, Directory, FIRST, LAST, TOLD, Told, VALUE, index};
+use super::{Before, DIRECTORY, Directory, FIRST, LAST, TOLD, Told, VALUE, index};
 use crate::segment::host::{Taken, span};
 use crate::segment::names;
 use crate::segment::picks::Picks;
@@ -56,6 +56,37 @@ impl Minutes {
     /// The last sample of each minute.
     pub(crate) fn taken(&self) -> &[Taken] {
         &self.taken
+    }
+
+    /// How the segment ended: its last sample, and what its counters were at last.
+    pub(crate) fn end(&self) -> Before {
+        let mut before = Before::after(self.taken.last().copied());
+        let mut buffers = Buffers::default();
+        for (part, directory) in self.directories.iter().enumerate() {
+            let entity = Entity::ALL
+                .into_iter()
+                .find(|it| it.name() == directory.entity);
+            let (Some(entity), Ok(())) = (entity, self.columns(part, &mut buffers)) else {
+                continue;
+            };
+            let mut end = 0;
+            for (key, signal, rows) in &directory.series {
+                end += index(*rows);
+                let key = directory
+                    .keys
+                    .get(index(*key))
+                    .map(|names| names.0.as_str());
+                let signal = directory.signals.get(index(*signal));
+                let signal = signal.and_then(|name| names::signal(name));
+                let last = end
+                    .checked_sub(1)
+                    .and_then(|last| buffers.value.values.get(last));
+                if let (Some(key), Some(signal), Some(last)) = (key, signal, last) {
+                    before.note(entity, key, signal, last.cast_unsigned());
+                }
+            }
+        }
+        before
     }
 
     /// Appends the readings of a kind of entity to a timeline.

@@ -54,6 +54,15 @@ pub(super) struct Grid<'a> {
     rank: Vec<u32>,
 }
 
+/// Whether a signal counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// It is a gauge.
+    Not,
+    /// It is a counter, and how far it was where the segment before ended, if that is known.
+    From(Option<u64>),
+}
+
 /// One minute's readings so far.
 struct Sum {
     minute: u32,
@@ -99,12 +108,19 @@ impl<'a> Grid<'a> {
     }
 
     /// Appends one signal's rows.
-    pub(super) fn roll(&self, runs: &[Run], is_counter: bool, rows: &mut Vec<RollUp>) {
+    pub(super) fn roll(&self, runs: &[Run], counted: Counted, rows: &mut Vec<RollUp>) {
         let start = rows.len();
+        let is_counter = counted != Counted::Not;
         let mut sum: Option<Sum> = None;
         let mut before: Option<&Run> = None;
         for run in runs {
-            let mut increase = before.map_or(0, |before| self.increase(before, run));
+            let mut increase = match (before, counted) {
+                (Some(before), _) => self.increase(before, run),
+                (None, Counted::From(Some(end))) if self.breaks_until[run.first] == 0 => {
+                    run.value.saturating_sub(end)
+                }
+                (None, _) => 0,
+            };
             before = Some(run);
             for number in self.minute_of[run.first]..=self.minute_of[run.last] {
                 let minute = self.minutes[index(number)];
@@ -221,8 +237,12 @@ mod tests {
             value: *value,
         };
         let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
+        let counted = match is_counter {
+            true => Counted::From(None),
+            false => Counted::Not,
+        };
         let mut rows = Vec::new();
-        grid.roll(&runs, is_counter, &mut rows);
+        grid.roll(&runs, counted, &mut rows);
         rows
     }
 

@@ -4,6 +4,7 @@ use timeline::{Entity, Timeline};
 use units::WallClock;
 
 use super::part;
+use crate::head;
 use crate::minutes::{BY_IMPORTANCE, Buffers, minutes};
 use crate::segment::host::Taken;
 use crate::segment::picks::Picks;
@@ -28,6 +29,8 @@ pub(super) struct Loading {
     /// Samples that begin anew without anything that says so, as a reboot with a clock that was set back does.
     unexplained: usize,
     undated: usize,
+    /// Segments that had no room for all entities when they were written.
+    crowded: usize,
 }
 
 /// Samples of a segment, with their places in the timeline.
@@ -50,7 +53,13 @@ impl Loading {
             buffers: Buffers::default(),
             unexplained: 0,
             undated: 0,
+            crowded: 0,
         }
+    }
+
+    /// From when until when.
+    pub(super) fn window(&self) -> head::Window {
+        (self.since, self.until)
     }
 
     /// Chooses how often tables are taken, so that all kinds fit: each gets half of what is left at most.
@@ -79,6 +88,7 @@ impl Loading {
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
         }
+        self.problems.extend(segment.lost());
         let read = match self.by_minute {
             true => self.rolled_up(segment).or_else(|error| {
                 self.lost(
@@ -116,7 +126,7 @@ impl Loading {
             let file = names::file_of(Entity::Host);
             self.lost(segment, file, &error, "the rest of its signals are lost");
         }
-        host.tell(&mut self.timeline);
+        self.crowded += usize::from(host.tell(&mut self.timeline) > 0);
         for entity in Entity::ALL.into_iter().skip(1) {
             let file = names::file_of(entity);
             // They may have been read and there were none.
@@ -139,7 +149,7 @@ impl Loading {
     fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
         let minutes = segment.minutes()?;
         let placed = self.place(minutes.taken(), false);
-        tell(minutes.file(), &mut self.timeline);
+        self.crowded += usize::from(tell(minutes.file(), &mut self.timeline) > 0);
         for entity in BY_IMPORTANCE {
             let picks = self.picks(&placed, entity);
             if picks.places().is_empty() {
@@ -284,6 +294,12 @@ impl Loading {
             self.problems.push(format!(
                 "{} samples have no wall clock and lie in no range of time; they are left out",
                 self.undated
+            ));
+        }
+        if self.crowded > 0 {
+            self.problems.push(format!(
+                "{} segments had no room for all processes, cgroups and other series when they were written: some are missing",
+                self.crowded
             ));
         }
         let cut = self.timeline.entities_cut();

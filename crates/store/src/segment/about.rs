@@ -86,12 +86,7 @@ impl About {
 }
 
 /// The pairs of metadata that all files of a segment have.
-pub(super) fn pairs(
-    host: &Identity,
-    facts: &Facts,
-    about: &About,
-    signals: &[SignalId],
-) -> Vec<(String, String)> {
+pub(super) fn pairs(host: &Identity, facts: &Facts, signals: &[SignalId]) -> Vec<(String, String)> {
     let host = serde_json::json!({ "id": host.id, "name": host.name });
     let facts: BTreeMap<_, _> = crate::facts::entries(facts).into_iter().collect();
     let pairs = [
@@ -100,7 +95,6 @@ pub(super) fn pairs(
         ("memtide.host", host.to_string()),
         ("memtide.facts", json(&facts)),
         ("memtide.signals", json(&units_of(signals))),
-        (ABOUT, json(about)),
     ];
     pairs.map(|(key, value)| (key.to_owned(), value)).into()
 }

@@ -109,11 +109,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How many rows it has.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// How many rows each entity has, in order.
     pub(super) fn rows_of_each(&self) -> Vec<u32> {
         let mut counts = vec![0; self.series.len()];

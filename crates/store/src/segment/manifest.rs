@@ -30,6 +30,9 @@ pub(crate) struct Manifest {
     runs: BTreeMap<String, usize>,
     /// Rows of each kind of entity in the roll-ups.
     minute_rows: BTreeMap<String, usize>,
+    /// What was wrong with the head file that it was made of, in words; the rest is here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lost: Vec<String>,
 }
 
 /// A file as it was written.
@@ -41,13 +44,14 @@ struct Stored {
 }
 
 impl Manifest {
-    pub(super) fn of(timeline: &Timeline, taken: &[Taken]) -> Self {
+    pub(super) fn of(timeline: &Timeline, taken: &[Taken], lost: &[String]) -> Self {
         let walls = || taken.iter().filter_map(Taken::wall);
         Self {
             format: FORMAT,
             samples: timeline.len(),
             from: walls().min(),
             until: walls().max(),
+            lost: lost.to_vec(),
             ..Self::default()
         }
     }
@@ -126,13 +130,5 @@ impl Manifest {
             &self.runs
         };
         sizes.get(entity.name()).copied().unwrap_or(0)
-    }
-
-    /// How many bytes its files have, by name.
-    #[cfg(test)]
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.files
-            .iter()
-            .map(|(name, stored)| (name.as_str(), stored.bytes))
     }
 }

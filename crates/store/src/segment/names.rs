@@ -40,11 +40,6 @@ pub(crate) fn signal(name: &str) -> Option<SignalId> {
     by_name.get(name).copied()
 }
 
-/// An entity by its name in lists.
-pub(crate) fn entity(name: &str) -> Option<Entity> {
-    Entity::ALL.into_iter().find(|entity| entity.name() == name)
-}
-
 /// The name of a segment's directory.
 pub(crate) fn directory(sequence: u64, start: Option<WallClock>) -> String {
     match start {
@@ -114,9 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn every_entity_has_a_file_and_is_found_by_name() {
+    fn every_entity_has_a_file_of_its_name() {
         for kind in Entity::ALL {
-            assert_eq!(entity(kind.name()), Some(kind));
             assert_eq!(
                 file_of(kind).split('.').next(),
                 Some(kind.name().replace(' ', "_").trim_end_matches("_cache"))

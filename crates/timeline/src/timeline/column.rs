@@ -13,6 +13,18 @@ pub struct Run {
     pub value: u64,
 }
 
+/// A stretch of one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The reading before it, with its sample, where the time between is known.
+    pub(super) before: Option<(usize, u64)>,
+    /// The first sample in which it was read.
+    pub(super) first: usize,
+    /// The last.
+    pub(super) last: usize,
+    pub(super) value: u64,
+}
+
 /// In which samples a table was read: processes may be read more rarely than the host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reads {
@@ -45,6 +57,17 @@ impl Reads {
             word = word.checked_sub(1)?;
             left = self.bits.get(word).copied().unwrap_or(0);
         }
+    }
+
+    /// The first sample from `index` on in which the table was read.
+    fn at_or_after(&self, index: usize) -> Option<usize> {
+        let mut word = index / 64;
+        let mut left = self.bits.get(word)? & (u64::MAX << (index % 64));
+        while left == 0 {
+            word += 1;
+            left = *self.bits.get(word)?;
+        }
+        Some(word * 64 + left.trailing_zeros() as usize)
     }
 
     /// Whether the table was read in any sample of a run.
@@ -157,6 +180,47 @@ impl Column {
         let runs = self.0.iter().map(samples);
         runs.flat_map(|(samples, value)| samples.map(move |index| (index, value)))
             .filter(|(index, _)| reads.contains(*index))
+    }
+
+    /// The same readings as parts of one value each, which no break interrupts. `breaks`: the samples before which
+    /// nothing can be said of the time, in order.
+    pub(super) fn unbroken<'a>(
+        &'a self,
+        reads: &'a Reads,
+        breaks: &'a [usize],
+    ) -> impl Iterator<Item = Part> + 'a {
+        let mut runs = self.0.iter();
+        let mut rest: Option<Run> = None;
+        let mut before: Option<(usize, u64)> = None;
+        std::iter::from_fn(move || {
+            loop {
+                let run = rest.take().or_else(|| runs.next().copied())?;
+                let Some(first) = reads.at_or_after(run.first).filter(|at| *at <= run.last) else {
+                    continue;
+                };
+                let broken = breaks.partition_point(|at| *at <= first);
+                let end = breaks
+                    .get(broken)
+                    .map_or(run.last + 1, |at| (run.last + 1).min(*at));
+                let last = reads.before(end).unwrap_or(first);
+                if end <= run.last {
+                    rest = Some(Run { first: end, ..run });
+                }
+                // Nothing between this reading and the one before: no break, and no look in which it was not there.
+                let follows = |at: usize| {
+                    broken == breaks.partition_point(|gap| *gap <= at)
+                        && reads.before(first) == Some(at)
+                };
+                let part = Part {
+                    before: before.filter(|(at, _)| follows(*at)),
+                    first,
+                    last,
+                    value: run.value,
+                };
+                before = Some((last, run.value));
+                return Some(part);
+            }
+        })
     }
 
     /// The same readings, each changed; of a table that is read in every sample.
@@ -327,6 +391,28 @@ mod tests {
         assert_eq!(found, [(3, 1), (4, 5)]);
         let first = column(&reads, &[(3, 1), (3, 2), (4, 2)]);
         assert_eq!(first.runs().len(), 1);
+    }
+
+    #[test]
+    fn a_break_cuts_what_does_not_change() {
+        let reads = reads(&[0, 1, 2, 3, 9]);
+        let column = column(&reads, &[(0, 7), (1, 7), (2, 7), (3, 8), (9, 8)]);
+        let parts: Vec<_> = column.unbroken(&reads, &[2, 5]).collect();
+        let part = |before, first, last, value| Part {
+            before,
+            first,
+            last,
+            value,
+        };
+        assert_eq!(
+            parts,
+            [
+                part(None, 0, 1, 7),
+                part(None, 2, 2, 7),
+                part(Some((2, 7)), 3, 3, 8),
+                part(None, 9, 9, 8),
+            ]
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use anyhow::Context;
-use probe::{Root, host_facts};
+use probe::{Root, TaskSource, host_facts};
 use recorder::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -16,7 +16,7 @@ use timeline::Facts;
 use units::{Quantity, Span};
 
 use super::attendant::Attendant;
-use crate::cli::Record;
+use crate::cli::{Record, TasksBy};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::this_host;
@@ -30,8 +30,8 @@ pub(super) fn run(
     let control = Control::default();
     listen(&control).context("cannot listen for signals")?;
     let health = Arc::new(Health::default());
-    // Before threads are started and memory is touched, as both inherit it.
-    health.tell_privileges(privilege::claim());
+    // Before threads are started, which inherit it.
+    let mut privileges = privilege::claim();
     let root = Root::default();
     let (identity, facts) = host(&root);
     let writer = Writer::open(directory, &identity, &facts, options(args))?;
@@ -41,22 +41,34 @@ pub(super) fn run(
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         monitor: writer.monitor(),
     };
-    let attendant = Attendant::start(args, &kept, &health, &control, output);
     let (outbox, inbox) = sync_channel(INBOX);
+    let settings = settings(args, processes);
+    let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
+    // When all is open: what opening took for a moment must not stay, and what is locked does.
+    privileges.insert(0, privilege::lock_memory());
+    health.tell_privileges(privileges);
+    let attendant = Attendant::start(args, &kept, &health, &control, output);
     let housekeeper = Housekeeper::start(&root, facts, kept, Arc::clone(&health), outbox)
         .context("cannot start a thread")?;
-    let settings = Settings {
-        every: args.every,
-        processes,
-        groups: Some(processes.unwrap_or(super::PROCESSES.max(args.every))),
-        ..Settings::default()
-    };
-    let recorder = Recorder::new(&root, writer, settings, Arc::clone(&health), inbox);
     let ended = recorder.run(&control);
     housekeeper.stop();
     attendant.stop(ended.is_ok());
     ended?;
     Ok(Exit::Ok)
+}
+
+fn settings(args: &Record, processes: Option<Span>) -> Settings {
+    Settings {
+        every: args.every,
+        processes,
+        source: args.tasks.map(|tasks| match tasks {
+            TasksBy::Bpf => TaskSource::Bpf,
+            TasksBy::Proc => TaskSource::Proc,
+        }),
+        // Dearer than processes, each for each.
+        groups: Some(processes.map_or(super::PROCESSES, |every| every.max(super::PROCESSES))),
+        ..Settings::default()
+    }
 }
 
 /// SIGTERM and Ctrl-C end the recorder in good order, a second Ctrl-C at once; SIGHUP seals what there is.

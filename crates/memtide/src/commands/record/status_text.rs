@@ -166,11 +166,12 @@ fn of_kept(kept: &Kept, screen: &Screen) -> String {
         let lasts = span(to.duration_since(from).as_secs_f64());
         format!(" from {} on ({lasts})", time(from, screen))
     });
-    format!(
-        "{size}{} in {} segments and the head",
-        span.unwrap_or_default(),
-        kept.segments
-    )
+    let segments = match kept.segments {
+        0 => "; nothing is sealed yet".to_owned(),
+        1 => ", 1 sealed segment".to_owned(),
+        n => format!(", {n} sealed segments"),
+    };
+    format!("{size}{}{segments}", span.unwrap_or_default())
 }
 
 /// What it will come to.

@@ -1,0 +1,92 @@
+//! Gives back the pages of our own program and its libraries that starting took and sampling does not: reading options,
+//! parsing the kernel's types. What is needed again is mapped again from the page cache as it is touched.
+//!
+//! Only mappings of files that are not writable and of which this process has changed nothing (no relocated page) are
+//! given back: they are the file's own bytes, and the kernel has them.
+
+use std::ops::Range;
+
+use probe::{Root, text};
+
+const SMAPS: &str = "/proc/self/smaps";
+
+/// Gives them back, as far as the kernel tells what they are.
+pub(crate) fn give_back() {
+    if let Ok(smaps) = Root::default().read(SMAPS) {
+        unchanged(&smaps).into_iter().for_each(give_back_one);
+    }
+}
+
+#[allow(unsafe_code)]
+fn give_back_one(range: Range<usize>) {
+    let at = std::ptr::with_exposed_provenance_mut(range.start);
+    // SAFETY: the range is a private mapping of a file that is neither writable nor changed, so that what a later access
+    // finds there is what was there before. A refusal changes nothing.
+    let _ = unsafe { rustix::mm::madvise(at, range.len(), rustix::mm::Advice::LinuxDontNeed) };
+}
+
+/// The mappings of files in the text of `smaps` that hold nothing but the files' bytes.
+fn unchanged(smaps: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut candidate = None;
+    for line in smaps.split(|byte| *byte == b'\n') {
+        if let Some(amount) = line.strip_prefix(b"Anonymous:") {
+            let is_none = text::words(amount).next() == Some(b"0");
+            found.extend(candidate.take().filter(|_| is_none));
+        } else if let Some(mapping) = mapping(line) {
+            candidate = mapping;
+        }
+    }
+    found
+}
+
+/// Whether a line begins a mapping, and the range if it is one of a file that may only be read or run.
+#[allow(clippy::option_option)] // A line that begins none, and a mapping that is not to be given back.
+fn mapping(line: &[u8]) -> Option<Option<Range<usize>>> {
+    let mut words = text::words(line);
+    let (from, to) = std::str::from_utf8(words.next()?).ok()?.split_once('-')?;
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let range = number(from)?..number(to)?;
+    let rights = words.next()?;
+    let inode = words.nth(2)?;
+    let is_private_file = inode != b"0" && rights.ends_with(b"p");
+    let is_kept = rights.starts_with(b"r") && !rights.contains(&b'w');
+    Some((is_private_file && is_kept).then_some(range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_the_files_own_is_given_back() {
+        let mapping = |line: &str, anonymous: u32| {
+            format!("{line}\nSize: 8 kB\nRss: 8 kB\nAnonymous:    {anonymous} kB\nVmFlags: rd mr\n")
+        };
+        let smaps = [
+            mapping("1000-3000 r--p 00000000 fe:00 42   /usr/bin/memtide", 0),
+            mapping("3000-5000 r-xp 00002000 fe:00 42   /usr/bin/memtide", 0),
+            // Relocated, and made read-only after that.
+            mapping("5000-6000 r--p 00004000 fe:00 42   /usr/bin/memtide", 4),
+            mapping("6000-7000 rw-p 00005000 fe:00 42   /usr/bin/memtide", 0),
+            mapping("7000-8000 rw-p 00000000 00:00 0    [heap]", 0),
+            mapping("8000-9000 r-xp 00000000 00:00 0    [vdso]", 0),
+            mapping("9000-a000 r--s 00000000 fe:00 43   /var/shared", 0),
+        ]
+        .concat();
+        assert_eq!(
+            unchanged(smaps.as_bytes()),
+            [0x1000..0x3000, 0x3000..0x5000]
+        );
+        assert_eq!(unchanged(b"x\nAnonymous: 0 kB\n\xff-\n1-2\n"), []);
+    }
+
+    #[test]
+    fn the_program_goes_on_without_the_pages_it_gave_back() {
+        give_back();
+        let sorted: Vec<String> = (0..9).rev().map(|n| format!("{n:03}")).collect();
+        assert_eq!(sorted.len(), 9);
+        give_back();
+        assert_eq!(sorted.join(" "), "008 007 006 005 004 003 002 001 000");
+    }
+}

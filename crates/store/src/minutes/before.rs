@@ -1,0 +1,45 @@
+//! How the segment before ended: what a counter counted from its last sample to the next segment's first belongs to the
+//! next one's first minute, or the sum over all segments would lack it.
+
+use std::collections::HashMap;
+
+use timeline::{Entity, SignalId};
+
+use super::breaks;
+use crate::segment::host::Taken;
+
+/// The last sample of a segment, and what its counters were at last.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    last: Option<Taken>,
+    readings: HashMap<(Entity, String), HashMap<SignalId, u64>>,
+}
+
+impl Before {
+    /// Nothing but the last sample.
+    pub(super) fn after(last: Option<Taken>) -> Self {
+        Self {
+            last,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn note(&mut self, entity: Entity, key: &str, signal: SignalId, value: u64) {
+        if signal.def().is_counter {
+            let whose = (entity, key.to_owned());
+            let readings = self.readings.entry(whose).or_default();
+            readings.insert(signal, value);
+        }
+    }
+
+    /// Whether counters go on at a segment's first sample.
+    pub(super) fn goes_on(&self, first: &Taken) -> bool {
+        self.last.is_some_and(|last| !breaks(&last, first))
+    }
+
+    /// What a counter was at last.
+    pub(super) fn reading(&self, entity: Entity, key: &str, signal: SignalId) -> Option<u64> {
+        let readings = self.readings.get(&(entity, key.to_owned()))?;
+        readings.get(&signal).copied()
+    }
+}
