@@ -10,6 +10,7 @@ mod told;
 
 use timeline::kernel_report::ReportKind;
 use timeline::{KernelReport, facts::KernelVersion};
+use units::Span;
 
 use crate::evidence::Evidence;
 
@@ -28,6 +29,8 @@ pub(crate) struct Explained<'a> {
     pub(crate) report: &'a KernelReport,
     /// The sample that shows memory as the report does.
     pub(crate) index: usize,
+    /// When the kernel wrote it, on the timeline's clock.
+    pub(crate) at: Span,
     /// What was asked for.
     pub(crate) asked: Option<Asked>,
     /// What stood in the way in each zone.
@@ -39,12 +42,13 @@ pub(crate) struct Explained<'a> {
 }
 
 impl<'a> Explained<'a> {
-    fn of(report: &'a KernelReport, index: usize) -> Self {
+    fn of(report: &'a KernelReport, index: usize, at: Span) -> Self {
         let asked = report.request.as_ref().and_then(Asked::of);
         let zones = marks::replay(report, asked.as_ref());
         Self {
             report,
             index,
+            at,
             cause: cause::of(report, asked.as_ref(), &zones),
             holders: Holders::of(report),
             asked,
@@ -65,7 +69,7 @@ pub(crate) fn reports<'a>(cx: &Evidence<'a>) -> Vec<Explained<'a>> {
         .reports()
         .filter_map(|reported| {
             let index = timeline.sample_of(reported)?;
-            Some(Explained::of(&reported.report, index))
+            Some(Explained::of(&reported.report, index, reported.at))
         })
         .collect()
 }

@@ -134,7 +134,7 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
             timeline.amend(index, signal, raw);
         }
         if let Some(report) = look.report {
-            timeline.report_at(index, report, look.text);
+            timeline.report_when(index, event.stamp.wall, report, look.text);
         }
     }
 }
@@ -209,6 +209,8 @@ mod tests {
         let reports = source.timeline.all_reports();
         assert_eq!(reports.len(), 1);
         assert_eq!(reports[0].sample, 4);
+        assert_eq!(reports[0].wall, stamp(1035).wall);
+        assert_eq!(reports[0].at, Span::from_secs(35));
         assert_eq!(reports[0].report.killed[0].name, "java");
         let free = |index| source.timeline.at(MEM_FREE, index);
         assert_eq!(free(3), Some(Bytes::from_mib(500)));

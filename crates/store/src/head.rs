@@ -25,6 +25,7 @@ use units::WallClock;
 
 pub(crate) use decode::kernel_file;
 pub(crate) use dictionary::put_own as put_dictionary;
+use crate::place;
 pub(crate) use encode::{Encoder, put_absent, put_end, put_event, put_rounded};
 
 /// A head file.
@@ -87,7 +88,7 @@ pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
 
 /// Reads a head file into a timeline; its writer may be at work.
 pub(crate) fn load(path: &Path, into: &mut Timeline, window: Option<Window>) -> HeadRead {
-    let bytes = match fs::read(path) {
+    let bytes = match place::read_regular(path, u64::MAX) {
         Ok(bytes) => bytes,
         Err(error) => {
             return HeadRead {

@@ -1,7 +1,7 @@
 //! Whose recording a directory is: `recording.json`. It is written once, when the recording begins, and moved into place
 //! whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
-use crate::StoreError;
+use crate::{StoreError, place};
 
 /// The host that a recording is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,12 +62,8 @@ struct OnlyFormat {
 /// Whose a recording is, and the format that it was begun in.
 pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
     let path = directory.join(FILE);
-    let text = match fs::metadata(&path) {
-        Ok(meta) if meta.len() > LONGEST => Err(std::io::Error::other("it is far too long")),
-        Ok(_) => fs::read(&path),
-        Err(error) => Err(error),
-    };
-    let text = text.map_err(|error| StoreError::io("read", &path, &error))?;
+    let text = place::read_regular(&path, LONGEST)
+        .map_err(|error| StoreError::io("read", &path, &error))?;
     let strange = |error: serde_json::Error| StoreError::NotARecording {
         path: directory.to_owned(),
         found: format!("{FILE}, which is no recording's ({error})"),
@@ -175,7 +171,7 @@ fn write_whole(
     identity: &Identity,
     every: Span,
 ) -> std::io::Result<()> {
-    let mut file = File::create(draft)?;
+    let mut file = place::create_draft(draft)?;
     // The file system's clock will do: nothing depends on it.
     let age = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
     let content = Content {
@@ -193,5 +189,5 @@ fn write_whole(
     file.write_all(&text)?;
     file.sync_all()?;
     fs::rename(draft, path)?;
-    File::open(directory)?.sync_all()
+    place::sync(directory)
 }

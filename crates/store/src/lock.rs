@@ -1,7 +1,7 @@
 //! One recorder for each recording: `lock` is held as long as one writes, and holds its PID.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::StoreError;
+use crate::{StoreError, place};
 
 /// A recording that nobody else writes to, until this is dropped.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Lock {
             }
             Err(error) => return Err(failed(error.into())),
         }
-        fs::write(&path, format!("{}\n", std::process::id())).map_err(failed)?;
+        write_pid(&path).map_err(failed)?;
         Ok(Self { _held: file.into() })
     }
 }
@@ -59,20 +59,43 @@ fn exclusively(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
+/// Opened for reading, made where it is not there. A file that holds anything but a PID is somebody else's, and stays.
 fn open(path: &Path) -> io::Result<File> {
-    match File::open(path) {
+    let open_it = || place::open_own(OpenOptions::new().read(true), path);
+    let file = match open_it() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(false).mode(0o640);
-            options.open(path)?;
-            File::open(path)
+            options.write(true).create_new(true).mode(0o640);
+            match place::open_own(&mut options, path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => open_it()?,
+            }
         }
-        opened => opened,
+        opened => opened?,
+    };
+    let is_ours = place::read_regular(path, LONGEST).is_ok_and(|text| {
+        let mut bytes = text.trim_ascii().iter();
+        bytes.all(u8::is_ascii_digit)
+    });
+    if is_ours {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it holds something else than a PID"))
     }
 }
 
+/// A PID and a line feed, with room to spare.
+const LONGEST: u64 = 32;
+
+fn write_pid(path: &Path) -> io::Result<()> {
+    let mut file = place::open_own(OpenOptions::new().write(true), path)?;
+    file.set_len(0)?;
+    file.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
 fn holder(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+    let text = place::read_regular(path, LONGEST).ok()?;
+    std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
 /// Who writes to a recording: `Some(None)` where the PID is not known.
@@ -82,7 +105,7 @@ pub(crate) fn writer(recording: &Path) -> Option<Option<u32>> {
 
 /// Whether somebody writes to a recording.
 pub(crate) fn is_held(recording: &Path) -> bool {
-    let Ok(file) = File::open(path_of(recording)) else {
+    let Ok(file) = place::open_regular(&path_of(recording)) else {
         return false;
     };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)

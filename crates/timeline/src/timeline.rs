@@ -228,14 +228,27 @@ impl Timeline {
 
     /// Notes a kernel report that belongs to an earlier sample, as [`report`](Self::report) does for the last one.
     pub fn report_at(&mut self, index: usize, report: KernelReport, text: Option<Arc<str>>) {
+        let wall = self.stamp(index).and_then(|stamp| stamp.wall);
+        self.report_when(index, wall, report, text);
+    }
+
+    /// The same of a report whose own time on the wall clock is known: the sample that shows what it says may be of a
+    /// minute later.
+    pub fn report_when(
+        &mut self,
+        index: usize,
+        wall: Option<WallClock>,
+        report: KernelReport,
+        text: Option<Arc<str>>,
+    ) {
         let Some(stamp) = self.stamp(index) else {
             return;
         };
         self.report_bytes += text.as_ref().map_or(0, |text| text.len());
         let reported = Reported {
             sample: self.origin + index,
-            at: self.times[index],
-            wall: stamp.wall,
+            at: moved(self.times[index], stamp.wall, wall),
+            wall: wall.or(stamp.wall),
             report,
             text: text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES),
         };
@@ -641,6 +654,18 @@ impl Timeline {
         self.shared_times
             .get_or_init(|| self.times.clone().into())
             .clone()
+    }
+}
+
+/// A time of the timeline, moved by as much as one moment on the wall clock is off another.
+fn moved(time: Span, from: Option<WallClock>, to: Option<WallClock>) -> Span {
+    let Some((from, to)) = from.zip(to) else {
+        return time;
+    };
+    let apart = Span::from_nanos(from.unix_nanos().abs_diff(to.unix_nanos()));
+    match to > from {
+        true => time.plus(apart),
+        false => time.saturating_sub(apart),
     }
 }
 

@@ -378,9 +378,10 @@ mod tests {
     use super::*;
     use crate::oom::Explained;
     use crate::oom::testing::{Report, kib};
+    use units::Span;
 
     fn cause(report: &Report) -> Cause {
-        Explained::of(&report.0, 0).cause
+        Explained::of(&report.0, 0, Span::ZERO).cause
     }
 
     #[test]

@@ -88,9 +88,13 @@ fn event(one: &Explained<'_>) -> Event {
 pub(crate) fn moment(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Stretch> {
     let wall = cx.timeline.stamp(one.index).and_then(|stamp| stamp.wall);
     let is_known = cx.timeline.len() > 1 || wall.is_some();
-    cx.timeline
-        .stretch(one.index, one.index)
-        .filter(|_| is_known)
+    let sample = cx.timeline.stretch(one.index, one.index)?;
+    // The sample that shows what it says may be of a little later.
+    is_known.then_some(Stretch {
+        from: one.at,
+        to: one.at,
+        ..sample
+    })
 }
 
 /// `killed: mysqld (PID 6576), 20 GiB anonymous, 5.8 GiB in swap, 60 MiB of page tables`.

@@ -192,12 +192,12 @@ fn a_long_log_is_searched_for_kernel_reports_and_says_so() {
     }
     log.into_inner().unwrap();
     let output = memtide(&["check", path.to_str().unwrap(), "--format", "json"]);
-    let said = stderr(&output);
+    let answer = json(&output);
+    let said = answer["source"]["problems"].to_string();
     assert!(
         said.contains("longer than 16 MiB: searched for kernel reports only"),
         "{said}"
     );
-    let answer = json(&output);
     assert_eq!(
         answer["source"]["inputs"][0]["first_line"], 610_001,
         "{}",

@@ -38,6 +38,12 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// What was wrong with a source, and what was said beside the answer, with its line breaks folded.
+pub(crate) fn complaints(output: &Output) -> String {
+    let all = stdout(output) + " " + &stderr(output);
+    all.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The JSON that memtide printed, checked against the published schema.
 pub(crate) fn json(output: &Output) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_slice(&output.stdout)

@@ -26,10 +26,14 @@ impl Log {
         // Twice: without names nothing of the file means anything.
         head::put_dictionary(&mut bytes);
         head::put_dictionary(&mut bytes);
-        let write = || {
+        let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o640);
-            let mut file = options.open(&path)?;
+            place::open_own(&mut options, &path)
+        };
+        // What is there already is not this call's: it stays.
+        let mut file = create()?;
+        let mut write = || {
             file.write_all(&bytes)?;
             file.sync_all()
         };
@@ -50,7 +54,7 @@ impl Log {
     /// Appends whole frames and syncs them. Where that fails nothing is counted as written, and the next try writes to the
     /// same place: the file is never torn but at its end.
     pub(super) fn append(&mut self, frames: &[u8]) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let file = place::open_own(OpenOptions::new().write(true), &self.path)?;
         let found = file.metadata()?.len();
         if found < self.len {
             // Somebody cut it, or it is another file.

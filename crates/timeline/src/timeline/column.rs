@@ -111,11 +111,6 @@ impl Column {
         1
     }
 
-    /// Appends a run, which begins after all others.
-    pub(super) fn fill(&mut self, run: Run) {
-        self.0.push(run);
-    }
-
     /// Sets the reading of any sample, in a table that is read in every one.
     pub(super) fn amend(&mut self, index: usize, value: u64) {
         let end = self.0.partition_point(|run| run.first <= index);
@@ -299,14 +294,35 @@ impl Columns {
 
     /// The column of a signal, made if it is not there yet.
     pub(super) fn entry(&mut self, signal: SignalId) -> &mut Column {
-        let at = match self.0.binary_search_by_key(&signal, |(id, _)| *id) {
+        let at = self.place(signal);
+        &mut self.0[at].1
+    }
+
+    /// Appends runs, which come signal by signal and for each begin after all that it has. Gives how many they were.
+    pub(super) fn fill(&mut self, runs: impl IntoIterator<Item = (SignalId, Run)>) -> usize {
+        let mut filled = 0;
+        let mut last: Option<(SignalId, usize)> = None;
+        for (signal, run) in runs {
+            let at = match last {
+                Some((same, at)) if same == signal => at,
+                _ => self.place(signal),
+            };
+            last = Some((signal, at));
+            self.0[at].1.0.push(run);
+            filled += 1;
+        }
+        filled
+    }
+
+    /// Where the column of a signal is, made if it is not there yet.
+    fn place(&mut self, signal: SignalId) -> usize {
+        match self.0.binary_search_by_key(&signal, |(id, _)| *id) {
             Ok(at) => at,
             Err(at) => {
                 self.0.insert(at, (signal, Column::default()));
                 at
             }
-        };
-        &mut self.0[at].1
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {

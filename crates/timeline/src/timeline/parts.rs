@@ -67,7 +67,9 @@ impl Timeline {
                 .reports()
                 .filter(|r| later.sample_of(r) == Some(index));
             for reported in reports {
-                self.report(reported.report.clone(), reported.text.clone());
+                let last = self.len().saturating_sub(1);
+                let (report, text) = (reported.report.clone(), reported.text.clone());
+                self.report_when(last, reported.wall, report, text);
             }
         }
         self.absent.clone_from(&later.absent);

@@ -45,8 +45,7 @@ impl Timeline {
 
     /// Appends runs of a host signal, which begin after all that it has.
     pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
-        let column = self.host.entry(signal);
-        runs.into_iter().for_each(|run| column.fill(run));
+        self.host.fill(runs.into_iter().map(|run| (signal, run)));
     }
 
     /// Appends runs of an entity's signals, which for each signal begin after all that it has. Dropped whole and counted
@@ -62,11 +61,7 @@ impl Timeline {
         let Some(series) = self.series_mut(entity, key, label, group) else {
             return;
         };
-        let mut filled = 0;
-        for (signal, run) in runs {
-            series.columns.entry(signal).fill(run);
-            filled += 1;
-        }
+        let filled = series.columns.fill(runs);
         self.entity_runs += filled;
     }
 }
