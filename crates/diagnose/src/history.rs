@@ -14,15 +14,13 @@ use crate::diagnosis::{Diagnosis, diagnose, judge};
 use crate::evidence::Evidence;
 use crate::finding::{EvidenceLine, Finding, Severity};
 use crate::missing::Missing;
+use crate::rule::Reach;
+use crate::rules;
 use crate::verdict::Verdict;
 
-/// Rules about growth: what they find reaches to where a level was all but at its height.
-const GROWTH: [&str; 3] = ["dentry-inode-bloat", "shmem-growth", "slab-leak"];
 /// Growth goes on where it was at its height within this part of its own length: a level that grows steadily is within a
 /// twentieth of its height for a twentieth of the time, and twice that is an engineering choice.
 const LATELY: f64 = 0.1;
-/// Notes about the source: those of the look are meant.
-const OF_THE_LOOK: [&str; 2] = ["accounting-mismatch", "monitoring-gap"];
 
 /// Judges a look at this host whose samples begin at `live_from`, with the recording of the time before it that the
 /// timeline begins with. All indices and times of the answer are the timeline's.
@@ -96,7 +94,7 @@ impl Joined<'_> {
     fn notes(&self, now: Vec<Finding>, long: Vec<Finding>) -> Vec<Finding> {
         let mut long: BTreeMap<&str, Finding> = long.into_iter().map(|f| (f.id, f)).collect();
         let of_both = |note: Finding| match long.remove(note.id) {
-            Some(longer) if !OF_THE_LOOK.contains(&note.id) && self.goes_on(&longer) => longer,
+            Some(longer) if reach(note.id) != Reach::Look && self.goes_on(&longer) => longer,
             _ => self.placed(note),
         };
         now.into_iter().map(of_both).collect()
@@ -126,7 +124,7 @@ impl Joined<'_> {
         let seen = self.live_from.min(self.timeline.len().saturating_sub(2));
         let end = self.timeline.times().last().copied().unwrap_or_default();
         let is_late = || end - when.to <= when.lasts().times(LATELY);
-        when.last > seen || (GROWTH.contains(&finding.id) && is_late())
+        when.last > seen || (reach(finding.id) == Reach::Growth && is_late())
     }
 
     /// A finding of the look on the samples of both.
@@ -142,6 +140,12 @@ impl Joined<'_> {
         }
         finding
     }
+}
+
+/// How far a rule's findings reach.
+fn reach(id: &str) -> Reach {
+    let rule = rules::ALL.iter().find(|rule| rule.id == id);
+    rule.map_or(Reach::Stretch, |rule| rule.reach)
 }
 
 /// Gives a finding of the look its beginning, from the same finding of both.
@@ -193,12 +197,21 @@ mod tests {
 
     /// Ten hours at one sample a minute, then twelve seconds at one a second. `thrashes` says when pages go both ways.
     fn host(thrashes: impl Fn(At) -> bool, extra: impl Fn(At, &mut Sample)) -> Diagnosis {
+        host_watched(SECONDS, thrashes, extra)
+    }
+
+    /// The same with a look of so many samples.
+    fn host_watched(
+        look: u64,
+        thrashes: impl Fn(At) -> bool,
+        extra: impl Fn(At, &mut Sample),
+    ) -> Diagnosis {
         let minutes = (0..MINUTES).map(|i| At {
             second: i * 60,
             step: 60,
         });
         let end = MINUTES * 60;
-        let seconds = (0..SECONDS).map(|i| At {
+        let seconds = (0..look).map(|i| At {
             second: end + i,
             step: 1,
         });
@@ -266,6 +279,13 @@ mod tests {
         );
         let remarks = diagnosis.verdict.remarks.join(" ");
         assert!(!remarks.contains("slow growth"), "{remarks}");
+    }
+
+    #[test]
+    fn a_look_too_short_by_itself_is_enough_behind_hours() {
+        let diagnosis = host_watched(3, |_| false, nothing);
+        assert_eq!(diagnosis.verdict.level, Level::Ok);
+        assert!(diagnosis.verdict.headline.starts_with("Memory is enough"));
     }
 
     #[test]

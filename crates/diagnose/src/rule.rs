@@ -13,6 +13,17 @@ pub enum Purpose {
     Note,
 }
 
+/// How far what a rule finds reaches, where a look follows hours of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// From its beginning to its end.
+    Stretch,
+    /// It is about growth: to where the level was all but at its height.
+    Growth,
+    /// It is about the source: that of the look is meant.
+    Look,
+}
+
 /// A rule of the catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
@@ -24,6 +35,7 @@ pub struct Rule {
     pub purpose: Purpose,
     /// Its documentation in Markdown, under five fixed headings.
     pub docs: &'static str,
+    pub(crate) reach: Reach,
     pub(crate) check: fn(&Evidence<'_>) -> Result<Outcome, Missing>,
 }
 
@@ -55,8 +67,10 @@ impl From<Finding> for Outcome {
 
 /// Declares a rule's constant; the doc comment above it is its documentation everywhere.
 macro_rules! declare_rule {
+    (@reach) => { crate::rule::Reach::Stretch };
+    (@reach $reach:ident) => { crate::rule::Reach::$reach };
     ($(#[doc = $doc:literal])* $vis:vis $name:ident = {
-        id: $id:literal, since: $since:literal, purpose: $purpose:ident, check: $check:path $(,)?
+        id: $id:literal, since: $since:literal, purpose: $purpose:ident, $(reach: $reach:ident,)? check: $check:path $(,)?
     }) => {
         $(#[doc = $doc])*
         $vis const $name: crate::rule::Rule = crate::rule::Rule {
@@ -64,6 +78,7 @@ macro_rules! declare_rule {
             since: $since,
             purpose: crate::rule::Purpose::$purpose,
             docs: concat!($($doc, "\n"),*),
+            reach: crate::rule::declare_rule!(@reach $($reach)?),
             check: $check,
         };
     };

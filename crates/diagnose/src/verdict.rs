@@ -85,7 +85,7 @@ impl Verdict {
                 "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
                     .to_owned(),
             ),
-            _ => unnamed(cx, limit.as_ref())
+            _ => unnamed(cx, known, limit.as_ref())
                 .unwrap_or_else(|| (Level::Ok, all_is_well(cx, limit.as_ref()))),
         };
         let mut remarks = whose_memory(cx, limit.as_ref());
@@ -183,7 +183,7 @@ pub(crate) fn two_machines(sizes: impl Iterator<Item = Bytes>) -> Option<String>
 
 /// What speaks against "enough" although no rule named it: kills and stalls whose cause the source does not show, a
 /// container that is full, a look too short to see anything sustained.
-fn unnamed(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Option<(Level, String)> {
+fn unnamed(cx: &Evidence<'_>, known: Span, limit: Option<&OwnLimit>) -> Option<(Level, String)> {
     let killed = cx.increase(OOM_KILLS).unwrap_or(0.0);
     if killed >= 1.0 {
         let killed = units::Count::from_f64(killed);
@@ -215,6 +215,10 @@ fn unnamed(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> Option<(Level, String
                 "Tasks waited for memory {waited} of the time, and nothing in this source says why; the files of the control groups may."
             ),
         ));
+    }
+    // A recording that reaches to the look saw what a short one cannot.
+    if known >= LONG_LOOK {
+        return None;
     }
     if !cx.is_too_short() && cx.refaults_file().is_err() && cx.look() < ENOUGH_BLIND {
         return Some((

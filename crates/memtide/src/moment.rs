@@ -4,14 +4,14 @@
 //! meant; one that it leaves out, when it begins, is moved on by what was left out. A time of day without a date is the
 //! latest one that is past, as somebody who looks back means it.
 
-use import::{Moment, NotThere};
+use import::{Moment, NotThere, Range};
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, Timestamp, ToSpan, Zoned};
+use timeline::Timeline;
 use units::WallClock;
 
 /// Forms that are named where one is not understood.
-const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30`, `mon 14:00`, `2026-11-21 14:00`, \
-    `2026-11-21T05:00:00Z`, `@1795240800`, or `+1m30s` from the source's start";
+const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30` or `2026-11-21 14:00`";
 
 /// What was typed, as a moment; relative to now.
 pub(crate) fn moment(text: &str) -> Result<Moment, String> {
@@ -30,6 +30,100 @@ pub(crate) fn instead(why: &NotThere) -> String {
         }
         NotThere::NoTime => "nothing in it tells when it was; read all of it".to_owned(),
     }
+}
+
+/// The range that was understood, where it is on the clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
+pub(crate) fn understood(range: &Range) -> Option<String> {
+    let now = Zoned::now();
+    let wall = |moment| match moment {
+        Some(Moment::At(wall)) => Some(wall),
+        _ => None,
+    };
+    match (wall(range.since), wall(range.until)) {
+        (Some(since), Some(until)) => Some(format!("from {}", span(since, until, &now))),
+        (Some(since), None) => Some(format!("from {}", zoned(since, &now))),
+        (None, Some(until)) => Some(format!("until {}", zoned(until, &now))),
+        (None, None) => None,
+    }
+}
+
+/// `2026-11-21 15:00:00 +09:00`.
+fn zoned(at: WallClock, now: &Zoned) -> String {
+    match Timestamp::from_nanosecond(i128::from(at.unix_nanos())) {
+        Ok(at) => {
+            let at = at.to_zoned(now.time_zone().clone());
+            at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+        }
+        Err(_) => "a time that no calendar has".to_owned(),
+    }
+}
+
+/// What a source lacks of the range that was asked for: its beginning, its end, or something in between.
+pub(crate) fn uncovered(range: &Range, timeline: &Timeline) -> Vec<String> {
+    if range.is_all() {
+        return Vec::new();
+    }
+    uncovered_at(range, timeline, &Zoned::now())
+}
+
+fn uncovered_at(range: &Range, timeline: &Timeline, now: &Zoned) -> Vec<String> {
+    /// A hole is longer than so many of the usual distances, or than that at an end of the range.
+    const HOLE: f64 = 10.0;
+    const AT_END: f64 = 2.0;
+    /// So many holes are named.
+    const MOST: usize = 3;
+    let wall = |index: usize| timeline.stamp(index)?.wall;
+    let last = timeline.len().saturating_sub(1);
+    let (Some(begins), Some(ends)) = (wall(0), wall(last)) else {
+        return Vec::new();
+    };
+    let usual = timeline.interval().unwrap_or(units::Span::from_secs(1));
+    let usual = usual.max(units::Span::from_secs(1));
+    let local = |at: WallClock| clock(at, now);
+    let mut lacks = Vec::new();
+    if let Some(Moment::At(since)) = range.since
+        && since.plus(usual.times(AT_END)) < begins
+    {
+        let (since, begins) = (local(since), local(begins));
+        lacks.push(format!(
+            "asked from {since}; what is there begins at {begins}"
+        ));
+    }
+    let is_past = |at: WallClock| i128::from(at.unix_nanos()) <= now.timestamp().as_nanosecond();
+    if let Some(Moment::At(until)) = range.until
+        && is_past(until)
+        && ends.plus(usual.times(AT_END)) < until
+    {
+        let (until, ends) = (local(until), local(ends));
+        lacks.push(format!("asked until {until}; what is there ends at {ends}"));
+    }
+    let times = timeline.times();
+    let is_hole = |at: &usize| times[*at] - times[*at - 1] > usual.times(HOLE);
+    let holes: Vec<usize> = (1..timeline.len()).filter(is_hole).collect();
+    for at in holes.iter().take(MOST) {
+        let lasts = times[*at] - times[*at - 1];
+        if let Some((from, to)) = wall(*at - 1).zip(wall(*at)) {
+            let (from, to) = (local(from), local(to));
+            lacks.push(format!("no samples for {lasts}, from {from} to {to}"));
+        }
+    }
+    if let Some(more @ 1..) = holes.len().checked_sub(MOST) {
+        lacks.push(format!("and {more} more holes: memtide events"));
+    }
+    lacks
+}
+
+/// `04:43:01` of today, else with its date.
+fn clock(at: WallClock, now: &Zoned) -> String {
+    let Ok(at) = Timestamp::from_nanosecond(i128::from(at.unix_nanos())) else {
+        return "a time that no calendar has".to_owned();
+    };
+    let at = at.to_zoned(now.time_zone().clone());
+    let form = match at.date() == now.date() {
+        true => "%H:%M:%S",
+        false => "%Y-%m-%d %H:%M:%S",
+    };
+    at.strftime(form).to_string()
 }
 
 /// `2026-11-21 09:00:00 to 13:42:10 +09:00`.
@@ -54,6 +148,9 @@ fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
 
 fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     let typed = text.trim();
+    if typed.is_empty() {
+        return Err(format!("no moment is given; {FORMS}"));
+    }
     let lower = typed.to_lowercase();
     let lower = lower.as_str();
     if let Some(after) = lower.strip_prefix('+') {
@@ -61,7 +158,8 @@ fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
             .ok_or_else(|| format!("`{text}` is no time from a start; {FORMS}"))?;
         return Ok(Moment::AfterStart(after));
     }
-    let found = relative(lower, now)
+    // Of units the case counts: `5M` might be months.
+    let found = relative(typed, now)
         .or_else(|| day_and_time(lower, now))
         .or_else(|| unix(lower))
         // `T` and `Z` are read in either case, but zones in brackets are not.
@@ -97,16 +195,24 @@ fn clock_parts(text: &str) -> Option<f64> {
     })
 }
 
-/// `now`, `2h ago`, `-2h`, `1 day 3h ago`.
+/// `now`, `2h`, `2h ago`, `-2h`, `1 day 3h ago`: back from now in every case.
 fn relative(text: &str, now: &Zoned) -> Option<Timestamp> {
-    if text == "now" {
+    if text.eq_ignore_ascii_case("now") {
         return Some(now.timestamp());
     }
-    if !(text.starts_with('-') || text.ends_with(" ago")) {
+    // As other tools have it, a bare length is that long ago. A number alone is none: it might be an hour, or a year.
+    let is_length = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.ends_with(|c: char| c.is_ascii_alphabetic());
+    if !(text.starts_with('-') || is_length) {
         return None;
     }
-    let span: Span = text.parse().ok()?;
-    Some(now.checked_add(span).ok()?.timestamp())
+    let span: Span = text
+        .trim_start_matches('-')
+        .trim_end_matches("ago")
+        .trim_end()
+        .parse()
+        .ok()?;
+    Some(now.checked_sub(span.abs()).ok()?.timestamp())
 }
 
 /// A day, a time of day, or both: `today`, `02:00`, `yesterday 01:30`, `mon 14:00`, `nov 21 14:00`.
@@ -204,6 +310,7 @@ mod tests {
                 Ok(local.strftime("%Y-%m-%d %H:%M:%S%.f %:z").to_string())
             }
             Moment::AfterStart(span) => Ok(format!("+{span}")),
+            Moment::BeforeEnd(span) => Ok(format!("{span} before the end")),
         }
     }
 
@@ -228,6 +335,9 @@ mod tests {
             ("1 day 3h ago", "2026-11-21 09:00:00"),
             ("90m ago", "2026-11-22 10:30:00"),
             ("-2h", "2026-11-22 10:00:00"),
+            ("2h", "2026-11-22 10:00:00"),
+            ("1h30m", "2026-11-22 10:30:00"),
+            ("90s ago", "2026-11-22 11:58:30"),
             ("2026-11-21", "2026-11-21 00:00:00"),
             ("2026-11-21 14:00", "2026-11-21 14:00:00"),
             ("2026-11-21T14:00:00", "2026-11-21 14:00:00"),
@@ -254,6 +364,44 @@ mod tests {
         );
     }
 
+    /// Samples at these seconds after noon in Tokyo.
+    fn sampled(seconds: impl Iterator<Item = u64>) -> Timeline {
+        let mut timeline = Timeline::default();
+        for second in seconds {
+            let mut sample = timeline::Sample::at(units::Span::from_secs(second));
+            sample.stamp.wall = Some(noon(second));
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    fn noon(second: u64) -> WallClock {
+        WallClock::from_unix_nanos(1_795_316_400_000_000_000).plus(units::Span::from_secs(second))
+    }
+
+    #[test]
+    fn what_a_range_lacks_is_said() {
+        let later: Zoned = "2026-11-22T13:00:00+09:00[Asia/Tokyo]".parse().unwrap();
+        let says = |from, to, seconds: Vec<u64>| {
+            let range = Range {
+                since: Some(Moment::At(noon(from))),
+                until: Some(Moment::At(noon(to))),
+            };
+            uncovered_at(&range, &sampled(seconds.into_iter()), &later)
+        };
+        assert_eq!(says(0, 60, (0..=60).collect()), [""; 0]);
+        let late = "asked from 12:00:00; what is there begins at 12:00:30";
+        let early = "asked until 12:01:00; what is there ends at 12:00:50";
+        assert_eq!(says(0, 60, (30..=50).collect()), [late, early]);
+        let hole = "no samples for 40 s, from 12:00:10 to 12:00:50";
+        assert_eq!(says(0, 60, (0..=10).chain(50..=60).collect()), [hole]);
+        assert_eq!(
+            says(0, 7200, (0..=3600).collect()),
+            [""; 0],
+            "the end is yet to come"
+        );
+    }
+
     #[test]
     fn times_from_the_start_need_no_clock() {
         for (text, expected) in [
@@ -270,10 +418,11 @@ mod tests {
     #[test]
     fn what_is_no_moment_is_quoted_beside_the_forms_that_are() {
         for text in [
-            "",
             "soon",
             "25:00",
-            "2h",
+            "5M",
+            "5M ago",
+            "30",
             "tomorrow",
             "2026-13-01",
             "+",
@@ -290,6 +439,12 @@ mod tests {
             );
         }
         assert!(read("soon", NOW).unwrap_err().contains("yesterday 01:30"));
+        // An empty variable of a script asks for nothing.
+        assert!(
+            read(" ", NOW)
+                .unwrap_err()
+                .starts_with("no moment is given")
+        );
     }
 
     #[test]

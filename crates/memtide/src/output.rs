@@ -47,6 +47,7 @@ impl Output {
     pub(crate) fn screen(&self) -> Screen {
         let mut screen = Screen::of_width(self.columns);
         screen.zone = TimeZone::system();
+        screen.unbroken = !std::io::stdout().is_terminal();
         if self.color {
             screen.colour = Colour::Ansi;
         }

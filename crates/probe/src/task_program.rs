@@ -80,7 +80,12 @@ fn chain(error: &dyn std::error::Error) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let message = error.to_string();
-        let statistics = ["processed ", "verification time", "stack depth", "max_states"];
+        let statistics = [
+            "processed ",
+            "verification time",
+            "stack depth",
+            "max_states",
+        ];
         let tells = |line: &&str| !statistics.iter().any(|start| line.starts_with(start));
         let mut lines = message.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or_default();

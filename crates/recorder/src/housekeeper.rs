@@ -413,15 +413,9 @@ fn seen(figures: &Figures) -> Seen {
 
 fn disk(monitor: &Monitor) -> Disk {
     let state = monitor.state();
-    let problem = match state.disk {
-        DiskState::Ok => None,
-        DiskState::Full => Some("it is full, and nothing old is left to drop".to_owned()),
-        DiskState::ReadOnly => Some("it may only be read".to_owned()),
-        DiskState::Vanished => Some("the directory is gone".to_owned()),
-        DiskState::Failed(why) => Some(why),
-    };
     Disk {
-        problem,
+        problem: (state.disk != DiskState::Ok).then(|| state.disk.to_string()),
+        parts_dropped: state.parts_dropped,
         samples_written: state.samples_written,
         lost_since: state.lost_since.and_then(status::timestamp),
         waiting_bytes: state.waiting.get(),

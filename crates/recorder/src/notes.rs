@@ -40,14 +40,6 @@ pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
     event(stamp, EventKind::RecorderStopped, text)
 }
 
-/// Samples could not be kept, and can be again.
-pub(crate) fn lost(stamp: Stamp, samples: u64) -> Event {
-    let text = format!(
-        "{samples} samples until now could not be kept: the disk was full or did not answer"
-    );
-    event(stamp, EventKind::SamplesLost, text)
-}
-
 /// What lies between two samples beside time.
 pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
     let step = step(last, next, || Some(every)).ok();

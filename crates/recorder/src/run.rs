@@ -38,8 +38,6 @@ pub struct Recorder {
     /// In which beats these were done last.
     done: Done,
     last: Option<Stamp>,
-    /// Samples that the store had lost when it was told last.
-    lost: Lost,
     /// What is to be kept when the sample is complete.
     events: Vec<Event>,
     absent: Vec<(&'static str, Absence)>,
@@ -50,15 +48,6 @@ struct Done {
     groups: Option<u64>,
     processes: Option<u64>,
     refresh: Option<u64>,
-}
-
-/// Samples that the store could not keep.
-#[derive(Debug, Default)]
-struct Lost {
-    /// At the last sample.
-    samples: u64,
-    /// Before the stretch of losses that goes on; `None` where none does.
-    before: Option<u64>,
 }
 
 impl Recorder {
@@ -100,7 +89,6 @@ impl Recorder {
             pace: Pace::from(start.awake.unwrap_or(start.boot), settings.every),
             done: Done::default(),
             last: None,
-            lost: Lost::default(),
             events: Vec::new(),
             absent: Vec::new(),
         }
@@ -206,7 +194,6 @@ impl Recorder {
                 .events
                 .extend(notes::between(last, stamp, self.settings.every)),
         }
-        self.note_lost(stamp);
         if self.pace.is_due(self.done.refresh, Self::REFRESH) {
             if self.done.refresh.is_some() {
                 self.host.refresh();
@@ -222,17 +209,6 @@ impl Recorder {
         let source = self.health.tasks_source();
         self.events
             .push(notes::started(stamp, &self.settings, source, &absent));
-    }
-
-    /// Tells when the store begins to take samples again, and how many it did not take.
-    fn note_lost(&mut self, stamp: Stamp) {
-        let lost = self.writer.lost();
-        let before = std::mem::replace(&mut self.lost.samples, lost);
-        if lost > before {
-            self.lost.before.get_or_insert(before);
-        } else if let Some(since) = self.lost.before.take() {
-            self.events.push(notes::lost(stamp, lost - since));
-        }
     }
 
     /// Keeps which kernel files cannot be read, where that is news.

@@ -4,12 +4,14 @@
 //! It outlives a recorder that was killed, so it names the process that wrote it: PID, start and boot. Lengths of time are
 //! seconds, sizes bytes, times RFC 3339. Fields that an older or later memtide does not have are absent.
 
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use jiff::Timestamp;
 use probe::{ProcessFiles, Root};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use timeline::EntityRow;
 use units::WallClock;
@@ -157,6 +159,8 @@ pub struct Disk {
     pub problem: Option<String>,
     /// Samples that are safe.
     pub samples_written: u64,
+    /// Parts of the recording, the oldest first, that were dropped because the disk was full.
+    pub parts_dropped: u64,
     /// Since when samples are being lost.
     pub lost_since: Option<Timestamp>,
     /// What is in memory only.
@@ -182,11 +186,10 @@ pub struct KernelLog {
 impl Status {
     /// The status that a directory holds; `None` where there is none, or what is there is none.
     pub fn read(directory: &Path) -> Option<Self> {
-        let path = directory.join(FILE);
-        // Someone may have put a device or a huge file there.
-        let is_sane = |meta: &std::fs::Metadata| meta.is_file() && meta.len() <= LONGEST;
-        std::fs::metadata(&path).ok().filter(is_sane)?;
-        let status: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        let mut text = Vec::new();
+        let file = open_own(File::options().read(true), &directory.join(FILE)).ok()?;
+        file.take(LONGEST).read_to_end(&mut text).ok()?;
+        let status: Self = serde_json::from_slice(&text).ok()?;
         // An empty list would be a status of nothing, too.
         (status.pid > 0).then_some(status)
     }
@@ -200,7 +203,10 @@ impl Status {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         let (file, unfinished) = (directory.join(FILE), directory.join(UNFINISHED));
-        let written = std::fs::File::create(&unfinished).and_then(|mut new| new.write_all(&text));
+        // What a kill, or anybody else, left there: it is not written to.
+        let _ = std::fs::remove_file(&unfinished);
+        let new = open_own(File::options().write(true).create_new(true), &unfinished);
+        let written = new.and_then(|mut new| new.write_all(&text));
         let written = written.and_then(|()| std::fs::rename(&unfinished, &file));
         match written {
             Ok(()) => Ok(()),
@@ -224,9 +230,21 @@ impl Status {
     }
 }
 
+/// Opens a file that must be a regular one and no symbolic link: whoever may write to the directory must not choose what
+/// else is written to, nor keep us waiting at a pipe.
+fn open_own(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = options.custom_flags(flags.cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(std::io::Error::other("it is not a regular file"))
+    }
+}
+
 /// Writes into the blocks that a file has already. Whoever reads in this moment finds no status, and one in the next.
 fn write_over(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let file = std::fs::File::options().write(true).open(path)?;
+    let file = open_own(File::options().write(true), path)?;
     let room = file.metadata()?.blocks().saturating_mul(512);
     let len = u64::try_from(text.len()).unwrap_or(u64::MAX);
     if len > room {
@@ -282,6 +300,27 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
         let gone = directory.path().join("gone");
         assert!(Status::default().write(&gone).is_err());
+    }
+
+    #[test]
+    fn no_link_is_followed_and_no_pipe_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, target) = (place.path().join("recording"), place.path().join("target"));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(&target, "somebody's").unwrap();
+        for name in [FILE, UNFINISHED] {
+            std::os::unix::fs::symlink(&target, directory.join(name)).unwrap();
+        }
+        assert_eq!(Status::read(&directory), None);
+        assert!(write_over(&directory.join(FILE), b"{}").is_err());
+        of_this_process().write(&directory).unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"somebody's");
+        std::fs::remove_file(directory.join(FILE)).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(directory.join(FILE))
+            .status();
+        assert!(pipe.unwrap().success());
+        assert_eq!(Status::read(&directory), None);
     }
 
     #[test]

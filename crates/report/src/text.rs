@@ -51,6 +51,8 @@ pub struct Screen {
     pub detail: Detail,
     /// In which zone the host's people read clocks.
     pub zone: TimeZone,
+    /// Whether lines of lists are left as long as they are: in a file or a pipe each is one record.
+    pub unbroken: bool,
 }
 
 impl Screen {
@@ -66,6 +68,7 @@ impl Screen {
             colour: Colour::default(),
             detail: Detail::default(),
             zone: TimeZone::UTC,
+            unbroken: false,
         }
     }
 

@@ -113,7 +113,7 @@ fn runs(walk: &mut Walk, every: usize, rarely: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut value = 1 << 30;
     for at in (0..3600).step_by(every) {
-        if at > 0 && walk.next() % rarely == 0 {
+        if at > 0 && walk.next().is_multiple_of(rarely) {
             value += walk.next() % 4096;
         }
         match runs.last_mut().filter(|run| run.value == value) {

@@ -1,7 +1,9 @@
 //! The disk thread: writes full buffers to the head, syncs them, begins the next file when one ends, has it sealed, and
 //! drops what is too old. Whatever the disk does, it tries again, and says meanwhile what is wrong.
 
+mod before;
 mod log;
+mod room;
 mod sealer;
 
 use std::path::Path;
@@ -20,7 +22,10 @@ use crate::place::{self, Place};
 use crate::state::{DiskState, Shared};
 use crate::{StoreError, facts, head, retention};
 use log::Log;
+use room::Room;
 use sealer::Sealer;
+
+pub use before::Cut;
 
 /// Frames on their way to the disk.
 #[derive(Debug, Default)]
@@ -64,8 +69,11 @@ pub(crate) struct Disk {
     log: Option<Log>,
     sealer: Sealer,
     facts: Option<Box<Facts>>,
+    /// How the recorder before ended, if it was not in good order.
+    pub(crate) before: Option<Cut>,
     /// When the file before ended.
     rotated: Option<WallClock>,
+    room: Room,
     given_up: Option<String>,
 }
 
@@ -86,12 +94,17 @@ impl Disk {
             lock: Some(lock),
             log: None,
             facts: None,
+            before: None,
             rotated: None,
+            room: Room::default(),
             given_up: None,
         };
         let heads = head::directory_of(&disk.place.directory);
-        disk.begin_log()
-            .map_err(|error| StoreError::io("write to", &heads, &error))?;
+        let begun = disk.place.clear_empty_head().and_then(|()| {
+            disk.before = before::cut(&disk.place.directory);
+            disk.begin_log()
+        });
+        begun.map_err(|error| StoreError::io("write to", &heads, &error))?;
         Ok(disk)
     }
 
@@ -204,9 +217,23 @@ impl Disk {
         Ok(batch.samples - before)
     }
 
-    /// Drops the oldest segment of a full disk.
-    fn has_made_room(&self, error: &io::Error) -> bool {
-        is_full(error) && retention::drop_oldest(&self.place.directory).unwrap_or(false)
+    /// Drops the oldest part of the recording for a disk that is full, and says so.
+    fn has_made_room(&mut self, error: &io::Error) -> bool {
+        let directory = &self.place.directory;
+        let is_made = is_full(error) && self.room.make(directory, self.keep_size);
+        if is_made {
+            let dropped = self.shared.dropped.fetch_add(1, Relaxed) + 1;
+            let parts = if dropped == 1 {
+                "part was"
+            } else {
+                "parts were"
+            };
+            self.shared.note_error(format!(
+                "the disk of {} was full: so far the oldest {dropped} {parts} dropped for it",
+                directory.display()
+            ));
+        }
+        is_made
     }
 
     /// Whether the directory is there and only the file was taken away, or both were and the directory is back.

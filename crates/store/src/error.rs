@@ -37,6 +37,14 @@ pub enum StoreError {
         /// What was found there.
         found: String,
     },
+    /// It is another user's.
+    #[error("{} belongs to {owner}, who could not read what is written here; record elsewhere, or as {owner}", path.display())]
+    OtherUser {
+        /// The directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: String,
+    },
     /// It is the recording of another host.
     #[error("{} holds the recording of {theirs}, and this is {ours}", path.display())]
     OtherHost {

@@ -3,9 +3,11 @@
 //! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value"}`, `wall` in nanoseconds since
 //! 1970. Tunables go by their dotted name and are texts; what is structured goes by its field's name and is JSON.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,13 +15,21 @@ use timeline::facts::{self, CgroupMode, Container, Disk, MemoryMount, Node};
 use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, PageSize, Span, WallClock};
 
-use crate::StoreError;
+use crate::{StoreError, place};
 
 /// The file in a recording.
 pub(crate) const FILE: &str = "facts.jsonl";
 
-/// More is no file of facts: a host has some 50, which change a few times a day.
-const LARGEST: u64 = 64 << 20;
+/// What is read of a longer file at most: its end, as the newest values count.
+const LARGEST: u64 = 8 << 20;
+
+/// A longer file is written anew with less. A host has some 50 facts that change a few times a day; but a list of mounts
+/// may change each minute.
+const COMPACTED_FROM: u64 = 1 << 20;
+/// The bytes of one name's changes that are left then, the newest; its last value always is.
+const LEFT_OF_EACH: usize = 64 << 10;
+/// The same for all names together.
+const LEFT_OF_ALL: usize = 512 << 10;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,24 +258,59 @@ fn write(directory: &Path, lines: &[Line]) -> Result<(), StoreError> {
         text.push('\n');
     }
     let write = || {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)?;
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).append(true).mode(0o640);
+        let mut file = place::open_own(&mut options, &path)?;
         // A line that a kill has torn must not swallow the next one.
         if !ends_with_newline(&mut file)? {
             text.insert(0, '\n');
         }
         file.write_all(text.as_bytes())?;
-        file.sync_data()
+        file.sync_data()?;
+        if file.metadata()?.len() > COMPACTED_FROM {
+            compact(directory, &path)?;
+        }
+        Ok(())
     };
     let mut write = write;
-    write().map_err(|reason| io("write", path.clone(), &reason))
+    write().map_err(|error| StoreError::io("write", &path, &error))
+}
+
+/// Writes the file anew with the newest changes of each name.
+fn compact(directory: &Path, path: &Path) -> std::io::Result<()> {
+    let bytes = tail(path, &mut Vec::new())?;
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut of_each: HashMap<String, usize> = HashMap::new();
+    let mut of_all = 0;
+    let mut left = Vec::new();
+    for line in lines.into_iter().rev() {
+        let Ok(Line { name, .. }) = serde_json::from_slice(line) else {
+            continue;
+        };
+        let is_last = !of_each.contains_key(&name) && is_known(&name);
+        let of_it = of_each.entry(name).or_default();
+        if is_last || *of_it + line.len() <= LEFT_OF_EACH && of_all + line.len() <= LEFT_OF_ALL {
+            *of_it += line.len();
+            of_all += line.len();
+            left.push(line);
+        }
+    }
+    let draft = directory.join(format!(".{FILE}"));
+    let mut file = place::create_draft(&draft)?;
+    for line in left.into_iter().rev() {
+        file.write_all(line)?;
+    }
+    file.sync_all()?;
+    std::fs::rename(&draft, path)?;
+    place::sync(directory)
+}
+
+fn is_known(name: &str) -> bool {
+    facts::ALL.iter().any(|fact| fact.name == name)
+        || structured(&Facts::default()).any(|(known, _)| known == name)
 }
 
 fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
-    use std::io::{Seek, SeekFrom};
     if file.metadata()?.len() == 0 {
         return Ok(true);
     }
@@ -273,14 +318,6 @@ fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last == *b"\n")
-}
-
-fn io(doing: &'static str, path: PathBuf, reason: &std::io::Error) -> StoreError {
-    StoreError::Io {
-        doing,
-        path,
-        reason: reason.to_string(),
-    }
 }
 
 /// The facts that hold in a timeline's time, with the changes in it; and what was wrong, in words.
@@ -291,12 +328,14 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let mut unknown = 0;
     // What held before the first sample is no change, so only the last value of each counts.
     let (before, within) = split(lines, timeline);
-    let mut latest: Vec<Line> = Vec::new();
-    for line in before {
-        latest.retain(|known| known.name != line.name);
-        latest.push(line);
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    for (at, line) in before.iter().enumerate() {
+        last.insert(&line.name, at);
     }
-    let latest = latest.into_iter().map(|line| (Span::ZERO, line));
+    let last: HashSet<usize> = last.into_values().collect();
+    let latest = before.into_iter().enumerate();
+    let latest = latest.filter(|(at, _)| last.contains(at));
+    let latest = latest.map(|(_, line)| (Span::ZERO, line));
     for (at, line) in latest.chain(within) {
         unknown += usize::from(!take(&mut facts, at, &line.name, &line.value));
     }
@@ -310,30 +349,18 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
 
 /// Lines that hold before or at a timeline's first sample, and those after it with their times; later ones are left out.
 fn split(lines: Vec<Line>, timeline: &Timeline) -> (Vec<Line>, Vec<(Span, Line)>) {
-    let stamps: Vec<Stamp> = (0..timeline.len())
-        .filter_map(|at| timeline.stamp(at))
-        .collect();
-    let is_dated = stamps.first().is_some_and(|stamp| stamp.wall.is_some());
+    let clocks = Clocks::of(timeline);
     let mut before = Vec::new();
     let mut within = Vec::new();
     for line in lines {
-        let Some(first) = stamps.first() else {
-            before.push(line);
-            continue;
-        };
-        let is_later = |stamp: &Stamp| match (line.wall, stamp.wall) {
-            (Some(line), Some(stamp)) if is_dated => stamp.unix_nanos() >= line,
-            _ => stamp.boot.as_nanos() >= line.boot_ns,
-        };
-        let at = match line.at_ns.filter(|_| !is_dated) {
+        let sample = clocks.first_from(&line);
+        let at = match line.at_ns.filter(|_| !clocks.is_dated) {
             Some(at) => Some(Span::from_nanos(at)),
-            None => stamps
-                .iter()
-                .position(is_later)
-                .map(|index| timeline.times()[index]),
+            None => timeline.times().get(sample).copied(),
         };
         match at {
-            Some(at) if at == Span::ZERO || is_later(first) => before.push(line),
+            _ if timeline.is_empty() || sample == 0 => before.push(line),
+            Some(Span::ZERO) => before.push(line),
             Some(at) => within.push((at, line)),
             None => {}
         }
@@ -341,11 +368,70 @@ fn split(lines: Vec<Line>, timeline: &Timeline) -> (Vec<Line>, Vec<(Span, Line)>
     (before, within)
 }
 
-fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
-    let path = directory.join(FILE);
+/// The latest time until each sample, by each clock: never falling, so that the first sample from a time on is found by
+/// halves, whatever the clocks did.
+struct Clocks {
+    is_dated: bool,
+    wall: Vec<Option<i64>>,
+    boot: Vec<u64>,
+    /// The boot clock of samples that have no other.
+    undated: Vec<Option<u64>>,
+}
+
+impl Clocks {
+    fn of(timeline: &Timeline) -> Self {
+        let stamps: Vec<Stamp> = (0..timeline.len())
+            .filter_map(|at| timeline.stamp(at))
+            .collect();
+        let boot = |stamp: &Stamp| stamp.boot.as_nanos();
+        let undated = |stamp: &Stamp| stamp.wall.is_none().then(|| boot(stamp));
+        Self {
+            is_dated: stamps.first().is_some_and(|stamp| stamp.wall.is_some()),
+            wall: latest(stamps.iter().map(|it| it.wall.map(WallClock::unix_nanos))),
+            boot: latest(stamps.iter().map(boot)),
+            undated: latest(stamps.iter().map(undated)),
+        }
+    }
+
+    /// The first sample that is not earlier than a line.
+    fn first_from(&self, line: &Line) -> usize {
+        let Some(wall) = line.wall.filter(|_| self.is_dated) else {
+            return self.boot.partition_point(|boot| *boot < line.boot_ns);
+        };
+        let dated = self.wall.partition_point(|at| *at < Some(wall));
+        let undated = self.undated.partition_point(|at| *at < Some(line.boot_ns));
+        dated.min(undated)
+    }
+}
+
+/// The largest until each place.
+fn latest<T: Ord + Copy>(of: impl Iterator<Item = T>) -> Vec<T> {
+    let mut last: Option<T> = None;
+    of.map(|one| *last.insert(last.map_or(one, |last| last.max(one))))
+        .collect()
+}
+
+/// The bytes of a file, and of one that is too long the last whole lines.
+fn tail(path: &Path, problems: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
+    let mut file = place::open_regular(path)?;
+    let cut = file.metadata()?.len().saturating_sub(LARGEST);
+    file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();
-    let file = match File::open(&path) {
-        Ok(file) => file,
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    if cut > 0 {
+        let line = bytes.iter().position(|byte| *byte == b'\n');
+        bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
+        problems.push(format!(
+            "{FILE}: it is too long; its first {} are not read",
+            Bytes::new(cut)
+        ));
+    }
+    Ok(bytes)
+}
+
+fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
+    let bytes = match tail(&directory.join(FILE), problems) {
+        Ok(bytes) => bytes,
         Err(error) => {
             problems.push(format!(
                 "{FILE}: {error}; kernel version, tunables and topology are not known"
@@ -353,27 +439,36 @@ fn lines(directory: &Path, problems: &mut Vec<String>) -> Vec<Line> {
             return Vec::new();
         }
     };
-    if let Err(error) = file.take(LARGEST).read_to_end(&mut bytes) {
-        problems.push(format!("{FILE}: {error}; what was read until then is used"));
-    }
     let is_torn = !bytes.is_empty() && !bytes.ends_with(b"\n");
     let mut parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    let tail = parts.pop().unwrap_or_default();
+    let torn = parts.pop().unwrap_or_default();
     if is_torn {
         problems.push(format!(
             "{FILE}: its last line ends in the middle ({} bytes) and is left out",
-            tail.len()
+            torn.len()
         ));
     }
     let mut good = Vec::new();
+    let mut bad = 0;
     for (number, part) in (1..).zip(parts).filter(|(_, part)| !part.is_empty()) {
         match serde_json::from_slice(part) {
             Ok(line) => good.push(line),
-            Err(error) => problems.push(format!("{FILE}, line {number}: {error}; left out")),
+            Err(error) if bad < MOST_TOLD => {
+                problems.push(format!("{FILE}, line {number}: {error}; left out"));
+                bad += 1;
+            }
+            Err(_) => bad += 1,
         }
+    }
+    if bad > MOST_TOLD {
+        let more = bad - MOST_TOLD;
+        problems.push(format!("{FILE}: {more} more lines are left out"));
     }
     good
 }
+
+/// So many bad lines are told one by one.
+const MOST_TOLD: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -504,5 +599,50 @@ mod tests {
         append_all(directory.path(), &timeline, &facts).unwrap();
         let (found, _) = read(directory.path(), &timeline);
         assert_eq!(shown(&found), shown(&facts));
+    }
+
+    #[test]
+    fn a_list_that_changes_each_minute_leaves_the_rest_known_and_the_file_small() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut before = rich();
+        append(directory.path(), stamp(5), &before, None).unwrap();
+        for minute in 0..300 {
+            let mut after = before.clone();
+            let mount = |number: i64| MemoryMount {
+                point: format!("/run/user/{}", minute * 1000 + number),
+                ..rich().memory_mounts[0].clone()
+            };
+            after.memory_mounts = (0..200).map(mount).collect();
+            append(directory.path(), stamp(6 + minute), &after, Some(&before)).unwrap();
+            before = after;
+            let length = std::fs::metadata(directory.path().join(FILE)).unwrap();
+            assert!(length.len() < COMPACTED_FROM + 100_000);
+        }
+        let (found, problems) = read(directory.path(), &timeline(&[400]));
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(shown(&found), shown(&before));
+    }
+
+    #[test]
+    fn of_a_file_that_is_too_long_the_newest_values_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut text = String::new();
+        for number in 0..100_000 {
+            let line = Line {
+                wall: Some(number),
+                boot_ns: 0,
+                at_ns: None,
+                name: format!("strange{number}.{}", "x".repeat(80)),
+                value: Value::from(1),
+            };
+            text += &(serde_json::to_string(&line).unwrap() + "\n");
+        }
+        assert!(text.len() as u64 > LARGEST);
+        std::fs::write(directory.path().join(FILE), text).unwrap();
+        append(directory.path(), stamp(5), &rich(), None).unwrap();
+        let length = std::fs::metadata(directory.path().join(FILE)).unwrap();
+        assert!(length.len() <= COMPACTED_FROM, "{}", length.len());
+        let (found, _) = read(directory.path(), &timeline(&[5, 6]));
+        assert_eq!(shown(&found), shown(&rich()));
     }
 }

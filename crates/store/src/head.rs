@@ -23,9 +23,10 @@ use std::{fs, io};
 use timeline::Timeline;
 use units::WallClock;
 
-pub(crate) use decode::kernel_file;
-pub(crate) use dictionary::put_own as put_dictionary;
 use crate::place;
+
+pub(crate) use decode::kernel_file;
+use dictionary::put_own as put_dictionary;
 pub(crate) use encode::{Encoder, put_absent, put_end, put_event, put_rounded};
 
 /// A head file.
@@ -84,6 +85,21 @@ pub(crate) fn files(recording: &Path) -> io::Result<Vec<HeadFile>> {
     }
     files.sort_by_key(|file| file.sequence);
     Ok(files)
+}
+
+/// What each head file begins with: the names, twice, as without them nothing of it means anything.
+pub(crate) fn beginning() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_dictionary(&mut bytes);
+    put_dictionary(&mut bytes);
+    bytes
+}
+
+/// Whether nothing was written to a head file but its beginning, or not even all of that.
+pub(crate) fn is_empty(path: &Path) -> bool {
+    let beginning = beginning();
+    let longest = u64::try_from(beginning.len()).unwrap_or(u64::MAX);
+    place::read_regular(path, longest).is_ok_and(|bytes| beginning.starts_with(&bytes))
 }
 
 /// Reads a head file into a timeline; its writer may be at work.

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -114,7 +115,43 @@ pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreErr
             ours: named(host, &theirs),
         });
     }
+    is_of_this_user(directory)?;
     Ok(false)
+}
+
+/// Refuses a recording of another user's, who could not read any more what root adds to it. The file system is asked whom a
+/// new file belongs to: over NFS or in a container it may be somebody else than we are.
+fn is_of_this_user(directory: &Path) -> Result<(), StoreError> {
+    let Ok(theirs) = fs::symlink_metadata(directory.join(FILE)) else {
+        // Removed meanwhile: whoever writes meets that.
+        return Ok(());
+    };
+    if theirs.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let draft = directory.join(DRAFT);
+    let ours = place::create_draft(&draft).and_then(|file| file.metadata());
+    let _ = fs::remove_file(&draft);
+    match ours {
+        Ok(ours) if ours.uid() == theirs.uid() => Ok(()),
+        Err(error) if error.kind() != ErrorKind::PermissionDenied => Ok(()),
+        _ => Err(StoreError::OtherUser {
+            path: directory.to_owned(),
+            owner: user(theirs.uid()),
+        }),
+    }
+}
+
+/// What a user is called, where this host's own list knows.
+fn user(id: u32) -> String {
+    let text = place::read_regular(Path::new("/etc/passwd"), 1 << 20).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut users = text.lines().map(|line| line.split(':'));
+    let name = users.find_map(|mut fields| {
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(id)).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("the user of ID {id}"))
 }
 
 /// Hosts that share a name are told apart by their IDs.
@@ -190,4 +227,39 @@ fn write_whole(
     file.sync_all()?;
     fs::rename(draft, path)?;
     place::sync(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_of_another_user_is_refused_with_whose_it_is() {
+        if !rustix::process::geteuid().is_root() {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "run as root: this test gives a file away"
+            );
+            println!("skipped: giving a file away needs root");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let host = Identity {
+            id: "1".to_owned(),
+            name: "host".to_owned(),
+        };
+        write(directory.path(), &host, Span::from_secs(1)).unwrap();
+        assert!(!is_new(directory.path(), &host).unwrap(), "one's own");
+        let path = directory.path().join(FILE);
+        for (id, name) in [
+            (1, user(1)),
+            (4_000_000, "the user of ID 4000000".to_owned()),
+        ] {
+            std::os::unix::fs::chown(&path, Some(id), None).unwrap();
+            let told = is_new(directory.path(), &host).unwrap_err().to_string();
+            assert!(told.contains(&format!("belongs to {name},")), "{told}");
+        }
+        assert_eq!(user(0), "root");
+        assert!(!directory.path().join(DRAFT).exists());
+    }
 }

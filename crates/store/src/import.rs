@@ -2,7 +2,9 @@
 //!
 //! It is made beside its place and renamed, so a kill leaves no half recording.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use timeline::{Facts, Timeline};
@@ -10,9 +12,11 @@ use units::{Span, WallClock};
 
 use crate::identity::{self, Identity};
 use crate::place::{Place, sync};
-use crate::segment::names;
-use crate::{Recording, StoreError, segment};
+use crate::segment::{Origin, names};
+use crate::{Recording, StoreError, head, lock, segment};
 
+/// As a recorder's directory: what processes are called is not for everybody's eyes.
+const MODE: u32 = 0o750;
 /// A segment reaches this far at most: as far as a recorder's.
 const SEGMENT: Span = Span::from_hours(1);
 /// A segment of unrelated looks, which lie at no distance that means anything.
@@ -64,28 +68,42 @@ pub fn keep_telling(
     let is_begun = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_begun {
         let _lock = place.take()?;
+        // The sealer of a recorder that has ended may still be at work.
+        let heads = head::directory_of(directory);
+        let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
         is_later(directory, timeline)?;
         return fill(&place, timeline, facts, progress);
     }
-    let made = Place {
-        directory: beside(directory),
+    let draft = Place {
+        directory: beside(directory)?,
         ..place
     };
-    let making = &made.directory;
-    let _ = fs::remove_dir_all(making);
-    fs::create_dir_all(making.join(segment::SEGMENTS))
-        .map_err(|e| StoreError::io("create", making, &e))?;
-    identity::write(making, host, every)?;
-    let kept = fill(&made, timeline, facts, progress)?;
-    if directory.exists() {
-        fs::remove_dir(directory).map_err(|e| StoreError::io("replace", directory, &e))?;
+    let made = fill_draft(&draft, timeline, facts, progress).and_then(|kept| {
+        // Takes the place of an empty directory, and of no other.
+        let moved = fs::rename(&draft.directory, directory);
+        moved.map_err(|e| StoreError::io("rename", &draft.directory, &e))?;
+        Ok(kept)
+    });
+    if made.is_err() {
+        let _ = fs::remove_dir_all(&draft.directory);
+        return made;
     }
-    fs::rename(making, directory).map_err(|e| StoreError::io("rename", making, &e))?;
-    // A relative name without a directory lies in the one that this runs in.
-    let parent = directory.parent().filter(|it| !it.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
+    let parent = parent_of(directory);
     sync(parent).map_err(|e| StoreError::io("sync", parent, &e))?;
-    Ok(kept)
+    made
+}
+
+/// Makes a recording that is not in its place yet.
+fn fill_draft(
+    draft: &Place,
+    timeline: &Timeline,
+    facts: &Facts,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Kept, StoreError> {
+    let segments = draft.directory.join(segment::SEGMENTS);
+    fs::create_dir(&segments).map_err(|e| StoreError::io("create", &segments, &e))?;
+    identity::write(&draft.directory, &draft.identity, draft.every)?;
+    fill(draft, timeline, facts, progress)
 }
 
 /// Refuses what is not after all that a recording has: nothing is overwritten.
@@ -125,7 +143,14 @@ fn fill(
     for (sequence, (first, end)) in (next..).zip(cuts(timeline)) {
         let part = timeline.part(first, end);
         let part = with_noted(part, timeline, (first, end));
-        segment::write(directory, sequence, &place.identity, &part, facts, &[])?;
+        segment::write(
+            directory,
+            sequence,
+            &place.identity,
+            &part,
+            facts,
+            &Origin::default(),
+        )?;
         kept.segments += 1;
         #[allow(clippy::cast_precision_loss)] // a share for a progress bar
         progress(end as f64 / timeline.len() as f64);
@@ -144,11 +169,28 @@ fn fill(
     Ok(kept)
 }
 
-/// Where a recording is made before it takes its place.
-fn beside(directory: &Path) -> PathBuf {
-    let mut name = directory.file_name().unwrap_or_default().to_owned();
-    name.push(".unfinished");
-    directory.with_file_name(name)
+/// Makes a directory beside a place, of a name that nobody else has: what is there already is never touched.
+fn beside(directory: &Path) -> Result<PathBuf, StoreError> {
+    const TRIES: u32 = 1000;
+    let parent = parent_of(directory);
+    fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;
+    let mut number = 0;
+    loop {
+        let mut name = directory.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".unfinished-{}-{number}", std::process::id()));
+        let draft = directory.with_file_name(name);
+        match DirBuilder::new().mode(MODE).create(&draft) {
+            Ok(()) => return Ok(draft),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && number < TRIES => number += 1,
+            Err(e) => return Err(StoreError::io("create", &draft, &e)),
+        }
+    }
+}
+
+/// A relative name without a directory lies in the one that this runs in.
+fn parent_of(directory: &Path) -> &Path {
+    let parent = directory.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Where a timeline is cut into segments: first sample, and the one after the last.

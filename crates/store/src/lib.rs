@@ -22,6 +22,7 @@ mod state;
 mod tests;
 mod writer;
 
+pub use disk::Cut;
 pub use error::StoreError;
 pub use identity::Identity;
 pub use import::{Kept, keep, keep_telling};

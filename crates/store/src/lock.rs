@@ -111,6 +111,13 @@ pub(crate) fn is_held(recording: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
+/// Keeps sealers out until this is dropped; `None` where one is at work.
+pub(crate) fn try_sealing(heads: &Path) -> Option<OwnedFd> {
+    let directory = File::open(heads).ok()?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(directory.into())
+}
+
 /// Waits until nobody else seals a recording, and keeps others out until this is dropped. The sealer of a recorder that was
 /// killed may be at work when the next begins. `None` where there is no head to seal.
 pub(crate) fn sealing(heads: &Path) -> io::Result<Option<OwnedFd>> {

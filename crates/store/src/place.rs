@@ -10,7 +10,7 @@ use units::Span;
 
 use crate::identity::{self, Identity};
 use crate::lock::Lock;
-use crate::{StoreError, head, segment};
+use crate::{StoreError, head, lock, segment};
 
 /// Where a writer writes, and whose recording it is.
 #[derive(Debug, Clone)]
@@ -19,6 +19,9 @@ pub(crate) struct Place {
     pub(crate) identity: Identity,
     pub(crate) every: Span,
 }
+
+/// No recording comes to so many parts: one that has such a number was named by hand.
+const LARGEST: u64 = 999_999_999_999;
 
 /// A recording is for its owner and its group: names of processes and control groups tell what a host does, but are not
 /// for everybody's eyes.
@@ -62,7 +65,26 @@ impl Place {
         let (segments, _) = segment::list(&self.directory)?;
         let sealed = segments.iter().map(|segment| segment.sequence);
         let all = sealed.chain(heads.iter().map(|head| head.sequence));
-        Ok(all.max().map_or(1, |last| last.saturating_add(1)))
+        match all.max() {
+            None => Ok(1),
+            Some(last) if last < LARGEST => Ok(last + 1),
+            Some(last) => Err(io::Error::other(format!(
+                "a part of it has the number {last}, which leaves none for the next; move that part away"
+            ))),
+        }
+    }
+
+    /// Makes the number of a head file free that nothing was written to: a recorder was killed as soon as it had begun. Else
+    /// its number would be missing in the recording for ever. Not while somebody seals, who may be about to remove it.
+    pub(crate) fn clear_empty_head(&self) -> io::Result<()> {
+        let heads = head::files(&self.directory)?;
+        let Some(last) = heads.last().filter(|last| head::is_empty(&last.path)) else {
+            return Ok(());
+        };
+        match lock::try_sealing(&head::directory_of(&self.directory)) {
+            Some(_alone) => fs::remove_file(&last.path),
+            None => Ok(()),
+        }
     }
 }
 

@@ -110,12 +110,15 @@ impl Recording {
         };
         // Heads first: what is sealed in between is then found twice, and not missed.
         let mut heads = head::files(directory).map_err(fail)?;
-        let (segments, strange) = segment::list(directory).map_err(fail)?;
+        let (mut segments, strange) = segment::list(directory).map_err(fail)?;
+        // Of a segment and the head file that it is made of one counts: the segment if it is whole.
+        let is_of = |head: &HeadFile, one: &Segment| one.sequence == head.sequence;
         heads.retain(|head| {
-            segments
+            !segments
                 .iter()
-                .all(|sealed| sealed.sequence != head.sequence)
+                .any(|one| is_of(head, one) && one.is_whole())
         });
+        segments.retain(|one| !heads.iter().any(|head| is_of(head, one)));
         let problems = strange.into_iter().map(|name| {
             format!(
                 "{}/{name}: its name is not a segment's; left out",
@@ -150,7 +153,13 @@ impl Recording {
     fn holes(&self) -> Vec<String> {
         let sealed = self.segments.iter().map(|segment| segment.sequence);
         let heads = self.heads.iter().chain(&self.damaged);
-        let mut numbers: Vec<u64> = sealed.chain(heads.map(|head| head.sequence)).collect();
+        let manifests = self.segments.iter().filter_map(|it| it.manifest.as_ref());
+        let empty = manifests.flat_map(|manifest| manifest.empty.iter().copied());
+        let known = sealed.chain(heads.map(|head| head.sequence));
+        let mut numbers: Vec<u64> = known.collect();
+        let first = numbers.iter().min().copied().unwrap_or_default();
+        // Before the first there is nothing any more: what was dropped is not missing.
+        numbers.extend(empty.filter(|number| *number > first));
         numbers.sort_unstable();
         let holes = numbers.windows(2).filter(|pair| pair[1] > pair[0] + 1);
         let name = |pair: &[u64]| match pair[1] - pair[0] {
@@ -232,6 +241,8 @@ impl Recording {
         let step = 1.0 / parts.len().max(1) as f64;
         for (_, part) in parts {
             match part {
+                // Dropped since the recording was opened, as the oldest.
+                Ok(segment) if !is_there(&segment.path) => {}
                 Ok(segment) => loading.segment(segment),
                 Err(file) => self.head(file, &mut loading),
             }
@@ -246,12 +257,11 @@ impl Recording {
     fn head(&self, file: &HeadFile, loading: &mut Loading) {
         let mut timeline = Timeline::default();
         let read = head::load(&file.path, &mut timeline, Some(loading.window()));
-        if timeline.is_empty() && !file.path.exists() {
+        if timeline.is_empty() && !is_there(&file.path) {
             let (segments, _) = segment::list(&self.directory).unwrap_or_default();
             let sealed = segments.iter().find(|it| it.sequence == file.sequence);
-            if let Some(segment) = sealed {
-                return loading.segment(segment);
-            }
+            // Else it had nothing in it, or was dropped to make room: neither is damage.
+            return sealed.map_or((), |segment| loading.segment(segment));
         }
         loading.problems.extend(read.problems);
         loading.part(&timeline);
@@ -329,4 +339,9 @@ impl Recording {
             )
         })
     }
+}
+
+/// Whether something is there, or nobody can tell.
+fn is_there(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
 }

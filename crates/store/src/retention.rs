@@ -1,4 +1,11 @@
 //! What is too old, or too much, goes: the oldest first, and only whole segments.
+//!
+//! Only a recording's own files count and go; what else lies in its directory is nobody's business here.
+//!
+//! A part is too old if two clocks say so: the wall clock, which may have been wrong then or be wrong now, and its place
+//! in the sequence of parts. By that one it is as old as all the steps from part to part since then together; steps of more
+//! than a day and a half do not count, as nobody knows whether the host was off or its clock was set. So a clock that jumps
+//! makes nothing old, and a host that was off for long keeps its history longer, as far as there is room.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +13,8 @@ use std::path::{Path, PathBuf};
 use units::{Bytes, Span, WallClock};
 
 use crate::recording::damaged;
-use crate::segment::{self, UNFINISHED};
-use crate::{StoreError, head};
+use crate::segment::{self, DROPPED, UNFINISHED};
+use crate::{StoreError, facts, head, identity, lock};
 
 /// What was dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,13 +47,10 @@ pub fn enforce(
     now: WallClock,
 ) -> Result<Dropped, StoreError> {
     let parts = parts(directory)?;
-    let mut left = size(directory);
+    let is_old = too_old(&parts, keep, now);
+    let mut left = size(directory, &parts);
     let mut dropped = Dropped::default();
-    let oldest = now
-        .unix_nanos()
-        .saturating_sub(i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX));
-    for part in parts {
-        let is_old = part.until.is_some_and(|until| until.unix_nanos() < oldest);
+    for (part, is_old) in parts.iter().zip(is_old) {
         if !is_old && left <= keep_size.get() {
             // Only the oldest go, so that the recording has no holes.
             break;
@@ -59,6 +63,32 @@ pub fn enforce(
     dropped.left = Bytes::new(left);
     Ok(dropped)
 }
+
+/// Which parts are too old, by both clocks.
+fn too_old(parts: &[Part], keep: Span, now: WallClock) -> Vec<bool> {
+    let keep = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
+    let now = now.unix_nanos();
+    // What is later in the sequence than a part is later in time: a part is no younger than it, and one that does not
+    // tell its time is as old.
+    let (mut earliest, mut last, mut by_sequence) = (now, now, 0i64);
+    let mut is_old: Vec<bool> = Vec::with_capacity(parts.len());
+    for part in parts.iter().rev() {
+        if let Some(until) = part.until.map(WallClock::unix_nanos) {
+            let step = last.saturating_sub(until);
+            if (0..=LONGEST_STEP).contains(&step) {
+                by_sequence = by_sequence.saturating_add(step);
+            }
+            earliest = earliest.min(until);
+            last = until;
+        }
+        is_old.push(now.saturating_sub(earliest) > keep && by_sequence > keep);
+    }
+    is_old.reverse();
+    is_old
+}
+
+/// A day and a half, in nanoseconds: a host that is on once a day ages by the day.
+const LONGEST_STEP: i64 = 36 * 3_600_000_000_000;
 
 /// Drops the oldest part, for a disk that is full; `false` where only the head that is written is left.
 ///
@@ -73,11 +103,7 @@ pub fn drop_oldest(directory: &Path) -> Result<bool, StoreError> {
 
 /// All parts but the last head file, the oldest first.
 fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
-    let fail = |reason: std::io::Error| StoreError::Io {
-        doing: "read",
-        path: directory.to_owned(),
-        reason: reason.to_string(),
-    };
+    let fail = |error: std::io::Error| StoreError::io("read", directory, &error);
     let (segments, _) = segment::list(directory).map_err(fail)?;
     let mut heads = head::files(directory).map_err(fail)?;
     heads.pop();
@@ -89,7 +115,7 @@ fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
     });
     let heads = heads.into_iter().map(|head| Part {
         sequence: head.sequence,
-        bytes: head.path.metadata().map_or(0, |metadata| metadata.len()),
+        bytes: length(&head.path),
         until: None,
         path: head.path,
     });
@@ -97,7 +123,7 @@ fn parts(directory: &Path) -> Result<Vec<Part>, StoreError> {
     // Nothing in them can be read; the file system knows when they were written.
     let damaged = damaged.into_iter().map(|head| Part {
         sequence: head.sequence,
-        bytes: head.path.metadata().map_or(0, |metadata| metadata.len()),
+        bytes: length(&head.path),
         until: written(&head.path),
         path: head.path,
     });
@@ -117,35 +143,97 @@ fn written(path: &Path) -> Option<WallClock> {
 impl Part {
     fn remove(&self) -> Result<(), StoreError> {
         let remove = || {
-            if !self.path.is_dir() {
+            if !fs::symlink_metadata(&self.path)?.is_dir() {
                 return fs::remove_file(&self.path);
             }
             // Renamed first: a kill in between must not leave half a segment in its place.
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
             let gone = self
                 .path
-                .with_file_name(format!("{UNFINISHED}{name}-dropped"));
+                .with_file_name(format!("{UNFINISHED}{name}{DROPPED}"));
             fs::rename(&self.path, &gone)?;
             fs::remove_dir_all(&gone)
         };
         match remove() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            result => result.map_err(|reason| StoreError::Io {
-                doing: "remove",
-                path: self.path.clone(),
-                reason: reason.to_string(),
-            }),
+            result => result.map_err(|e| StoreError::io("remove", &self.path, &e)),
         }
     }
 }
 
-/// How many bytes all files below a directory have.
-fn size(directory: &Path) -> u64 {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    });
-    sizes.sum()
+/// How many bytes a recording takes: its parts, the head that is written, and what is kept beside them.
+fn size(directory: &Path, parts: &[Part]) -> u64 {
+    // More of these is not history, and dropping history would not make them smaller.
+    const MOST_EACH: u64 = 1 << 20;
+    let beside = [facts::FILE, identity::FILE, lock::FILE, "status.json"];
+    let beside = beside.map(|name| length(&directory.join(name)).min(MOST_EACH));
+    let heads = head::files(directory).unwrap_or_default();
+    let written = heads.last().map_or(0, |head| length(&head.path));
+    let parts: u64 = parts.iter().map(|part| part.bytes).sum();
+    parts + written + beside.into_iter().sum::<u64>()
+}
+
+fn length(path: &Path) -> u64 {
+    let found = fs::symlink_metadata(path);
+    found.map_or(0, |found| if found.is_file() { found.len() } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3_600_000_000_000;
+
+    /// Which of parts that end at these hours are too old for so many hours.
+    fn old(until: &[Option<i64>], keep: u64, now: i64) -> usize {
+        let parts = until.iter().zip(0..).map(|(until, sequence)| Part {
+            sequence,
+            path: PathBuf::new(),
+            bytes: 1,
+            until: until.map(|hour| WallClock::from_unix_nanos(hour * HOUR)),
+        });
+        let parts: Vec<Part> = parts.collect();
+        let now = WallClock::from_unix_nanos(now * HOUR);
+        let is_old = too_old(&parts, Span::from_hours(keep), now);
+        assert!(is_old.is_sorted_by(|a, b| a >= b), "the oldest first");
+        is_old.into_iter().filter(|is_old| *is_old).count()
+    }
+
+    fn hours(from: i64, to: i64) -> Vec<Option<i64>> {
+        (from..to).map(Some).collect()
+    }
+
+    #[test]
+    fn a_part_is_too_old_if_two_clocks_say_so() {
+        // Now: hour 500,000 (in 2027), and 48 hours are kept.
+        let now = 500_000;
+        let steady = hours(now - 100, now + 1);
+        assert_eq!(old(&steady, 48, now), 52, "ends more than 48 hours ago");
+        let no_clock_yet = [hours(0, 10), hours(now - 3, now + 1)].concat();
+        assert_eq!(
+            old(&no_clock_yet, 48, now),
+            0,
+            "the clock said 1970 at boot"
+        );
+        let wrong_now = hours(now - 40, now + 1);
+        assert_eq!(old(&wrong_now, 48, 1_000_000), 0, "the clock says 2084 now");
+        let mut wrong_once = steady.clone();
+        wrong_once[90] = Some(1_000_000);
+        assert!(
+            (40..=52).contains(&old(&wrong_once, 48, now)),
+            "one is of 2084"
+        );
+        let mut undated = steady.clone();
+        undated[..5].fill(None);
+        assert_eq!(
+            old(&undated, 48, now),
+            52,
+            "its neighbour tells the time of one without"
+        );
+        assert_eq!(old(&[None; 9], 48, now), 0, "nobody knows how old they are");
+        let off_at_night: Vec<_> = (0..20).rev().map(|day| Some(now - 24 * day)).collect();
+        assert_eq!(old(&off_at_night, 24 * 14, now), 5, "once a day");
+        let off_for_a_year = [hours(now - 9_000, now - 8_990), hours(now - 1, now + 1)].concat();
+        assert_eq!(old(&off_for_a_year, 48, now), 0, "as long as there is room");
+    }
 }

@@ -1,7 +1,8 @@
 //! Finished head files become segments. Run in a process of its own, so that its memory is given back.
 //!
 //! May be killed at any point: a segment is in its place whole or not at all, and a head file goes only after that. What
-//! was damaged in the head file is told by the segment from then on; a file that nothing can be read of is kept aside.
+//! was damaged in the head file is told by the segment from then on; a file of which nothing makes sense is kept aside; a
+//! file that cannot be read stays where it is. None of them keeps those after it from being sealed.
 
 use std::fs;
 use std::path::Path;
@@ -11,80 +12,138 @@ use timeline::Timeline;
 use crate::head::{self, HeadFile};
 use crate::identity::{self, Identity};
 use crate::recording::damaged;
-use crate::{StoreError, lock, segment};
+use crate::segment::{self, Origin};
+use crate::{StoreError, lock, place};
 
 /// What was sealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sealed {
     /// Sequence numbers of the head files that became segments.
     pub segments: Vec<u64>,
-    /// Sequence numbers of head files that held no sample and were removed.
+    /// Sequence numbers of head files that held no sample and were removed; the segment after them says so.
     pub empty: Vec<u64>,
-    /// Sequence numbers of head files of which nothing can be read; they are kept aside.
+    /// Sequence numbers of head files of which nothing makes sense; they are kept aside.
     pub unreadable: Vec<u64>,
+    /// Sequence numbers of head files that could not be read or sealed now; they stay, and the next call tries again.
+    pub left: Vec<u64>,
     /// What was wrong with them, in words; the rest is kept.
     pub problems: Vec<String>,
+}
+
+/// What becomes of a head file.
+enum Fate {
+    /// A segment has all of it.
+    Sealed,
+    /// It holds no sample.
+    Empty,
+    /// Nothing of it makes sense.
+    Unreadable,
+    /// It could not be read or sealed now.
+    Left,
 }
 
 /// Seals the finished head files of a recording: all but the last while a recorder writes to it.
 ///
 /// # Errors
-/// [`StoreError`]; what was sealed until then is kept, and the next call goes on.
+/// [`StoreError`] where the recording cannot be looked at; a head file that cannot be sealed is among [`Sealed::left`].
 pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
     let (host, _) = identity::read(directory)?;
-    let fail = |doing, path: &Path, reason: std::io::Error| StoreError::Io {
-        doing,
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    };
     // One at a time: what another leaves half done is not to be taken for rubbish while it is at work.
     let heads = head::directory_of(directory);
-    let _alone = lock::sealing(&heads).map_err(|e| fail("lock", &heads, e))?;
-    let mut files = head::files(directory).map_err(|e| fail("read", directory, e))?;
+    let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;
+    segment::sweep(directory);
+    let files = head::files(directory);
+    let mut files = files.map_err(|e| StoreError::io("read", directory, &e))?;
     if lock::writer(directory).is_some() {
         files.pop();
     }
-    let mut sealed = Sealed::default();
+    let mut sealing = Sealing {
+        directory,
+        host,
+        sealed: Sealed::default(),
+        empty: Vec::new(),
+    };
     for file in files {
-        let (known, _) = segment::list(directory).map_err(|e| fail("read", directory, e))?;
-        let is_sealed = known.iter().any(|it| it.sequence == file.sequence);
-        if is_sealed || seal_one(directory, &host, &file, &mut sealed)? {
-            fs::remove_file(&file.path).map_err(|e| fail("remove", &file.path, e))?;
-        } else {
-            let aside = damaged::aside(&file.path);
-            fs::rename(&file.path, &aside).map_err(|e| fail("rename", &file.path, e))?;
-            sealed.unreadable.push(file.sequence);
-        }
+        sealing.file(&file);
     }
-    Ok(sealed)
+    Ok(sealing.sealed)
 }
 
-/// Makes a segment of a head file, if it has anything in it. Says whether the file is of no more use.
-fn seal_one(
-    directory: &Path,
-    host: &Identity,
-    HeadFile { sequence, path }: &HeadFile,
-    sealed: &mut Sealed,
-) -> Result<bool, StoreError> {
-    let mut timeline = Timeline::default();
-    let read = head::load(path, &mut timeline, None);
-    sealed.problems.extend_from_slice(&read.problems);
-    if timeline.is_empty() && timeline.noted().is_empty() {
-        if !read.problems.is_empty() {
-            return Ok(false);
+/// Head files being sealed, in order.
+struct Sealing<'a> {
+    directory: &'a Path,
+    host: Identity,
+    sealed: Sealed,
+    /// Files without a sample since the last segment. They stay until the next segment tells of them: a number that is
+    /// missing without a word would be a loss.
+    empty: Vec<HeadFile>,
+}
+
+impl Sealing<'_> {
+    fn file(&mut self, file: &HeadFile) {
+        let fate = self.fate(file);
+        let done = match fate {
+            Err(error) => Err(error),
+            Ok(Fate::Left) => {
+                self.sealed.left.push(file.sequence);
+                Ok(())
+            }
+            Ok(Fate::Empty) => {
+                self.empty.push(file.clone());
+                Ok(())
+            }
+            Ok(Fate::Sealed) => self.remove(file),
+            Ok(Fate::Unreadable) => {
+                self.sealed.unreadable.push(file.sequence);
+                let aside = fs::rename(&file.path, damaged::aside(&file.path));
+                aside.map_err(|e| StoreError::io("rename", &file.path, &e))
+            }
+        };
+        if let Err(error) = done {
+            self.sealed.left.push(file.sequence);
+            self.sealed.problems.push(error.to_string());
         }
-        sealed.empty.push(*sequence);
-        return Ok(true);
     }
-    let (facts, wrong) = crate::facts::read(directory, &timeline);
-    sealed.problems.extend(wrong);
-    // Where the recording lies may change, and what is lost stays lost.
-    let place = format!("{}: ", path.display());
-    let lost = read.problems.iter().take(MOST_LOST);
-    let lost: Vec<String> = lost.map(|what| what.replace(&place, "")).collect();
-    segment::write(directory, *sequence, host, &timeline, &facts, &lost)?;
-    sealed.segments.push(*sequence);
-    Ok(true)
+
+    fn remove(&mut self, file: &HeadFile) -> Result<(), StoreError> {
+        for empty in std::mem::take(&mut self.empty) {
+            fs::remove_file(&empty.path).map_err(|e| StoreError::io("remove", &empty.path, &e))?;
+            self.sealed.empty.push(empty.sequence);
+        }
+        fs::remove_file(&file.path).map_err(|e| StoreError::io("remove", &file.path, &e))
+    }
+
+    /// Makes a segment of a head file, if it has anything in it.
+    fn fate(&mut self, file: &HeadFile) -> Result<Fate, StoreError> {
+        if segment::has(self.directory, file.sequence) {
+            return Ok(Fate::Sealed);
+        }
+        let mut timeline = Timeline::default();
+        let read = head::load(&file.path, &mut timeline, None);
+        self.sealed.problems.extend_from_slice(&read.problems);
+        if timeline.is_empty() && timeline.noted().is_empty() {
+            // A disk that refuses today, or a right that is lacking, says nothing of what is in it.
+            let is_read = place::read_regular(&file.path, u64::MAX).is_ok();
+            return Ok(match (is_read, read.problems.is_empty()) {
+                (false, _) => Fate::Left,
+                (true, true) => Fate::Empty,
+                (true, false) => Fate::Unreadable,
+            });
+        }
+        let (facts, wrong) = crate::facts::read(self.directory, &timeline);
+        self.sealed.problems.extend(wrong);
+        // Where the recording lies may change, and what is lost stays lost.
+        let place = format!("{}: ", file.path.display());
+        let lost = read.problems.iter().take(MOST_LOST);
+        let origin = Origin {
+            lost: lost.map(|what| what.replace(&place, "")).collect(),
+            empty: self.empty.iter().map(|empty| empty.sequence).collect(),
+        };
+        let (directory, sequence) = (self.directory, file.sequence);
+        segment::write(directory, sequence, &self.host, &timeline, &facts, &origin)?;
+        self.sealed.segments.push(sequence);
+        Ok(Fate::Sealed)
+    }
 }
 
 /// A segment tells so many damaged places of the head file that it was made of; one more says nothing new.

@@ -22,7 +22,7 @@ use units::WallClock;
 use crate::StoreError;
 use crate::identity::Identity;
 use crate::minutes::{Before, Minutes, Rolled};
-use crate::place::sync;
+use crate::place::{self, sync};
 use about::{ABOUT, About, json};
 pub(crate) use events::Kept;
 use host::Taken;
@@ -32,58 +32,86 @@ use table::{Column, Opened};
 
 /// The directory of segments in a recording.
 pub(crate) const SEGMENTS: &str = "segments";
+/// A file that is larger is no table of an hour.
+const LARGEST_FILE: u64 = 1 << 30;
 /// What names of unfinished segments begin with.
 pub(crate) const UNFINISHED: &str = ".tmp-";
+/// What names of segments that are being dropped end with, until they are gone.
+pub(crate) const DROPPED: &str = "-dropped";
 /// How many rows each entity of a table has, in order.
 const ROWS: &str = "memtide.rows";
 
-/// Writes a segment and renames it into its place. Gives the place. `lost` says what is missing in it, in words.
+/// What is known of the head file that a segment is made of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origin {
+    /// What is missing in it, in words.
+    pub(crate) lost: Vec<String>,
+    /// Numbers before it that were head files without a sample.
+    pub(crate) empty: Vec<u64>,
+}
+
+/// Writes a segment and renames it into its place. Gives the place. Its caller keeps others from sealing.
 ///
 /// # Errors
-/// [`StoreError::Io`]; nothing is left behind then but an unfinished directory, which the next try removes.
+/// [`StoreError::Io`]; nothing is left behind then, as the room that it takes may be what is lacking.
 pub(crate) fn write(
     directory: &Path,
     sequence: u64,
     host: &Identity,
     timeline: &Timeline,
     facts: &Facts,
-    lost: &[String],
+    origin: &Origin,
 ) -> Result<PathBuf, StoreError> {
     let segments = directory.join(SEGMENTS);
     let name = names::directory(sequence, timeline.stamp(0).and_then(|stamp| stamp.wall));
     let unfinished = segments.join(format!("{UNFINISHED}{name}"));
     let place = segments.join(name);
-    let fail = |doing, path: &Path, reason: std::io::Error| StoreError::Io {
-        doing,
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    };
+    let fail = |doing, path: &Path, e: std::io::Error| StoreError::io(doing, path, &e);
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
     }
     fs::create_dir_all(&unfinished).map_err(|e| fail("create", &unfinished, e))?;
     let writing = Writing {
         path: &unfinished,
+        sequence,
         host,
         facts,
         about: About::of(timeline),
         taken: Taken::all(timeline),
         before: before(&segments, sequence),
         timeline,
-        lost,
+        origin,
     };
-    let manifest = writing.files()?;
-    let path = unfinished.join(names::MANIFEST);
-    manifest.write(&path).map_err(|e| fail("write", &path, e))?;
-    sync(&unfinished).map_err(|e| fail("sync", &unfinished, e))?;
-    if place.exists() {
-        // A kill between this rename and what comes after it: the same data, whole.
-        fs::remove_dir_all(&unfinished).map_err(|e| fail("remove", &unfinished, e))?;
-        return Ok(place);
+    let written = writing.all().and_then(|()| {
+        // Onto a directory that has something in it nothing is renamed: what is there is somebody's.
+        fs::rename(&unfinished, &place).map_err(|e| fail("rename", &unfinished, e))
+    });
+    if let Err(error) = written {
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(error);
     }
-    fs::rename(&unfinished, &place).map_err(|e| fail("rename", &unfinished, e))?;
     sync(&segments).map_err(|e| fail("sync", &segments, e))?;
     Ok(place)
+}
+
+/// Whether a segment of this number is there as a whole: what it was made of is then of no more use.
+pub(crate) fn has(directory: &Path, sequence: u64) -> bool {
+    let (found, _) = list(directory).unwrap_or_default();
+    let its = found.iter().filter(|it| it.sequence == sequence);
+    its.clone().any(Segment::is_whole)
+}
+
+/// Removes what was not finished by somebody who was killed. Only for one who keeps others from sealing.
+pub(crate) fn sweep(directory: &Path) {
+    let entries = fs::read_dir(directory.join(SEGMENTS)).into_iter();
+    for entry in entries.flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+        let of_ours = rest.map(|rest| rest.strip_suffix(DROPPED).unwrap_or(rest));
+        if of_ours.and_then(names::sequence).is_some() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// How the segment before ended, as far as it can be read: without it the first minute counts from its own first sample.
@@ -100,18 +128,28 @@ fn before(segments: &Path, sequence: u64) -> Before {
 /// A segment being written.
 struct Writing<'a> {
     path: &'a Path,
+    sequence: u64,
     host: &'a Identity,
     timeline: &'a Timeline,
     facts: &'a Facts,
     about: About,
     taken: Vec<Taken>,
     before: Before,
-    lost: &'a [String],
+    origin: &'a Origin,
 }
 
 impl Writing<'_> {
+    /// Writes and syncs all that belongs to it.
+    fn all(&self) -> Result<(), StoreError> {
+        let manifest = self.files()?;
+        let path = self.path.join(names::MANIFEST);
+        let written = manifest.write(&path);
+        written.map_err(|e| StoreError::io("write", &path, &e))?;
+        sync(self.path).map_err(|e| StoreError::io("sync", self.path, &e))
+    }
+
     fn files(&self) -> Result<Manifest, StoreError> {
-        let mut manifest = Manifest::of(self.timeline, &self.taken, self.lost);
+        let mut manifest = Manifest::of(self.sequence, self.timeline, &self.taken, self.origin);
         let signals: Vec<SignalId> = self.timeline.host_runs().map(|(id, _)| id).collect();
         let columns = host::columns(self.timeline, &self.taken);
         let file = names::file_of(Entity::Host);
@@ -204,11 +242,17 @@ pub(crate) fn list(directory: &Path) -> std::io::Result<(Vec<Segment>, Vec<Strin
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match names::sequence(&name) {
             _ if name.starts_with(UNFINISHED) => {}
-            Some(sequence) => found.push(Segment {
-                sequence,
-                manifest: Manifest::read(&path.join(names::MANIFEST)),
-                path,
-            }),
+            Some(sequence) => {
+                let manifest = Manifest::read(&path.join(names::MANIFEST));
+                // One that was dropped in between is not damaged, but gone.
+                if manifest.is_some() || path.is_dir() {
+                    found.push(Segment {
+                        sequence,
+                        manifest,
+                        path,
+                    });
+                }
+            }
             None => strange.push(name.into_owned()),
         }
     }
@@ -236,8 +280,15 @@ impl Segment {
         }
     }
 
+    /// Whether it says what it consists of, and all of that is there.
+    pub(crate) fn is_whole(&self) -> bool {
+        let manifest = self.manifest.as_ref();
+        manifest.is_some_and(|it| it.is_whole(&self.path, self.sequence))
+    }
+
     fn open(&self, name: &str) -> Result<Opened, String> {
-        let bytes = fs::read(self.path.join(name)).map_err(|e| e.to_string())?;
+        let bytes = place::read_regular(&self.path.join(name), LARGEST_FILE);
+        let bytes = bytes.map_err(|e| e.to_string())?;
         if let Some(manifest) = &self.manifest {
             manifest.check(name, &bytes)?;
         }
@@ -285,11 +336,13 @@ impl Segment {
         lost.map(|what| format!("{}: {what}", self.name()))
     }
 
-    /// How many bytes it takes.
+    /// How many bytes it takes, without what somebody else put there.
     pub(crate) fn bytes(&self) -> u64 {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let sizes = entries.filter_map(|entry| entry.metadata().ok());
-        sizes.map(|metadata| metadata.len()).sum()
+        let tables = Entity::ALL.into_iter().map(names::file_of);
+        let names = tables.chain([names::MINUTES, names::EVENTS, names::MANIFEST]);
+        let sizes = names.filter_map(|name| fs::symlink_metadata(self.path.join(name)).ok());
+        let files = sizes.filter(fs::Metadata::is_file);
+        files.map(|metadata| metadata.len()).sum()
     }
 
     /// What is wrong with each of its files.

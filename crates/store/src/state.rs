@@ -12,7 +12,7 @@ pub enum DiskState {
     /// It takes what it is given.
     #[default]
     Ok,
-    /// There is no room, and nothing old is left to drop. Tried again by itself.
+    /// There is no room, and what may be dropped for it was dropped. Tried again by itself.
     Full,
     /// It may only be read. Tried again by itself.
     ReadOnly,
@@ -22,6 +22,19 @@ pub enum DiskState {
     Failed(String),
 }
 
+/// What is wrong, in words, or that nothing is.
+impl std::fmt::Display for DiskState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "nothing is wrong",
+            Self::Full => "the disk is full",
+            Self::ReadOnly => "the file system may only be read",
+            Self::Vanished => "the directory is gone",
+            Self::Failed(why) => why,
+        })
+    }
+}
+
 /// How a writer is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
@@ -29,6 +42,8 @@ pub struct State {
     pub samples_written: u64,
     /// Samples that could not be kept because the disk did not take them.
     pub samples_lost: u64,
+    /// Parts of the recording, the oldest first, that were dropped because the disk was full.
+    pub parts_dropped: u64,
     /// Since when samples are being lost; `None` while they are kept.
     pub lost_since: Option<WallClock>,
     /// How the disk is doing.
@@ -46,6 +61,8 @@ pub struct State {
 pub(crate) struct Shared {
     pub(crate) written: AtomicU64,
     pub(crate) lost: AtomicU64,
+    /// Parts that were dropped for want of room.
+    pub(crate) dropped: AtomicU64,
     /// Nanoseconds of the wall clock; `i64::MIN` where the source has none.
     lost_since: AtomicI64,
     pub(crate) losing: AtomicBool,
@@ -119,6 +136,7 @@ impl Shared {
         State {
             samples_written: self.written.load(Relaxed),
             samples_lost: self.lost.load(Relaxed),
+            parts_dropped: self.dropped.load(Relaxed),
             lost_since: losing.then(|| WallClock::from_unix_nanos(since)),
             disk,
             waiting: Bytes::new(self.filling.load(Relaxed) + self.flushing.load(Relaxed)),

@@ -44,6 +44,9 @@ pub(crate) fn shown(timeline: &Timeline) -> String {
     )
 }
 
+/// An entity's number, its kind, and readings by their place.
+type MadeRow = (usize, u8, Vec<(usize, u64)>);
+
 /// What the readings at a sample are made of.
 #[derive(Debug, Clone)]
 struct Made {
@@ -51,7 +54,7 @@ struct Made {
     dated: bool,
     unrelated: bool,
     host: Vec<(usize, u64)>,
-    rows: Vec<(usize, u8, Vec<(usize, u64)>)>,
+    rows: Vec<MadeRow>,
 }
 
 fn made() -> impl Strategy<Value = Made> {
@@ -98,9 +101,8 @@ fn timeline_of(samples: &[Made]) -> Timeline {
                 row.row.set_raw(signal(entity, *at), *value);
             }
         }
-        if made.unrelated {
-            timeline.push_unrelated(&sample);
-        } else if timeline.push(&sample).is_err() {
+        // What lies before the sample ahead of it is unrelated, too.
+        if made.unrelated || timeline.push(&sample).is_err() {
             timeline.push_unrelated(&sample);
         }
     }

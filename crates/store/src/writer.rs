@@ -12,7 +12,7 @@ use timeline::{Absence, Event, EventKind, Facts, ProcessCells, Sample, SignalId,
 use units::{Bytes, Span};
 
 use crate::StoreError;
-use crate::disk::{Batch, Disk, Work};
+use crate::disk::{Batch, Cut, Disk, Work};
 use crate::head::{Encoder, put_absent, put_end, put_event, put_rounded};
 use crate::identity::Identity;
 use crate::place::Place;
@@ -106,6 +106,10 @@ pub struct Writer {
     /// Samples that were lost since the disk stopped taking them: how many, and when the first.
     losing: Option<(u64, Stamp)>,
     events_lost: u64,
+    /// How the recorder before ended, until that is told.
+    before: Option<Cut>,
+    /// Parts that were dropped for want of room, as told last.
+    dropped: u64,
     is_seal_wanted: bool,
     absent: Vec<(&'static str, Absence)>,
     rounded: Vec<(SignalId, u64)>,
@@ -145,6 +149,7 @@ impl Writer {
         let lock = place.make()?;
         let shared = Arc::new(Shared::default());
         let disk = Disk::begin(place, lock, &options, Arc::clone(&shared))?;
+        let before = disk.before;
         let (work, its_work) = sync_channel(8);
         let (its_empty, empty) = sync_channel(2);
         // Cannot block or fail: there is room for two.
@@ -168,6 +173,8 @@ impl Writer {
             stamp: Stamp::default(),
             losing: None,
             events_lost: 0,
+            before,
+            dropped: 0,
             is_seal_wanted: false,
             absent: Vec::new(),
             rounded: Vec::new(),
@@ -265,7 +272,9 @@ impl Writer {
         if self.file_since.is_none() {
             self.begin_of_file();
         }
+        self.tell_of_the_one_before();
         self.tell_of_losses();
+        self.tell_of_dropped();
         self.append_sample();
     }
 
@@ -290,6 +299,7 @@ impl Writer {
     /// What each file says for itself.
     fn begin_of_file(&mut self) {
         self.file_since = Some(self.stamp.boot);
+        self.file_begins_here();
         for (file, why) in &self.absent {
             put_absent(&mut self.pending.bytes, file, why);
         }
@@ -298,11 +308,60 @@ impl Writer {
         }
     }
 
+    /// The file's first sample stands by itself, and what is said before it belongs to the file as well.
+    fn file_begins_here(&mut self) {
+        let here = (self.pending.bytes.len(), self.pending.samples);
+        self.pending.key.get_or_insert(here);
+    }
+
     fn lose(&mut self) {
         let (count, _) = self.losing.get_or_insert((0, self.stamp));
         *count += 1;
         self.shared.lose(self.stamp.wall);
         self.encoder.want_key();
+    }
+
+    /// A recorder that was killed cannot say so itself.
+    fn tell_of_the_one_before(&mut self) {
+        let Some(Cut { last }) = self.before.take() else {
+            return;
+        };
+        let since = last.zip(self.stamp.wall);
+        let nanos = since.and_then(|(last, now)| now.unix_nanos().checked_sub(last.unix_nanos()));
+        let lasted = nanos.and_then(|nanos| u64::try_from(nanos).ok());
+        let lasted = lasted.map_or_else(String::new, |nanos| {
+            format!(": nothing was recorded for {}", Span::from_nanos(nanos))
+        });
+        self.tell(
+            self.stamp,
+            EventKind::Gap,
+            format!("the recorder before was killed, or the machine went down{lasted}"),
+        );
+    }
+
+    fn tell_of_dropped(&mut self) {
+        let dropped = self.shared.dropped.load(Relaxed);
+        let text = match dropped - std::mem::replace(&mut self.dropped, dropped) {
+            0 => return,
+            1 => "the disk was full: the oldest part of the recording was dropped".to_owned(),
+            n => format!("the disk was full: the oldest {n} parts of the recording were dropped"),
+        };
+        self.tell(self.stamp, EventKind::SamplesLost, text);
+    }
+
+    fn tell(&mut self, stamp: Stamp, kind: EventKind, text: String) {
+        self.event(&Event {
+            stamp,
+            kind,
+            subject: String::new(),
+            text,
+            report: String::new(),
+        });
+    }
+
+    /// How the recorder before ended, if that was not in good order; known until the first sample tells of it.
+    pub fn before(&self) -> Option<Cut> {
+        self.before
     }
 
     fn tell_of_losses(&mut self) {
@@ -315,15 +374,11 @@ impl Writer {
             0 => String::new(),
             events => format!(", nor {events} events"),
         };
-        self.event(&Event {
-            stamp: first,
-            kind: EventKind::SamplesLost,
-            subject: String::new(),
-            text: format!(
-                "{count} samples within {lasted} could not be kept{events}: the disk did not take them"
-            ),
-            report: String::new(),
-        });
+        self.tell(
+            first,
+            EventKind::SamplesLost,
+            format!("{count} samples within {lasted} could not be kept{events}: the disk did not take them"),
+        );
     }
 
     /// Whether the next sample would come too late for what is pending.
@@ -397,6 +452,9 @@ impl Writer {
 
     /// Keeps an event.
     pub fn event(&mut self, event: &Event) {
+        if self.file_since.is_none() {
+            self.file_begins_here();
+        }
         let bytes = &mut self.pending.bytes;
         let before = bytes.len();
         put_event(bytes, event);
@@ -489,7 +547,8 @@ impl Writer {
         self.end();
         self.shared.closing.store(true, Relaxed);
         thread.thread().unpark();
-        if !self.pending.bytes.is_empty() {
+        // Also where all is on its way already: a file without an end is that of a recorder which was killed.
+        if self.file_since.is_some() || !self.pending.bytes.is_empty() {
             put_end(&mut self.pending.bytes);
             self.options.patient = true;
             self.hand_over(false);

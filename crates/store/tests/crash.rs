@@ -1,5 +1,10 @@
 //! Whatever happens to a recorder or its disk: what was synced is there and is what was written, what is lost is said, and
 //! it goes on by itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout
+)] // helpers fail as the test does
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -373,4 +378,86 @@ fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     wait_for(&writer, |state| state.disk == DiskState::Ok);
     writer.close().unwrap();
     assert_eq!(numbers(&read(&directory).0), (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
+    let place = tempfile::tempdir().unwrap();
+    let (directory, copy) = (place.path().join("recording"), place.path().join("killed"));
+    let mut sample = Sample::default();
+    let mut writer = open(&directory, options()).unwrap();
+    assert_eq!(writer.before(), None);
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    wait_for(&writer, |state| state.samples_written > 0);
+    // What a kill leaves.
+    copy_all(&directory, &copy);
+    writer.close().unwrap();
+    for (place, was_killed) in [(&directory, false), (&copy, true)] {
+        let mut writer = open(place, options()).unwrap();
+        assert_eq!(writer.before().is_some(), was_killed);
+        (40..50).for_each(|number| write(&mut writer, &mut sample, number));
+        writer.close().unwrap();
+        let (timeline, _) = read(place);
+        let last = numbers(&timeline).iter().position(|n| *n == 40).unwrap() - 1;
+        let ended = timeline.stamp(last).unwrap().boot;
+        let lasted = Span::from_secs(41).saturating_sub(ended);
+        let noted = timeline.noted().iter().map(|event| event.text.clone());
+        let said = format!("killed, or the machine went down: nothing was recorded for {lasted}");
+        let times = noted.filter(|text| text.ends_with(&said)).count();
+        assert_eq!(times, usize::from(was_killed), "{:?}", timeline.noted());
+    }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_all(&entry.path(), &place);
+        } else {
+            std::fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_number_of_an_empty_head_is_used_again_and_one_without_a_next_is_refused_and_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut sample = Sample::default();
+    let mut writer = open(directory.path(), options()).unwrap();
+    (0..20).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    // Killed before its first sample reached the disk.
+    for _ in 0..3 {
+        open(directory.path(), options()).unwrap().close().unwrap();
+    }
+    let mut writer = open(directory.path(), options()).unwrap();
+    (20..40).for_each(|number| write(&mut writer, &mut sample, number));
+    writer.close().unwrap();
+    let (timeline, problems) = read(directory.path());
+    assert_eq!(numbers(&timeline), (0..40).collect::<Vec<_>>());
+    let missing = problems.iter().filter(|told| told.contains("is missing"));
+    assert_eq!(missing.count(), 0, "{problems:?}");
+    let last = directory.path().join(format!("head/{}.log", u64::MAX));
+    std::fs::write(&last, "somebody's").unwrap();
+    let told = open(directory.path(), options()).unwrap_err().to_string();
+    assert!(told.contains(&format!("the number {}", u64::MAX)), "{told}");
+    assert_eq!(std::fs::read(&last).unwrap(), b"somebody's");
+}
+
+#[test]
+fn no_file_that_a_link_leads_to_is_written_to() {
+    for name in ["lock", ".recording.json", "facts.jsonl"] {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, target) = (place.path().join("recording"), place.path().join("target"));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(&target, "somebody's").unwrap();
+        std::os::unix::fs::symlink(&target, directory.join(name)).unwrap();
+        if let Ok(mut writer) = open(&directory, options()) {
+            write(&mut writer, &mut Sample::default(), 0);
+            let _ = writer.close();
+        }
+        assert_eq!(std::fs::read(&target).unwrap(), b"somebody's", "{name}");
+    }
 }

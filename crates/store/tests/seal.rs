@@ -186,8 +186,167 @@ fn a_long_head_tells_its_ends() {
     assert_eq!(recording.span(), Some((wall(0), wall(19_999))));
     // A torn end is no end.
     let bytes = fs::read(&head).unwrap();
-    fs::write(&head, &bytes[..bytes.len() - 3]).unwrap();
+    fs::write(&head, &bytes[..bytes.len() - 200]).unwrap();
     let (first, last) = Recording::open(directory.path()).unwrap().span().unwrap();
     assert_eq!(first, wall(0));
     assert!((wall(19_900)..wall(19_999)).contains(&last), "{last:?}");
+}
+
+/// Another head file of the same samples, under another number.
+fn another(directory: &Path, sequence: u64, bytes: &[u8]) -> PathBuf {
+    let path = directory.join(format!("head/{sequence:08}.log"));
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn what_cannot_be_read_stays_and_the_next_is_sealed() {
+    let directory = tempfile::tempdir().unwrap();
+    let head = recorded(directory.path(), 20);
+    let bytes = fs::read(&head).unwrap();
+    fs::remove_file(&head).unwrap();
+    fs::create_dir(&head).unwrap();
+    let nowhere = directory.path().join("head/00000002.log");
+    std::os::unix::fs::symlink("itself", &nowhere).unwrap();
+    another(directory.path(), 3, &bytes);
+    let sealed = seal(directory.path()).unwrap();
+    assert_eq!(
+        (sealed.left, sealed.segments, sealed.empty),
+        (vec![1, 2], vec![3], vec![]),
+        "{:?}",
+        sealed.problems
+    );
+    assert!(head.is_dir() && nowhere.is_symlink());
+    assert!(
+        sealed.problems[0].contains("00000001.log"),
+        "{:?}",
+        sealed.problems
+    );
+    assert_eq!(read(directory.path()).0, all(20).0);
+}
+
+#[test]
+fn only_a_whole_segment_makes_a_head_superfluous() {
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 4] = [
+        ("without segment.json", |segment| {
+            fs::remove_file(segment.join("segment.json")).unwrap();
+        }),
+        ("of another number", |segment| {
+            let path = segment.join("segment.json");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace("\"sequence\":1,", "\"sequence\":2,")).unwrap();
+        }),
+        ("with a file cut", |segment| {
+            fs::write(segment.join("host.parquet"), "PAR1").unwrap();
+        }),
+        ("empty", |segment| {
+            fs::remove_dir_all(segment).unwrap();
+            fs::create_dir(segment).unwrap();
+        }),
+    ];
+    for (name, harm) in harms {
+        let directory = tempfile::tempdir().unwrap();
+        let head = recorded(directory.path(), 20);
+        let bytes = fs::read(&head).unwrap();
+        seal(directory.path()).unwrap();
+        fs::write(&head, bytes).unwrap();
+        let segments = fs::read_dir(directory.path().join("segments")).unwrap();
+        harm(&segments.last().unwrap().unwrap().path());
+        assert_eq!(read(directory.path()).0, all(20).0, "{name}");
+        let sealed = seal(directory.path()).unwrap();
+        // An empty directory is replaced; in another somebody may find something.
+        assert_eq!(head.exists(), name != "empty", "{name}: {sealed:?}");
+        assert_eq!(read(directory.path()).0, all(20).0, "{name}");
+    }
+}
+
+#[test]
+fn a_head_without_a_sample_leaves_no_hole() {
+    let directory = tempfile::tempdir().unwrap();
+    let head = recorded(directory.path(), 20);
+    let bytes = fs::read(&head).unwrap();
+    // Only the names of what would be in it.
+    let nothing = tempfile::tempdir().unwrap();
+    let empty = fs::read(recorded(nothing.path(), 0)).unwrap();
+    let empty = another(directory.path(), 2, &empty);
+    assert_eq!(seal(directory.path()).unwrap().empty, [] as [u64; 0]);
+    assert!(empty.exists(), "nothing tells of it yet");
+    another(directory.path(), 3, &bytes);
+    let sealed = seal(directory.path()).unwrap();
+    assert_eq!((sealed.empty, sealed.segments), (vec![2], vec![3]));
+    assert!(!empty.exists());
+    let (_, problems) = read(directory.path());
+    assert!(!problems.join("\n").contains("missing"), "{problems:?}");
+}
+
+#[test]
+fn what_is_dropped_under_a_readers_hands_is_no_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let head = recorded(directory.path(), 20);
+    let bytes = fs::read(&head).unwrap();
+    seal(directory.path()).unwrap();
+    let second = another(directory.path(), 2, &bytes);
+    another(directory.path(), 3, &bytes);
+    let opened = Recording::open(directory.path()).unwrap();
+    assert!(store::drop_oldest(directory.path()).unwrap());
+    fs::remove_file(second).unwrap();
+    let (found, problems) = numbers(&opened);
+    assert_eq!(found, all(20).0);
+    assert_eq!(problems, Vec::<String>::new());
+}
+
+#[test]
+fn only_what_is_the_recordings_own_counts_and_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    let head = recorded(directory.path(), 20);
+    let bytes = fs::read(&head).unwrap();
+    seal(directory.path()).unwrap();
+    another(directory.path(), 2, &bytes);
+    let own = Recording::open(directory.path()).unwrap().info(false).bytes;
+    let notes = directory.path().join("segments/00000000-notes");
+    fs::create_dir(&notes).unwrap();
+    for name in [
+        "export.parquet",
+        "segments/00000000-notes/more",
+        "facts.jsonl",
+    ] {
+        let file = fs::File::create(directory.path().join(name)).unwrap();
+        file.set_len(40 << 20).unwrap();
+    }
+    let most = own + Bytes::from_mib(2);
+    let now = wall(20);
+    let dropped = enforce(directory.path(), Span::from_hours(1), most, now).unwrap();
+    assert_eq!(dropped.parts, 0, "{dropped:?}");
+    let dropped = enforce(directory.path(), Span::from_hours(1), Bytes::new(1), now).unwrap();
+    assert_eq!(dropped.parts, 1, "{dropped:?}");
+    assert!(notes.join("more").exists());
+}
+
+#[test]
+fn what_lies_beside_a_new_recording_is_not_touched() {
+    let parent = tempfile::tempdir().unwrap();
+    let place = parent.path().join("kept");
+    for name in [
+        "kept.unfinished",
+        &format!("kept.unfinished-{}-0", std::process::id()),
+    ] {
+        fs::create_dir(parent.path().join(name)).unwrap();
+        fs::write(parent.path().join(name).join("thesis.txt"), "dear").unwrap();
+    }
+    let host = Identity {
+        id: "0123".to_owned(),
+        name: "host".to_owned(),
+    };
+    let source = tempfile::tempdir().unwrap();
+    recorded(source.path(), 20);
+    let source = Recording::open(source.path()).unwrap();
+    let loaded = source.load(Selection::default(), &mut |_| ());
+    let every = Span::from_secs(1);
+    store::keep(&place, &host, &loaded.timeline, &loaded.facts, every).unwrap();
+    assert_eq!(read(&place), all(20));
+    let there = fs::read_dir(parent.path()).unwrap().flatten();
+    let (whole, others): (Vec<_>, Vec<_>) = there.map(|it| it.path()).partition(|it| *it == place);
+    assert_eq!((whole.len(), others.len()), (1, 2));
+    assert!(others.iter().all(|it| it.join("thesis.txt").exists()));
 }

@@ -1,4 +1,5 @@
 //! After warm-up a sample costs no allocation, though processes come and go.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)] // helpers fail as the test does
 
 use store::{Identity, Options, Writer};
 use timeline::signals::{MEM_FREE, PROC_MAJFLT};

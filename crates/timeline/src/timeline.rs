@@ -635,8 +635,7 @@ impl Timeline {
 
     /// The samples before which nothing can be said of the time, in order.
     fn rate_breaks(&self) -> Vec<usize> {
-        let is_rates =
-            |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
+        let is_rates = |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
         let breaks = self.breaks.iter().filter(|gap| is_rates(gap.kind));
         breaks.map(|gap| gap.before).collect()
     }

@@ -59,11 +59,12 @@ pub(crate) fn bytes(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 pub(crate) fn seconds(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (scaled, unit) = match value.abs() {
         0.0 => (0.0, "s"),
-        s if s < 1e-3 => (value * 1e6, "µs"),
-        s if s < 1.0 => (value * 1e3, "ms"),
-        s if s < 120.0 => (value, "s"),
-        s if s < 2.0 * 3600.0 => (value / 60.0, "min"),
-        s if s < 48.0 * 3600.0 => (value / 3600.0, "h"),
+        // What would be rounded up to the next unit is of that.
+        s if s < 0.9995e-3 => (value * 1e6, "µs"),
+        s if s < 0.9995 => (value * 1e3, "ms"),
+        s if s < 119.5 => (value, "s"),
+        s if s < 119.5 * 60.0 => (value / 60.0, "min"),
+        s if s < 47.5 * 3600.0 => (value / 3600.0, "h"),
         _ => (value / 86_400.0, "d"),
     };
     number(scaled, f)?;

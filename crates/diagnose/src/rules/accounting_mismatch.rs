@@ -34,7 +34,7 @@ declare_rule! {
     /// ## References
     /// - lxcfs: /proc/meminfo per container
     /// - kernel mm/mm_init.c: deferred_init_memmap
-    pub(crate) RULE = { id: "accounting-mismatch", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = { id: "accounting-mismatch", since: "0.1.0", purpose: Note, reach: Look, check: check }
 }
 
 /// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.

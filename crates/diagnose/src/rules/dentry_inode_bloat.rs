@@ -38,7 +38,7 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, vfs_cache_pressure
     /// - kernel Documentation/admin-guide/sysctl/fs.rst, dentry-state (negative dentries since 5.0)
-    pub(crate) RULE = { id: "dentry-inode-bloat", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "dentry-inode-bloat", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
 }
 
 /// An engineering choice; a healthy 1 GiB cloud host has 14 %.

@@ -32,7 +32,7 @@ declare_rule! {
     /// where pressure is compiled in but off. Verify: this note is gone.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
-    pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", purpose: Note, reach: Look, check: check }
 }
 
 /// An engineering choice: a shortage comes and goes within minutes.

@@ -272,15 +272,25 @@ fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> 
 
 /// Nothing was killed while watched.
 fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
+    let in_groups = known_of_groups(cx);
+    if in_groups >= since_boot {
+        return clear!(
+            "all of the {since_boot} kills since boot were at control groups' limits: memtide events --kind oom-kill"
+        );
+    }
     let processes = if since_boot == Count::new(1) {
         "A process was"
     } else {
         "Processes were"
     };
+    let others = match in_groups {
+        Count::ZERO => String::new(),
+        some => format!(", {some} of them at control groups' limits"),
+    };
     let mut finding = RULE
         .found(
             Severity::Info,
-            format!("{processes} killed for want of memory since boot, before the watch began ({since_boot} in all)."),
+            format!("{processes} killed for want of memory since boot, before the watch began ({since_boot} in all{others})."),
         )
         .shows(
             OOM_KILLS,
@@ -318,6 +328,20 @@ fn reports_kept(cx: &Evidence<'_>) -> u64 {
         event.kind == EventKind::OomKill && !event.report.is_empty() && event.stamp.wall < first
     });
     kills.count() as u64
+}
+
+/// Kills of this boot of which the kernel's words are kept and say that they were at a control group's limit.
+fn known_of_groups(cx: &Evidence<'_>) -> Count {
+    /// How the line of such a kill begins, in all kernels (mm/oom_kill.c, `oom_kill_process`).
+    const OF_A_GROUP: &str = "Memory cgroup out of memory";
+    let last = cx.timeline.len().checked_sub(1);
+    let last = last.and_then(|last| cx.timeline.stamp(last));
+    let booted = last.and_then(|last| Some(last.wall?.minus(last.boot)));
+    let kills = cx.timeline.noted().iter().filter(|event| {
+        let is_of_this_boot = event.stamp.wall.zip(booted).is_none_or(|(at, b)| at >= b);
+        event.kind == EventKind::OomKill && is_of_this_boot && event.report.contains(OF_A_GROUP)
+    });
+    Count::new(kills.count() as u64)
 }
 
 #[cfg(test)]
@@ -413,6 +437,42 @@ mod tests {
             found(RULE, &Case::once().counter(OOM_KILLS, 0)).severity,
             Severity::Info
         );
+    }
+
+    /// Ten seconds in which nobody was killed, three kills since boot, and what the kernel said of some of them.
+    fn three_since_boot(said: &[&str]) -> timeline::Timeline {
+        let mut timeline = timeline::Timeline::default();
+        for second in 0..10 {
+            let mut sample = timeline::Sample::at(units::Span::from_secs(100 + second));
+            sample.host.set(OOM_KILLS, Count::new(3));
+            timeline.push(&sample).unwrap();
+        }
+        for (number, line) in said.iter().enumerate() {
+            timeline.note(timeline::Event {
+                stamp: timeline::Stamp::default(),
+                kind: EventKind::OomKill,
+                subject: format!("hog ({number})"),
+                text: String::new(),
+                report: (*line).to_owned(),
+            });
+        }
+        timeline
+    }
+
+    #[test]
+    fn kills_that_are_known_to_be_of_groups_are_not_the_hosts() {
+        let group = "Memory cgroup out of memory: Killed process 7 (hog)";
+        let facts = timeline::Facts::default();
+        let judged = |said: &[&str]| {
+            let timeline = three_since_boot(said);
+            check(&Evidence::new(&timeline, &facts)).unwrap()
+        };
+        assert!(matches!(judged(&[group; 3]), Outcome::Clear(_)));
+        let Outcome::Found(some) = judged(&[group, "Out of memory: Killed process 9", group])
+        else {
+            panic!("one of the three was the host's");
+        };
+        assert!(some.title.contains("3 in all, 2 of them"), "{}", some.title);
     }
 
     #[test]

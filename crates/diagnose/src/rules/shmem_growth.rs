@@ -36,7 +36,7 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/filesystems/tmpfs.rst
     /// - ipcs(1), ipcrm(1)
-    pub(crate) RULE = { id: "shmem-growth", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "shmem-growth", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
 }
 
 /// An engineering choice; healthy Kubernetes nodes were seen with 24 %.

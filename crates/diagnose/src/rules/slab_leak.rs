@@ -36,7 +36,7 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/mm/slab.rst (slub_debug, alloc_traces)
     /// - kernel Documentation/mm/allocation-profiling.rst (6.10 or later: /proc/allocinfo)
-    pub(crate) RULE = { id: "slab-leak", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "slab-leak", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
 }
 
 /// Labelled captures: the largest rise of SUnreclaim that is no leak takes 1.4 % of RAM (swap in full use).

@@ -43,7 +43,7 @@ impl Exporter for Csv {
             .filter_map(|s| Rows::new(s, &signals))
             .collect();
         // Only those that are there are asked: processes come and go.
-        rows.sort_by(|a, b| b.first.cmp(&a.first));
+        rows.sort_by_key(|rows| std::cmp::Reverse(rows.first));
         let mut there: Vec<Rows<'_>> = Vec::new();
         let mut written = 0;
         for index in 0..timeline.len() {

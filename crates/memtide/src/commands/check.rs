@@ -14,7 +14,7 @@ use crate::cli::{Check, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{default_recording, this_host};
+use crate::{default_recording, moment, this_host};
 
 /// What is looked at before and after a moment: long enough to see what led to it.
 const AROUND: Span = Span::from_mins(5);
@@ -39,7 +39,9 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     };
     for file in &files {
         match source::open_part(file, wanted, output) {
-            Ok(opened) => {
+            Ok(mut opened) => {
+                let lacks = moment::uncovered(&range, &opened.timeline);
+                opened.problems.extend(lacks);
                 if args.explain_input {
                     source::warn(&opened, output);
                 }

@@ -23,6 +23,10 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
         let name = event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
     });
+    // People read them by the clock that is shown, whatever it did.
+    if events.iter().all(|event| event.stamp.wall.is_some()) {
+        events.sort_by_key(|event| event.stamp.wall);
+    }
     if args.format != EventsFormat::Json {
         source::warn(&opened, output);
     }

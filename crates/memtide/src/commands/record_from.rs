@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 /// The progress bar goes in so many steps.
-const PARTS: f64 = 1000.0;
+const PARTS: u32 = 1000;
 
 pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exit> {
     let wanted = Wanted {
@@ -26,7 +26,7 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         host = joined(to, host)?;
     }
     let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
-    let bar = output.progress("keeping", PARTS as u64);
+    let bar = output.progress("keeping", u64::from(PARTS));
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
     let kept = store::keep_telling(
         to,
@@ -34,7 +34,7 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         &opened.timeline,
         &opened.facts,
         every,
-        &mut |share| bar.set_position((share * PARTS) as u64),
+        &mut |share| bar.set_position((share * f64::from(PARTS)) as u64),
     );
     bar.finish_and_clear();
     let kept = kept.with_context(|| format!("{} was not kept", opened.name))?;
@@ -75,5 +75,9 @@ pub(crate) fn identity(opened: &Opened, from: &Path) -> anyhow::Result<Identity>
 /// and what is not later than all that is there.
 fn joined(to: &Path, host: Identity) -> anyhow::Result<Identity> {
     let theirs = Recording::open(to)?.host().clone();
-    Ok(if theirs.name == host.name { theirs } else { host })
+    Ok(if theirs.name == host.name {
+        theirs
+    } else {
+        host
+    })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use import::{OpenError, Opened, SourceKind, Wanted, Watch};
 
+use crate::moment;
 use crate::output::Output;
 
 /// Watches this host.
@@ -28,7 +29,7 @@ pub(crate) fn warn(opened: &Opened, output: &Output) {
 /// Reads a part of a file, a recording or standard input. What was wrong with it is for the answer to say, or for
 /// [`warn`].
 pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow::Result<Opened> {
-    const PARTS: f64 = 1000.0;
+    const PARTS: u32 = 1000;
     let result = if file == Path::new("-") {
         import::open_stdin().and_then(|opened| {
             let name = opened.name.clone();
@@ -36,15 +37,18 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
             part.map_err(|why| OpenError::NotThere { name, why })
         })
     } else {
-        let bar = output.progress("reading", PARTS as u64);
+        let bar = output.progress("reading", u64::from(PARTS));
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
         let result = import::open_part(file, wanted, &mut |share| {
-            bar.set_position((share * PARTS) as u64);
+            bar.set_position((share * f64::from(PARTS)) as u64);
         });
         bar.finish_and_clear();
         result
     };
-    Ok(result?)
+    result.map_err(|error| match (&error, moment::understood(&wanted.range)) {
+        (OpenError::NotThere { .. }, Some(range)) => anyhow::Error::new(error).context(range),
+        _ => error.into(),
+    })
 }
 
 /// What the report says of a source.

@@ -444,7 +444,7 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
     let text = folded(&as_user(state.path(), &["check", "--for", "1s"]));
     assert!(text.contains("and its recording since"), "{text}");
     assert!(
-        text.contains("Earlier, over since: available-exhaustion"),
+        text.contains("Earlier, and over: available-exhaustion"),
         "{text}"
     );
 }

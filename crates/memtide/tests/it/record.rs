@@ -107,6 +107,7 @@ fn is_root() -> bool {
 }
 
 /// Says why a test does not run; on CI it must.
+#[allow(clippy::print_stdout)]
 fn skip(why: &str) {
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
     println!("skipped: {why}");

@@ -4,10 +4,11 @@ use diagnose::Diagnosis;
 use jiff::Timestamp;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
+use timeline::facts::Change;
+use timeline::kernel_report::ReportKind;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
-use timeline::facts::Change;
 use timeline::{Entity, Event, Facts, Stamp, Stretch, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
@@ -108,7 +109,11 @@ impl Report {
             source: cx.source(source),
             verdict: diagnosis.verdict.level.into(),
             headline: diagnosis.verdict.headline.clone(),
-            remarks: diagnosis.verdict.remarks.clone(),
+            remarks: cx
+                .kills_lately(source)
+                .into_iter()
+                .chain(diagnosis.verdict.remarks.iter().cloned())
+                .collect(),
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
             earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
@@ -133,11 +138,9 @@ impl Report {
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
             next: match source.kind {
                 SourceKind::Live => Vec::new(),
-                _ => cx
-                    .closer(diagnosis, source)
-                    .into_iter()
-                    .chain(diagnosis.next.iter().map(step))
-                    .collect(),
+                // Nobody can look again at what is past; what was kept of it can be looked at more closely.
+                SourceKind::Recording => cx.looking_back(diagnosis, source),
+                _ => diagnosis.next.iter().map(step).collect(),
             },
         }
     }
@@ -286,12 +289,39 @@ impl Context<'_> {
         }
     }
 
+    /// How to look more closely at what a recording shows; nothing where it shows nothing.
+    fn looking_back(&self, diagnosis: &Diagnosis, source: &SourceInfo) -> Vec<Step> {
+        let mut steps: Vec<Step> = self.closer(diagnosis, source).into_iter().collect();
+        let name = quoted(&source.name);
+        let found = diagnosis.findings.iter().find_map(|finding| finding.when);
+        if let (Some(_), Ok(shown)) = (found, &diagnosis.accounting)
+            && let Some(at) = self.second(shown.at)
+        {
+            steps.push(Step {
+                command: format!("memtide where {name} --at {at}"),
+                tells: "what held memory at the worst moment".to_owned(),
+            });
+        }
+        if found.is_some() || !self.timeline.noted().is_empty() {
+            steps.push(Step {
+                command: format!("memtide events {name}"),
+                tells: "kills, changed settings, services and the recorder, in order of time"
+                    .to_owned(),
+            });
+        }
+        steps
+    }
+
+    /// The wall clock at a time of the timeline, to the second before it.
+    fn second(&self, time: Span) -> Option<Timestamp> {
+        Timestamp::from_second(self.wall(time)?.as_second()).ok()
+    }
+
     /// How to look at every sample of the worst time of a recording that was judged more coarsely.
     fn closer(&self, diagnosis: &Diagnosis, source: &SourceInfo) -> Option<Step> {
         let every = source.thinned_to?;
         let stretch = diagnose::worth_a_closer_look(self.timeline, diagnosis)?;
-        let seconds = |time: Span| Timestamp::from_second(self.wall(time)?.as_second()).ok();
-        let (since, until) = (seconds(stretch.from)?, seconds(stretch.to)?);
+        let (since, until) = (self.second(stretch.from)?, self.second(stretch.to)?);
         Some(Step {
             command: format!(
                 "memtide check {} --since {since} --until {until}",
@@ -301,6 +331,36 @@ impl Context<'_> {
                 "every sample of the worst time, of which this was judged at one in {every}"
             ),
         })
+    }
+
+    /// Kills shortly before a look at this host: `2 OOM kills in the last 15 min, the last 51 s ago, in group /web: memtide
+    /// check --at 2026-11-22T04:57:29Z`. Memory may well be enough again.
+    fn kills_lately(&self, source: &SourceInfo) -> Option<String> {
+        const LATELY: Span = Span::from_mins(15);
+        let live_from = source.live_from.filter(|from| *from > 0)?;
+        let began = *self.timeline.times().get(live_from)?;
+        let end = *self.timeline.times().last()?;
+        let kills = self.timeline.reports().filter(|reported| {
+            let report = &reported.report;
+            let is_before = reported.at < began && end - reported.at <= LATELY;
+            report.kind == ReportKind::OomKill && !report.is_memory_dump() && is_before
+        });
+        let kills: Vec<_> = kills.collect();
+        let last = kills.iter().max_by_key(|reported| reported.at)?;
+        let ago = end - last.at;
+        let group = last.report.group.as_ref().map(|group| group.path.as_str());
+        let group = group.filter(|path| !path.is_empty());
+        let group = group.map_or_else(String::new, |path| format!(", in group {path}"));
+        let look = last.wall.and_then(|wall| {
+            let second = wall.unix_nanos().div_euclid(1_000_000_000);
+            let at = Timestamp::from_second(second).ok()?;
+            Some(format!(": memtide check --at {at}"))
+        });
+        let what = match kills.len() {
+            1 => format!("An OOM kill {ago} ago{group}"),
+            count => format!("{count} OOM kills in the last {LATELY}, the last {ago} ago{group}"),
+        };
+        Some(what + &look.unwrap_or_else(|| ".".to_owned()))
     }
 
     fn changed(&self, change: &Change) -> Changed {

@@ -50,7 +50,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     problems(&mut page, &report.source, screen);
     not_evaluated(&mut page, report, screen);
     clear(&mut page, report, screen);
-    next(&mut page, &report.next);
+    next(&mut page, report);
     unknown_fields(&mut page, &report.source, screen);
     page.finish()
 }
@@ -152,9 +152,9 @@ fn how_closely(source: &Source) -> String {
 fn history(source: &Source, clock: &Clock<'_>) -> Option<String> {
     let history = source.history.as_ref()?;
     let since = clock.moment(0.0, history.from)?;
-    let every = history.resolution_s.map(Span::from_secs_f64);
-    let every = every.map_or_else(String::new, |every| format!(", every {every}"));
-    Some(format!("and its recording since {since}{every}"))
+    Some(format!(
+        "and its recording since {since}, looked at by the minute"
+    ))
 }
 
 fn looks(what: &str, samples: usize, watched: Span) -> String {
@@ -232,7 +232,7 @@ fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Scr
     if earlier.is_empty() {
         return;
     }
-    page.heading("Earlier, over since:");
+    page.heading("Earlier, and over:");
     for finding in earlier {
         let when = match (finding.from_s, finding.to_s) {
             (Some(from), Some(to)) => clock.range((from, finding.from), (to, finding.to)),
@@ -323,12 +323,16 @@ fn unknown_fields(page: &mut Page, source: &Source, screen: &Screen) {
     page.hanging(&[], 3, Style::Faint, &text);
 }
 
-/// What to run on that host.
-fn next(page: &mut Page, steps: &[Step]) {
+/// What to run on that host; of a recording, which is at hand, here.
+fn next(page: &mut Page, report: &Report) {
+    let steps: &[Step] = &report.next;
     if steps.is_empty() {
         return;
     }
-    page.heading("Next, on that host:");
+    page.heading(match report.source.kind {
+        SourceKind::Recording => "Next:",
+        _ => "Next, on that host:",
+    });
     for step in steps {
         page.line(&[piece(Style::Command, format!("   {}", step.command))]);
         page.hanging(&[], 6, Style::Faint, &step.tells);

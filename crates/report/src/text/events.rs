@@ -1,4 +1,4 @@
-//! The screen of `events`: a line for each, in order of time; with the kernel's own lines where asked for.
+//! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; with the kernel's own lines where asked for.
 
 use super::page::{Page, Style, piece};
 use super::when::Clock;
@@ -24,16 +24,16 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         .map_or(0, |cells| cells + 2);
     for (event, time) in report.events.iter().zip(&times) {
         let head = [piece(Style::Faint, time.clone())];
-        match screen.detail {
-            Detail::Brief => {
-                let text = wrap::cut(&event.text, screen.width().saturating_sub(indent));
-                page.hanging(&head, indent, style(event), &text);
-            }
-            Detail::All => {
-                page.hanging(&head, indent, style(event), &event.text);
-                let lines = event.report.iter().flat_map(|report| report.lines());
-                lines.for_each(|line| page.line(&[piece(Style::Faint, format!("   {line}"))]));
-            }
+        if screen.unbroken {
+            let gap = " ".repeat(indent.saturating_sub(wrap::width(time)));
+            let text = piece(style(event), event.text.clone());
+            page.line(&[head[0].clone(), piece(Style::Plain, gap), text]);
+        } else {
+            page.hanging(&head, indent, style(event), &event.text);
+        }
+        if screen.detail == Detail::All {
+            let lines = event.report.iter().flat_map(|report| report.lines());
+            lines.for_each(|line| page.line(&[piece(Style::Faint, format!("   {line}"))]));
         }
     }
     page.finish()
@@ -67,6 +67,10 @@ mod tests {
     }
 
     fn drawn(wall: Option<i64>, detail: Detail) -> String {
+        drawn_on(wall, detail, false)
+    }
+
+    fn drawn_on(wall: Option<i64>, detail: Detail, unbroken: bool) -> String {
         let mut timeline = Timeline::default();
         for second in 0..2 {
             let mut sample = Sample::default();
@@ -83,19 +87,25 @@ mod tests {
         let long = "word ".repeat(40);
         let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];
         let report = EventsReport::new(&events, &timeline, &SourceInfo::capture("x"));
-        let mut screen = Screen::default();
-        screen.detail = detail;
+        let screen = Screen {
+            detail,
+            unbroken,
+            ..Screen::default()
+        };
         draw(&report, &screen)
     }
 
     #[test]
-    fn each_event_is_one_line_that_fits_and_steers_nothing() {
+    fn each_event_is_told_whole_and_steers_nothing() {
         let text = drawn(Some(1_795_318_200), Detail::Brief);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2, "{text}");
         assert_eq!(lines[0], "Nov 22 03:30:01  OOM kill of \\x1b[31mhog (4)");
-        assert_eq!(wrap::width(lines[1]), 80, "{text}");
-        assert!(lines[1].ends_with('…'));
+        assert!(lines.len() > 3, "{text}");
+        assert!(lines.iter().all(|line| wrap::width(line) <= 80), "{text}");
+        assert_eq!(text.matches("word").count(), 40);
+        let piped = drawn_on(Some(1_795_318_200), Detail::Brief, true);
+        assert_eq!(piped.lines().count(), 2, "{piped}");
+        assert_eq!(piped.matches("word").count(), 40);
         let timeless = drawn(None, Detail::Brief);
         assert!(timeless.starts_with("0:01  OOM kill"), "{timeless}");
     }

@@ -22,10 +22,7 @@ impl Log {
     /// Begins a file with the names of what will be in it.
     pub(super) fn create(recording: &Path, sequence: u64) -> io::Result<Self> {
         let path = head::path_of(recording, sequence);
-        let mut bytes = Vec::new();
-        // Twice: without names nothing of the file means anything.
-        head::put_dictionary(&mut bytes);
-        head::put_dictionary(&mut bytes);
+        let bytes = head::beginning();
         let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o640);

@@ -11,7 +11,6 @@ use super::table::{ALL_DECLARED, Operation};
 /// An entity's readings.
 #[derive(Debug, Default)]
 struct Series {
-    is_there: bool,
     /// Whether it was there in a sample that is wanted.
     is_wanted: bool,
     /// The section in which it was declared last.
@@ -96,7 +95,7 @@ impl Series {
     }
 
     fn settle_all(&mut self, at: At) {
-        self.is_wanted |= self.is_there;
+        self.is_wanted = true;
         for word in 0..self.present.len() {
             self.settle(word, self.present[word] | self.open[word], at);
         }
@@ -133,7 +132,10 @@ struct At {
 pub(super) struct Table {
     entity: Option<Entity>,
     signals: Vec<Option<SignalId>>,
-    slots: Vec<Series>,
+    /// Behind a pointer: slots that nothing was declared in take next to nothing.
+    slots: Vec<Option<Box<Series>>>,
+    /// How often something was declared.
+    declared: usize,
     by_key: HashMap<String, usize>,
     /// Whether all that is there has been declared in this block.
     is_known: bool,
@@ -149,12 +151,17 @@ impl Table {
     const MOST_WORDS: usize = 64;
     /// As many slots as Linux has PIDs.
     const MOST_SLOTS: u64 = 1 << 22;
+    /// So many slots may be empty before the first, as when a host has far fewer processes than it had.
+    const FREE_SLOTS: usize = 1 << 18;
+    /// And so many more for each that is declared: 512 bytes for some ten of the file.
+    const SLOTS_EACH: usize = 64;
 
     pub(super) fn new(columns: &Columns) -> Self {
         Self {
             entity: columns.entity,
             signals: columns.signals.clone(),
             slots: Vec::new(),
+            declared: 0,
             by_key: HashMap::new(),
             is_known: false,
             sections: 0,
@@ -193,9 +200,8 @@ impl Table {
             None => self.is_behind = true,
             Some(at) if self.is_behind => {
                 self.is_behind = false;
-                self.slots
-                    .iter_mut()
-                    .for_each(|series| series.settle_all(at));
+                let series = self.slots.iter_mut().flatten();
+                series.for_each(|series| series.settle_all(at));
             }
             Some(_) => {}
         }
@@ -240,12 +246,13 @@ impl Table {
             match operation {
                 Operation::Declare => self.declare(index, input, into)?,
                 Operation::Gone => {
-                    self.drop_slot(index, into)?;
+                    self.slots.get(index)?;
+                    self.drop_slot(index, into);
                     continue;
                 }
                 Operation::Change | Operation::Presence => {}
             }
-            let series = self.slots.get_mut(index).filter(|series| series.is_there)?;
+            let series = self.slots.get_mut(index)?.as_mut()?;
             series.is_wanted |= at.is_some();
             let is_declared = operation == Operation::Declare;
             let with_presence = operation != Operation::Change;
@@ -258,17 +265,19 @@ impl Table {
 
     fn declare(&mut self, index: usize, input: &mut Input<'_>, into: &mut Timeline) -> Option<()> {
         let (key, label, group) = (input.text()?, input.text()?, input.text()?);
-        // A hostile file must not name one far slot to fill memory.
-        if index > self.slots.len() + 65_536 {
+        self.declared += 1;
+        // A hostile file must not name far slots to fill memory: they are as many as the bytes that declare them allow.
+        if index > Self::FREE_SLOTS + self.declared * Self::SLOTS_EACH {
             return None;
         }
-        while self.slots.len() <= index {
-            self.slots.push(Series::default());
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || None);
         }
-        if !self.slots[index].is_there || self.slots[index].key.as_bytes() != key {
+        let found = self.slots[index].as_ref();
+        if found.is_none_or(|series| series.key.as_bytes() != key) {
             self.settle_in(index, String::from_utf8_lossy(key).into_owned(), into);
         }
-        let series = &mut self.slots[index];
+        let series = self.slots[index].as_mut()?;
         for (old, new) in [(&mut series.label, label), (&mut series.group, group)] {
             if old.as_bytes() != new {
                 *old = String::from_utf8_lossy(new).into_owned();
@@ -282,43 +291,40 @@ impl Table {
 
     /// Another entity takes a slot.
     fn settle_in(&mut self, index: usize, key: String, into: &mut Timeline) {
-        let _ = self.drop_slot(index, into);
+        self.drop_slot(index, into);
         if let Some(elsewhere) = self.by_key.get(&key).copied() {
             // A process that was declared anew under another name.
-            let _ = self.drop_slot(elsewhere, into);
+            self.drop_slot(elsewhere, into);
         }
         self.by_key.insert(key.clone(), index);
-        let series = &mut self.slots[index];
-        *series = Series::sized(self.signals.len());
-        series.is_there = true;
-        series.key = key;
+        self.slots[index] = Some(Box::new(Series {
+            key,
+            ..Series::sized(self.signals.len())
+        }));
     }
 
     /// The entity of a slot is gone: its runs ended when its table was read before.
-    fn drop_slot(&mut self, index: usize, into: &mut Timeline) -> Option<()> {
-        let series = self.slots.get_mut(index)?;
-        if !series.is_there {
-            return Some(());
-        }
-        let mut series = std::mem::take(series);
+    fn drop_slot(&mut self, index: usize, into: &mut Timeline) {
+        let Some(mut series) = self.slots.get_mut(index).and_then(Option::take) else {
+            return;
+        };
         self.by_key.remove(&series.key);
         series.finish_all(self.before);
         self.hand_over(&series, into);
-        Some(())
     }
 
     fn drop_undeclared(&mut self, into: &mut Timeline) {
         for index in 0..self.slots.len() {
-            let series = &self.slots[index];
-            if series.is_there && series.declared != self.sections {
-                let _ = self.drop_slot(index, into);
+            let series = self.slots[index].as_ref();
+            if series.is_some_and(|series| series.declared != self.sections) {
+                self.drop_slot(index, into);
             }
         }
     }
 
     /// Samples follow that are not wanted.
     pub(super) fn pause(&mut self) {
-        for series in &mut self.slots {
+        for series in self.slots.iter_mut().flatten() {
             series.finish_all(self.last);
         }
         self.is_behind = true;
@@ -327,7 +333,7 @@ impl Table {
     /// Ends all runs and gives them to the timeline.
     pub(super) fn end(&mut self, into: &mut Timeline) {
         self.pause();
-        for series in self.slots.iter().filter(|series| series.is_there) {
+        for series in self.slots.iter().flatten() {
             self.hand_over(series, into);
         }
     }
@@ -358,5 +364,49 @@ impl Table {
                 into.fill_host(signal, runs);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bytes::{put, put_bits, put_text};
+    use super::*;
+
+    /// A section that declares an entity in each of these slots; how many were taken.
+    fn declared(slots: &[u64]) -> (usize, usize) {
+        let columns = Columns {
+            entity: Some(Entity::Process),
+            signals: vec![None],
+        };
+        let mut bytes = Vec::new();
+        let mut before = 0;
+        for slot in slots {
+            put(
+                &mut bytes,
+                ((((slot - before) << 1) + 1) << 2) | Operation::Declare as u64,
+            );
+            before = *slot;
+            put_text(&mut bytes, slot.to_string().as_bytes());
+            put_text(&mut bytes, b"");
+            put_text(&mut bytes, b"");
+            put_bits(&mut bytes, 0);
+            put_bits(&mut bytes, 0);
+        }
+        put(&mut bytes, 0);
+        let mut table = Table::new(&columns);
+        let mut into = Timeline::default();
+        let _ = table.section(ALL_DECLARED, &mut Input(&bytes), None, &mut into);
+        (table.slots.len(), table.slots.iter().flatten().count())
+    }
+
+    #[test]
+    fn slots_far_apart_take_no_room_and_there_are_no_more_than_the_bytes_allow() {
+        assert_eq!(declared(&[0, 1, 2]), (3, 3));
+        let (len, there) = declared(&[200_000, 250_000]);
+        assert_eq!((len, there), (250_001, 2), "few are left of many");
+        let far: Vec<u64> = (0..60).map(|number| number * 65_530).collect();
+        let (len, there) = declared(&far);
+        assert!(len < 300_000 && there < 6, "{len} {there}");
+        assert!(size_of::<Option<Box<Series>>>() == 8);
     }
 }

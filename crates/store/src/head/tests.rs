@@ -1,4 +1,5 @@
 //! What is written is read again, whatever comes and goes; what is damaged costs its block.
+#![allow(clippy::cast_possible_truncation)] // small numbers
 
 use std::collections::BTreeMap;
 

@@ -17,11 +17,15 @@ pub(crate) struct Kept {
 
 /// A timeline's noted events, and its kernel reports that are not among them.
 pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
-    let noted = timeline.noted().iter().map(|event| Kept {
-        event: event.clone(),
-        sample: None,
-    });
-    let mut all: Vec<Kept> = noted.collect();
+    let mut all: Vec<Kept> = Vec::new();
+    for event in timeline.noted() {
+        // A disk that failed in between was given it twice, the second time soon after the first.
+        let mut recent = all.iter().rev().take(REPEATED_WITHIN);
+        if recent.all(|kept| kept.event != *event) {
+            let (event, sample) = (event.clone(), None);
+            all.push(Kept { event, sample });
+        }
+    }
     let is_noted = |text: &str| timeline.noted().iter().any(|event| event.report == text);
     for reported in timeline.reports() {
         let (Some(sample), Some(text)) = (timeline.sample_of(reported), &reported.text) else {
@@ -30,24 +34,20 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
         if is_noted(text) {
             continue;
         }
-        let kind = match reported.report.kind {
-            timeline::kernel_report::ReportKind::OomKill => EventKind::OomKill,
-            timeline::kernel_report::ReportKind::AllocationFailure => EventKind::AllocationFailure,
-        };
-        let killed = reported.report.killed.first();
-        all.push(Kept {
-            event: Event {
-                stamp: timeline.stamp(sample).unwrap_or_default(),
-                kind,
-                subject: killed.map(|killed| killed.name.clone()).unwrap_or_default(),
-                text: String::new(),
-                report: text.to_string(),
-            },
-            sample: Some(sample),
-        });
+        let stamp = timeline.stamp(sample).unwrap_or_default();
+        let mut event = Event::of_report(stamp, &reported.report, text.to_string());
+        if reported.report.is_memory_dump() {
+            // It is here for what it shows of memory; nobody was killed.
+            "memory was shown on request (SysRq m)".clone_into(&mut event.text);
+        }
+        let sample = Some(sample);
+        all.push(Kept { event, sample });
     }
     all
 }
+
+/// Among so many events before it an event is looked for that is the same.
+const REPEATED_WITHIN: usize = 64;
 
 /// The columns of a list of events.
 pub(super) fn columns(events: &[Kept]) -> Vec<Column<'_>> {
@@ -125,4 +125,29 @@ pub(super) fn read(file: &Opened) -> Result<(Vec<Kept>, usize), String> {
     let known: Vec<Kept> = all.flatten().collect();
     let unknown = rows.len() - known.len();
     Ok((known, unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_disk_was_given_twice_is_there_once() {
+        let mut timeline = Timeline::default();
+        for second in [1, 2, 1, 3, 2] {
+            timeline.note(Event {
+                stamp: Stamp {
+                    boot: units::Span::from_secs(second),
+                    ..Stamp::default()
+                },
+                kind: EventKind::OomKill,
+                subject: "java (7)".to_owned(),
+                text: String::new(),
+                report: String::new(),
+            });
+        }
+        let at = of(&timeline).into_iter();
+        let at: Vec<u64> = at.map(|kept| kept.event.stamp.boot.as_nanos()).collect();
+        assert_eq!(at, [1, 2, 3].map(|second| second * 1_000_000_000));
+    }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Taken {
     pub(crate) stamp: Stamp,
     /// Whether its relation in time to the one before is not known.
     pub(crate) is_unrelated: bool,
-    /// For each of [`Entity::ALL`] a bit, from the lowest: whether such entities were read.
+    /// For each kind of entity a bit: whether such entities were read.
     pub(crate) read: i64,
 }
 
@@ -34,7 +34,7 @@ impl Taken {
     }
 
     fn related(timeline: &Timeline, index: usize) -> Self {
-        let bit = |entity: Entity| i64::from(timeline.was_read(entity, index)) << entity as u32;
+        let bit = |entity: Entity| i64::from(timeline.was_read(entity, index)) << bit_of(entity);
         Self {
             stamp: timeline.stamp(index).unwrap_or_default(),
             is_unrelated: false,
@@ -44,12 +44,29 @@ impl Taken {
 
     /// Whether entities of a kind were read in it.
     pub(crate) fn was_read(&self, entity: Entity) -> bool {
-        self.read >> (entity as u32) & 1 == 1
+        self.read >> bit_of(entity) & 1 == 1
     }
 
     /// The wall clock in nanoseconds.
     pub(crate) fn wall(&self) -> Option<i64> {
         self.stamp.wall.map(WallClock::unix_nanos)
+    }
+}
+
+/// The bit of a kind of entity in the column `read`. Files on disk have them: a new kind takes the next bit, wherever it
+/// stands in [`Entity::ALL`].
+const fn bit_of(entity: Entity) -> u32 {
+    match entity {
+        Entity::Host => 0,
+        Entity::Node => 1,
+        Entity::Zone => 2,
+        Entity::Disk => 3,
+        Entity::SwapArea => 4,
+        Entity::Zram => 5,
+        Entity::Slab => 6,
+        Entity::Cgroup => 7,
+        Entity::Process => 8,
+        Entity::Service => 9,
     }
 }
 
@@ -186,4 +203,15 @@ fn read_signal(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_entity_has_a_bit_of_its_own() {
+        let bits: i64 = Entity::ALL.into_iter().map(|kind| 1 << bit_of(kind)).sum();
+        assert_eq!(bits, (1 << Entity::ALL.len()) - 1);
+    }
 }

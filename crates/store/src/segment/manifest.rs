@@ -10,16 +10,25 @@ use timeline::{Entity, Timeline};
 use units::WallClock;
 
 use super::host::Taken;
-use super::names;
+use super::{Origin, names};
 use crate::identity::FORMAT;
+use crate::place;
+
+/// A longer `segment.json` is none.
+const LONGEST: u64 = 1 << 20;
+/// A byte of a table tells of so many runs at most. They are many where counts of repetitions stand for them, but a
+/// number that no file holds must not make a reader leave readings out.
+const RUNS_PER_BYTE: usize = 64;
 
 /// What a segment consists of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// The format of its files.
     pub(crate) format: u32,
+    /// Its place in the recording.
+    sequence: Option<u64>,
     /// How many samples it has.
-    pub(crate) samples: usize,
+    samples: usize,
     /// The earliest wall clock, in nanoseconds; `None` where there is none.
     from: Option<i64>,
     /// The latest.
@@ -33,6 +42,9 @@ pub(crate) struct Manifest {
     /// What was wrong with the head file that it was made of, in words; the rest is here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) lost: Vec<String>,
+    /// Numbers before this one that were head files without a sample: they are not missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) empty: Vec<u64>,
 }
 
 /// A file as it was written.
@@ -44,14 +56,16 @@ struct Stored {
 }
 
 impl Manifest {
-    pub(super) fn of(timeline: &Timeline, taken: &[Taken], lost: &[String]) -> Self {
+    pub(super) fn of(sequence: u64, timeline: &Timeline, taken: &[Taken], origin: &Origin) -> Self {
         let walls = || taken.iter().filter_map(Taken::wall);
         Self {
             format: FORMAT,
+            sequence: Some(sequence),
             samples: timeline.len(),
             from: walls().min(),
             until: walls().max(),
-            lost: lost.to_vec(),
+            lost: origin.lost.clone(),
+            empty: origin.empty.clone(),
             ..Self::default()
         }
     }
@@ -82,12 +96,27 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// Reads one; `None` where it is not there or damaged.
+    /// Reads one; `None` where it is not there or damaged, or names files elsewhere.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(path).ok()?).ok()
+        let bytes = place::read_regular(path, LONGEST).ok()?;
+        let manifest: Self = serde_json::from_slice(&bytes).ok()?;
+        let is_within = manifest.files().all(|name| !name.contains('/'));
+        is_within.then_some(manifest)
+    }
+
+    /// Whether all of a segment is in its directory: files of the lengths that are told, and of this number.
+    pub(super) fn is_whole(&self, directory: &Path, sequence: u64) -> bool {
+        let is_there = |(name, stored): (&String, &Stored)| {
+            let found = fs::symlink_metadata(directory.join(name));
+            found.is_ok_and(|it| it.is_file() && usize::try_from(it.len()) == Ok(stored.bytes))
+        };
+        self.sequence == Some(sequence) && self.files.iter().all(is_there)
     }
 
     pub(super) fn check(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        if self.format > FORMAT {
+            return Err(format!("a later memtide wrote it (format {})", self.format));
+        }
         let stored = self
             .files
             .get(name)
@@ -129,6 +158,13 @@ impl Manifest {
         } else {
             &self.runs
         };
-        sizes.get(entity.name()).copied().unwrap_or(0)
+        let told = sizes.get(entity.name()).copied().unwrap_or(0);
+        let file = if by_minute {
+            names::MINUTES
+        } else {
+            names::file_of(entity)
+        };
+        let bytes = self.files.get(file).map_or(0, |stored| stored.bytes);
+        told.min(bytes.saturating_mul(RUNS_PER_BYTE))
     }
 }

@@ -48,10 +48,18 @@ pub(crate) fn directory(sequence: u64, start: Option<WallClock>) -> String {
     }
 }
 
-/// The sequence number in the name of a segment's directory.
+/// The sequence number in the name of a segment's directory. Other names, however similar, are somebody else's.
 pub(crate) fn sequence(name: &str) -> Option<u64> {
-    let (number, _) = name.split_once('-')?;
-    number.parse().ok()
+    let (number, start) = name.split_once('-')?;
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = || {
+        let (day, time) = start.split_once('T')?;
+        let time = time.strip_suffix('Z')?;
+        Some(day.len() == 8 && time.len() == 6 && are_digits(day) && are_digits(time))
+    };
+    let is_ours = number.len() == 8 && are_digits(number);
+    let is_ours = is_ours && (start == "undated" || is_time() == Some(true));
+    number.parse().ok().filter(|_| is_ours)
 }
 
 /// `20261122T033000Z`.
@@ -105,7 +113,10 @@ mod tests {
         assert_eq!(named(951_827_696), "00000007-20000229T123456Z");
         assert_eq!(named(1_795_318_200), "00000007-20261122T033000Z");
         assert_eq!(sequence(&named(0)), Some(7));
-        assert_eq!(sequence(".tmp-x"), None);
+        assert_eq!(sequence("00000007-undated"), Some(7));
+        for strange in [".tmp-x", "00000007-notes", "7-undated", "00000007-2026T03Z"] {
+            assert_eq!(sequence(strange), None, "{strange}");
+        }
     }
 
     #[test]

@@ -144,7 +144,8 @@ pub(crate) fn write(
                     cells.clear();
                     fill(part, &mut cells);
                     if column.shape == Shape::Ordinal {
-                        let values: Vec<i32> = cells.values.iter().map(|n| ordinal(*n)).collect();
+                        let values = cells.values.iter().map(|n| ordinal(*n));
+                        let values = values.collect::<Result<Vec<i32>, _>>()?;
                         out.typed::<Int32Type>().write_batch(&values, None, None)?;
                     } else {
                         let is_optional = column.shape != Shape::Always;
@@ -163,8 +164,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn ordinal(n: i64) -> i32 {
-    i32::try_from(n).unwrap_or(i32::MAX)
+fn ordinal(n: i64) -> Result<i32, ParquetError> {
+    i32::try_from(n).map_err(|_| ParquetError::General(format!("{n} is no number of a row")))
 }
 
 fn write_words(

@@ -52,7 +52,7 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
             })
             .filter(GroupLimit::is_limited),
     };
-    let mut finding = RULE.found(Severity::Critical, title(one, &at_limit));
+    let mut finding = RULE.found(Severity::Critical, title(cx, one, &at_limit));
     finding = charged(&at_limit, finding);
     finding = oom::tell(cx, one, finding);
     // A kill that is not shown, and a limit that is not: each leaves something open.
@@ -134,7 +134,7 @@ impl AtLimit<'_> {
     }
 }
 
-fn title(one: &Explained<'_>, at_limit: &AtLimit<'_>) -> String {
+fn title(cx: &Evidence<'_>, one: &Explained<'_>, at_limit: &AtLimit<'_>) -> String {
     let group = at_limit.path().map_or_else(
         || "A control group".to_owned(),
         |path| format!("Control group {path}"),
@@ -148,7 +148,11 @@ fn title(one: &Explained<'_>, at_limit: &AtLimit<'_>) -> String {
         .limit
         .map_or_else(String::new, |limit| format!(" of {}", limit.limit));
     let what = match (&one.holders.victim, at_limit.limit) {
-        (Some(victim), _) => format!(", and the kernel killed {}", victim.words()),
+        (Some(victim), _) => format!(
+            ", and the kernel killed {}{}",
+            victim.words(),
+            oom::among(cx, one.report).trim_end_matches(',')
+        ),
         (None, Some(limit)) if limit.failures > 0 => {
             format!(" ({} times so far)", Count::new(limit.failures))
         }

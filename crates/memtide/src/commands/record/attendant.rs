@@ -145,7 +145,7 @@ impl View {
             ),
             problem => format!(
                 "warning: {directory} takes no samples: {}; they wait in memory while there is room, and it is tried again",
-                in_words(problem)
+                problem
             ),
         };
         *before = state.disk;
@@ -256,14 +256,4 @@ fn line() -> ProgressBar {
         bar.set_style(style);
     }
     bar
-}
-
-fn in_words(disk: &DiskState) -> &str {
-    match disk {
-        DiskState::Ok => "it does",
-        DiskState::Full => "the disk is full",
-        DiskState::ReadOnly => "the file system may only be read",
-        DiskState::Vanished => "the directory is gone",
-        DiskState::Failed(why) => why,
-    }
 }

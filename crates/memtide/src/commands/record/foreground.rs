@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use anyhow::Context;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
 use recorder::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use store::{Identity, Options, Writer};
+use store::{Cut, Identity, Options, Writer};
 use timeline::Facts;
 use units::{Quantity, Span};
 
@@ -35,6 +37,9 @@ pub(super) fn run(
     let root = Root::default();
     let (identity, facts) = host(&root);
     let writer = Writer::open(directory, &identity, &facts, options(args))?;
+    if let Some(cut) = writer.before() {
+        output.warn(&cut_short(directory, cut));
+    }
     let kept = Kept {
         directory: directory.to_owned(),
         settings: as_told(args, processes),
@@ -55,6 +60,22 @@ pub(super) fn run(
     attendant.stop(ended.is_ok());
     ended?;
     Ok(Exit::Ok)
+}
+
+/// The recording tells of it as well; whoever starts the next recorder should not have to ask.
+fn cut_short(directory: &Path, Cut { last }: Cut) -> String {
+    let at = last.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos().into()).ok());
+    let after = at.map_or_else(String::new, |at| {
+        let at = at.to_zoned(TimeZone::system());
+        format!(
+            "; its last sample is of {}",
+            at.strftime("%Y-%m-%d %H:%M:%S")
+        )
+    });
+    format!(
+        "{}: the recorder before was killed, or the machine went down{after}",
+        directory.display()
+    )
 }
 
 fn settings(args: &Record, processes: Option<Span>) -> Settings {

@@ -31,11 +31,16 @@ pub(super) fn install(args: &Record, output: &Output) -> anyhow::Result<Exit> {
         for step in service.steps_to_install() {
             output.note(&format!("would run: {}", step.join(" ")));
         }
+        warn_of_places(&unit, output);
+        if let Err(error) = needs_systemd() {
+            output.warn(&format!("--install would fail: {error}"));
+        }
         return Ok(Exit::Ok);
     }
     needs_systemd()?;
     let known = service.ours()?;
     warn_of_others(&unit, output);
+    warn_of_places(&unit, output);
     std::fs::create_dir_all(&unit.directory)
         .with_context(|| format!("cannot make {}", unit.directory.display()))?;
     if known.as_deref() != Some(text.as_str()) {
@@ -187,6 +192,33 @@ fn warn_of_others(unit: &Unit, output: &Output) {
     }
 }
 
+/// What would end the recorder without anybody's doing.
+fn warn_of_places(unit: &Unit, output: &Output) {
+    if let Some(why) = does_not_stay(&unit.program) {
+        output.warn(&format!(
+            "the service would run {}, which {why}; better install memtide into /usr/local/bin first",
+            unit.program.display()
+        ));
+    }
+    if unit.owner == Owner::User {
+        output.note(
+            "a user's service ends when that user logs out, unless `loginctl enable-linger` was run once",
+        );
+    }
+}
+
+/// Why a program may be gone at the next start.
+fn does_not_stay(program: &Path) -> Option<&'static str> {
+    let is_below = |places: &[&str]| places.iter().any(|place| program.starts_with(place));
+    if is_below(&["/tmp", "/var/tmp", "/dev/shm", "/run"]) {
+        Some("lies where files are removed by themselves")
+    } else if is_below(&["/home", "/root"]) {
+        Some("lies in a home directory, which may be absent as the machine starts")
+    } else {
+        None
+    }
+}
+
 /// What was asked for apart from the defaults, as options.
 fn options(args: &Record) -> Vec<String> {
     let mut options = Vec::new();
@@ -211,4 +243,22 @@ fn options(args: &Record) -> Vec<String> {
         options.push("--no-processes".to_owned());
     }
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_may_be_gone_at_the_next_start_is_warned_of() {
+        for (program, is_told) in [
+            ("/tmp/memtide", true),
+            ("/home/u/bin/memtide", true),
+            ("/usr/local/bin/memtide", false),
+            ("/tmpfs/memtide", false),
+        ] {
+            let told = does_not_stay(Path::new(program)).is_some();
+            assert_eq!(told, is_told, "{program}");
+        }
+    }
 }

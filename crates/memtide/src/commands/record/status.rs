@@ -1,5 +1,7 @@
 //! `memtide record --status`: how the recorder of a directory is doing, from what it wrote last and what lies there.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -43,6 +45,8 @@ pub(super) enum State {
     Stopped,
     /// It is gone without a word: killed, or the machine went down.
     Gone,
+    /// It runs, and its directory is gone.
+    Vanished,
     /// Nothing was ever recorded there.
     None,
 }
@@ -81,7 +85,7 @@ pub(super) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
     output.print(&text)?;
     Ok(match answer.state {
         State::Running => Exit::Ok,
-        State::Stopped | State::Gone | State::None => Exit::Unknown,
+        State::Vanished | State::Stopped | State::Gone | State::None => Exit::Unknown,
     })
 }
 
@@ -99,7 +103,13 @@ fn look(directory: &PathBuf) -> anyhow::Result<Answer> {
             return Err(anyhow::Error::new(error)
                 .context(format!("cannot look into {}", directory.display())));
         }
-        _ if !Recording::is_at(directory) => return Ok(answer),
+        _ if !Recording::is_at(directory) => {
+            answer.pid = recorder_without(directory, &Root::default());
+            if answer.pid.is_some() {
+                answer.state = State::Vanished;
+            }
+            return Ok(answer);
+        }
         _ => {}
     }
     let info = Recording::open(directory)?.info(false);
@@ -117,6 +127,37 @@ fn look(directory: &PathBuf) -> anyhow::Result<Answer> {
     answer.pid = info.writer.and_then(|known| known.or(pid));
     answer.recording = Some(kept(directory, &info));
     Ok(answer)
+}
+
+/// The PID of a process that was told to record into a directory, where that is not there to tell. One that records into
+/// its usual place does not name it, and is not found.
+fn recorder_without(directory: &Path, root: &Root) -> Option<u32> {
+    let processes = std::fs::read_dir(root.path("/proc")).ok()?;
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| *pid != std::process::id())
+        .find(|pid: &u32| {
+            let command = root
+                .read(&format!("/proc/{pid}/cmdline"))
+                .unwrap_or_default();
+            records_into(&command, directory)
+        })
+}
+
+/// Whether a command line is `memtide record … --to DIRECTORY`.
+fn records_into(command: &[u8], directory: &Path) -> bool {
+    let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
+    let is_named = words
+        .windows(2)
+        .any(|pair| pair[0] == b"--to" && pair[1] == directory.as_os_str().as_bytes());
+    let program = words
+        .first()
+        .map_or(Path::new(""), |word| Path::new(OsStr::from_bytes(word)));
+    let is_ours = program.file_name() == Some(OsStr::new("memtide"));
+    let other = [b"--status".as_slice(), b"--from", b"--install", b"--seal"];
+    is_ours
+        && is_named
+        && words.get(1) == Some(&b"record".as_slice())
+        && !words.iter().any(|word| other.contains(word))
 }
 
 fn kept(directory: &Path, info: &store::Info) -> Kept {
@@ -161,6 +202,25 @@ mod tests {
             None,
             "the clock was moved"
         );
+    }
+
+    #[test]
+    fn a_recorder_is_found_by_what_it_was_told_where_its_directory_is_gone() {
+        let place = Path::new("/srv/rec");
+        for (command, expected) in [
+            ("/usr/bin/memtide\0record\0--to\0/srv/rec\0", true),
+            ("memtide\0record\0--every\x005s\0--to\0/srv/rec", true),
+            ("memtide\0record\0--to\0/srv/other\0", false),
+            ("memtide\0record\0--status\0--to\0/srv/rec\0", false),
+            ("vi\0record\0--to\0/srv/rec\0", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                records_into(command.as_bytes(), place),
+                expected,
+                "{command:?}"
+            );
+        }
     }
 
     #[test]

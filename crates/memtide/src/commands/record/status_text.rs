@@ -35,9 +35,11 @@ pub(super) fn draw(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
         page.rows("damage", &kept.problems);
     }
     if let Some(status) = &answer.recorder {
-        of_disk(status, &mut page, screen);
+        of_disk(answer, status, &mut page, screen);
         page.rows("not read", &not_read(status));
-        page.rows("privileges", &status.privileges);
+        if answer.state == State::Running {
+            page.rows("privileges", &status.privileges);
+        }
     }
     page.text
 }
@@ -56,7 +58,10 @@ fn heading(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
                 let lasts = span(now.duration_since(since).as_secs_f64());
                 format!(" since {} ({lasts})", time(since, screen))
             });
-            format!("recording into {directory}{since}{pid}")
+            format!(
+                "{}recording into {directory}{since}{pid}",
+                health(answer, now)
+            )
         }
         State::Stopped => {
             let when = at(status.and_then(|status| status.written)).unwrap_or_default();
@@ -65,12 +70,44 @@ fn heading(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
         State::Gone => match at(status.and_then(|status| status.written)) {
             Some(when) => format!(
                 "not recording into {directory}: the recorder was killed or the machine went down; \
-                 its last sign of life is of {when}. `memtide record` goes on"
+                 its last sign of life is of {when}; `memtide record` starts it again"
             ),
             None => format!("not recording into {directory}, which holds a recording"),
         },
-        State::None => format!("{directory} holds no recording; `memtide record` starts one"),
+        State::Vanished => format!(
+            "{directory} is gone, and its recorder still runs{pid}: samples wait in memory for some minutes, then they are \
+             lost; make the directory again (`mkdir`) and it goes on"
+        ),
+        State::None => {
+            format!("{directory} holds no recording; `memtide record --to {directory}` starts one")
+        }
     }
+}
+
+/// What is asked first: whether all is as it should be.
+fn health(answer: &Answer, now: Timestamp) -> &'static str {
+    let Some(status) = &answer.recorder else {
+        return "";
+    };
+    let age = status
+        .written
+        .map(|at| now.duration_since(at).as_secs_f64());
+    let is_fresh = age.is_some_and(|age| age <= STALE_S);
+    let keeps_all = status.disk.problem.is_none() && status.disk.lost_since.is_none();
+    let is_whole = answer
+        .recording
+        .as_ref()
+        .is_none_or(|kept| kept.problems.is_empty());
+    if is_fresh && keeps_all && is_whole && status.disk.parts_dropped == 0 {
+        "healthy: "
+    } else {
+        "not healthy: "
+    }
+}
+
+/// A number of things, in words.
+fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", Count::new(n), if n == 1 { one } else { many })
 }
 
 fn rows_of(status: &Status, page: &mut Page, screen: &Screen) {
@@ -96,7 +133,7 @@ fn rows_of(status: &Status, page: &mut Page, screen: &Screen) {
     if samples.taken > 0 {
         let worst = samples.worst_late.map_or_else(String::new, |at| {
             format!(
-                ", the latest {} at {}",
+                ", the most delayed one {} at {}",
                 span(samples.worst_late_s),
                 time(at, screen)
             )
@@ -138,7 +175,7 @@ fn processes(status: &Status) -> String {
     }
     let more = [
         (seen.processes_left_out, "left out"),
-        (seen.shares_read, "PSS read"),
+        (seen.shares_read, "readings of PSS so far"),
         (seen.blocked, "left alone, as they did not answer"),
     ];
     for (n, what) in more.into_iter().filter(|(n, _)| *n > 0) {
@@ -154,9 +191,9 @@ fn groups(status: &Status) -> String {
         n => format!(" ({} left out)", Count::new(n)),
     };
     format!(
-        "{} control groups{cut}, {} services",
-        Count::new(seen.groups),
-        Count::new(seen.services)
+        "{}{cut}, {}",
+        counted(seen.groups, "control group", "control groups"),
+        counted(seen.services, "service", "services")
     )
 }
 
@@ -208,19 +245,28 @@ fn ahead(kept: &Kept, status: Option<&Status>) -> String {
     }
 }
 
-fn of_disk(status: &Status, page: &mut Page, screen: &Screen) {
+fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
     let disk = &status.disk;
-    let text = match &disk.problem {
-        None => format!(
-            "takes all; {} not synced yet",
-            Bytes::new(disk.waiting_bytes)
-        ),
-        Some(problem) => format!(
-            "{problem}; {} wait in memory",
-            Bytes::new(disk.waiting_bytes)
-        ),
+    let waiting = Bytes::new(disk.waiting_bytes);
+    let text = match (&disk.problem, answer.state) {
+        (None, State::Running) => {
+            format!(
+                "keeps up; {waiting} in memory, written within {}",
+                span(status.settings.sync_s)
+            )
+        }
+        (Some(problem), State::Running) => format!("{problem}; {waiting} wait in memory"),
+        (Some(problem), _) => format!("at last: {problem}"),
+        (None, _) => String::new(),
     };
     page.row("disk", &text);
+    if disk.parts_dropped > 0 {
+        let parts = counted(disk.parts_dropped, "part", "parts");
+        page.row(
+            "",
+            &format!("it was full: the oldest {parts} of the recording dropped for it"),
+        );
+    }
     if let Some(since) = disk.lost_since {
         page.row(
             "",
@@ -232,7 +278,8 @@ fn of_disk(status: &Status, page: &mut Page, screen: &Screen) {
     }
     if status.kernel_log.reports > 0 || status.kernel_log.overwritten > 0 {
         let log = &status.kernel_log;
-        let mut text = format!("{} reports kept", Count::new(log.reports));
+        let mut text = counted(log.reports, "report", "reports");
+        text.push_str(" kept since it began");
         if log.overwritten > 0 {
             text.push_str(&format!(
                 "; {} records were overwritten unread",
@@ -438,17 +485,18 @@ mod tests {
     fn every_question_has_its_row_and_no_row_is_wider_than_the_screen() {
         let text = drawn(&answer());
         for part in [
-            "recording into /var/lib/memtide since 2026-11-21",
-            "(120 min), pid 812",
+            "healthy: recording into /var/lib/memtide since 2026-11-21",
+            "(2 h), pid 812",
             "7,195, one every 1 s; 3 late, none missed, none lost",
-            "the last came 200 µs late, the latest 340 ms at",
+            "the last came 200 µs late, the most delayed one 340 ms at",
             "300 µs of CPU for each sample, 0.03 % of one CPU",
             "212 by BPF task iterator",
             "4 MiB from 2026-11-21",
             "at 48 MiB a day 14 d take 672 MiB of at most 2 GiB",
             "/proc/slabinfo, /proc/pagetypeinfo: permission denied; needs root",
         ] {
-            assert!(text.contains(part), "{part}\n{text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert!(words.join(" ").contains(part), "{part}\n{text}");
         }
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
@@ -494,6 +542,27 @@ mod tests {
                     .collect::<Vec<_>>()
                     .join(" ")
                     .contains(says),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_recorder_that_does_not_run_is_not_said_to_keep_up_and_a_full_disk_is_not_healthy() {
+        let mut answer = answer();
+        assert!(drawn(&answer).contains("keeps up"));
+        answer.recorder.as_mut().unwrap().disk.parts_dropped = 1;
+        let text = drawn(&answer);
+        assert!(text.starts_with("not healthy: "), "{text}");
+        assert!(
+            text.contains("the oldest 1 part of the recording dropped"),
+            "{text}"
+        );
+        for state in [State::Gone, State::Stopped] {
+            answer.state = state;
+            let text = drawn(&answer);
+            assert!(
+                !text.contains("keeps up") && !text.contains("privileges"),
                 "{text}"
             );
         }

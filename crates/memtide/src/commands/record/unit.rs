@@ -33,8 +33,7 @@ impl Unit {
             "{MARK}, and removed by `memtide record --uninstall`.\n\
              # Changes here are lost with the next --install; `systemctl edit memtide` keeps them apart.\n\n\
              [Unit]\n\
-             Description=memtide, flight recorder of this host's memory\n\
-             Documentation=man:memtide-record(1)\n"
+             Description=memtide, flight recorder of this host's memory\n"
         );
         match self.owner {
             Owner::System => text.push_str(

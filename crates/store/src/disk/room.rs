@@ -1,0 +1,78 @@
+//! Room on a disk that is full, perhaps of what others wrote: the oldest part goes, so that recording goes on. But a disk
+//! that somebody else fills for hours must not cost the whole history.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use units::Bytes;
+
+use crate::{head, retention, segment};
+
+/// One part in so much time: whoever fills the disk faster than that, takes the room of all of them. What is sampled
+/// meanwhile waits in memory.
+const PAUSE: Duration = Duration::from_secs(60);
+/// This share of what may be kept stays in any case, or of the disk, where that is smaller.
+const STAYS: u64 = 10;
+
+/// When room was made last.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    made: Option<Instant>,
+}
+
+impl Room {
+    /// Drops the oldest part, if it is time and enough is left. Says whether it did.
+    pub(super) fn make(&mut self, recording: &Path, keep_size: Bytes) -> bool {
+        let is_due = self.made.is_none_or(|made| made.elapsed() >= PAUSE);
+        if !is_due || size(recording) <= least(recording, keep_size) {
+            return false;
+        }
+        let is_made = retention::drop_oldest(recording).unwrap_or(false);
+        if is_made {
+            self.made = Some(Instant::now());
+        }
+        is_made
+    }
+}
+
+/// What stays.
+fn least(recording: &Path, keep_size: Bytes) -> u64 {
+    let disk = rustix::fs::statvfs(recording);
+    let disk = disk.map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+    keep_size.get().min(disk) / STAYS
+}
+
+/// What all parts take.
+fn size(recording: &Path) -> u64 {
+    let segments = segment::list(recording).unwrap_or_default().0;
+    let heads = head::files(recording).unwrap_or_default();
+    let heads = heads.iter().filter_map(|head| head.path.metadata().ok());
+    let sealed: u64 = segments.iter().map(segment::Segment::bytes).sum();
+    sealed + heads.map(|head| head.len()).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn one_part_a_minute_goes_and_a_tenth_of_what_may_be_kept_stays() {
+        let recording = tempfile::tempdir().unwrap();
+        let heads = head::directory_of(recording.path());
+        fs::create_dir(&heads).unwrap();
+        for number in 1..=4 {
+            fs::write(head::path_of(recording.path(), number), vec![0; 1000]).unwrap();
+        }
+        let count = || fs::read_dir(&heads).unwrap().count();
+        let mut room = Room::default();
+        let keep = Bytes::new(25_000);
+        assert!(room.make(recording.path(), keep));
+        assert!(!room.make(recording.path(), keep), "so soon");
+        assert_eq!(count(), 3);
+        // 3,000 and 2,000 bytes: below 2,500 nothing goes.
+        assert!(Room::default().make(recording.path(), keep));
+        assert!(!Room::default().make(recording.path(), keep));
+        assert_eq!(count(), 2);
+    }
+}
