@@ -66,8 +66,10 @@ fn a_day_of_churn_takes_no_more_memory_than_its_first_quarter_of_an_hour() {
     println!(
         "RssAnon {after_start} KiB after a quarter of an hour, {most} KiB at most until the end"
     );
+    // The writer's two buffers fill where the disk is slower than samples that nobody paces.
+    const BUFFERS: u64 = 2 * 1536;
     assert!(
-        most < after_start + 512,
+        most < after_start + BUFFERS + 512,
         "{after_start} KiB grew to {most} KiB"
     );
 }

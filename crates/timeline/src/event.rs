@@ -112,9 +112,14 @@ impl Event {
             let mut later = earlier.iter().skip(after);
             later.any(|event| event.kind == EventKind::RecorderStarted)
         };
+        // Lines that the kernel adds a moment later, when its reaper is done, may be in the one and not in the other.
+        let same_words = |other: &Self| {
+            self.report.starts_with(&other.report) || other.report.starts_with(&self.report)
+        };
         let same = |other: &Self| {
-            self.kind == other.kind
-                && (&self.subject, &self.report) == (&other.subject, &other.report)
+            (self.kind, &self.subject) == (other.kind, &other.subject)
+                && !other.report.is_empty()
+                && same_words(other)
                 && self
                     .stamp
                     .boot
@@ -156,6 +161,11 @@ mod tests {
             (event(failure, 12, "b"), &all[..], true),
             // The kernel does repeat itself.
             (event(failure, 12, "b"), &all[..2], false),
+            (
+                event(EventKind::OomKill, 10, "a\noom_reaper: reaped"),
+                &all[..2],
+                true,
+            ),
             (event(EventKind::RecorderStarted, 40, ""), &all[..], false),
         ] {
             assert_eq!(again.is_told_again(earlier), is_same, "{again:?}");

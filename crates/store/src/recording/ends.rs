@@ -8,13 +8,14 @@ use timeline::Timeline;
 use units::WallClock;
 
 use crate::head;
+use crate::place::open_regular;
 
 /// The first read takes this much of the beginning, which holds the dictionary and the first samples.
 const BEGINNING: u64 = 256 << 10;
 
 /// The wall clock at a head file's first and last sample; `None` where it has none.
 pub(super) fn of(path: &Path) -> Option<(WallClock, WallClock)> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     let beginning = part(&mut file, 0, BEGINNING).ok()?;
     let (first, known) = ends(&beginning);
