@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -115,7 +115,7 @@ impl Processes {
     /// The same, and shows each text that is read.
     pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
         let mut walk = Walk::default();
-        let proc = match self.list(&mut walk) {
+        let proc = match Self::list(&self.proc, &mut self.pids, &mut walk) {
             Ok(proc) => proc,
             Err(errno) => return Walk::absent(errno),
         };
@@ -137,14 +137,18 @@ impl Processes {
         walk
     }
 
-    /// Opens `/proc` and notes the PIDs in it.
-    fn list(&mut self, walk: &mut Walk) -> Result<Directory, Errno> {
-        let proc = Directory::open(&self.proc)?;
-        self.pids.clear();
+    /// Opens `/proc`, which is at `path`, and notes the PIDs in it.
+    pub(crate) fn list(
+        path: &Path,
+        pids: &mut Vec<u32>,
+        walk: &mut Walk,
+    ) -> Result<Directory, Errno> {
+        let proc = Directory::open(path)?;
+        pids.clear();
         proc.each_directory(b".", |name| {
             if let Some(pid) = text::number(name).and_then(|pid| u32::try_from(pid).ok()) {
-                if self.pids.len() < Self::MOST {
-                    self.pids.push(pid);
+                if pids.len() < Self::MOST {
+                    pids.push(pid);
                 } else {
                     walk.left_out += 1;
                 }

@@ -1,6 +1,6 @@
 //! The events that the recorder itself tells of, in words.
 
-use timeline::{Absence, BreakKind, Event, EventKind, Stamp, step};
+use timeline::{Absence, Event, EventKind, Stamp, step};
 use units::Span;
 
 use crate::Settings;
@@ -44,9 +44,7 @@ pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
 pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
     let step = step(last, next, || Some(every)).ok();
     let breaks = move || step.into_iter().flat_map(timeline::Step::breaks);
-    let slept = breaks().any(|kind| matches!(kind, BreakKind::Suspend(_)));
-    // A machine that sleeps takes no samples; that goes without saying.
-    let told = breaks().filter(move |kind| !(slept && matches!(kind, BreakKind::Gap(_))));
+    let told = breaks().filter(move |kind| kind.is_worth_telling(breaks()));
     told.filter_map(move |kind| Event::of_break(kind, last, next))
 }
 

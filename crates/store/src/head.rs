@@ -27,7 +27,7 @@ use crate::place;
 
 pub(crate) use decode::kernel_file;
 use dictionary::put_own as put_dictionary;
-pub(crate) use encode::{Encoder, put_absent, put_end, put_event, put_rounded};
+pub(crate) use encode::{Encoder, put_absent, put_end, put_event};
 
 /// A head file.
 #[derive(Debug, Clone, PartialEq, Eq)]

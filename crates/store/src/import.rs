@@ -140,9 +140,12 @@ fn fill(
     let directory = &place.directory;
     let next = place.next_sequence();
     let next = next.map_err(|e| StoreError::io("read", directory, &e))?;
+    let noted = placed(timeline);
     for (sequence, (first, end)) in (next..).zip(cuts(timeline)) {
-        let part = timeline.part(first, end);
-        let part = with_noted(part, timeline, (first, end));
+        let mut part = timeline.part(first, end);
+        // A part of a timeline knows the events of all.
+        let its = noted.iter().filter(|(at, _)| (first..end).contains(at));
+        part.set_noted(its.map(|(_, event)| (*event).clone()).collect());
         segment::write(
             directory,
             sequence,
@@ -209,24 +212,19 @@ fn cuts(timeline: &Timeline) -> Vec<(usize, usize)> {
     cuts
 }
 
-/// A part with its own events only: a part of a timeline knows those of all.
-fn with_noted(part: Timeline, whole: &Timeline, (first, end): (usize, usize)) -> Timeline {
+/// What a recorder noted, each with its sample: the first that is not earlier, else the last.
+fn placed(timeline: &Timeline) -> Vec<(usize, &timeline::Event)> {
     let place = |event: &timeline::Event| {
-        let later = (0..whole.len()).find(|at| {
-            whole
+        let later = (0..timeline.len()).find(|at| {
+            timeline
                 .stamp(*at)
                 .is_some_and(|stamp| match (stamp.wall, event.stamp.wall) {
                     (Some(sample), Some(event)) => sample >= event,
                     _ => stamp.boot >= event.stamp.boot,
                 })
         });
-        later.unwrap_or(whole.len().saturating_sub(1))
+        later.unwrap_or(timeline.len().saturating_sub(1))
     };
-    let mut part = part;
-    let its = whole
-        .noted()
-        .iter()
-        .filter(|event| (first..end).contains(&place(event)));
-    part.set_noted(its.cloned().collect());
-    part
+    let noted = timeline.noted().iter();
+    noted.map(|event| (place(event), event)).collect()
 }

@@ -190,14 +190,6 @@ impl Recording {
 
     /// What it is; `check_files` reads all of it for damage.
     pub fn info(&self, check_files: bool) -> Info {
-        let heads = self.heads.iter().chain(&self.damaged);
-        let head_bytes = heads.filter_map(|head| Some(head.path.metadata().ok()?.len()));
-        let bytes = self
-            .segments
-            .iter()
-            .map(Segment::bytes)
-            .chain(head_bytes)
-            .sum();
         let mut damage = self.problems.clone();
         damage.extend(self.segments.iter().flat_map(Segment::lost));
         if check_files {
@@ -207,11 +199,19 @@ impl Recording {
             host: self.host.clone(),
             format: self.format,
             segments: self.segments.len(),
-            bytes: Bytes::new(bytes),
+            bytes: self.bytes(),
             span: self.span(),
             writer: crate::lock::writer(&self.directory),
             damage,
         }
+    }
+
+    /// How large its segments and heads are.
+    pub fn bytes(&self) -> Bytes {
+        let heads = self.heads.iter().chain(&self.damaged);
+        let heads = heads.filter_map(|head| Some(head.path.metadata().ok()?.len()));
+        let segments = self.segments.iter().map(Segment::bytes);
+        Bytes::new(segments.chain(heads).sum())
     }
 
     /// Reads a part; `progress` is told what share of it is done.

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use timeline::{Absence, Event, EventKind, Facts, ProcessCells, Sample, SignalId, Stamp};
+use timeline::{Absence, Event, EventKind, Facts, ProcessCells, Sample, Stamp};
 use units::{Bytes, Span};
 
 use crate::StoreError;
 use crate::disk::{Batch, Cut, Disk, Work};
-use crate::head::{Encoder, put_absent, put_end, put_event, put_rounded};
+use crate::head::{Encoder, put_absent, put_end, put_event};
 use crate::identity::Identity;
 use crate::place::Place;
 use crate::state::{Shared, State};
@@ -31,7 +31,8 @@ pub struct Options {
     pub segment: Span,
     /// From sample to sample, nominally; kept for readers.
     pub every: Span,
-    /// The command that seals head files, started as `sealer… DIRECTORY` at low priority. `None`: the disk thread seals.
+    /// The command that seals head files, started as `sealer… DIRECTORY`; it inherits the recorder's precedence,
+    /// which it is to give up. `None`: the disk thread seals.
     pub sealer: Option<Vec<OsString>>,
     /// Wait for the disk instead of losing samples: for sources that can wait, as a file that becomes a recording.
     pub patient: bool,
@@ -60,27 +61,16 @@ pub struct Slot {
     pub(crate) generation: u32,
 }
 
-/// Tells other threads how a writer is doing, and takes facts from them.
+/// Tells other threads how a writer is doing.
 #[derive(Debug, Clone)]
 pub struct Monitor {
     shared: Arc<Shared>,
-    work: SyncSender<Work>,
 }
 
 impl Monitor {
     /// How it is doing.
     pub fn state(&self) -> State {
         self.shared.state()
-    }
-
-    /// Keeps facts that are new or have changed, past the sampler. False where earlier ones are still waiting for the disk:
-    /// try again.
-    pub fn facts(&self, stamp: Stamp, facts: Facts) -> bool {
-        !self.shared.facts_on_their_way.swap(true, Relaxed)
-            && self
-                .work
-                .try_send(Work::Facts(stamp, Box::new(facts)))
-                .is_ok()
     }
 }
 
@@ -112,7 +102,6 @@ pub struct Writer {
     dropped: u64,
     is_seal_wanted: bool,
     absent: Vec<(&'static str, Absence)>,
-    rounded: Vec<(SignalId, u64)>,
     facts: Option<Box<Facts>>,
     key: Vec<u8>,
     work: SyncSender<Work>,
@@ -177,7 +166,6 @@ impl Writer {
             dropped: 0,
             is_seal_wanted: false,
             absent: Vec::new(),
-            rounded: Vec::new(),
             facts: Some(Box::new(facts.clone())),
             key: Vec::with_capacity(32),
             work,
@@ -188,15 +176,6 @@ impl Writer {
 
     /// Begins a sample.
     pub fn begin(&mut self, stamp: Stamp) {
-        self.begin_as(stamp, false);
-    }
-
-    /// Begins a sample whose relation in time to the one before is not known.
-    pub fn begin_unrelated(&mut self, stamp: Stamp) {
-        self.begin_as(stamp, true);
-    }
-
-    fn begin_as(&mut self, stamp: Stamp, is_unrelated: bool) {
         self.stamp = stamp;
         if self.shared.begin_anew.swap(false, Relaxed) {
             self.begin_file();
@@ -208,7 +187,7 @@ impl Writer {
             return;
         }
         self.is_sampling = true;
-        self.encoder.begin(stamp, is_unrelated);
+        self.encoder.begin(stamp);
     }
 
     /// Takes the host's readings, all rows of the sample's tables and its unknown fields. Rows of processes count only where
@@ -302,9 +281,6 @@ impl Writer {
         self.file_begins_here();
         for (file, why) in &self.absent {
             put_absent(&mut self.pending.bytes, file, why);
-        }
-        for (signal, error) in &self.rounded {
-            put_rounded(&mut self.pending.bytes, *signal, *error);
         }
     }
 
@@ -497,14 +473,6 @@ impl Writer {
         }
     }
 
-    /// Keeps that readings of a host gauge are rounded, and by how much at most.
-    pub fn rounded(&mut self, signal: SignalId, error_at_most: u64) {
-        self.rounded.push((signal, error_at_most));
-        if self.file_since.is_some() {
-            put_rounded(&mut self.pending.bytes, signal, error_at_most);
-        }
-    }
-
     /// Ends the head now and has it sealed.
     pub fn seal(&mut self) {
         self.is_seal_wanted = true;
@@ -527,7 +495,6 @@ impl Writer {
     pub fn monitor(&self) -> Monitor {
         Monitor {
             shared: Arc::clone(&self.shared),
-            work: self.work.clone(),
         }
     }
 

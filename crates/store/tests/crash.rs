@@ -36,6 +36,15 @@ fn open(directory: &Path, options: Options) -> Result<Writer, StoreError> {
     Writer::open(directory, &identity(), &Facts::default(), options)
 }
 
+/// A writer that waits for no disk, as a recorder's.
+fn live(directory: &Path) -> Writer {
+    let options = Options {
+        patient: false,
+        ..options()
+    };
+    open(directory, options).unwrap()
+}
+
 /// A sample whose contents follow from its number.
 fn write(writer: &mut Writer, sample: &mut Sample, number: u64) {
     sample.clear();
@@ -226,14 +235,7 @@ fn wait_for(writer: &Writer, what: impl Fn(&store::State) -> bool) {
 fn a_directory_that_was_taken_away_and_comes_back_is_written_again() {
     let place = tempfile::tempdir().unwrap();
     let (directory, away) = (place.path().join("recording"), place.path().join("away"));
-    let mut writer = open(
-        &directory,
-        Options {
-            patient: false,
-            ..options()
-        },
-    )
-    .unwrap();
+    let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
     wait_for(&writer, |state| {
@@ -253,14 +255,7 @@ fn a_directory_that_was_taken_away_and_comes_back_is_written_again() {
 fn a_directory_that_is_made_anew_is_recorded_into_from_the_next_whole_sample_on() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("recording");
-    let mut writer = open(
-        &directory,
-        Options {
-            patient: false,
-            ..options()
-        },
-    )
-    .unwrap();
+    let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
     // Moved, since the disk thread may be writing into what would be removed.
@@ -319,14 +314,7 @@ impl Drop for Small {
 fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
     let Some(disk) = Small::mount() else { return };
     let directory = disk.0.path().join("recording");
-    let mut writer = open(
-        &directory,
-        Options {
-            patient: false,
-            ..options()
-        },
-    )
-    .unwrap();
+    let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..100).for_each(|number| write(&mut writer, &mut sample, number));
     let ballast = disk.0.path().join("ballast");
@@ -359,14 +347,7 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
 fn a_disk_that_may_only_be_read_is_said_and_nothing_is_lost() {
     let Some(disk) = Small::mount() else { return };
     let directory = disk.0.path().join("recording");
-    let mut writer = open(
-        &directory,
-        Options {
-            patient: false,
-            ..options()
-        },
-    )
-    .unwrap();
+    let mut writer = live(&directory);
     let mut sample = Sample::default();
     (0..20).for_each(|number| write(&mut writer, &mut sample, number));
     wait_for(&writer, |state| state.samples_written > 0);

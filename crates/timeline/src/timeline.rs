@@ -402,12 +402,8 @@ impl Timeline {
     /// two.
     pub fn interval_of(&self, entity: Entity) -> Option<Span> {
         let reads: Vec<usize> = self.reads(entity).iter().collect();
-        let steps = reads
-            .windows(2)
-            .map(|w| self.times[w[1]] - self.times[w[0]]);
-        let mut steps: Vec<Span> = steps.collect();
-        let middle = steps.len() / 2;
-        (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
+        let steps = reads.windows(2);
+        median(steps.map(|at| self.times[at[1]] - self.times[at[0]]))
     }
 
     /// Number of samples.
@@ -455,15 +451,8 @@ impl Timeline {
     /// The usual distance between samples (median); `None` with fewer than two.
     pub fn interval(&self) -> Option<Span> {
         let unrelated = self.broken(|kind| kind == BreakKind::Unrelated);
-        let mut steps: Vec<Span> = (1..self.len())
-            .filter(|at| !unrelated[*at])
-            .map(|at| self.times[at] - self.times[at - 1])
-            .collect();
-        if steps.is_empty() {
-            return None;
-        }
-        let middle = steps.len() / 2;
-        Some(*steps.select_nth_unstable(middle).1)
+        let related = (1..self.len()).filter(|at| !unrelated[*at]);
+        median(related.map(|at| self.times[at] - self.times[at - 1]))
     }
 
     /// All of it as a stretch; `None` without samples.
@@ -666,6 +655,13 @@ fn moved(time: Span, from: Option<WallClock>, to: Option<WallClock>) -> Span {
         true => time.plus(apart),
         false => time.saturating_sub(apart),
     }
+}
+
+/// The one in the middle, of two the longer one; `None` of none.
+fn median(steps: impl Iterator<Item = Span>) -> Option<Span> {
+    let mut steps: Vec<Span> = steps.collect();
+    let middle = steps.len() / 2;
+    (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! Has finished head files sealed: by a command at low priority, or where there is none at once.
+//! Has finished head files sealed: by a command, which gives way to others by itself, or where there is none
+//! at once.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, setpriority_process};
 
 /// Who seals.
 #[derive(Debug)]
@@ -44,7 +43,6 @@ impl Sealer {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         match command.spawn() {
             Ok(child) => {
-                step_back(&child);
                 self.child = Some(child);
                 None
             }
@@ -84,18 +82,5 @@ impl Sealer {
             return failure.or(self.start());
         }
         failure
-    }
-}
-
-/// Sealing can wait, and is the first to go when memory runs out: the recorder is protected, and its child inherits that.
-fn step_back(child: &Child) {
-    const LOWEST: i32 = 19;
-    if let Ok(pid) = i32::try_from(child.id()) {
-        let _ = setpriority_process(Pid::from_raw(pid), LOWEST);
-    }
-    let adjustment = format!("/proc/{}/oom_score_adj", child.id());
-    let inherited = std::fs::read_to_string(&adjustment).unwrap_or_default();
-    if inherited.starts_with('-') {
-        let _ = std::fs::write(&adjustment, "0");
     }
 }

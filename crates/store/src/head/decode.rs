@@ -9,7 +9,7 @@ use units::{Span, WallClock};
 
 use super::bytes::Input;
 use super::dictionary::Dictionary;
-use super::encode::{Clocks, HAS_AWAKE, HAS_WALL, IS_UNRELATED};
+use super::encode::{Clocks, HAS_AWAKE, HAS_WALL};
 use super::frame::{Found, Kind, MARK};
 use super::series::Table;
 use super::table::ALL_DECLARED;
@@ -93,7 +93,6 @@ impl<'t> Decoder<'t> {
             Kind::Event => self.event(input),
             Kind::Absent => self.absent(&mut input),
             Kind::Unknown => self.unknown(input),
-            Kind::Rounded => self.rounded(&mut input),
             Kind::End => {
                 self.read.ended = true;
                 Some(())
@@ -150,13 +149,11 @@ impl<'t> Decoder<'t> {
     }
 
     fn sample(&mut self, mut input: Input<'_>) -> Option<()> {
-        let (stamp, is_unrelated) = self.stamp(&mut input)?;
+        let stamp = self.stamp(&mut input)?;
         self.expected += 1;
         self.read.first = self.read.first.or(stamp.wall);
         self.read.last = stamp.wall.or(self.read.last);
-        let index = self
-            .is_wanted(stamp)
-            .then(|| self.push(stamp, is_unrelated));
+        let index = self.is_wanted(stamp).then(|| self.push(stamp));
         while let Some(first) = input.byte() {
             let table = self.tables.get_mut(usize::from(first & !ALL_DECLARED))?;
             table.section(first, &mut input, index, self.into)?;
@@ -164,7 +161,7 @@ impl<'t> Decoder<'t> {
         Some(())
     }
 
-    fn stamp(&mut self, input: &mut Input<'_>) -> Option<(Stamp, bool)> {
+    fn stamp(&mut self, input: &mut Input<'_>) -> Option<Stamp> {
         let flags = input.byte()?;
         let clocks = &mut self.clocks;
         clocks.step = input.step(clocks.step)?;
@@ -182,7 +179,7 @@ impl<'t> Decoder<'t> {
             let wall = clocks.boot.wrapping_add(clocks.wall).cast_signed();
             stamp.wall = Some(WallClock::from_unix_nanos(wall));
         }
-        Some((stamp, flags & IS_UNRELATED != 0))
+        Some(stamp)
     }
 
     /// Whether a sample lies in the window. One without a wall clock does.
@@ -200,9 +197,9 @@ impl<'t> Decoder<'t> {
         is_wanted
     }
 
-    fn push(&mut self, stamp: Stamp, is_unrelated: bool) -> usize {
+    fn push(&mut self, stamp: Stamp) -> usize {
         // After a restart with an earlier wall clock nobody knows how the samples lie in time; none is lost for it.
-        if is_unrelated || self.into.push_bare(stamp).is_err() {
+        if self.into.push_bare(stamp).is_err() {
             self.into.push_bare_unrelated(stamp);
         }
         self.read.samples += 1;
@@ -263,15 +260,6 @@ impl<'t> Decoder<'t> {
             let file = kernel_file(&input.string()?)?;
             let field = input.string()?;
             self.into.note_unknown(file, field, input.number()?);
-        }
-        Some(())
-    }
-
-    fn rounded(&mut self, input: &mut Input<'_>) -> Option<()> {
-        let name = input.string()?;
-        let error = input.number()?;
-        if let Some((signal, _)) = signals::by_name(&name) {
-            self.into.round(signal, error);
         }
         Some(())
     }

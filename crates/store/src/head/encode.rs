@@ -4,7 +4,7 @@
 //! A sample's payload: in the first of a block [`MARK`], the checksum of the dictionary and the sample's number in the file;
 //! then flags, the clocks, and a section ([`super::table`]) for each table that was read.
 
-use timeline::{Absence, Entity, Event, ProcessCells, Sample, SignalId, Stamp};
+use timeline::{Absence, Entity, Event, ProcessCells, Sample, Stamp};
 
 use super::bytes::{put, put_step, put_text};
 use super::frame::{self, HEADER, Kind, MARK};
@@ -16,7 +16,6 @@ pub(crate) const BLOCK: u64 = 60;
 
 pub(super) const HAS_AWAKE: u8 = 1;
 pub(super) const HAS_WALL: u8 = 2;
-pub(super) const IS_UNRELATED: u8 = 4;
 
 /// The clocks of the sample before; zero before the first of a block. Distances of the other clocks to the boot clock
 /// hardly change.
@@ -87,7 +86,7 @@ impl Encoder {
     }
 
     /// Begins a sample.
-    pub(crate) fn begin(&mut self, stamp: Stamp, is_unrelated: bool) {
+    pub(crate) fn begin(&mut self, stamp: Stamp) {
         let is_key = self.key_wanted || self.in_block >= BLOCK;
         self.frame.clear();
         self.processes.clear();
@@ -100,7 +99,7 @@ impl Encoder {
             self.begin_block();
         }
         self.in_block += 1;
-        self.clocks(stamp, is_unrelated);
+        self.clocks(stamp);
     }
 
     /// The last sample's frame went into the file; the next one may build on it.
@@ -118,14 +117,13 @@ impl Encoder {
         put(&mut self.frame, self.number);
     }
 
-    fn clocks(&mut self, stamp: Stamp, is_unrelated: bool) {
+    fn clocks(&mut self, stamp: Stamp) {
         let boot = stamp.boot.as_nanos();
         let awake = stamp.awake.map(|awake| boot.wrapping_sub(awake.as_nanos()));
         let wall = stamp
             .wall
             .map(|wall| wall.unix_nanos().cast_unsigned().wrapping_sub(boot));
-        let mut flags = if is_unrelated { IS_UNRELATED } else { 0 };
-        flags |= if awake.is_some() { HAS_AWAKE } else { 0 };
+        let mut flags = if awake.is_some() { HAS_AWAKE } else { 0 };
         flags |= if wall.is_some() { HAS_WALL } else { 0 };
         self.frame.push(flags);
         let before = self.clocks;
@@ -275,14 +273,6 @@ pub(crate) fn put_absent(into: &mut Vec<u8>, file: &str, why: &Absence) {
     };
     into.push(code);
     put_text(into, text.as_bytes());
-    frame::end(into, at);
-}
-
-/// Appends that a gauge's readings are rounded.
-pub(crate) fn put_rounded(into: &mut Vec<u8>, signal: SignalId, error_at_most: u64) {
-    let at = frame::begin(into, Kind::Rounded);
-    put_text(into, signal.def().name.as_bytes());
-    put(into, error_at_most);
     frame::end(into, at);
 }
 

@@ -30,8 +30,6 @@ pub(super) enum Kind {
     Absent = 5,
     /// Fields that the catalogue does not know.
     Unknown = 6,
-    /// A gauge whose readings are rounded.
-    Rounded = 7,
     /// The writer ended in good order.
     End = 8,
 }
@@ -39,7 +37,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn of(byte: u8) -> Option<Self> {
         use Kind::*;
-        [Dictionary, Key, Step, Event, Absent, Unknown, Rounded, End]
+        [Dictionary, Key, Step, Event, Absent, Unknown, End]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }

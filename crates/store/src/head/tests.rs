@@ -67,7 +67,7 @@ fn written(samples: &[Sample]) -> (Vec<u8>, Vec<usize>) {
     put_dictionary(&mut bytes);
     put_dictionary(&mut bytes);
     for sample in samples {
-        encoder.begin(sample.stamp, false);
+        encoder.begin(sample.stamp);
         encoder.rows(sample);
         starts.push(bytes.len());
         bytes.extend_from_slice(encoder.end());

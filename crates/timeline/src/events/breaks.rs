@@ -9,15 +9,13 @@ use super::Placed;
 /// Breaks of unrelated looks are none: nothing is known to have happened there.
 pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
     let breaks = timeline.breaks();
-    // A machine that sleeps takes no samples; that goes without saying.
-    let slept = |before: usize| {
+    let beside = |before: usize| {
         let same = breaks.iter().filter(move |other| other.before == before);
         same.map(|other| other.kind)
-            .any(|kind| matches!(kind, BreakKind::Suspend(_)))
     };
     let told = breaks
         .iter()
-        .filter(|found| !matches!(found.kind, BreakKind::Gap(_)) || !slept(found.before));
+        .filter(|found| found.kind.is_worth_telling(beside(found.before)));
     told.filter_map(|found| event(timeline, *found)).collect()
 }
 

@@ -28,6 +28,14 @@ impl Step {
     }
 }
 
+impl BreakKind {
+    /// Whether it is told where these broke at the same place: a machine that sleeps takes no samples, which goes without
+    /// saying.
+    pub fn is_worth_telling(self, mut beside: impl Iterator<Item = Self>) -> bool {
+        !matches!(self, Self::Gap(_)) || !beside.any(|kind| matches!(kind, Self::Suspend(_)))
+    }
+}
+
 /// What lies between two samples. `usual` gives the usual distance of samples, where it is known; it is asked only where
 /// it can matter.
 ///

@@ -220,7 +220,7 @@ impl Size {
             return size;
         }
         let recording = Recording::open(directory).ok();
-        let size = recording.map(|recording| recording.info(false).bytes);
+        let size = recording.map(|recording| recording.bytes());
         self.0 = Some((Instant::now(), size));
         size
     }
