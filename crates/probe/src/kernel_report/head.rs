@@ -202,8 +202,11 @@ fn old_head(line: &str) -> Option<(&str, &str)> {
 fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
     let (_, behind) = text.split_once(mask_name)?;
     let (gfp_mask, gfp_names) = mask(behind)?;
-    let order = match text.split_once("order").map(|(_, rest)| &rest[1..]) {
-        Some(rest) => signed(rest.split([',', ' ']).next()?)?,
+    let order = match text.split_once("order") {
+        Some((_, rest)) => {
+            let order = rest.strip_prefix(['=', ':'])?;
+            signed(order.split([',', ' ']).next()?)?
+        }
         // The first kernels that had a mask had no order.
         None => 0,
     };
