@@ -10,7 +10,7 @@
 //! Cost: 3 to 5 µs a file; `memory.stat` more, because it sums per-CPU counters of the whole subtree.
 
 use timeline::{
-    EntityRow, EntityTable, Facts, Gauge, Row, Signal,
+    EntityRow, EntityTable, Facts, Gauge, Row, Signal, SignalId,
     facts::CgroupMode,
     signals::{
         CGROUP_CURRENT, CGROUP_EVENTS, CGROUP_HIGH, CGROUP_IO_PRESSURE, CGROUP_LOW, CGROUP_MAX,
@@ -92,6 +92,12 @@ impl CgroupFiles {
             CgroupMode::V1 => &cgroup_v1::NAMES,
             CgroupMode::V2 => &Self::NAMES,
         }
+    }
+
+    /// Where a group of v1 has what a signal tells: the file's name, and the field in it, which is empty where the file
+    /// holds one number. `None`: nowhere.
+    pub fn place_in_v1(signal: SignalId) -> Option<(&'static str, &'static str)> {
+        cgroup_v1::place(signal)
     }
 
     /// Reads the text of the group's file `name` into its row. `Ok(false)`: this file has no parser.

@@ -63,37 +63,52 @@ const STAT_FIELDS: [(&[u8], SignalId); 17] = [
     (b"unevictable", CGROUP_UNEVICTABLE.id()),
 ];
 
+/// Files of one number: name, path for messages, signal. Of a limit, one number means none.
+const SINGLES: [(&str, &str, SignalId); 5] = [
+    (
+        "memory.usage_in_bytes",
+        "/sys/fs/cgroup/memory/**/memory.usage_in_bytes",
+        CGROUP_CURRENT.id(),
+    ),
+    (
+        "memory.max_usage_in_bytes",
+        "/sys/fs/cgroup/memory/**/memory.max_usage_in_bytes",
+        CGROUP_PEAK.id(),
+    ),
+    (
+        "memory.kmem.usage_in_bytes",
+        "/sys/fs/cgroup/memory/**/memory.kmem.usage_in_bytes",
+        CGROUP_KERNEL.id(),
+    ),
+    (
+        "memory.failcnt",
+        "/sys/fs/cgroup/memory/**/memory.failcnt",
+        CGROUP_EVENTS_MAX.id(),
+    ),
+    ("memory.limit_in_bytes", LIMIT, CGROUP_MAX.id()),
+];
+
+/// Where a group of v1 has what a signal tells: the file, and the field in it, which is empty where it holds one number.
+pub(crate) fn place(signal: SignalId) -> Option<(&'static str, &'static str)> {
+    if signal == CGROUP_EVENTS_OOM_KILL.id() {
+        return Some(("memory.oom_control", "oom_kill"));
+    }
+    let mut singles = SINGLES.iter().filter(|(.., of)| *of == signal);
+    let mut fields = STAT_FIELDS.iter().filter(|(_, of)| *of == signal);
+    let single = singles.next().map(|(name, ..)| (*name, ""));
+    single.or_else(|| Some(("memory.stat", std::str::from_utf8(fields.next()?.0).ok()?)))
+}
+
 /// Reads the text of a group's file `name` into its row. `Ok(false)`: this file has no parser.
 pub(crate) fn parse(name: &str, text: &[u8], row: &mut Row) -> Result<bool, ParseError> {
     match name {
         "memory.stat" => stat(text, row),
         "memory.limit_in_bytes" => limit(text, row),
         "memory.oom_control" => oom_control(text, row),
-        "memory.usage_in_bytes" => single(
-            "/sys/fs/cgroup/memory/**/memory.usage_in_bytes",
-            text,
-            CGROUP_CURRENT.id(),
-            row,
-        ),
-        "memory.max_usage_in_bytes" => single(
-            "/sys/fs/cgroup/memory/**/memory.max_usage_in_bytes",
-            text,
-            CGROUP_PEAK.id(),
-            row,
-        ),
-        "memory.kmem.usage_in_bytes" => single(
-            "/sys/fs/cgroup/memory/**/memory.kmem.usage_in_bytes",
-            text,
-            CGROUP_KERNEL.id(),
-            row,
-        ),
-        "memory.failcnt" => single(
-            "/sys/fs/cgroup/memory/**/memory.failcnt",
-            text,
-            CGROUP_EVENTS_MAX.id(),
-            row,
-        ),
-        _ => return Ok(false),
+        _ => match SINGLES.iter().find(|(known, ..)| *known == name) {
+            Some((_, file, signal)) => single(file, text, *signal, row),
+            None => return Ok(false),
+        },
     }
     .map(|()| true)
 }

@@ -173,7 +173,7 @@ impl Cgroups {
         let path = group.start..group.end;
         text::push_lossy(&mut entity.key, &self.paths.bytes[path.clone()]);
         for name in CgroupFiles::names(mode) {
-            match mount.read(self.paths.file(&path, name), &mut self.text) {
+            match mount.read_record(self.paths.file(&path, name), &mut self.text) {
                 Ok(()) => {
                     self.shown.clear();
                     self.shown.push_str(mode_path(mode));
@@ -224,7 +224,7 @@ impl Cgroups {
             }
             *looks += 1;
             let path = paths.add(parent.clone(), name);
-            match mount.read(paths.file(&path, usage_file), text) {
+            match mount.read_record(paths.file(&path, usage_file), text) {
                 Ok(()) => queue.push(Candidate {
                     // What is no number comes last; the visit says what is wrong with it.
                     usage: text::number(text::trim(text)).unwrap_or(0),

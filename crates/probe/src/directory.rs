@@ -106,7 +106,8 @@ impl Directory {
         self.read_shaped(path, Shape::Records, buffer)
     }
 
-    /// The same for a file that is handed out in one record, as those of a process are: a system call less.
+    /// The same for a file that is handed out in one record, as those of a process or a control group are: a system call
+    /// less.
     pub(crate) fn read_record(&self, path: &[u8], buffer: &mut Vec<u8>) -> Result<(), Errno> {
         self.read_shaped(path, Shape::OneRecord, buffer)
     }

@@ -249,12 +249,18 @@ impl Fields {
                 sum.of_this_text = Some(before.checked_add(value).ok_or("a sum below 2^64")?);
             }
             Target::Unknown => {
-                let Range { start, end } = name.place();
-                unknown(&self.written[start..end - 1], value);
+                unknown(self.name(name), value);
             }
             Target::Unwanted => {}
         }
         Ok(())
+    }
+
+    /// A name without the `:` or blank that ends it.
+    fn name(&self, name: Name) -> &str {
+        let Range { start, end } = name.place();
+        let name = self.written.get(start..end.saturating_sub(1));
+        name.unwrap_or_default()
     }
 
     /// The index of a name, remembered from now on. `None` for one that the catalogue does not know where there are too
@@ -263,8 +269,8 @@ impl Fields {
         let name = std::str::from_utf8(name).ok()?;
         let hash = self.by_hash.hasher().hash_one(name);
         if let Some(found) = self.by_hash.get(&hash) {
-            let Range { start, end } = self.names[usize::from(*found)].place();
-            return (&self.written[start..end - 1] == name).then_some(*found);
+            let known = self.name(self.names[usize::from(*found)]);
+            return (known == name).then_some(*found);
         }
         let is_one_too_many =
             self.names.len() > Self::MOST_NAMES || name.len() > Self::LONGEST_NAME;

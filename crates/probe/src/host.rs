@@ -3,7 +3,8 @@
 //! Without processes and control groups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
 //! above the bare reads, and 0.2 to 0.3 ms where the CPU's caches went to others in between (`benches/host_sample.rs`).
 //! In steady state nothing is allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs
-//! more than all others together and changes slowly: it is read every 60th time.
+//! more than all others together and changes slowly: it is read every 60th time. A recorder spares itself others, too:
+//! [`HostProbe::slow_every`].
 //!
 //! A file that cannot be opened or read is noted with the reason and costs nothing else. What comes later (a zram
 //! device, a node) is seen after [`HostProbe::refresh`].
@@ -17,7 +18,7 @@ use timeline::{Absence, Sample, Stamp};
 use units::{Span, WallClock};
 
 use crate::error::{ParseError, ReadError};
-use crate::host_file::{HostFile, HostParsers};
+use crate::host_file::{Cadence, HostFile, HostParsers};
 use crate::kernel_file::{KernelFile, Root};
 
 /// The three clocks, now.
@@ -48,9 +49,34 @@ pub struct HostProbe {
     parsers: HostParsers,
     buffer: Vec<u8>,
     problems: Vec<ParseError>,
-    slabinfo_every: u32,
-    /// Samples until slabinfo is read again.
-    slabinfo_in: u32,
+    slow: Turn,
+    rare: Turn,
+}
+
+/// Comes up once in so many samples, and in the first.
+#[derive(Debug)]
+struct Turn {
+    every: u32,
+    /// Samples until it comes up again.
+    left: u32,
+}
+
+impl Turn {
+    fn every(samples: u32) -> Self {
+        Self {
+            every: samples.max(1),
+            left: 0,
+        }
+    }
+
+    fn takes(&mut self) -> bool {
+        let is_up = self.left == 0;
+        if is_up {
+            self.left = self.every;
+        }
+        self.left -= 1;
+        is_up
+    }
 }
 
 /// One file of the host.
@@ -78,8 +104,8 @@ impl HostProbe {
             parsers: HostParsers::default(),
             buffer: Vec::new(),
             problems: Vec::new(),
-            slabinfo_every: Self::SLABINFO_EVERY,
-            slabinfo_in: 0,
+            slow: Turn::every(1),
+            rare: Turn::every(Self::SLABINFO_EVERY),
         };
         probe.refresh();
         probe
@@ -88,7 +114,16 @@ impl HostProbe {
     /// Reads `/proc/slabinfo` with the next sample and then with every `samples`th instead of every 60th.
     #[must_use]
     pub fn slabinfo_every(mut self, samples: u32) -> Self {
-        self.slabinfo_every = samples.max(1);
+        self.rare = Turn::every(samples);
+        self
+    }
+
+    /// Reads what moves slowly (nodes, swap areas, zram, sockets, directory entries, KSM) with the next sample and then
+    /// with every `samples`th instead of every one: ten files of nineteen on a host of one node. So rarely it also keeps
+    /// fields that the catalogue does not know.
+    #[must_use]
+    pub fn slow_every(mut self, samples: u32) -> Self {
+        self.slow = Turn::every(samples);
         self
     }
 
@@ -112,16 +147,17 @@ impl HostProbe {
     /// Reads all files into the sample and stamps it. The caller empties the sample before.
     pub fn sample(&mut self, sample: &mut Sample) {
         sample.stamp = now();
-        let with_slabinfo = self.slabinfo_in == 0;
-        if with_slabinfo {
-            self.slabinfo_in = self.slabinfo_every;
-        }
-        self.slabinfo_in -= 1;
+        let (with_slow, with_rare) = (self.slow.takes(), self.rare.takes());
+        sample.unknown.are_kept(with_slow);
         // All files are read before any is parsed: their numbers are of almost one moment, and the kernel's code and
         // ours do not drive each other out of the CPU's caches.
         self.buffer.clear();
         for source in &mut self.sources {
-            let is_due = with_slabinfo || source.kind != HostFile::Slabinfo;
+            let is_due = match source.kind.cadence() {
+                Cadence::Each => true,
+                Cadence::Slow => with_slow,
+                Cadence::Rare => with_rare,
+            };
             source.text = is_due.then(|| source.read(&mut self.buffer)).flatten();
         }
         for source in &self.sources {
@@ -361,18 +397,33 @@ mod tests {
     }
 
     #[test]
-    fn slabinfo_is_read_in_the_first_sample_and_every_nth() {
-        let line = "dentry 1 2 3 4 5 : tunables 0 0 0 : slabdata 6 7 0\n";
-        let (_directory, root) = host(&[("proc/slabinfo", line)]);
-        let mut probe = HostProbe::open(&root).slabinfo_every(3);
+    fn what_moves_slowly_is_read_in_the_first_sample_and_every_nth() {
+        let (_directory, root) = host(&[
+            (
+                "proc/slabinfo",
+                "dentry 1 2 3 4 5 : tunables 0 0 0 : slabdata 6 7 0\n",
+            ),
+            ("proc/sys/fs/dentry-state", "7 5 45 0 2 0\n"),
+            ("proc/meminfo", "MemTotal: 8 kB\n"),
+        ]);
+        let mut probe = HostProbe::open(&root).slabinfo_every(3).slow_every(2);
         let mut sample = Sample::default();
-        let seen: Vec<bool> = (0..7)
+        let seen: Vec<[bool; 3]> = (0..7)
             .map(|_| {
                 sample.clear();
                 probe.sample(&mut sample);
-                !sample.table(Entity::Slab).rows().is_empty()
+                let host = &sample.host;
+                let slabs = sample.table(Entity::Slab).rows();
+                [
+                    host.get(MEM_TOTAL).is_some(),
+                    host.get(DENTRIES).is_some(),
+                    !slabs.is_empty(),
+                ]
             })
             .collect();
-        assert_eq!(seen, [true, false, false, true, false, false, true]);
+        let times = |file: usize| -> Vec<usize> { (0..7).filter(|at| seen[*at][file]).collect() };
+        assert_eq!(times(0), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(times(1), [0, 2, 4, 6]);
+        assert_eq!(times(2), [0, 3, 6]);
     }
 }

@@ -24,6 +24,18 @@ use crate::vmstat::Vmstat;
 use crate::zoneinfo::Zoneinfo;
 use crate::{diskstats, fs_state, ksm, stat, swaps, zram};
 
+/// How often a recorder reads a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cadence {
+    /// With every sample: what moves within seconds, and without which no stall can be explained.
+    Each,
+    /// Every few samples: totals of kernel objects, which move slowly, and what others tell already: a node's free memory
+    /// is that of its zones.
+    Slow,
+    /// Rarely: slabinfo costs more than all others together.
+    Rare,
+}
+
 /// A kind of host file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFile {
@@ -134,6 +146,34 @@ impl HostFile {
         }
     }
 
+    /// How often it is worth reading.
+    pub(crate) const fn cadence(self) -> Cadence {
+        match self {
+            Self::Meminfo
+            | Self::Vmstat
+            | Self::Zoneinfo
+            | Self::Buddyinfo
+            | Self::PressureMemory
+            | Self::PressureIo
+            | Self::PressureCpu
+            | Self::Stat
+            | Self::Diskstats => Cadence::Each,
+            Self::Swaps
+            | Self::DentryState
+            | Self::InodeNr
+            | Self::FileNr
+            | Self::Sockstat
+            | Self::KsmShared
+            | Self::KsmSharing
+            | Self::NodeMeminfo
+            | Self::NodeNumastat
+            | Self::ZramMmStat
+            | Self::ZramIoStat
+            | Self::ZramDiskSize => Cadence::Slow,
+            Self::Slabinfo => Cadence::Rare,
+        }
+    }
+
     /// The kind and instance of the file with this path; the instance of a file that is there once is empty.
     pub(crate) fn at(path: &str) -> Option<(Self, &str)> {
         Self::ALL
@@ -157,7 +197,7 @@ impl HostFile {
     /// Directory, what an instance's name begins with, and file of a kind that is there several times.
     fn pattern(self) -> Option<(&'static str, &'static str, &'static str)> {
         let (before, file) = self.path().split_once('*')?;
-        let device = &before[before.rfind('/')? + 1..];
+        let (_, device) = before.rsplit_once('/')?;
         Some((before.strip_suffix(device)?, device, file))
     }
 

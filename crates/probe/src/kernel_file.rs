@@ -67,7 +67,7 @@ pub enum Shape {
     /// Any number of records of any length: whole when a read gives nothing.
     #[default]
     Records,
-    /// Any number of records of at most so many bytes: whole also when the first read left room for another one.
+    /// Any number of records of at most so many bytes: whole also when a read left room for another one.
     ShortRecords(usize),
     /// One record, which the kernel's buffer grows to hold (`single_open`, sysfs): whole when a read gives less than asked.
     OneRecord,
@@ -80,12 +80,13 @@ impl Shape {
     /// A sequence file's buffer is one page at the start, and no page is smaller.
     const SEQUENCE_BUFFER: usize = 4096;
 
-    /// Whether the text is known to end after a first read that gave `got` bytes and had asked for more.
-    const fn is_whole_after(self, got: usize) -> bool {
+    /// Whether the text is known to end after a read that gave `got` bytes and had asked for more. Each read fills the
+    /// kernel's buffer anew, as all of it was taken before.
+    const fn is_whole_after(self, got: usize, is_first: bool) -> bool {
         match self {
             Self::Records => false,
             Self::ShortRecords(longest) => got + longest < Self::SEQUENCE_BUFFER,
-            Self::OneRecord | Self::OneLine => true,
+            Self::OneRecord | Self::OneLine => is_first,
         }
     }
 }
@@ -187,8 +188,8 @@ impl KernelFile {
             let asked = buffer.capacity() - buffer.len();
             let got = retrying(|| pread(&self.file, spare_capacity(buffer), filled as u64))
                 .inspect_err(|_| buffer.truncate(start))?;
-            let is_first_and_short = filled == 0 && got < asked;
-            if got == 0 || is_first_and_short && self.shape.is_whole_after(got) {
+            let is_short = got < asked;
+            if got == 0 || is_short && self.shape.is_whole_after(got, filled == 0) {
                 return Ok(());
             }
         }
@@ -243,14 +244,16 @@ mod tests {
 
     #[test]
     fn a_short_read_is_the_end_only_where_no_further_record_can_follow() {
-        assert!(!Shape::Records.is_whole_after(10));
-        assert!(Shape::OneRecord.is_whole_after(10_000));
+        assert!(!Shape::Records.is_whole_after(10, true));
+        assert!(Shape::OneRecord.is_whole_after(10_000, true));
+        assert!(!Shape::OneRecord.is_whole_after(10_000, false));
         let vmstat = Shape::ShortRecords(96);
-        assert!(vmstat.is_whole_after(3_903));
+        assert!(vmstat.is_whole_after(3_903, true));
         assert!(
-            !vmstat.is_whole_after(4_050),
+            !vmstat.is_whole_after(4_050, true),
             "a line more may not have fitted"
         );
+        assert!(vmstat.is_whole_after(44, false), "the second page's worth");
     }
 
     #[test]

@@ -13,6 +13,8 @@
 //! assert_eq!(sample.host.get(timeline::signals::MEM_FREE), Some(units::Bytes::from_kib(12)));
 //! ```
 
+#![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
+
 mod buddyinfo;
 mod cgroup;
 mod cgroup_v1;
@@ -44,6 +46,7 @@ mod process;
 mod process_cells;
 mod process_stat;
 mod processes;
+mod room;
 pub mod saved;
 mod service;
 mod shares;

@@ -6,6 +6,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
+/// The kernel's types, by which the program finds the kernel's data.
+pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Whether this binary has the program.
+pub(crate) const IS_THERE: bool = cfg!(has_task_program);
+
 /// Loads and attaches the program for so many CPUs, or says in words what it needs where that fails.
 ///
 /// What is given keeps the program in the kernel; all else that was needed to load it is freed.
@@ -36,8 +42,10 @@ fn load_and_attach(cpus: u32) -> Result<OwnedFd, String> {
     static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tasks.bpf.o"));
     let _lockable = Lockable::raise();
     let types = Btf::from_sys_fs().map_err(|error| {
-        let needed = "the kernel's types (/sys/kernel/btf/vmlinux) cannot be read";
-        format!("{needed}: {}", chain(&error))
+        format!(
+            "the kernel's types ({TYPES}) cannot be read: {}",
+            chain(&error)
+        )
     })?;
     let refused = |error: &dyn std::error::Error| {
         format!(

@@ -1,6 +1,6 @@
 //! Real reports of many kernels: what they say is read, whole, cut, and in reverse.
 
-#![allow(clippy::unwrap_used)] // a file of tests
+#![allow(clippy::unwrap_used, clippy::string_slice)] // a file of tests
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use timeline::Absence;
-use units::{Bytes, Micros, Span};
+use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
 use crate::pace::Beat;
 use crate::processes::Look;
@@ -22,6 +22,7 @@ pub struct Health {
     late_samples: AtomicU64,
     lost: AtomicU64,
     own_cpu: AtomicU64,
+    start_cpu: AtomicU64,
     own_rss: AtomicU64,
     processes: AtomicU64,
     processes_left_out: AtomicU64,
@@ -60,8 +61,10 @@ pub struct Figures {
     pub late_samples: u64,
     /// Samples that the store could not keep.
     pub lost: u64,
-    /// CPU time of the recorder itself.
+    /// CPU time of the recorder itself, since it began.
     pub own_cpu: Micros,
+    /// What of it was there before the second sample: loading the BPF program, the first look at everything.
+    pub start_cpu: Micros,
     /// Memory of the recorder itself.
     pub own_rss: Bytes,
     /// Processes at the last look.
@@ -88,6 +91,25 @@ pub struct Figures {
     pub messages_dropped: u64,
 }
 
+impl Figures {
+    /// CPU time of one sample, without what starting took; `None` until there are three.
+    pub fn cpu_per_sample(&self) -> Option<Span> {
+        // The cost of the first is part of the start, that of the last is not known yet.
+        let samples = self.samples.checked_sub(2).filter(|n| *n > 0)?;
+        let cpu = self.own_cpu.to_span();
+        let cpu = cpu.saturating_sub(self.start_cpu.to_span());
+        Some(Span::from_nanos(cpu.as_nanos() / samples))
+    }
+
+    /// The same as a share of one CPU, as samples came so far.
+    pub fn cpu_share(&self) -> Option<Ratio> {
+        let lasted = self.last_sample.saturating_sub(self.started);
+        let each = lasted.as_secs_f64() / Count::new(self.samples.checked_sub(1)?).as_f64();
+        let cpu = self.cpu_per_sample()?.as_secs_f64();
+        (each > 0.0).then(|| Ratio::new(cpu / each))
+    }
+}
+
 impl Health {
     /// The figures now. They may be of two neighbouring samples.
     pub fn figures(&self) -> Figures {
@@ -103,6 +125,7 @@ impl Health {
             late_samples: get(&self.late_samples),
             lost: get(&self.lost),
             own_cpu: Micros::new(get(&self.own_cpu)),
+            start_cpu: Micros::new(get(&self.start_cpu)),
             own_rss: Bytes::new(get(&self.own_rss)),
             processes: get(&self.processes),
             processes_left_out: get(&self.processes_left_out),
@@ -170,9 +193,12 @@ impl Health {
         }
     }
 
-    /// Notes what the recorder itself has cost so far.
+    /// Notes what the recorder itself has cost so far, in a sample that is [counted](Self::sampled) and not yet complete.
     pub(crate) fn cost(&self, cpu: Micros, rss: Option<Bytes>, lost: u64) {
         self.own_cpu.store(cpu.get(), Relaxed);
+        if self.samples.load(Relaxed) <= 2 {
+            self.start_cpu.store(cpu.get(), Relaxed);
+        }
         self.own_rss.store(rss.map_or(0, Bytes::get), Relaxed);
         self.lost.store(lost, Relaxed);
     }
@@ -211,4 +237,39 @@ fn store(figure: &AtomicU64, value: usize) {
 
 fn whole(value: usize) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_start_takes_is_no_samples_cost() {
+        let (health, every) = (Health::default(), Span::from_secs(2));
+        let mut cpu = Micros::new(350_000);
+        let mut seen = Vec::new();
+        for second in 0..5 {
+            let beat = Beat {
+                late: Span::ZERO,
+                missed: 0,
+            };
+            health.sampled(Span::from_secs(100 + 2 * second), beat, every);
+            health.cost(cpu, None, 0);
+            // The first sample looks at everything for the first time.
+            let cost = if second == 0 { 20_000 } else { 1_000 };
+            cpu = Micros::new(cpu.get() + cost);
+            seen.push(health.figures());
+        }
+        let each = |figures: &Figures| figures.cpu_per_sample();
+        let expected = Some(Span::from_millis(1));
+        assert_eq!(
+            seen.iter().map(each).collect::<Vec<_>>(),
+            [None, None, expected, expected, expected]
+        );
+        let last = seen.last().unwrap();
+        assert_eq!(last.start_cpu, Micros::new(370_000));
+        let share = last.cpu_share().unwrap();
+        assert!((share.get() - 0.0005).abs() < 1e-9, "{share}");
+        assert_eq!(Figures::default().cpu_share(), None);
+    }
 }

@@ -18,16 +18,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{DiskState, Monitor};
 use timeline::signals::PROC_PSS;
 use timeline::{Absence, EntityRow, Facts, Stamp};
-use units::{Bytes, Micros, Quantity, Span, WallClock};
+use units::{Bytes, Micros, Ratio, Span, WallClock};
 
 use crate::facts_watch::FactsWatch;
 use crate::kernel_log::Watch;
 use crate::status::{self, Absent, Cost, Disk, KernelLog, Samples, Seen, Settings, Status};
 use crate::{Figures, Health, Message};
 
-/// How old the status is at most.
-const STATUS_EVERY: Span = Span::from_secs(10);
-/// The same while the recorder is young: whoever started it looks whether it works.
+/// How old the status is at most: writing it costs as much as a sample.
+const STATUS_EVERY: Span = Span::from_secs(30);
+/// The same while it does not tell yet how far the kernel log was read: what is read twice is told twice.
+const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
+/// The second status comes so soon: whoever started the recorder looks whether it works.
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
 /// How often facts are read, and our own share of memory: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
@@ -112,7 +114,8 @@ struct Work {
     pss: Option<Bytes>,
     began: Span,
     facts_due: Span,
-    status_due: Span,
+    /// When the last status was written.
+    status_at: Option<Span>,
 }
 
 impl Work {
@@ -152,7 +155,7 @@ impl Work {
             began: now.boot,
             // Our own share of memory is told soon, too.
             facts_due: now.boot.plus(STATUS_AT_FIRST),
-            status_due: now.boot,
+            status_at: None,
         }
     }
 
@@ -195,17 +198,26 @@ impl Work {
             }
         }
         self.send();
-        if now.boot >= self.status_due {
-            let is_young = now.boot - self.began < STATUS_EVERY;
-            let every = if is_young {
-                STATUS_AT_FIRST
-            } else {
-                STATUS_EVERY
-            };
-            self.status_due = now.boot.plus(every);
+        if now.boot >= self.status_due() {
+            self.status_at = Some(now.boot);
             let safe = std::mem::replace(&mut self.log_safe, self.log.resume_at());
             self.write_status(now, safe, false);
         }
+    }
+
+    /// When the next status is to be written.
+    fn status_due(&self) -> Span {
+        let Some(last) = self.status_at else {
+            return self.began;
+        };
+        let every = if last < self.began.plus(STATUS_AT_FIRST) {
+            STATUS_AT_FIRST
+        } else if self.log_safe == self.log.resume_at() {
+            STATUS_EVERY
+        } else {
+            STATUS_AFTER_NEWS
+        };
+        last.plus(every)
     }
 
     /// What the log holds by now is told, and the status says that we ended.
@@ -232,7 +244,7 @@ impl Work {
     /// Waits until something is due, the log has more, or it is over.
     fn wait(&self, ending: &PipeReader, paused: Span) -> Woken {
         let now = now().boot;
-        let mut until = self.facts_due.min(self.status_due).saturating_sub(now);
+        let mut until = self.facts_due.min(self.status_due()).saturating_sub(now);
         if self.log.is_waiting() || !self.waiting.is_empty() {
             until = until.min(Span::from_secs(1));
         }
@@ -281,12 +293,11 @@ impl Work {
 
     fn write_status(&self, now: Stamp, log_next: Option<u64>, has_ended: bool) {
         let figures = self.health.figures();
-        let started = self.us.started;
         let status = Status {
             has_ended,
             written: now.wall.and_then(status::timestamp),
             samples: samples(&figures, now),
-            cost: cost(&figures, self.pss, elapsed(started, now)),
+            cost: cost(&figures, self.pss),
             seen: seen(&figures),
             tasks_source: self.health.tasks_source().map(str::to_owned),
             privileges: self.health.privileges().to_vec(),
@@ -364,12 +375,6 @@ fn seconds(micros: Micros) -> f64 {
     micros.to_span().as_secs_f64()
 }
 
-fn elapsed(since: Option<Timestamp>, now: Stamp) -> Option<f64> {
-    let until = status::timestamp(now.wall?)?;
-    let elapsed = until.duration_since(since?).as_secs_f64();
-    (elapsed > 0.0).then_some(elapsed)
-}
-
 fn samples(figures: &Figures, now: Stamp) -> Samples {
     Samples {
         taken: figures.samples,
@@ -383,13 +388,13 @@ fn samples(figures: &Figures, now: Stamp) -> Samples {
     }
 }
 
-fn cost(figures: &Figures, pss: Option<Bytes>, elapsed: Option<f64>) -> Cost {
-    let cpu = seconds(figures.own_cpu);
-    let samples = units::Count::new(figures.samples).as_f64();
+fn cost(figures: &Figures, pss: Option<Bytes>) -> Cost {
+    let each = figures.cpu_per_sample();
     Cost {
-        cpu_s: cpu,
-        cpu_s_per_sample: (samples > 0.0).then_some(cpu / samples),
-        cpu_share: elapsed.map(|elapsed| cpu / elapsed),
+        cpu_s: seconds(figures.own_cpu),
+        cpu_start_s: each.map(|_| seconds(figures.start_cpu)),
+        cpu_s_per_sample: each.map(Span::as_secs_f64),
+        cpu_share: figures.cpu_share().map(Ratio::get),
         rss_bytes: figures.own_rss.get(),
         pss_bytes: pss.map(Bytes::get),
     }

@@ -9,6 +9,8 @@ use probe::{ReadError, Root, kernel_report};
 use timeline::{Absence, Event, Stamp};
 use units::{Count, Span};
 
+use crate::privilege::{self, is_root};
+
 /// When a report is whole: its lines follow each other within milliseconds, on a thrashing host within tenths.
 const SETTLED: Span = Span::from_secs(1);
 /// As much as waits to be whole; a table of 10,000 tasks has 1 MB.
@@ -128,7 +130,8 @@ impl Watch {
         let why = match self.absence()? {
             Absence::NotFound => "it is not there, as in most containers".to_owned(),
             Absence::PermissionDenied => {
-                "permission denied: needs root, CAP_SYSLOG or kernel.dmesg_restrict=0".to_owned()
+                let needs = privilege::needs(is_root(), "CAP_SYSLOG", "kernel.dmesg_restrict=0");
+                format!("permission denied: {needs}")
             }
             Absence::Failed(why) => why.clone(),
         };

@@ -1,4 +1,5 @@
-//! What the recorder itself costs: CPU time and memory, measured with each sample for some 2 µs.
+//! What the recorder itself costs: CPU time, measured with each sample for some 2 µs; memory and the CPU time of children
+//! now and then.
 
 use probe::{KernelFile, Root, Shape, text};
 use rustix::time::{ClockId, clock_gettime};
@@ -12,6 +13,9 @@ pub(crate) struct OwnCost {
     statm: Option<KernelFile>,
     text: Vec<u8>,
     page: u64,
+    /// CPU time of the children that had ended, in µs: segments are sealed by one.
+    children: u64,
+    resident: Option<Bytes>,
 }
 
 impl OwnCost {
@@ -22,34 +26,34 @@ impl OwnCost {
             statm: statm.ok().map(|file| file.shaped(Shape::OneLine)),
             text: Vec::with_capacity(256),
             page: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
+            children: 0,
+            resident: None,
         }
     }
 
-    /// Reads both into the host's row and gives them.
-    pub(crate) fn read(&mut self, host: &mut Row) -> (Micros, Option<Bytes>) {
-        let cpu = cpu_time();
-        host.set(RECORDER_CPU, cpu);
-        let rss = self.resident();
-        if let Some(rss) = rss {
-            host.set(RECORDER_RSS, rss);
+    /// Reads CPU time into the host's row; if `is_whole`, also memory and what children took. Gives both as last known.
+    pub(crate) fn read(&mut self, host: &mut Row, is_whole: bool) -> (Micros, Option<Bytes>) {
+        if is_whole {
+            self.children = children();
+            self.resident = self.read_resident();
+            if let Some(rss) = self.resident {
+                host.set(RECORDER_RSS, rss);
+            }
         }
-        (cpu, rss)
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        let own = micros(own.tv_sec, own.tv_nsec / 1_000);
+        let cpu = Micros::new(own.saturating_add(self.children));
+        host.set(RECORDER_CPU, cpu);
+        (cpu, self.resident)
     }
 
     /// The second number of `statm`: resident pages.
-    fn resident(&mut self) -> Option<Bytes> {
+    fn read_resident(&mut self) -> Option<Bytes> {
         self.statm.as_ref()?.read(&mut self.text).ok()?;
         let pages = text::words(text::trim(&self.text)).nth(1)?;
         let pages = text::number(pages)?;
         Some(Bytes::new(pages.saturating_mul(self.page)))
     }
-}
-
-/// CPU time of all threads, and of the children that have ended: segments are sealed by one.
-fn cpu_time() -> Micros {
-    let own = clock_gettime(ClockId::ProcessCPUTime);
-    let own = micros(own.tv_sec, own.tv_nsec / 1_000);
-    Micros::new(own.saturating_add(children()))
 }
 
 fn micros(seconds: i64, micros: i64) -> u64 {
@@ -59,6 +63,7 @@ fn micros(seconds: i64, micros: i64) -> u64 {
         .saturating_add(part(micros))
 }
 
+/// CPU time of the children that have ended, in µs.
 #[allow(unsafe_code)]
 fn children() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -81,10 +86,10 @@ mod tests {
     fn cpu_time_only_rises_and_memory_is_that_of_a_process() {
         let mut own = OwnCost::open();
         let (mut first, mut second) = (Row::default(), Row::default());
-        own.read(&mut first);
+        own.read(&mut first, true);
         let mut work = vec![0_u8; 32 << 20];
         work.iter_mut().step_by(512).for_each(|byte| *byte = 1);
-        own.read(&mut second);
+        own.read(&mut second, true);
         assert!(second.get(RECORDER_CPU) > first.get(RECORDER_CPU));
         let [before, after] = [&first, &second].map(|row| row.get(RECORDER_RSS).unwrap());
         let grown = after.saturating_sub(before);

@@ -3,6 +3,7 @@
 //! Each is asked for where the kernel allows it; what it refuses is told in words and costs nothing else. Nothing is taken
 //! that is there already: who starts the recorder (a unit file) may have given more.
 
+use std::io::ErrorKind;
 use std::num::NonZeroU64;
 
 use rustix::io::Errno;
@@ -72,16 +73,17 @@ fn lock() -> String {
     let may_lock_all =
         getrlimit(Resource::Memlock).current.is_none() || may(CapabilitySet::IPC_LOCK);
     if !may_lock_all {
-        return "memory is not locked: this needs root, CAP_IPC_LOCK or an unlimited `ulimit -l`; \
-                under memory pressure samples may come late"
-            .to_owned();
+        return format!(
+            "memory is not locked, so under memory pressure samples may come late: {}",
+            needs(is_root(), "CAP_IPC_LOCK", "an unlimited `ulimit -l`")
+        );
     }
     // Only what is touched, as it is touched: stacks and mapped files are mostly never touched.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     match mlockall(flags) {
         Ok(()) => "memory is locked: reclaim does not touch the recorder".to_owned(),
         Err(errno) => format!(
-            "memory is not locked: {}; under memory pressure samples may come late",
+            "memory is not locked, so under memory pressure samples may come late: {}",
             words(errno)
         ),
     }
@@ -100,8 +102,8 @@ fn be_spared() -> String {
                 format!("oom_score_adj is {OOM_SCORE_ADJ}: the OOM killer takes others first")
             }
             Err(error) => format!(
-                "oom_score_adj stays {adj}, as lowering it needs root or CAP_SYS_RESOURCE ({error}); \
-                 the recorder is small, and seldom chosen"
+                "oom_score_adj stays {adj}, so the OOM killer may take the recorder, which is small and seldom chosen: {}",
+                why(&error, "CAP_SYS_RESOURCE", "")
             ),
         },
     }
@@ -113,10 +115,9 @@ fn come_first() -> String {
         before => match setpriority_process(None, NICE) {
             Ok(()) => format!("nice is {NICE}: samples come on time on a busy host"),
             Err(errno) => format!(
-                "nice stays {}, as lowering it needs root, CAP_SYS_NICE or `ulimit -e` ({}); \
-                 on a busy host samples may come late",
+                "nice stays {}, so on a busy host samples may come late: {}",
                 before.unwrap_or(0),
-                words(errno)
+                why(&words(errno), "CAP_SYS_NICE", "a higher `ulimit -e`")
             ),
         },
     }
@@ -126,6 +127,56 @@ fn may(capability: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|ours| ours.effective.contains(capability))
 }
 
+/// Why the kernel refused something for which a capability, or something else, is needed.
+fn why(error: &std::io::Error, capability: &str, or: &str) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => needs(is_root(), capability, or),
+        _ => error.to_string(),
+    }
+}
+
+/// What is needed for something, in words: the advice to be root is none for root, who lacks capabilities in a box.
+pub(crate) fn needs(is_root: bool, capability: &str, or: &str) -> String {
+    let (comma, or) = match or {
+        "" => (" or", String::new()),
+        or => (",", format!(" or {or}")),
+    };
+    match is_root {
+        true if or.is_empty() => format!("that needs {capability}, which root does not have here"),
+        true => format!("that needs {capability}, which root does not have here,{or}"),
+        false => format!("that needs root{comma} {capability}{or}"),
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    probe::host_facts::user_is_root()
+}
+
 fn words(errno: Errno) -> std::io::Error {
     errno.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_root_already_is_not_told_to_be() {
+        for (is_root, or, expected) in [
+            (false, "", "that needs root or CAP_X"),
+            (
+                false,
+                "`ulimit -e`",
+                "that needs root, CAP_X or `ulimit -e`",
+            ),
+            (true, "", "that needs CAP_X, which root does not have here"),
+            (
+                true,
+                "`ulimit -e`",
+                "that needs CAP_X, which root does not have here, or `ulimit -e`",
+            ),
+        ] {
+            assert_eq!(needs(is_root, "CAP_X", or), expected);
+        }
+    }
 }

@@ -45,6 +45,7 @@ pub struct Recorder {
 
 #[derive(Debug, Default)]
 struct Done {
+    own: Option<u64>,
     groups: Option<u64>,
     processes: Option<u64>,
     refresh: Option<u64>,
@@ -63,11 +64,9 @@ impl Recorder {
         health: Arc<Health>,
         inbox: Receiver<Message>,
     ) -> Self {
-        let slabs = settings
-            .slabs
-            .as_nanos()
-            .div_ceil(settings.every.as_nanos().max(1));
-        let host = HostProbe::open(root).slabinfo_every(u32::try_from(slabs).unwrap_or(u32::MAX));
+        let host = HostProbe::open(root)
+            .slow_every(settings.samples_in(settings.slow))
+            .slabinfo_every(settings.samples_in(settings.slabs));
         let processes = settings
             .processes
             .map(|every| Processes::open(root, &settings, every));
@@ -148,8 +147,12 @@ impl Recorder {
         let host = &mut self.sample.host;
         host.set(RECORDER_LATE, Micros::new(beat.late.as_nanos() / 1_000));
         host.set(RECORDER_LOST, Count::new(self.writer.lost()));
-        let (cpu, rss) = self.own.read(host);
         self.health.sampled(stamp.boot, beat, self.settings.every);
+        let is_whole = self.pace.is_due(self.done.own, self.settings.slow);
+        if is_whole {
+            self.done.own = Some(self.pace.current());
+        }
+        let (cpu, rss) = self.own.read(host, is_whole);
         self.health.cost(cpu, rss, self.writer.lost());
     }
 

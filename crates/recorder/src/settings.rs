@@ -16,6 +16,8 @@ pub struct Settings {
     pub groups: Option<Span>,
     /// How much of one CPU looking at control groups may take: where there are many, looks are rarer.
     pub groups_share: Ratio,
+    /// From look to look at the host's files that move slowly: nodes, swap areas, zram, sockets, directory entries, KSM.
+    pub slow: Span,
     /// From look to look at the slab caches, which cost more than all other host files together.
     pub slabs: Span,
     /// How much of one CPU reading proportional shares (PSS) may take, in the long run; `None`: they are not read.
@@ -33,11 +35,22 @@ impl Default for Settings {
             groups: Some(Span::from_secs(10)),
             // 1,000 groups of v2 are some 60 ms: they get a look a minute, and 150 of them one every 10 s.
             groups_share: Ratio::from_percent(0.1),
+            // Ten of a host's nineteen files. Read with every sample they are a fifth of its cost.
+            slow: Span::from_secs(10),
             slabs: Span::from_mins(1),
             // `smaps_rollup` holds the mmap lock of its process: 4.5 s for one of 200 GB have been seen.
-            // With ten times this, shares took more than all samples together on a host where large processes grew.
-            shares: Some(Ratio::from_percent(0.03)),
+            // 200 processes of 30 MiB have their turn every 4 minutes with this. Ten times as much is more than all samples
+            // together cost.
+            shares: Some(Ratio::from_percent(0.01)),
             most_services: 512,
         }
+    }
+}
+
+impl Settings {
+    /// How many samples there are in a span, rounded up.
+    pub(crate) fn samples_in(&self, span: Span) -> u32 {
+        let samples = span.as_nanos().div_ceil(self.every.as_nanos().max(1));
+        u32::try_from(samples).unwrap_or(u32::MAX)
     }
 }

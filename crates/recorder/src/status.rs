@@ -1,4 +1,4 @@
-//! How a recorder is doing, as a file in its recording: `status.json`, written anew every ten seconds and at the end.
+//! How a recorder is doing, as a file in its recording: `status.json`, written anew every half a minute and at the end.
 //!
 //! It is for whoever asks from outside, and for the next recorder, which reads on in the kernel log where this one ended.
 //! It outlives a recorder that was killed, so it names the process that wrote it: PID, start and boot. Lengths of time are
@@ -107,9 +107,11 @@ pub struct Samples {
 pub struct Cost {
     /// CPU time since it began.
     pub cpu_s: f64,
-    /// The same for each sample.
+    /// What of it starting took: loading the BPF program, the first look at everything.
+    pub cpu_start_s: Option<f64>,
+    /// CPU time of each sample, without starting; absent until there are three.
     pub cpu_s_per_sample: Option<f64>,
-    /// As a share of one CPU.
+    /// The same as a share of one CPU.
     pub cpu_share: Option<f64>,
     /// Resident memory.
     pub rss_bytes: u64,

@@ -174,6 +174,7 @@ pub struct UnknownField {
 pub struct UnknownFields {
     fields: Vec<UnknownField>,
     used: usize,
+    is_closed: bool,
 }
 
 impl UnknownFields {
@@ -182,6 +183,9 @@ impl UnknownFields {
 
     /// Keeps a field that the catalogue does not know; beyond 512 a sample it is dropped.
     pub fn keep(&mut self, file: &'static str, field: &str, value: u64) {
+        if self.is_closed {
+            return;
+        }
         if self.used == self.fields.len() {
             if self.fields.len() == Self::MOST {
                 return;
@@ -194,6 +198,11 @@ impl UnknownFields {
         slot.field.clear();
         slot.field.push_str(field);
         slot.value = value;
+    }
+
+    /// Whether fields are kept from now on. There are dozens, each a text: a recorder spares itself most of them.
+    pub fn are_kept(&mut self, yes: bool) {
+        self.is_closed = !yes;
     }
 
     /// The kept fields.

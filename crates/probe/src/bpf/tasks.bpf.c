@@ -168,9 +168,45 @@ static __attribute__((always_inline)) u64 shared(u64 address)
 #define EXACT(mm, kind) exact((mm)->rss_stat[kind].count, (u64)(mm)->rss_stat[kind].counters)
 #define SHARED(mm, kind) shared((u64)(mm) + OFFSET(((struct mm_struct___before_6_2 *)0)->rss_stat.count[kind].counter))
 
+/* Since 6.6 the parts of the four counters lie side by side on each CPU: one read instead of four. */
+struct parts { s32 of[COUNTERS]; };
+
+static __attribute__((always_inline)) int are_side_by_side(struct mm_struct *mm)
+{
+	u64 file = (u64)mm->rss_stat[FILE_PAGES].counters;
+	u64 anon = (u64)mm->rss_stat[ANON_PAGES].counters;
+	u64 swap = (u64)mm->rss_stat[SWAP_ENTRIES].counters;
+	u64 shmem = (u64)mm->rss_stat[SHMEM_PAGES].counters;
+
+	return anon == file + sizeof(s32) && swap == anon + sizeof(s32) && shmem == swap + sizeof(s32);
+}
+
+static __attribute__((always_inline)) void read_parts(struct process *p, struct mm_struct *mm)
+{
+	u64 first = (u64)mm->rss_stat[FILE_PAGES].counters;
+	s64 file = mm->rss_stat[FILE_PAGES].count, anon = mm->rss_stat[ANON_PAGES].count;
+	s64 swap = mm->rss_stat[SWAP_ENTRIES].count, shmem = mm->rss_stat[SHMEM_PAGES].count;
+
+	for (u32 cpu = 0; cpu < MOST_CPUS && cpu < CPUS; cpu++) {
+		struct parts parts = {};
+
+		probe_read_kernel(&parts, sizeof parts, (void *)(first + offset_of_cpu[cpu]));
+		file += parts.of[FILE_PAGES];
+		anon += parts.of[ANON_PAGES];
+		swap += parts.of[SWAP_ENTRIES];
+		shmem += parts.of[SHMEM_PAGES];
+	}
+	p->file = not_below_0(file);
+	p->anon = not_below_0(anon);
+	p->swap = not_below_0(swap);
+	p->shmem = not_below_0(shmem);
+}
+
 static __attribute__((always_inline)) void read_pages(struct process *p, struct mm_struct *mm)
 {
-	if (EXISTS(mm->rss_stat[0].counters)) {
+	if (EXISTS(mm->rss_stat[0].counters) && are_side_by_side(mm)) {
+		read_parts(p, mm);
+	} else if (EXISTS(mm->rss_stat[0].counters)) {
 		p->file = EXACT(mm, FILE_PAGES);
 		p->anon = EXACT(mm, ANON_PAGES);
 		p->swap = EXACT(mm, SWAP_ENTRIES);

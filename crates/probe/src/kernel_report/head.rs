@@ -204,7 +204,8 @@ fn request(text: &str, mask_name: &str) -> Option<(Request, Option<i32>)> {
     let (gfp_mask, gfp_names) = mask(behind)?;
     let order = match text.split_once("order") {
         Some((_, rest)) => {
-            let order = rest.strip_prefix(['=', ':'])?;
+            // `order=3`, `order:3`, and vmalloc's `page order 3`.
+            let order = rest.strip_prefix(['=', ':', ' '])?;
             signed(order.split([',', ' ']).next()?)?
         }
         // The first kernels that had a mask had no order.
@@ -236,11 +237,9 @@ fn is_list(text: &str) -> bool {
 /// `0x140dca(GFP_HIGHUSER_MOVABLE|__GFP_COMP)`: the bits, and their names where printed.
 fn mask(text: &str) -> Option<(u64, Option<String>)> {
     let hex = text.strip_prefix("0x")?;
-    let end = hex
-        .find(|c: char| !c.is_ascii_hexdigit())
-        .unwrap_or(hex.len());
-    let bits = u64::from_str_radix(&hex[..end], 16).ok()?;
-    let names = hex[end..]
+    let behind = hex.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    let bits = u64::from_str_radix(hex.strip_suffix(behind)?, 16).ok()?;
+    let names = behind
         .strip_prefix('(')
         .and_then(|rest| rest.split_once(')'));
     Some((bits, names.map(|(names, _)| cut(names, 400))))
@@ -360,4 +359,46 @@ fn function(line: &str) -> Option<&str> {
     let word = scan::words(line).find(|word| word.contains("+0x") && word.contains("/0x"))?;
     let (name, _) = word.trim_start_matches(['(', '?']).split_once("+0x")?;
     (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_without_its_number_is_no_request() {
+        for (text, order) in [
+            ("gfp_mask=0x201da, order=3, oom_score_adj=0", Some(3)),
+            ("gfp_mask=0xd0, order:0", Some(0)),
+            ("page order 9, gfp_mask=0xd0", Some(9)),
+            ("gfp_mask=0xd0", Some(0)),
+            ("gfp_mask=0xd0, order", None),
+            ("gfp_mask=0xd0, order=", None),
+            ("gfp_mask=0xd0, order ", None),
+            ("gfp_mask=0xd0, orderé3", None),
+            ("gfp_mask=0xd0, order=é", None),
+            ("gfp_mask=0xd0, order\u{202e}=3", None),
+        ] {
+            let read = request(text, "gfp_mask=");
+            assert_eq!(read.map(|(request, _)| request.order), order, "{text}");
+            let line = format!("a invoked oom-killer: {text}");
+            assert_eq!(super::super::is_line(&line), order.is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_mask_ends_where_its_digits_do() {
+        for (text, expected) in [
+            ("0xd0", Some((0xd0, None))),
+            ("0xd0(GFP_KERNEL) x", Some((0xd0, Some("GFP_KERNEL")))),
+            ("0xd0é", Some((0xd0, None))),
+            ("0xd0(é", Some((0xd0, None))),
+            ("0x", None),
+            ("0xé", None),
+            ("0x11111111111111111", None),
+        ] {
+            let expected = expected.map(|(bits, names)| (bits, names.map(str::to_owned)));
+            assert_eq!(mask(text), expected, "{text}");
+        }
+    }
 }

@@ -114,7 +114,7 @@ impl Kills {
         let until = |from: &str, to: &[&str]| {
             let (_, rest) = text.split_once(from)?;
             let end = to.iter().filter_map(|to| rest.find(to)).min()?;
-            Some(cut(&rest[..end], 4096))
+            Some(cut(rest.get(..end)?, 4096))
         };
         self.cpuset = until(",cpuset=", &[",mems_allowed="]);
         self.nodemask = until(",nodemask=", &[",cpuset="]).filter(|mask| mask != "(null)");
@@ -227,8 +227,7 @@ fn kill_line(line: &str) -> Option<(&str, &str)> {
         return Some(("", line));
     }
     let is_front = FRONTS.iter().any(|front| line.starts_with(front));
-    let (front, _) = line.split_once(": ").filter(|_| is_front)?;
-    let rest = &line[front.len() + 2..];
+    let (front, rest) = line.split_once(": ").filter(|_| is_front)?;
     (lower(rest) || rest.starts_with("kill process ")).then_some((front, rest))
 }
 
@@ -247,7 +246,7 @@ fn name(text: &str) -> String {
         .iter()
         .filter_map(|mark| text.find(mark))
         .min();
-    let front = &text[..end.unwrap_or(text.len())];
+    let front = end.and_then(|end| text.get(..end)).unwrap_or(text);
     let name = front
         .split_once('(')
         .and_then(|(_, rest)| rest.rsplit_once(')'));
@@ -262,13 +261,13 @@ fn killed(text: &str) -> Option<Killed> {
         ..Killed::default()
     };
     let sizes = text.find("total-vm:").or_else(|| text.find("vsz:"));
-    let Some(sizes) = sizes else {
+    let Some(sizes) = sizes.and_then(|at| text.get(at..)) else {
         // Before 2.6.28 the line ends with the name.
         let is_whole =
             text.trim_end().ends_with([')', '.']) && (1..=MOST_NAME).contains(&killed.name.len());
         return is_whole.then_some(killed);
     };
-    for word in scan::words(&text[sizes..]) {
+    for word in scan::words(sizes) {
         // The last number is part of the word before it where a comma was lost.
         let word = word.trim_end_matches(',');
         let Some((name, value)) = word.split_once(':') else {

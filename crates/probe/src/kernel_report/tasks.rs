@@ -198,8 +198,8 @@ impl Row {
 
 fn next_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
-    let end = text.find(' ').unwrap_or(text.len());
-    (end > 0).then(|| text.split_at(end))
+    let (word, behind) = text.split_once(' ').unwrap_or((text, ""));
+    (!word.is_empty()).then_some((word, behind))
 }
 
 /// What stands behind the numbers at the start: the name, which may contain blanks. `None` where nothing does.
