@@ -10,8 +10,10 @@ pub fn judged(kind: report::SourceKind, data: &[u8]) {
         kind,
         name: opened.name,
         problems: opened.problems,
-        inputs: Vec::new(),
         lines_skipped: opened.lines_skipped,
+        thinned_to: opened.thinned_to,
+        cut_at: opened.cut_at,
+        ..report::SourceInfo::live()
     };
     let report = report::Report::new(&diagnosis, &opened.timeline, &opened.facts, &info);
     let text = report::text::check(&report, &report::Screen::default());

@@ -2,19 +2,22 @@
 //!
 //! The text of each file is written from the signals ([`texts`]) and read again at once: what does not come back as it was
 //! is counted as left out. So a capture never holds more than its source did, and nobody has to keep a list of what
-//! cannot be kept. Kernel reports are kept as the kernel wrote them.
+//! cannot be kept. Kernel reports are kept as the kernel wrote them. Numbers that no parser reads are 0 in lines of many.
 
 mod texts;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::Write;
 
 use probe::saved::Parsers;
-use timeline::{BreakKind, Entity, Facts, Reported, Sample, Timeline};
+use timeline::facts::CgroupMode;
+use timeline::{BreakKind, Entity, Facts, Sample, Stamp, Timeline};
 use units::Span;
 
 use crate::Opened;
 use crate::capture::{Header, KERNEL_LOG, SampleLine, Writer};
+use crate::paste::Paste;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -23,8 +26,10 @@ pub struct Converted {
     pub samples: usize,
     /// Names of signals that the capture does not hold, or not all readings of.
     pub left_out: BTreeSet<&'static str>,
-    /// Kernel reports whose text was not kept.
+    /// Kernel reports whose text was not kept, or that share their sample with another.
     pub reports_left_out: usize,
+    /// What a recorder noted beside samples: services that began and ended, its own beginning and end.
+    pub events_left_out: usize,
 }
 
 /// Writes a source as a capture.
@@ -37,43 +42,88 @@ pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted
     let mut header = Header::new(&opened.facts, every);
     header.rounded = rounded(timeline);
     let mut writer = Writer::new(output, &header)?;
-    let mut converted = Converted::default();
+    let mut converted = Converted {
+        events_left_out: events_left_out(timeline),
+        ..Converted::default()
+    };
     let unrelated: BTreeSet<usize> = timeline
         .breaks()
         .iter()
         .filter(|b| b.kind == BreakKind::Unrelated)
         .map(|b| b.before)
         .collect();
-    let reports: BTreeMap<usize, &Reported> = timeline
-        .all_reports()
-        .iter()
-        .map(|reported| (reported.sample, reported))
-        .collect();
+    let Some(origin) = origin(timeline) else {
+        return Ok(converted);
+    };
+    let reports = converted.reports(timeline);
+    let mode = opened.facts.cgroup_mode.unwrap_or(CgroupMode::V2);
     let mut parsers = Parsers::default();
     for index in 0..timeline.len() {
-        let (Some(sample), Some(first)) = (timeline.sample(index), timeline.stamp(0)) else {
+        let Some(sample) = timeline.sample(index) else {
             break;
         };
-        let mut files = BTreeMap::new();
-        match reports.get(&index).map(|reported| &reported.text) {
-            Some(None) => converted.reports_left_out += 1,
-            Some(Some(text)) => {
-                files.insert(KERNEL_LOG.to_owned(), text.to_string());
-            }
-            None => {
-                files = texts::of(&sample);
-                converted.note_lost(&sample, &files, &mut parsers);
-            }
-        }
-        if index == 0 {
-            files.extend(texts::of_facts(&opened.facts));
-        }
-        let mut line = SampleLine::new(first, sample.stamp, files);
+        let report = reports.get(&index).copied();
+        let sample = match report.and_then(Paste::report) {
+            Some(look) => without(&sample, &look.sample),
+            None => sample,
+        };
+        let mut files = texts::of(&sample, mode);
+        converted.note_lost(&sample, &files, &mut parsers);
+        files.extend(report.map(|text| (KERNEL_LOG.to_owned(), text.to_owned())));
+        files.extend(facts_at(&opened.facts, timeline, index));
+        let mut line = SampleLine::new(origin, sample.stamp, files);
         line.unrelated = unrelated.contains(&index);
         writer.sample(&line)?;
         converted.samples += 1;
     }
     Ok(converted)
+}
+
+/// From when on a capture counts: its first sample, or the start of the boot with the earliest clocks, as nothing is before
+/// that.
+fn origin(timeline: &Timeline) -> Option<Stamp> {
+    let stamps = || (0..timeline.len()).filter_map(|index| timeline.stamp(index));
+    Some(Stamp {
+        boot: stamps().map(|stamp| stamp.boot).min()?,
+        awake: stamps().filter_map(|stamp| stamp.awake).min(),
+        wall: None,
+    })
+}
+
+/// All that is known at the first sample; what changed since the one before at each other.
+fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
+    let Some(before) = index.checked_sub(1) else {
+        return texts::known(facts);
+    };
+    let times = timeline.times();
+    let is_new = |at: Span| times.get(before) < Some(&at) && Some(&at) <= times.get(index);
+    texts::changed(facts.changes().iter().filter(|change| is_new(change.at)))
+}
+
+/// A sample without what a kernel report shows of its moment by itself.
+fn without(sample: &Sample, told: &Sample) -> Sample {
+    let mut rest = Sample::default();
+    rest.stamp = sample.stamp;
+    for (signal, raw) in sample.host.iter() {
+        if !told.host.iter().any(|reading| reading == (signal, raw)) {
+            rest.host.set_raw(signal, raw);
+        }
+    }
+    for entity in Entity::ALL
+        .into_iter()
+        .filter(|entity| *entity != Entity::Host)
+    {
+        if told.table(entity).rows().is_empty() {
+            rest.table_mut(entity).clone_from(sample.table(entity));
+        }
+    }
+    rest
+}
+
+/// Events that carry the kernel's words are its reports.
+fn events_left_out(timeline: &Timeline) -> usize {
+    let noted = timeline.noted().iter();
+    noted.filter(|event| event.report.is_empty()).count()
 }
 
 fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
@@ -97,11 +147,31 @@ impl Converted {
         });
         let reports = (self.reports_left_out > 0).then(|| {
             format!(
-                "{} kernel reports are not kept: their texts are too long",
+                "{} kernel reports are not kept: their texts are too long, or of the same sample as another",
                 self.reports_left_out
             )
         });
-        signals.into_iter().chain(reports).collect()
+        let events = (self.events_left_out > 0).then(|| {
+            format!(
+                "{} events that the recorder noted are not kept: services, its own beginning and end",
+                self.events_left_out
+            )
+        });
+        signals.into_iter().chain(reports).chain(events).collect()
+    }
+
+    /// The text of the report of each sample that has one.
+    fn reports<'a>(&mut self, timeline: &'a Timeline) -> BTreeMap<usize, &'a str> {
+        let mut texts = BTreeMap::new();
+        for reported in timeline.all_reports() {
+            match (&reported.text, texts.entry(reported.sample)) {
+                (Some(text), Entry::Vacant(free)) => {
+                    free.insert(&**text);
+                }
+                _ => self.reports_left_out += 1,
+            }
+        }
+        texts
     }
 
     /// Notes which signals the texts do not give back.
@@ -138,10 +208,13 @@ impl Converted {
     }
 }
 
-/// A process's start is not kept, as its `stat` would need numbers that nobody gave.
+/// A process's start is not kept where its `stat` would need numbers that nobody gave.
 fn identity(entity: Entity, key: &str) -> &str {
     match (entity, key.split_once('@')) {
         (Entity::Process, Some((pid, _))) => pid,
         _ => key,
     }
 }
+
+#[cfg(test)]
+mod tests;

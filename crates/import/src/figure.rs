@@ -34,9 +34,8 @@ impl Base {
 impl Figure {
     /// Reads a figure; `None` where the word is none. Negative ones are none: no size is negative.
     pub(crate) fn parse(word: &str, base: Base) -> Option<Self> {
-        let digits = word.find(|c: char| !(c.is_ascii_digit() || c == ',' || c == '.'));
-        let (number, suffix) = word.split_at(digits.unwrap_or(word.len()));
-        let number = plain(number)?;
+        let suffix = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '.');
+        let number = plain(word.strip_suffix(suffix)?)?;
         let decimals = number.split_once('.').map_or(0, |(_, after)| after.len());
         let value: f64 = number.parse().ok()?;
         let error = match decimals {

@@ -9,6 +9,8 @@
 //! println!("{} samples", opened.timeline.len());
 //! ```
 
+#![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
+
 mod big_log;
 mod bundle;
 pub mod capture;

@@ -17,7 +17,8 @@ impl Problems {
     pub fn note(&mut self, text: impl Into<String>) {
         let mut text: String = text.into();
         if let Some((end, _)) = text.char_indices().nth(Self::LONGEST) {
-            text = format!("{}…", &text[..end]);
+            text.truncate(end);
+            text.push('…');
         }
         if self.texts.contains(&text) {
             return;

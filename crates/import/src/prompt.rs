@@ -16,14 +16,13 @@ fn behind_prompt(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix(['➜', '❯', 'λ']) {
         return Some(rest.trim());
     }
-    let end = line.find(['$', '#', '%', '>'])?;
-    let (before, rest) = line.split_at(end);
+    let (before, rest) = line.split_once(['$', '#', '%', '>'])?;
     let is_prompt = before.is_empty()
         || before.contains('@')
         || before.starts_with('[')
         || before.ends_with('~')
         || (before.len() < 40 && !before.trim_end().contains(' '));
-    let command = rest[1..].strip_prefix(' ')?.trim();
+    let command = rest.strip_prefix(' ')?.trim();
     (is_prompt && command.starts_with(|c: char| c.is_ascii_alphabetic() || "/.".contains(c)))
         .then_some(command)
 }
@@ -40,9 +39,9 @@ fn prompted_host(line: &str) -> Option<&str> {
     let command = behind_prompt(line)?;
     let prompt = line.strip_suffix(command).unwrap_or(line);
     let (user, rest) = prompt.trim_start_matches([' ', '[']).split_once('@')?;
-    let end = rest.find(|c| !is_of_host(c)).unwrap_or(rest.len());
+    let host = rest.split(|c| !is_of_host(c)).next()?;
     let is_user = !user.is_empty() && user.chars().all(|c| is_of_host(c) || c == '_');
-    Some(&rest[..end]).filter(|host| is_user && !host.is_empty())
+    (is_user && !host.is_empty()).then_some(host)
 }
 
 fn headed_host(line: &str) -> Option<&str> {

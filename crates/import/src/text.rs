@@ -35,7 +35,8 @@ impl Text {
     pub(crate) fn lines(&self) -> Vec<&str> {
         self.lines
             .iter()
-            .map(|(from, to)| &self.plain[*from as usize..*to as usize])
+            .map(|(from, to)| self.plain.get(*from as usize..*to as usize))
+            .map(Option::unwrap_or_default)
             .collect()
     }
 
@@ -47,15 +48,16 @@ impl Text {
     fn push(&mut self, line: &str) {
         let from = self.plain.len();
         let longest = Self::LONGEST_LINE.min(line.len());
-        let whole = (0..=longest).rev().find(|at| line.is_char_boundary(*at));
-        let end = whole.unwrap_or(0);
-        self.cut += usize::from(end < line.len());
-        push_plain(&line[..end], &mut self.plain);
-        let kept = self.plain[from..].trim_end().len();
-        self.plain.truncate(from + kept);
+        let whole = (0..=longest).rev().find_map(|end| line.get(..end));
+        let kept = whole.unwrap_or_default();
+        self.cut += usize::from(kept.len() < line.len());
+        push_plain(kept, &mut self.plain);
+        // The lines before this one end in no blank.
+        let to = self.plain.trim_end().len().max(from);
+        self.plain.truncate(to);
         // Text is bounded far below 4 GiB.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.lines.push((offset(from), offset(from + kept)));
+        self.lines.push((offset(from), offset(to)));
     }
 }
 

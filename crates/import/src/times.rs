@@ -33,8 +33,7 @@ impl Printed {
         let mut taken = None;
         // A time has at most seven words: `Sat 21 Nov 2026 11:58:47 PM UTC`.
         for _ in 0..7 {
-            let end = rest.find(' ').unwrap_or(rest.len());
-            let (word, behind) = rest.split_at(end);
+            let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
             if !parts.take(word.trim_matches(|c| "[](),:|*=".contains(c))) {
                 break;
             }

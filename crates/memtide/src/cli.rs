@@ -217,6 +217,9 @@ Examples:
   memtide record --to DIR --every 5s --keep 30d --keep-size 500MiB
   memtide record --from sick.jsonl.zst --to DIR
 
+TIME is 500ms, 5s, 2m, 1h or 14d; a plain number is seconds, but --keep wants a unit.
+SIZE is 500MiB, 2GiB, 2GB (2 x 10^9 bytes), or a number of bytes.
+
 Without --to it is /var/lib/memtide for root, and $XDG_STATE_HOME/memtide or ~/.local/state/memtide for others.
 
 Exit codes: 0 done; for --status: running   3 an error; for --status: not running")]
@@ -237,6 +240,10 @@ pub(crate) struct Record {
     /// Do not record processes
     #[arg(long, conflicts_with = "processes")]
     pub(crate) no_processes: bool,
+
+    /// Do not record control groups
+    #[arg(long)]
+    pub(crate) no_groups: bool,
 
     /// Which way to read processes, whatever is best here: to measure what each costs
     #[arg(long, value_enum, hide = true, conflicts_with = "no_processes")]
@@ -584,8 +591,14 @@ fn every(text: &str) -> Result<Span, String> {
     )
 }
 
-/// How long a recorder keeps.
+/// How long a recorder keeps. Times are seconds where no unit is named, as for `sleep`; here hardly anybody means them.
 fn keep(text: &str) -> Result<Span, String> {
+    let typed = text.trim();
+    if typed.parse().is_ok_and(f64::is_finite) {
+        return Err(format!(
+            "`{typed}` has no unit; write {typed}d for days, {typed}h for hours or {typed}w for weeks"
+        ));
+    }
     span_within(
         text,
         (
@@ -614,7 +627,12 @@ const LEAST_KEPT: Bytes = Bytes::from_mib(16);
 fn keep_size(text: &str) -> Result<Bytes, String> {
     let size = size(text)?;
     if size < LEAST_KEPT {
-        return Err(format!("`{text}` is too small: 16MiB is the least"));
+        let typed = text.trim();
+        let help = match typed.parse::<f64>() {
+            Ok(_) => format!(" (a plain number is bytes); write {typed}MiB or {typed}GiB"),
+            Err(_) => String::new(),
+        };
+        return Err(format!("`{typed}` is too small: 16MiB is the least{help}"));
     }
     Ok(size)
 }
@@ -703,8 +721,10 @@ mod tests {
             (["--every", "10ms"], "100ms is the least"),
             (["--every", "1h"], "10m is the most"),
             (["--every", "soon"], "no length of time"),
-            (["--keep", "0"], "1h is the least"),
+            (["--keep", "1"], "`1` has no unit; write 1d for days"),
+            (["--keep", "30m"], "1h is the least"),
             (["--keep-size", "1"], "16MiB is the least"),
+            (["--keep-size", "500"], "write 500MiB or 500GiB"),
             (["--keep-size", "much"], "no size"),
             (["--sync", "0"], "1s is the least"),
         ] {

@@ -116,11 +116,11 @@ fn kernel(path: &str) -> Option<Role> {
     let mut at = 0;
     for directory in path.split('/') {
         if directory == "proc" || directory == "sys" {
-            let kernel = format!("/{}", &path[at..]);
+            let (below, kernel) = path.split_at_checked(at)?;
+            let kernel = format!("/{kernel}");
             if saved::is_known(&kernel) {
-                let below = path[..at].trim_end_matches('/').to_owned();
                 return Some(Role::Kernel {
-                    below,
+                    below: below.trim_end_matches('/').to_owned(),
                     path: kernel,
                 });
             }

@@ -1,59 +1,77 @@
-//! Kernel files' texts, written from signals: the files whose lines stand for themselves.
+//! Kernel files' texts, written from signals: the files whose lines stand for themselves here, the others below.
+
+mod columns;
+mod disk;
+mod facts;
+mod group;
+mod host;
+mod process;
+mod zone;
 
 use std::collections::BTreeMap;
 
 use probe::octal;
+use timeline::facts::CgroupMode;
 use timeline::signals::{
-    MEMINFO, NODE_MEMINFO, NODE_NUMASTAT, PROC_OOM_ADJ, PROC_RSS, PROCESS_IO, PROCESS_STATUS,
-    SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_OBJECTS_ACTIVE, SLAB_PAGES, SLABINFO, SMAPS_ROLLUP,
-    SWAP_AREA_RANK, SWAP_AREA_SIZE, SWAP_AREA_USED, SWAPS, SignalDef, VMSTAT,
+    MEMINFO, NODE_MEMINFO, NODE_NUMASTAT, SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_OBJECTS_ACTIVE,
+    SLAB_PAGES, SLABINFO, SWAP_AREA_RANK, SWAP_AREA_SIZE, SWAP_AREA_USED, SWAPS, SignalDef, VMSTAT,
 };
-use timeline::{Entity, EntityRow, Facts, Sample, facts};
-use units::Unit as _;
+use timeline::{Entity, EntityRow, Row, Sample, SignalId};
+
+pub(super) use facts::{changed, known};
 
 /// Path → text.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// The texts of a sample's files.
-pub(super) fn of(sample: &Sample) -> Texts {
+/// The texts of a sample's files; control groups are of this version.
+pub(super) fn of(sample: &Sample, mode: CgroupMode) -> Texts {
     let mut texts = Texts::new();
     for (signal, raw) in sample.host.iter() {
         let def = signal.def();
         match def.file {
             MEMINFO => push(&mut texts, MEMINFO, &field(def, raw)),
             VMSTAT => push(&mut texts, VMSTAT, &pair(def, raw)),
-            file if file.starts_with("/proc/pressure/") => {
-                push(&mut texts, file, &total(def, raw));
-            }
             _ => {}
         }
     }
+    host::write(&sample.host, &mut texts);
     for (entity, write) in ENTITIES {
         for row in sample.table(entity).rows() {
             write(row, &mut texts);
         }
     }
+    for row in sample.table(Entity::Cgroup).rows() {
+        group::write(row, mode, &mut texts);
+    }
     texts
-}
-
-/// The texts of tunables, and of whatever else is one short text.
-pub(super) fn of_facts(known: &Facts) -> Texts {
-    let text = |fact: &facts::Fact| Some((fact.file.to_owned(), known.text(*fact)?.to_owned()));
-    facts::ALL.iter().filter_map(text).collect()
 }
 
 type WriteRow = fn(&EntityRow, &mut Texts);
 
-const ENTITIES: [(Entity, WriteRow); 5] = [
+const ENTITIES: [(Entity, WriteRow); 7] = [
     (Entity::Node, node),
+    (Entity::Zone, zone::write),
+    (Entity::Disk, disk::write),
     (Entity::SwapArea, swap_area),
+    (Entity::Zram, columns::zram),
     (Entity::Slab, slab),
-    (Entity::Cgroup, group),
-    (Entity::Process, process),
+    (Entity::Process, process::write),
 ];
 
 fn push(texts: &mut Texts, path: &str, line: &str) {
     texts.entry(path.to_owned()).or_default().push_str(line);
+}
+
+fn raw(row: &Row, wanted: SignalId) -> Option<u64> {
+    let found = row.iter().find(|(signal, _)| *signal == wanted);
+    found.map(|(_, raw)| raw)
+}
+
+/// Numbers of which only the place says what they are: up to the first that is missing.
+fn leading(numbers: impl IntoIterator<Item = Option<u64>>) -> String {
+    let numbers = numbers.into_iter().map_while(|number| number);
+    let words: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    words.join(" ")
 }
 
 /// `MemFree: 7 kB`; counts have no unit.
@@ -62,20 +80,10 @@ fn field(def: &SignalDef, raw: u64) -> String {
     format!("{}: {}{unit}\n", def.field, raw / def.scale)
 }
 
-/// `pgfault 7`.
+/// `pgfault 7`. A sum over zones stands in the line of one of them.
 fn pair(def: &SignalDef, raw: u64) -> String {
-    // Signals that are sums of several fields have no line of their own.
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    match def.field.bytes().all(is_name) {
-        true => format!("{} {}\n", def.field, raw / def.scale),
-        false => String::new(),
-    }
-}
-
-/// `some … total=7`.
-fn total(def: &SignalDef, raw: u64) -> String {
-    let who = def.field.trim_end_matches(" total");
-    format!("{who} avg10=0.00 avg60=0.00 avg300=0.00 total={raw}\n")
+    let name = def.field.replace('*', "normal");
+    format!("{name} {}\n", raw / def.scale)
 }
 
 fn node(row: &EntityRow, texts: &mut Texts) {
@@ -138,58 +146,3 @@ fn slab(row: &EntityRow, texts: &mut Texts) {
         push(texts, SLABINFO, &line);
     }
 }
-
-/// A group of the unified hierarchy; one of v1 has other files.
-fn group(row: &EntityRow, texts: &mut Texts) {
-    for (signal, raw) in row.row.iter() {
-        let def = signal.def();
-        let Some(name) = def.file.strip_prefix("/sys/fs/cgroup/**/") else {
-            continue;
-        };
-        let path = format!("/sys/fs/cgroup{}/{name}", row.key.trim_end_matches('/'));
-        let line = match name {
-            "memory.stat" | "memory.events" => pair(def, raw),
-            "memory.pressure" | "io.pressure" => total(def, raw),
-            // No limit has the largest number there is.
-            _ if raw == u64::MAX => "max\n".to_owned(),
-            _ => format!("{raw}\n"),
-        };
-        push(texts, &path, &line);
-    }
-}
-
-fn process(row: &EntityRow, texts: &mut Texts) {
-    let pid = row.key.split('@').next().unwrap_or_default();
-    let path = |file: &str| format!("/proc/{pid}/{file}");
-    let name: String = row.label.chars().filter(|c| !c.is_control()).collect();
-    push(texts, &path("status"), &format!("Name:\t{name}\n"));
-    for (signal, raw) in row.row.iter() {
-        let def = signal.def();
-        match def.file {
-            PROCESS_STATUS => push(texts, &path("status"), &field(def, raw)),
-            SMAPS_ROLLUP => push(texts, &path("smaps_rollup"), &field(def, raw)),
-            PROCESS_IO => push(texts, &path("io"), &format!("{}: {raw}\n", def.field)),
-            _ => {}
-        }
-    }
-    if let Some(resident) = row.row.get(PROC_RSS) {
-        // Only the second number has a reader.
-        let pages = resident.get();
-        push(
-            texts,
-            &path("statm"),
-            &format!("{pages} {pages} 0 0 0 0 0\n"),
-        );
-    }
-    if let Some(adjusted) = row
-        .row
-        .get(PROC_OOM_ADJ)
-        .map(|adj| i64::try_from(adj.raw()))
-    {
-        let adjusted = adjusted.unwrap_or_default() - OOM_ADJ_ZERO;
-        push(texts, &path("oom_score_adj"), &format!("{adjusted}\n"));
-    }
-}
-
-/// What the catalogue adds, so that -1000 is a number like the others.
-const OOM_ADJ_ZERO: i64 = 1000;

@@ -138,16 +138,15 @@ impl Header {
                 _ => 1,
             };
             for _ in 0..words {
-                let end = rest.find(' ').unwrap_or(rest.len());
-                let (word, after) = rest.split_at(end);
+                let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
                 row.cell(*column, word)?;
                 rest = after.trim_start();
             }
         }
         for column in right.iter().rev() {
-            let start = rest.rfind(' ').map_or(0, |at| at + 1);
-            row.cell(*column, &rest[start..])?;
-            rest = rest[..start].trim_end();
+            let (before, word) = rest.rsplit_once(' ').unwrap_or(("", rest));
+            row.cell(*column, word)?;
+            rest = before.trim_end();
         }
         row.command = rest;
         // A cut-off line ends in the middle of its columns; one of another text goes on behind them.

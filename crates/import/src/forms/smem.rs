@@ -73,8 +73,8 @@ fn row(line: &str) -> Option<(&str, [Figure; 3])> {
     let other = fill::figure(words.next()?)?;
     let cache = fill::figure(words.next()?)?;
     let used = fill::figure(words.next()?)?;
-    let end = line.find(|c: char| c.is_ascii_digit())?;
-    let area = line[..end].trim();
+    let (area, _) = line.split_once(|c: char| c.is_ascii_digit())?;
+    let area = area.trim();
     (!area.is_empty()).then_some((area, [used, cache, other]))
 }
 

@@ -225,8 +225,8 @@ fn columns(
 /// The size of the suffix in a column's first cell.
 fn suffix(rows: &[Row<'_>], column: usize) -> Option<f64> {
     let cell = cells(rows, column).next()?;
-    let at = cell.find(|c: char| c.is_ascii_alphabetic())?;
-    fill::figure(&format!("1{}", &cell[at..])).map(|one| one.value)
+    let suffix = cell.get(cell.find(|c: char| c.is_ascii_alphabetic())?..)?;
+    fill::figure(&format!("1{suffix}")).map(|one| one.value)
 }
 
 /// How a column is used; `Err` with what forbids it.

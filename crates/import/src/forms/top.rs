@@ -216,7 +216,7 @@ impl Clock {
         };
         let by_uptime = now.checked_sub(then)?.checked_mul(60)?;
         // Whole days that the clock does not show; the uptime is up to a minute off.
-        let days = (by_uptime + 120).saturating_sub(by_clock) / DAY;
+        let days = by_uptime.checked_add(120)?.saturating_sub(by_clock) / DAY;
         let seconds = by_clock + days * DAY;
         let agrees = seconds.abs_diff(by_uptime) <= 120;
         (agrees && seconds > 0).then(|| Span::from_secs(seconds))
@@ -359,6 +359,12 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             (
                 at("12:00:00", "10 days,  3:04"),
                 at("12:05:00", "3 min"),
+                None,
+            ),
+            // No uptime that anybody printed; in seconds it nearly fills 64 bits.
+            (
+                at("12:00:00", "0 min"),
+                at("12:00:00", "307445734561825860 min"),
                 None,
             ),
         ] {

@@ -1,7 +1,7 @@
 //! `memtide export`: what a source holds, in formats of other programs.
 
 mod parquet;
-mod target;
+pub(super) mod target;
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,6 +11,7 @@ use import::Opened;
 use import::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
 use timeline::{Entity, SignalId, signals};
 
+use self::target::Target;
 use crate::cli::{Export, ExportFormat, MetricNames, Table};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -30,22 +31,32 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
         parquet::write(&open()?, &args.source, &args.output, output)?;
         return Ok(Exit::Ok);
     };
-    let target = target::Target::new(&args.output, args.force)?;
+    let target = Target::new(&args.output, args.force)?;
     let opened = open()?;
     if let Some(thinned) = opened.thinned_to {
         output.warn(&format!(
             "of so long a time one sample every {thinned} is written; --since and --until choose a part with every one"
         ));
     }
-    let name = args.output.display();
-    let written = target.write(|out| format.export(&opened, &picks, out));
-    match written {
-        Ok(exported) => say(&exported, &opened, &args.output, output),
+    write(&opened, &*format, &picks, &target, &args.output, output)
+}
+
+/// Writes what was opened and says what came of it.
+pub(super) fn write(
+    opened: &Opened,
+    format: &dyn Exporter,
+    picks: &Picks,
+    target: &Target,
+    path: &Path,
+    output: &Output,
+) -> anyhow::Result<Exit> {
+    match target.write(|out| format.export(opened, picks, out)) {
+        Ok(exported) => say(&exported, opened, path, output),
         // A reader that went away (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) if error.kind() == ErrorKind::Unsupported => bail!("{}: {error}", opened.name),
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot write {name}"));
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
     }
     Ok(Exit::Ok)

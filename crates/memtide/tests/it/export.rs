@@ -351,3 +351,39 @@ fn parquet_is_a_directory_that_was_not_there() {
         "drafts are gone"
     );
 }
+
+#[test]
+fn the_capture_of_a_recording_says_what_the_recording_says() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in [
+        "node-reclaim--dist21.jsonl.gz",
+        "cgroup-oom--96m.jsonl.gz",
+        "global-oom--512m.jsonl.gz",
+        "dirty-throttle--7.2-1280m-ratio5.jsonl.gz",
+        "healthy--5.10-768m-build.jsonl.gz",
+    ] {
+        let recording = directory.path().join(name);
+        let recording = recording.to_str().unwrap();
+        let kept = memtide(&["record", "--from", &case(name), "--to", recording]);
+        assert!(kept.status.success(), "{}", stderr(&kept));
+        let exported = format!("{recording}.jsonl.zst");
+        let options = ["--format", "capture", "-o", &exported];
+        let export = memtide(&[&["export", recording], &options[..]].concat());
+        assert!(export.status.success(), "{}", stderr(&export));
+        assert!(!stderr(&export).contains("left out"), "{}", stderr(&export));
+        let [before, after] = [recording, &exported]
+            .map(|source| json(&memtide(&["check", source, "--format", "json"])));
+        assert_eq!(before["source"]["samples"], after["source"]["samples"]);
+        for part in [
+            "verdict",
+            "headline",
+            "findings",
+            "notes",
+            "clear",
+            "not_evaluated",
+        ] {
+            assert_eq!(before[part], after[part], "{name}: {part}");
+        }
+        assert!(!before["headline"].is_null());
+    }
+}

@@ -1,5 +1,5 @@
 //! memtide as people use it: the binary and the labelled corpus.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test does
+#![allow(clippy::unwrap_used, clippy::string_slice)] // a test's helpers may fail as the test does
 
 mod architecture;
 mod bad_input;

@@ -422,7 +422,8 @@ fn what_makes_no_sense_is_refused_with_what_would() {
             &["--every", "10s", "--processes", "5s"],
             "is more often than",
         ),
-        (&["--keep", "0"], "1h is the least"),
+        (&["--keep", "1"], "`1` has no unit; write 1d"),
+        (&["--keep", "30m"], "1h is the least"),
         (&["--keep-size", "3 gallons"], "is no size"),
         (
             &["--processes", "20s", "--no-processes"],
@@ -510,9 +511,9 @@ fn without_systemd_installing_changes_nothing_and_says_so() {
 struct Group(PathBuf);
 
 impl Group {
-    fn make(limit: &str) -> Result<Self, String> {
+    fn make(name: &str, limit: &str) -> Result<Self, String> {
         let path = PathBuf::from(format!(
-            "/sys/fs/cgroup/memory/memtide-test-{}",
+            "/sys/fs/cgroup/memory/memtide-test-{name}-{}",
             std::process::id()
         ));
         std::fs::create_dir(&path)
@@ -531,11 +532,73 @@ impl Drop for Group {
 }
 
 #[test]
+fn where_bpf_has_no_room_the_recorder_lives_and_says_why() {
+    if !is_root() {
+        return skip("making a control group needs root");
+    }
+    let group = match Group::make("room", "25165824") {
+        Ok(group) => group,
+        Err(why) => return skip(&why),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$1\" record --every 100ms --to \"$2\"";
+    let child = Command::new("sh")
+        .args(["-c", script])
+        .arg(&group.0)
+        .arg(env!("CARGO_BIN_EXE_memtide"))
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let running = Running(child);
+    until("a status", || {
+        status(directory.path())["state"] == "running"
+    });
+    let way = status(directory.path())["recorder"]["tasks_source"].clone();
+    let way = way.as_str().unwrap();
+    let never = ["CAP_BPF", "PID namespace", "built without"];
+    if never.iter().any(|reason| way.contains(reason)) {
+        return lacks(way);
+    }
+    let limit = "of 24 MiB has";
+    assert!(
+        way.contains("too little room to load it") && way.contains(limit),
+        "{way}"
+    );
+    assert_eq!(running.end().status.code(), Some(0));
+}
+
+#[test]
+fn what_could_not_be_sealed_is_told_by_the_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let mut running = Running::started(place, &["--no-processes", "--sync", "1s"]);
+    until("a sample on the disk", || {
+        !status(place)["recording"]["to"].is_null()
+    });
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    let seal = || memtide(&["record", "--seal", place.to_str().unwrap()]);
+    // Where segments go, nothing can be written.
+    let segments_are = place.join("segments");
+    let _ = std::fs::remove_dir_all(&segments_are);
+    std::fs::write(&segments_are, "in the way").unwrap();
+    let output = seal();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(!stderr(&output).is_empty());
+    std::fs::remove_file(&segments_are).unwrap();
+    let output = seal();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(segments(place), 1);
+}
+
+#[test]
 fn a_kill_is_kept_with_the_kernels_report() {
     if !is_root() {
         return skip("making a control group needs root");
     }
-    let group = match Group::make("16777216") {
+    let group = match Group::make("kill", "16777216") {
         Ok(group) => group,
         Err(why) => return skip(&why),
     };

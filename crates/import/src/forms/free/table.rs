@@ -239,7 +239,7 @@ fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
         let word = text.split(' ').next().filter(|w| !w.is_empty())?;
         let blank = rest.len() - text.len();
         column += blank + word.chars().count();
-        rest = &text[word.len()..];
+        rest = text.strip_prefix(word)?;
         Some((word, column))
     })
 }

@@ -91,16 +91,15 @@ fn has_marks_between_thousands(line: &str) -> bool {
 
 /// A field's name, whether a `:` or `=` follows on it, and what is glued to that.
 fn name_of(word: &str) -> Option<(&str, bool, &str)> {
-    let end = word.find([':', '=']);
-    let (name, rest) = word.split_at(end.unwrap_or(word.len()));
+    let split = word.split_once([':', '=']);
+    let (name, glued) = split.unwrap_or((word, ""));
     let name = name.trim_matches('"');
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.len() <= 64
         && name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"_-.()".contains(&b));
-    let glued = rest.get(1..).unwrap_or_default();
-    is_name.then(|| (name, end.is_some(), glued.trim_matches('"')))
+    is_name.then(|| (name, split.is_some(), glued.trim_matches('"')))
 }
 
 fn is_unit(word: &str) -> bool {

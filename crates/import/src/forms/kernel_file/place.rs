@@ -64,11 +64,11 @@ fn full(word: &str) -> Option<String> {
     }
     // A directory of saved files may lie anywhere: `/host/proc/meminfo`, `./proc/vmstat`.
     for root in ["/proc/", "/sys/"] {
-        if let Some(at) = word.find(root) {
-            let is_prefix = word[..at]
+        if let Some((before, behind)) = word.split_once(root) {
+            let is_prefix = before
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b));
-            return is_prefix.then(|| word[at..].to_owned());
+            return is_prefix.then(|| format!("{root}{behind}"));
         }
     }
     let name = word.strip_prefix("./").unwrap_or(word);

@@ -163,9 +163,9 @@ fn is_pressure(line: &str) -> bool {
 fn zone(line: &str) -> Option<&str> {
     let (node, rest) = line.strip_prefix("Node ")?.split_once(", zone ")?;
     let rest = rest.trim_start();
-    let end = rest.find(' ').unwrap_or(rest.len());
+    let (name, behind) = rest.split_once(' ').unwrap_or((rest, ""));
     let is_node = node.trim().bytes().all(|b| b.is_ascii_digit());
-    (is_node && end > 0).then(|| rest[end..].trim())
+    (is_node && !name.is_empty()).then(|| behind.trim())
 }
 
 /// How many numbers a line is, 0 where anything else stands in it.

@@ -43,7 +43,7 @@ fn stamp(line: &str, time: Printed) -> Option<LogStamp> {
     let of_year = time.of_year()?;
     let line = line.trim_start();
     let (_, rest) = Printed::leading(line).filter(|(leading, _)| *leading == time)?;
-    let text = line[..line.len() - rest.len()].trim_end();
+    let text = line.strip_suffix(rest)?.trim_end();
     Some(LogStamp {
         text: text.to_owned(),
         of_year,
@@ -73,8 +73,7 @@ fn part(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
     if let Some(rest) = level(text) {
         return plain(rest);
     }
-    if let Some(rest) = named(text) {
-        let before = &text[..text.len() - rest.len()];
+    if let Some((before, rest)) = named(text) {
         return Some((rest, Printed::leading(before).map(|(time, _)| time)));
     }
     kmsg(text)
@@ -85,13 +84,13 @@ fn part(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
         .or_else(|| dated(text))
 }
 
-/// `Nov 21 23:58:47 host kernel: `, and all that stands before that name.
-fn named(text: &str) -> Option<&str> {
-    let at = text.find("kernel: ").filter(|at| *at < MOST_PREFIX)?;
-    let before = &text[..at];
+/// `Nov 21 23:58:47 host kernel: `: what stands before and behind that name.
+fn named(text: &str) -> Option<(&str, &str)> {
+    let (before, rest) = text.split_once("kernel: ")?;
     let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
     // The name of a host may be anything, but a prefix is words, not a sentence of the kernel.
-    (is_word && before.split_whitespace().count() <= 8).then(|| &text[at + "kernel: ".len()..])
+    let is_prefix = before.len() < MOST_PREFIX && before.split_whitespace().count() <= 8;
+    (is_word && is_prefix).then_some((before, rest))
 }
 
 /// `<4>`.

@@ -33,15 +33,16 @@ pub(super) fn split(line: &str) -> Option<(i64, &str)> {
 /// Digits, at least so many and at most two.
 fn number(text: &str, least: usize) -> Option<(i64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = text.split_at(digits);
+    let (number, rest) = text.split_at_checked(digits)?;
     (least..=2).contains(&digits).then_some(())?;
     Some((number.parse().ok()?, rest))
 }
 
 /// What stands between hours, minutes and seconds.
 fn mark(text: &str) -> Option<(char, &str)> {
-    let mark = text.chars().next()?;
-    let rest = &text[mark.len_utf8()..];
+    let mut chars = text.chars();
+    let mark = chars.next()?;
+    let rest = chars.as_str();
     match mark {
         ':' | '.' => Some((mark, rest)),
         '時' | '时' | '시' | '点' | '點' | '分' | '분' => Some((mark, rest.trim_start())),
@@ -87,8 +88,7 @@ const AFTER_NOON: &[&str] = &[
 /// The half of the day at the start of a text, as the hours that it adds.
 fn half(text: &str) -> Option<(i64, &str)> {
     let found = |words: &[&str]| {
-        let word = words.iter().find(|word| text.starts_with(**word))?;
-        let rest = &text[word.len()..];
+        let rest = words.iter().find_map(|word| text.strip_prefix(word))?;
         let ends = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
         ends.then_some(rest)
     };

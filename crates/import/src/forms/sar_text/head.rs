@@ -24,7 +24,7 @@ impl<'a> Head<'a> {
         let (_, behind) = behind.split_once(')')?;
         let mut head = Self {
             host: Host::default(),
-            identity: &line[..line.len() - behind.len()],
+            identity: line.strip_suffix(behind)?,
             midnight: None,
         };
         head.host.set_release(release.trim());

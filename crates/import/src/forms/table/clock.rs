@@ -168,16 +168,13 @@ pub(super) fn interval_in(heading: &str) -> Option<f64> {
         .iter()
         .position(|word| matches!(*word, "every" | "interval" | "each"))?;
     let number = words.get(at + 1)?;
-    let digits = number
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(number.len());
-    let (value, unit) = number.split_at(digits);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let value: f64 = number.strip_suffix(unit)?.parse().ok()?;
     let unit = if unit.is_empty() {
         words.get(at + 2)?
     } else {
         unit
     };
-    let value: f64 = value.parse().ok()?;
     Some(value * seconds(unit)?).filter(|s| *s > 0.0 && *s < 1e9)
 }
 

@@ -70,8 +70,8 @@ impl Shown {
     }
 
     fn look_at(&mut self, cell: &str) {
-        let end = cell.find(|c: char| !(c.is_ascii_digit() || ",.".contains(c)));
-        let number = cell.split_at(end.unwrap_or(cell.len())).0;
+        let is_other = |c: char| !(c.is_ascii_digit() || ",.".contains(c));
+        let number = cell.split(is_other).next().unwrap_or_default();
         let of = |mark: Mark| number.matches(mark.char()).count();
         match (of(Mark::Comma), of(Mark::Point)) {
             (0, 0) => self.small |= number.len() < 4 && number.parse() != Ok(0),

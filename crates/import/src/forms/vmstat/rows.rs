@@ -169,7 +169,7 @@ fn row(line: &str, at: usize, most: usize) -> Option<Row> {
             return None;
         }
         figures.push(figure);
-        rest = rest[word.len()..].trim_start();
+        rest = rest.strip_prefix(word)?.trim_start();
     }
     let behind = || Printed::leading(rest).map(|(time, _)| time);
     (figures.len() >= FEWEST.min(most)).then(|| Row {

@@ -166,9 +166,7 @@ impl View {
             format!("{} late", Count::new(figures.late_samples)),
             format!("{} of RAM", figures.own_rss),
         ];
-        let cpu = figures.own_cpu.get().checked_div(figures.samples);
-        if let Some(each) = cpu {
-            let each = units::Micros::new(each);
+        if let Some(each) = figures.cpu_per_sample() {
             parts.insert(2, format!("{each} each"));
         }
         parts.extend(size.map(|size| format!("{size} kept")));

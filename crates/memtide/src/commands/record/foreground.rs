@@ -87,7 +87,8 @@ fn settings(args: &Record, processes: Option<Span>) -> Settings {
             TasksBy::Proc => TaskSource::Proc,
         }),
         // Dearer than processes, each for each.
-        groups: Some(processes.map_or(super::PROCESSES, |every| every.max(super::PROCESSES))),
+        groups: (!args.no_groups)
+            .then(|| processes.map_or(super::PROCESSES, |every| every.max(super::PROCESSES))),
         ..Settings::default()
     }
 }

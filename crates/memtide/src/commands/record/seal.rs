@@ -11,7 +11,11 @@ pub(crate) fn run(directory: &Path, output: &Output) -> anyhow::Result<Exit> {
     for problem in &sealed.problems {
         output.warn(&format!("{}: {problem}", directory.display()));
     }
-    Ok(Exit::Ok)
+    // Whoever started it has to know that it must be tried again.
+    Ok(match sealed.left.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Unknown,
+    })
 }
 
 /// It inherits the recorder's precedence and its protection from the OOM killer. What it does can be done again, so it is

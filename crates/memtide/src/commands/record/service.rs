@@ -242,6 +242,9 @@ fn options(args: &Record) -> Vec<String> {
     if args.no_processes {
         options.push("--no-processes".to_owned());
     }
+    if args.no_groups {
+        options.push("--no-groups".to_owned());
+    }
     options
 }
 

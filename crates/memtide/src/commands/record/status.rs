@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -29,6 +30,8 @@ pub(super) struct Answer {
     pub(super) state: State,
     /// Its PID; absent where it is not known, or none runs.
     pub(super) pid: Option<u32>,
+    /// The user who records, or did last: its number; 0 is root. Absent where the recorder wrote nothing yet.
+    pub(super) user_id: Option<u32>,
     /// What the recorder wrote last; absent where none did.
     pub(super) recorder: Option<Status>,
     /// What is kept; absent where nothing is.
@@ -95,6 +98,7 @@ fn look(directory: &PathBuf) -> anyhow::Result<Answer> {
         directory: directory.display().to_string(),
         state: State::None,
         pid: None,
+        user_id: owner(directory),
         recorder: Status::read(directory),
         recording: None,
     };
@@ -127,6 +131,12 @@ fn look(directory: &PathBuf) -> anyhow::Result<Answer> {
     answer.pid = info.writer.and_then(|known| known.or(pid));
     answer.recording = Some(kept(directory, &info));
     Ok(answer)
+}
+
+/// Whose status it is: the recorder makes the file anew each time.
+fn owner(directory: &Path) -> Option<u32> {
+    let status = std::fs::symlink_metadata(directory.join(recorder::status::FILE));
+    Some(status.ok()?.uid())
 }
 
 /// The PID of a process that was told to record into a directory, where that is not there to tell. One that records into

@@ -10,8 +10,8 @@ use super::status::{Answer, Kept, State};
 
 /// Where the text of a row begins.
 const INDENT: usize = 13;
-/// The status is written every ten seconds.
-const STALE_S: f64 = 30.0;
+/// The status is written every half a minute.
+const STALE_S: f64 = 75.0;
 
 pub(super) fn draw(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
     let mut page = Page::new(screen);
@@ -36,7 +36,7 @@ pub(super) fn draw(answer: &Answer, screen: &Screen, now: Timestamp) -> String {
     }
     if let Some(status) = &answer.recorder {
         of_disk(answer, status, &mut page, screen);
-        page.rows("not read", &not_read(status));
+        page.rows("not read", &not_read(status, answer.user_id == Some(0)));
         if answer.state == State::Running {
             page.rows("privileges", &status.privileges);
         }
@@ -144,7 +144,7 @@ fn rows_of(status: &Status, page: &mut Page, screen: &Screen) {
         );
     }
     page.row("cost", &cost(status));
-    page.row("processes", &processes(status));
+    page.rows("processes", &processes(status));
     page.row("groups", &groups(status));
 }
 
@@ -152,36 +152,55 @@ fn cost(status: &Status) -> String {
     let cost = &status.cost;
     let mut parts = Vec::new();
     if let Some(each) = cost.cpu_s_per_sample {
-        parts.push(format!("{} of CPU for each sample", span(each)));
-    }
-    if let Some(share) = cost.cpu_share {
-        parts.push(format!("{} of one CPU", Ratio::new(share)));
+        let share = cost.cpu_share.map_or_else(String::new, |share| {
+            format!(", {} of one CPU", Ratio::new(share))
+        });
+        parts.push(format!("{} of CPU a sample{share}", span(each)));
     }
     let pss = cost
         .pss_bytes
         .map_or_else(String::new, |pss| format!(" (PSS {})", Bytes::new(pss)));
     parts.push(format!("{} of RAM{pss}", Bytes::new(cost.rss_bytes)));
-    parts.join(", ")
+    if let Some(start) = cost.cpu_start_s {
+        parts.push(format!("starting took {}", span(start)));
+    }
+    parts.join("; ")
 }
 
-fn processes(status: &Status) -> String {
+/// How many processes, how they are read, and what keeps it from being read better.
+fn processes(status: &Status) -> Vec<String> {
     let Some(source) = &status.tasks_source else {
-        return "not recorded".to_owned();
+        return vec!["not recorded".to_owned()];
     };
     let seen = &status.seen;
-    let mut text = format!("{} by {source}", Count::new(seen.processes));
-    if let Some(every) = status.settings.processes_s {
-        text.push_str(&format!("; every {}", span(every)));
+    let every = status.settings.processes_s;
+    let every = every.map_or_else(String::new, |every| format!(" every {}", span(every)));
+    let left_out = match seen.processes_left_out {
+        0 => String::new(),
+        n => format!(" ({} left out)", Count::new(n)),
+    };
+    let (way, why) = match source.split_once("; no BPF task iterator: ") {
+        Some((way, why)) => (way, Some(why)),
+        None => (source.as_str(), None),
+    };
+    let processes = Count::new(seen.processes);
+    let mut lines = vec![format!("{processes}{left_out}{every}, by {way}")];
+    lines.extend(why.map(|why| format!("not by BPF, which costs less and tells more: {why}")));
+    let mut shares = vec![format!("PSS read {}", times(seen.shares_read))];
+    if seen.blocked > 0 {
+        let blocked = counted(seen.blocked, "process", "processes");
+        shares.push(format!("{blocked} left alone, not answering in time"));
     }
-    let more = [
-        (seen.processes_left_out, "left out"),
-        (seen.shares_read, "readings of PSS so far"),
-        (seen.blocked, "left alone, as they did not answer"),
-    ];
-    for (n, what) in more.into_iter().filter(|(n, _)| *n > 0) {
-        text.push_str(&format!("; {} {what}", Count::new(n)));
+    lines.push(shares.join("; "));
+    lines
+}
+
+fn times(n: u64) -> String {
+    match n {
+        0 => "not yet".to_owned(),
+        1 => "once so far".to_owned(),
+        n => format!("{} times so far", Count::new(n)),
     }
-    text
 }
 
 fn groups(status: &Status) -> String {
@@ -190,8 +209,10 @@ fn groups(status: &Status) -> String {
         0 => String::new(),
         n => format!(" ({} left out)", Count::new(n)),
     };
+    let every = seen.groups_every_s;
+    let every = every.map_or_else(String::new, |every| format!(" every {}", span(every)));
     format!(
-        "{}{cut}, {}",
+        "{}{cut}{every}, {}",
         counted(seen.groups, "control group", "control groups"),
         counted(seen.services, "service", "services")
     )
@@ -223,7 +244,7 @@ fn ahead(kept: &Kept, status: Option<&Status>) -> String {
     };
     let (keep, most) = (span(settings.keep_s), Bytes::new(settings.keep_size_bytes));
     let Some(day) = kept.bytes_per_day.filter(|day| *day >= 1.0) else {
-        return format!("at most {keep} or {most}{free_text}");
+        return format!("keeps at most {keep} and {most}{free_text}");
     };
     let whole = Bytes::from_f64(day * settings.keep_s / 86_400.0);
     let goal = whole.min(most);
@@ -251,7 +272,7 @@ fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
     let text = match (&disk.problem, answer.state) {
         (None, State::Running) => {
             format!(
-                "keeps up; {waiting} in memory, written within {}",
+                "keeps up; {waiting} wait in memory, written within {}",
                 span(status.settings.sync_s)
             )
         }
@@ -279,7 +300,7 @@ fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
     if status.kernel_log.reports > 0 || status.kernel_log.overwritten > 0 {
         let log = &status.kernel_log;
         let mut text = counted(log.reports, "report", "reports");
-        text.push_str(" kept since it began");
+        text.push_str(" of kills and failed allocations kept");
         if log.overwritten > 0 {
             text.push_str(&format!(
                 "; {} records were overwritten unread",
@@ -297,7 +318,7 @@ fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
 }
 
 /// Files that cannot be read, those with one reason together.
-fn not_read(status: &Status) -> Vec<String> {
+fn not_read(status: &Status, by_root: bool) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for absent in &status.absent {
         let log = status
@@ -314,12 +335,12 @@ fn not_read(status: &Status) -> Vec<String> {
         }
     }
     let line = |(why, files): &(String, Vec<&str>)| {
-        let help = if why == "permission denied" {
-            "; needs root"
-        } else {
-            ""
+        let why = match (why.as_str(), by_root) {
+            ("permission denied", false) => "permission denied: that needs root",
+            ("permission denied", true) => "refused even to root, as in a container or a sandbox",
+            (why, _) => why,
         };
-        format!("{}: {why}{help}", files.join(", "))
+        format!("{}: {why}", files.join(", "))
     };
     reasons.iter().map(line).collect()
 }
@@ -424,6 +445,7 @@ mod tests {
             directory: "/var/lib/memtide".to_owned(),
             state: State::Running,
             pid: Some(812),
+            user_id: Some(1000),
             recorder: Some(Status {
                 started: Some(at(0)),
                 written: Some(at(7_195)),
@@ -444,6 +466,7 @@ mod tests {
                 },
                 cost: Cost {
                     cpu_s: 2.2,
+                    cpu_start_s: Some(0.15),
                     cpu_s_per_sample: Some(0.0003),
                     cpu_share: Some(0.0003),
                     rss_bytes: 4_300_000,
@@ -481,6 +504,12 @@ mod tests {
         draw(answer, &Screen::of_width(80), at(7_200))
     }
 
+    /// The text as one line.
+    fn words(answer: &Answer) -> String {
+        let text = drawn(answer);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
     fn every_question_has_its_row_and_no_row_is_wider_than_the_screen() {
         let text = drawn(&answer());
@@ -489,11 +518,11 @@ mod tests {
             "(2 h), pid 812",
             "7,195, one every 1 s; 3 late, none missed, none lost",
             "the last came 200 µs late, the most delayed one 340 ms at",
-            "300 µs of CPU for each sample, 0.03 % of one CPU",
-            "212 by BPF task iterator",
+            "300 µs of CPU a sample, 0.03 % of one CPU; 4.1 MiB of RAM (PSS 3 MiB); starting took 150 ms",
+            "212 every 10 s, by BPF task iterator",
             "4 MiB from 2026-11-21",
             "at 48 MiB a day 14 d take 672 MiB of at most 2 GiB",
-            "/proc/slabinfo, /proc/pagetypeinfo: permission denied; needs root",
+            "/proc/slabinfo, /proc/pagetypeinfo: permission denied: that needs root",
         ] {
             let words: Vec<&str> = text.split_whitespace().collect();
             assert!(words.join(" ").contains(part), "{part}\n{text}");
@@ -566,6 +595,24 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn advice_is_for_whoever_records() {
+        let mut answer = answer();
+        let status = answer.recorder.as_mut().unwrap();
+        status.tasks_source = Some("/proc; no BPF task iterator: that needs root".to_owned());
+        let text = words(&answer);
+        assert!(
+            text.contains("by /proc not by BPF, which costs less and tells more: that needs root"),
+            "{text}"
+        );
+        answer.user_id = Some(0);
+        let text = words(&answer);
+        assert!(
+            text.contains("/proc/pagetypeinfo: refused even to root, as in a container"),
+            "{text}"
+        );
     }
 
     #[test]

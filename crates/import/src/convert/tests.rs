@@ -1,0 +1,191 @@
+//! A capture says what its source said.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::{SourceKind, open, open_bytes};
+use timeline::facts::SWAPPINESS;
+use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, MEM_FREE, PSI_MEMORY_SOME, PSWPIN,
+    RECORDER_LATE,
+};
+use timeline::{Event, EventKind};
+use units::{Bytes, Limit, Micros, Pages, WallClock};
+
+fn corpus(name: &str) -> Opened {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    open(&path.join(name), &mut |_| ()).unwrap()
+}
+
+fn converted(opened: &Opened) -> (Opened, Converted) {
+    let mut bytes = Vec::new();
+    let converted = convert(opened, &mut bytes).unwrap();
+    let again = open_bytes("capture", &bytes).unwrap();
+    assert_eq!(again.kind, SourceKind::Capture);
+    assert_eq!(again.problems, Vec::<String>::new());
+    (again, converted)
+}
+
+type Rows = BTreeMap<(Entity, String), BTreeMap<&'static str, u64>>;
+
+fn rows(sample: &Sample) -> Rows {
+    let readings = |row: &timeline::Row| {
+        let of = |(signal, raw): (timeline::SignalId, u64)| (signal.def().name, raw);
+        row.iter().map(of).collect::<BTreeMap<_, _>>()
+    };
+    let mut rows = Rows::new();
+    rows.insert((Entity::Host, String::new()), readings(&sample.host));
+    for entity in Entity::ALL {
+        for row in sample.table(entity).rows() {
+            let key = format!("{} {} {}", row.key, row.label, row.group);
+            rows.insert((entity, key), readings(&row.row));
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_capture_of_a_capture_is_the_same() {
+    for name in [
+        "node-reclaim--dist21.jsonl.gz",
+        "cgroup-oom--96m.jsonl.gz",
+        "healthy--5.10-768m-build.jsonl.gz",
+        "healthy--7.2-1g-streamwrite.jsonl.gz",
+        "swap-thrash--512m-swapdisk.jsonl.gz",
+    ] {
+        let before = corpus(name);
+        let (after, converted) = converted(&before);
+        assert_eq!(converted.in_words(), Vec::<String>::new(), "{name}");
+        assert_eq!(before.timeline.len(), after.timeline.len());
+        for index in 0..before.timeline.len() {
+            let [before, after] =
+                [&before, &after].map(|opened| rows(&opened.timeline.sample(index).unwrap()));
+            assert_eq!(before, after, "{name}, sample {index}");
+        }
+        let facts = [&before.facts, &after.facts];
+        let [tunables, again] = facts.map(|facts| facts.iter().collect::<Vec<_>>());
+        assert_eq!(tunables, again, "{name}");
+        assert_eq!(facts[0].nodes, facts[1].nodes);
+        assert_eq!(facts[0].disks, facts[1].disks);
+        assert_eq!(facts[0].memory_mounts, facts[1].memory_mounts);
+        assert_eq!(facts[0].cgroup_mode, facts[1].cgroup_mode);
+    }
+}
+
+fn sample(boot: u64, wall: i64) -> Sample {
+    let mut sample = Sample::at(Span::from_secs(boot));
+    sample.stamp.wall = Some(WallClock::from_unix_nanos(wall * 1_000_000_000));
+    sample.host.set(MEM_FREE, Bytes::from_kib(boot));
+    sample
+}
+
+fn opened(timeline: Timeline) -> Opened {
+    Opened {
+        timeline,
+        ..crate::testing::paste("")
+    }
+}
+
+#[test]
+fn a_reboot_is_one_in_the_capture() {
+    let mut timeline = Timeline::default();
+    for (boot, wall, swapped) in [(900, 1000, 70), (901, 1001, 80), (5, 1060, 1), (6, 1061, 3)] {
+        let mut sample = sample(boot, wall);
+        sample.host.set(PSWPIN, Pages::new(swapped));
+        timeline.push(&sample).unwrap();
+    }
+    let before = opened(timeline);
+    let (after, _) = converted(&before);
+    let breaks = [&before, &after].map(|opened| opened.timeline.breaks().to_vec());
+    assert_eq!(breaks[0], breaks[1]);
+    assert!(breaks[0].iter().any(|b| b.kind == BreakKind::Reboot));
+    assert_eq!(before.timeline.times(), after.timeline.times());
+}
+
+#[test]
+fn groups_of_v1_are_in_files_of_v1() {
+    let mut sample = sample(10, 1000);
+    for (key, limit) in [
+        ("/", Limit::Unlimited),
+        ("/a", Limit::Bytes(Bytes::from_mib(24))),
+    ] {
+        let row = &mut sample.table_mut(Entity::Cgroup).entry(key).row;
+        row.set(CGROUP_CURRENT, Bytes::from_mib(7));
+        row.set(CGROUP_MAX, limit);
+        row.set(CGROUP_PSI_MEMORY_SOME, Micros::new(5));
+    }
+    let files = texts::of(&sample, CgroupMode::V1);
+    let limit = |path| files.get(path).map(String::as_str);
+    assert_eq!(
+        limit("/sys/fs/cgroup/memory/a/memory.limit_in_bytes"),
+        Some("25165824\n")
+    );
+    let mut timeline = Timeline::default();
+    timeline.push(&sample).unwrap();
+    let mut before = opened(timeline);
+    before.facts.cgroup_mode = Some(CgroupMode::V1);
+    let (after, converted) = converted(&before);
+    assert_eq!(converted.in_words(), Vec::<String>::new());
+    assert_eq!(after.facts.cgroup_mode, Some(CgroupMode::V1));
+    let again = after.timeline.sample(0).unwrap();
+    assert_eq!(rows(&before.timeline.sample(0).unwrap()), rows(&again));
+}
+
+#[test]
+fn a_tunable_changes_when_it_did() {
+    let mut timeline = Timeline::default();
+    for second in 0..4 {
+        timeline.push(&sample(50 + second, 1000)).unwrap();
+    }
+    let mut before = opened(timeline);
+    for (at, value) in [(0, "60"), (2, "1")] {
+        before.facts.record(Span::from_secs(at), SWAPPINESS, value);
+    }
+    let after = converted(&before).0.facts;
+    assert_eq!(after.changes(), before.facts.changes());
+    assert_eq!(after.text(SWAPPINESS), Some("1"));
+}
+
+#[test]
+fn nothing_is_made_up_and_what_has_no_file_is_named() {
+    let mut sample = sample(10, 1000);
+    sample.host.set(PSI_MEMORY_SOME, Micros::new(7));
+    sample.host.set(RECORDER_LATE, Micros::new(3));
+    let mut timeline = Timeline::default();
+    timeline.push(&sample).unwrap();
+    timeline.note(Event {
+        stamp: sample.stamp,
+        kind: EventKind::OomKill,
+        subject: String::new(),
+        text: "a service began".to_owned(),
+        report: String::new(),
+    });
+    let (after, converted) = converted(&opened(timeline));
+    let read: Vec<_> = after.timeline.sample(0).unwrap().host.iter().collect();
+    assert_eq!(read.len(), 2, "no averages of pressure: {read:?}");
+    let words = converted.in_words();
+    assert!(words[0].starts_with("1 signals are not kept") && words[0].contains("recorder.late"));
+    assert!(words[1].starts_with("1 events"), "{words:?}");
+}
+
+#[test]
+fn a_report_on_a_recorded_sample_leaves_the_sample_its_own_readings() {
+    const REPORT: &str = include_str!("../../../probe/tests/kernel_reports/vm-6.12-swapfull.log");
+    let mut timeline = Timeline::default();
+    let mut last = sample(11, 1001);
+    last.host.set(PSWPIN, Pages::new(9));
+    timeline.push(&sample(10, 1000)).unwrap();
+    timeline.push(&last).unwrap();
+    let report = Paste::report(REPORT).unwrap().report.unwrap();
+    for _ in 0..2 {
+        timeline.report(report.clone(), Some(REPORT.into()));
+    }
+    let (after, converted) = converted(&opened(timeline));
+    assert_eq!(after.timeline.at(PSWPIN, 1), Some(Pages::new(9)));
+    assert_eq!(after.timeline.all_reports().len(), 1);
+    assert_eq!(
+        converted.reports_left_out, 1,
+        "a sample of a capture holds one"
+    );
+}

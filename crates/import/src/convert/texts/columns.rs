@@ -1,0 +1,62 @@
+//! Files of one line of numbers, in which only the place says what a number is: the kernel's file objects, KSM, zram.
+
+use std::collections::BTreeSet;
+
+use timeline::signals::field_of;
+use timeline::{EntityRow, Row};
+use units::{Limit, Quantity as _};
+
+use super::{Texts, push, raw};
+
+/// Writes the host's.
+pub(super) fn host(host: &Row, texts: &mut Texts) {
+    for file in files(host) {
+        push(texts, file, &line(host, file));
+    }
+}
+
+/// Writes a zram device's.
+pub(super) fn zram(device: &EntityRow, texts: &mut Texts) {
+    for file in files(&device.row) {
+        let path = file.replace("zram*", &device.key);
+        push(texts, &path, &line(&device.row, file));
+    }
+}
+
+/// Of such a file, the catalogue's field is a place.
+fn files(row: &Row) -> BTreeSet<&'static str> {
+    let defs = row.iter().map(|(signal, _)| signal.def());
+    let of_places = defs.filter(|def| place(def.field).is_some());
+    of_places.map(|def| def.file).collect()
+}
+
+fn place(field: &str) -> Option<usize> {
+    field.parse().ok()
+}
+
+/// Numbers that nobody reads are 0; the line ends before one that is missing.
+fn line(row: &Row, file: &str) -> String {
+    /// No file has more.
+    const PLACES: usize = 16;
+    let mut words = Vec::new();
+    let mut known = 0;
+    for at in 1..=PLACES {
+        let of_place = field_of(file).find(|(field, ..)| place(field) == Some(at));
+        let reading = of_place.map(|(_, signal, def)| (raw(row, signal), def));
+        match reading {
+            None => words.push("0".to_owned()),
+            Some((None, _)) => break,
+            // No limit is written as 0 here.
+            Some((Some(u64::MAX), def)) if def.unit == Limit::NAME => {
+                words.push("0".to_owned());
+                known = at;
+            }
+            Some((Some(raw), def)) => {
+                words.push((raw / def.scale).to_string());
+                known = at;
+            }
+        }
+    }
+    words.truncate(known);
+    words.join(" ") + "\n"
+}

@@ -1,0 +1,119 @@
+//! Processes: the files below `/proc/PID`.
+
+use timeline::EntityRow;
+use timeline::signals::{
+    PROC_BLKIO_DELAY, PROC_MAJFLT, PROC_MINFLT, PROC_OOM_ADJ, PROC_PARENT, PROC_RSS, PROC_SIZE,
+    PROC_STIME, PROC_THREADS, PROC_UTIME, PROCESS_IO, PROCESS_STATUS, SMAPS_ROLLUP,
+};
+use units::{Bytes, Count, Pages, Ticks, Unit as _};
+
+use super::{Texts, field, push};
+
+/// What the catalogue adds, so that -1000 is a number like the others.
+const OOM_ADJ_ZERO: i64 = 1000;
+
+/// Writes a process, whose key is `PID@START`.
+pub(super) fn write(process: &EntityRow, texts: &mut Texts) {
+    let (pid, start) = process.key.split_once('@').unwrap_or((&process.key, "0"));
+    let path = |file: &str| format!("/proc/{pid}/{file}");
+    if let Some(stat) = stat(process, pid, start) {
+        push(texts, &path("stat"), &stat);
+    } else {
+        let name: String = process.label.chars().filter(|c| !c.is_control()).collect();
+        push(texts, &path("status"), &format!("Name:\t{name}\n"));
+        if let Some(resident) = process.row.get(PROC_RSS) {
+            // Only the second number has a reader.
+            let pages = resident.get();
+            push(
+                texts,
+                &path("statm"),
+                &format!("{pages} {pages} 0 0 0 0 0\n"),
+            );
+        }
+    }
+    for (signal, raw) in process.row.iter() {
+        let def = signal.def();
+        match def.file {
+            PROCESS_STATUS => push(texts, &path("status"), &field(def, raw)),
+            SMAPS_ROLLUP => push(texts, &path("smaps_rollup"), &field(def, raw)),
+            PROCESS_IO => push(texts, &path("io"), &format!("{}: {raw}\n", def.field)),
+            _ => {}
+        }
+    }
+    let adjusted = process.row.get(PROC_OOM_ADJ);
+    if let Some(Ok(adjusted)) = adjusted.map(|adj| i64::try_from(adj.raw())) {
+        let adjusted = adjusted - OOM_ADJ_ZERO;
+        push(texts, &path("oom_score_adj"), &format!("{adjusted}\n"));
+    }
+    if !process.group.is_empty() {
+        push(texts, &path("cgroup"), &cgroup(&process.group));
+    }
+}
+
+/// `stat`, where all is known that has a reader up to the field that the oldest kernels end with. The other fields,
+/// which have none, are 0.
+fn stat(process: &EntityRow, pid: &str, start: &str) -> Option<String> {
+    let row = &process.row;
+    let start: u64 = start.parse().ok().filter(|start| *start > 0)?;
+    let numbers = [
+        (4, row.get(PROC_PARENT).map(Count::get)?),
+        (10, row.get(PROC_MINFLT).map(Count::get)?),
+        (12, row.get(PROC_MAJFLT).map(Count::get)?),
+        (14, row.get(PROC_UTIME).map(Ticks::get)?),
+        (15, row.get(PROC_STIME).map(Ticks::get)?),
+        (20, row.get(PROC_THREADS).map(Count::get)?),
+        (22, start),
+        (23, row.get(PROC_SIZE).map(Bytes::get)?),
+        (24, row.get(PROC_RSS).map(Pages::get)?),
+    ];
+    let delay = row.get(PROC_BLKIO_DELAY).map(|ticks| (42, ticks.get()));
+    let last = delay.map_or(24, |(field, _)| field);
+    let number = |field: u32| {
+        let known = numbers.iter().chain(&delay).find(|(at, _)| *at == field);
+        known.map_or(0, |(_, number)| *number).to_string()
+    };
+    let numbers: Vec<String> = (4..=last).map(number).collect();
+    Some(format!(
+        "{pid} ({}) ? {}\n",
+        process.label,
+        numbers.join(" ")
+    ))
+}
+
+/// The path by which a service is known again. A container of LXC has any name, and its parent tells.
+fn cgroup(service: &str) -> String {
+    let is_known_by_itself = [".service", ".scope", ".slice"]
+        .iter()
+        .any(|end| service.ends_with(end))
+        || (service.starts_with("pod") && service.len() > "pod".len() + 31)
+        || service.starts_with("lxc.payload.")
+        || service.len() == 64;
+    let parent = if is_known_by_itself { "" } else { "/lxc" };
+    format!("0::{parent}/{service}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use probe::ProcessFiles;
+
+    #[test]
+    fn a_service_is_known_again_by_the_path_that_is_written() {
+        let id = "0123456789abcdef".repeat(4);
+        let pod = "pod0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f";
+        let slice = "kubepods-burstable-pod0a1b2c3d_0a1b_0a1b_0a1b_0a1b2c3d4e5f.slice";
+        let others = [
+            "ssh.service",
+            "init.scope",
+            "lxc.payload.web",
+            "web",
+            "podman",
+        ];
+        for service in others.into_iter().chain([&*id, pod, slice]) {
+            let mut process = EntityRow::default();
+            let text = cgroup(service);
+            let read = ProcessFiles::default().parse(7, "cgroup", text.as_bytes(), &mut process);
+            assert_eq!((read, &*process.group), (Ok(true), service));
+        }
+    }
+}
