@@ -1,6 +1,6 @@
 //! What a recording takes on disk, beside the least that plain means reach for the same values in the same run.
 //!
-//! `cargo bench -p memtide-store --bench bytes -- CAPTURE`, of ten minutes or more.
+//! `cargo bench -p memtide-store --bench bytes -- SOURCE`, a capture or a recording of ten minutes or more.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::path::Path;
@@ -14,7 +14,7 @@ fn main() {
         .nth(1)
         .filter(|argument| !argument.starts_with('-'))
     else {
-        println!("no capture was named: cargo bench -p memtide-store --bench bytes -- CAPTURE");
+        println!("no source was named: cargo bench -p memtide-store --bench bytes -- SOURCE");
         return;
     };
     let opened = import::open(Path::new(&capture), &mut |_| ()).unwrap();
@@ -25,6 +25,7 @@ fn main() {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
+    let before = cpu();
     keep(
         &directory,
         &host,
@@ -33,7 +34,11 @@ fn main() {
         Span::from_secs(1),
     )
     .unwrap();
-    println!("{} samples", timeline.len());
+    let sealed = cpu() - before;
+    println!(
+        "{} samples, written in {sealed:.2} s of CPU",
+        timeline.len()
+    );
     let per_sample = |bytes: usize| bytes / timeline.len().max(1);
     for (file, bytes) in files(&directory) {
         println!(
@@ -45,6 +50,12 @@ fn main() {
     compare(&directory, "host.parquet", deltas(&columns), 1.4);
     let best = deltas(&dense_processes(timeline)).min(changes(timeline));
     compare(&directory, "process.parquet", best, 1.6);
+}
+
+/// CPU time of this thread so far, in seconds.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
 /// Sizes of the files of all segments, by name.

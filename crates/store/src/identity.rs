@@ -28,7 +28,7 @@ pub(crate) const FILE: &str = "recording.json";
 const DRAFT: &str = ".recording.json";
 
 /// The format that is written here, and the latest that is read.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// A file of this name that is longer is something else.
 const LONGEST: u64 = 64 << 10;

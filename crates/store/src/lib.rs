@@ -4,6 +4,8 @@
 //! kill at any byte; its **segments** are sealed Parquet files that anything can read. [`Writer`] is the only writer,
 //! [`Recording`] the only reader.
 
+#![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
+
 mod disk;
 mod error;
 mod facts;

@@ -1,8 +1,9 @@
 //! `minutes.parquet`: roll-ups, one row for each signal and minute, or for as many minutes as it did not change.
 //!
-//! For people a tall table; for memtide the fast way through weeks: three columns of numbers, and names only in metadata.
+//! For people a tall table; for memtide the fast way through weeks: three columns of numbers, and names where they change.
 
 mod before;
+mod format_1;
 mod read;
 mod roll;
 
@@ -17,7 +18,7 @@ pub(crate) use before::Before;
 pub(crate) use read::{Buffers, Minutes};
 use roll::{Counted, Grid, RollUp};
 
-/// Kinds of entities by how much is lost without them; the file has a row group for each that is there.
+/// Kinds of entities by how much is lost without them: the order in which the file has them.
 pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
     Entity::Host,
     Entity::Zone,
@@ -74,32 +75,22 @@ fn breaks(before: &Taken, after: &Taken) -> bool {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Told(i64, Option<i64>, Option<i64>, u8, i64);
 
-/// What a row group holds: rows are in the order of `series`, each of which is the number of a key, of a signal, and how
-/// many rows follow of them.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Directory {
-    entity: String,
-    /// Key, label and group of each entity.
-    keys: Vec<(String, String, String)>,
-    signals: Vec<String>,
-    series: Vec<(u32, u32, u32)>,
-}
-
 /// The roll-ups of a segment, to be written.
 pub(crate) struct Rolled<'a> {
-    parts: Vec<PartRows<'a>>,
+    rows: Vec<RollUp>,
+    series: Vec<Series>,
+    /// Key, label and group of each entity.
+    names: Vec<[&'a str; 3]>,
     taken: &'a [Taken],
     minutes: Vec<Minute>,
 }
 
-/// The rows of one kind of entity.
-struct PartRows<'a> {
-    entity: Entity,
-    rows: Vec<RollUp>,
-    /// For each series its key, signal and number of rows.
-    series: Vec<(u32, u32, u32)>,
-    keys: Vec<[&'a str; 3]>,
-    signals: Vec<SignalId>,
+/// One signal of one entity: the number of its names, and how many rows it has.
+#[derive(Debug, Clone, Copy)]
+struct Series {
+    of: usize,
+    signal: SignalId,
+    rows: usize,
 }
 
 impl<'a> Rolled<'a> {
@@ -110,45 +101,50 @@ impl<'a> Rolled<'a> {
         before: &Before,
         facts: &Facts,
     ) -> Self {
-        let minutes = minutes(taken);
         let goes_on = taken.first().is_some_and(|first| before.goes_on(first));
         let before = goes_on.then_some(before);
-        let parts = BY_IMPORTANCE.map(|entity| {
-            let grid = Grid::new(&minutes, taken, entity);
-            let mut part = PartRows::new(entity);
-            let before = |key: &str, signal| before?.reading(entity, key, signal);
-            if entity == Entity::Host {
-                part.take(["", "", ""], timeline.host_runs(), &grid, before);
-            } else {
-                for series in largest(timeline, entity, facts) {
-                    let names = [series.key.as_str(), &series.label, &series.group];
-                    part.take(names, series.runs(), &grid, before);
-                }
-            }
-            part
-        });
-        Self {
-            parts: parts
-                .into_iter()
-                .filter(|part| !part.rows.is_empty())
-                .collect(),
+        let mut rolled = Self {
+            rows: Vec::new(),
+            series: Vec::new(),
+            names: vec![[""; 3]],
+            minutes: minutes(taken),
             taken,
-            minutes,
+        };
+        let minutes = minutes(taken);
+        for entity in BY_IMPORTANCE {
+            let grid = Grid::new(&minutes, taken, entity);
+            // Signal by signal: what is alike then lies together, for people and for packing.
+            for (of, signal, runs) in by_signal(&mut rolled.names, timeline, entity, facts) {
+                let counted = match signal.def().is_counter {
+                    true => {
+                        let key = rolled.names[of][0];
+                        Counted::From(before.and_then(|it| it.reading(entity, key, signal)))
+                    }
+                    false => Counted::Not,
+                };
+                let start = rolled.rows.len();
+                grid.roll(runs, counted, &mut rolled.rows);
+                let rows = rolled.rows.len() - start;
+                rolled.series.push(Series { of, signal, rows });
+            }
         }
-    }
-
-    /// How many row groups the file has.
-    pub(crate) fn parts(&self) -> usize {
-        self.parts.len()
+        rolled.series.retain(|series| series.rows > 0);
+        rolled
     }
 
     /// How many rows each kind of entity has.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, usize)> + '_ {
-        self.parts.iter().map(|part| (part.entity, part.rows.len()))
+        let kinds = self.series.chunk_by(|a, b| a.entity() == b.entity());
+        kinds.map(|kind| {
+            (
+                kind[0].entity(),
+                kind.iter().map(|series| series.rows).sum(),
+            )
+        })
     }
 
-    /// The pairs of metadata from which memtide reads.
-    pub(crate) fn metadata(&self) -> [(String, String); 2] {
+    /// What memtide reads beside the columns: the minutes.
+    pub(crate) fn metadata(&self) -> (String, String) {
         let tell = |minute: &Minute| {
             let within = &self.taken[minute.first..=minute.last];
             let last = &self.taken[minute.last].stamp;
@@ -162,36 +158,39 @@ impl<'a> Rolled<'a> {
             )
         };
         let told: Vec<Told> = self.minutes.iter().map(tell).collect();
-        let directories: Vec<_> = self.parts.iter().map(PartRows::directory).collect();
-        [
-            (TOLD.to_owned(), json(&told)),
-            (DIRECTORY.to_owned(), json(&directories)),
-        ]
+        (TOLD.to_owned(), json(&told))
     }
 
     /// The columns.
     pub(crate) fn columns(&'a self) -> Vec<Column<'a>> {
         let number = |name, shape, of: fn(&RollUp) -> Option<i64>| {
-            Column::numbers(name, shape, move |part: usize, cells| {
-                let rows = &self.parts[part].rows;
-                rows.iter().for_each(|row| cells.push(of(row)));
+            Column::numbers(name, shape, move |cells| {
+                self.rows.iter().for_each(|row| cells.push(of(row)));
             })
         };
         let time = |name, of: fn(&RollUp, &[Minute]) -> usize| {
-            Column::numbers(name, Shape::Time, move |part: usize, cells| {
-                for row in &self.parts[part].rows {
+            Column::numbers(name, Shape::Time, move |cells| {
+                for row in &self.rows {
                     cells.push(self.taken[of(row, &self.minutes)].wall());
                 }
             })
         };
+        let name = |column, place: usize| {
+            let names = self.names.iter().map(|names| names[place]).collect();
+            self.words(column, names, |series| series.of)
+        };
+        let kinds = Entity::ALL.map(Entity::name).to_vec();
+        let signals = timeline::signals::ALL.iter().map(|def| def.name).collect();
         vec![
             time("time", |row, minutes| minutes[row.first_minute()].first),
             time("until", |row, minutes| minutes[row.last_minute()].last),
             number(FIRST, Shape::Ordinal, |row| Some(i64::from(row.first))),
             number(LAST, Shape::Ordinal, |row| Some(i64::from(row.last))),
-            self.words("entity", |part| vec![part.entity.name()], |_| 0),
-            self.words("key", PartRows::key_words, |series| series.0),
-            self.words("signal", PartRows::signal_words, |series| series.1),
+            self.words("entity", kinds, |series| series.entity() as usize),
+            name(KEY, 0),
+            name(LABEL, 1),
+            name(GROUP, 2),
+            self.words(SIGNAL, signals, |series| series.signal.place()),
             number("min", Shape::Reading, |row| row.min),
             number("max", Shape::Reading, |row| row.max),
             number("mean", Shape::Reading, |row| row.mean),
@@ -200,99 +199,64 @@ impl<'a> Rolled<'a> {
         ]
     }
 
+    /// A column of words, the same in all rows of a series.
     fn words(
         &'a self,
         name: &'a str,
-        distinct: impl Fn(&PartRows<'a>) -> Vec<&'a str>,
-        which: impl Fn(&(u32, u32, u32)) -> u32 + 'a,
+        distinct: Vec<&'a str>,
+        which: fn(&Series) -> usize,
     ) -> Column<'a> {
-        let mut starts = Vec::new();
-        let mut all = Vec::new();
-        for part in &self.parts {
-            starts.push(all.len());
-            all.extend(distinct(part));
-        }
-        Column::words(name, all, move |part, out| {
-            for series in &self.parts[part].series {
-                let at = starts[part] + index(which(series));
-                (0..series.2).for_each(|_| out(at));
+        Column::words(name, distinct, move |out| {
+            for series in &self.series {
+                (0..series.rows).for_each(|_| out(which(series)));
             }
         })
     }
 }
 
+impl Series {
+    fn entity(&self) -> Entity {
+        self.signal.def().entity
+    }
+}
+
 const TOLD: &str = "memtide.minutes";
-const DIRECTORY: &str = "memtide.series";
 const FIRST: &str = "first_minute";
 const LAST: &str = "last_minute";
+const KEY: &str = "key";
+const LABEL: &str = "label";
+const GROUP: &str = "group";
+const SIGNAL: &str = "signal";
 const VALUE: &str = "last";
 
 fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-fn place(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-impl<'a> PartRows<'a> {
-    fn new(entity: Entity) -> Self {
-        Self {
-            entity,
-            rows: Vec::new(),
-            series: Vec::new(),
-            keys: Vec::new(),
-            signals: entity.signals().filter_map(SignalId::at).collect(),
-        }
+/// The readings of a kind of entity by signal, of each entity in turn: the place of its names, which are added, the signal
+/// and its runs.
+fn by_signal<'a>(
+    names: &mut Vec<[&'a str; 3]>,
+    timeline: &'a Timeline,
+    entity: Entity,
+    facts: &Facts,
+) -> Vec<(usize, SignalId, &'a [Run])> {
+    let mut all: Vec<_> = match entity {
+        // The host has no name: its place is the first.
+        Entity::Host => timeline
+            .host_runs()
+            .map(|(id, runs)| (0, id, runs))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for series in largest(timeline, entity, facts) {
+        let of = names.len();
+        names.push([&series.key, &series.label, &series.group]);
+        all.extend(series.runs().map(|(id, runs)| (of, id, runs)));
     }
-
-    fn take<'r>(
-        &mut self,
-        names: [&'a str; 3],
-        columns: impl Iterator<Item = (SignalId, &'r [Run])>,
-        grid: &Grid<'_>,
-        before: impl Fn(&str, SignalId) -> Option<u64>,
-    ) {
-        for (signal, runs) in columns {
-            let start = self.rows.len();
-            let counted = match signal.def().is_counter {
-                true => Counted::From(before(names[0], signal)),
-                false => Counted::Not,
-            };
-            grid.roll(runs, counted, &mut self.rows);
-            let signal = signal.place() - self.entity.signals().start;
-            let rows = place(self.rows.len() - start);
-            if rows > 0 {
-                self.series
-                    .push((place(self.keys.len()), place(signal), rows));
-            }
-        }
-        self.keys.push(names);
-    }
-
-    fn key_words(&self) -> Vec<&'a str> {
-        self.keys.iter().map(|names| names[0]).collect()
-    }
-
-    fn signal_words(&self) -> Vec<&'a str> {
-        self.signals
-            .iter()
-            .map(|signal| signal.def().name)
-            .collect()
-    }
-
-    fn directory(&self) -> Directory {
-        let names = |names: &[&str; 3]| {
-            let [key, label, group] = names.map(str::to_owned);
-            (key, label, group)
-        };
-        Directory {
-            entity: self.entity.name().to_owned(),
-            keys: self.keys.iter().map(names).collect(),
-            signals: self.signal_words().into_iter().map(str::to_owned).collect(),
-            series: self.series.clone(),
-        }
-    }
+    // Stable: of each signal the largest entity comes first.
+    all.sort_by_key(|(_, signal, _)| *signal);
+    all
 }
 
 /// A kind's entities, the largest first; of those that come by the thousand the largest only.

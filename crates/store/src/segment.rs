@@ -16,14 +16,14 @@ pub(crate) mod table;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use timeline::{Entity, Facts, SignalId, Timeline};
+use timeline::{Entity, Facts, Timeline};
 use units::WallClock;
 
 use crate::StoreError;
-use crate::identity::Identity;
+use crate::identity::{FORMAT, Identity};
 use crate::minutes::{Before, Minutes, Rolled};
 use crate::place::{self, sync};
-use about::{ABOUT, About, json};
+use about::{About, Told};
 pub(crate) use events::Kept;
 use host::Taken;
 pub(crate) use manifest::Manifest;
@@ -38,8 +38,9 @@ const LARGEST_FILE: u64 = 1 << 30;
 pub(crate) const UNFINISHED: &str = ".tmp-";
 /// What names of segments that are being dropped end with, until they are gone.
 pub(crate) const DROPPED: &str = "-dropped";
-/// How many rows each entity of a table has, in order.
-const ROWS: &str = "memtide.rows";
+
+/// The key of the format's number in the metadata of a table.
+const FORMAT_KEY: &str = "memtide.format";
 
 /// What is known of the head file that a segment is made of.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +77,6 @@ pub(crate) fn write(
         sequence,
         host,
         facts,
-        about: About::of(timeline),
         taken: Taken::all(timeline),
         before: before(&segments, sequence),
         timeline,
@@ -132,7 +132,6 @@ struct Writing<'a> {
     host: &'a Identity,
     timeline: &'a Timeline,
     facts: &'a Facts,
-    about: About,
     taken: Vec<Taken>,
     before: Before,
     origin: &'a Origin,
@@ -150,71 +149,69 @@ impl Writing<'_> {
 
     fn files(&self) -> Result<Manifest, StoreError> {
         let mut manifest = Manifest::of(self.sequence, self.timeline, &self.taken, self.origin);
-        let signals: Vec<SignalId> = self.timeline.host_runs().map(|(id, _)| id).collect();
+        let mut told = Told::new(self.host, self.facts, About::of(self.timeline));
+        told.signals(self.timeline.host_runs().map(|(id, _)| id));
         let columns = host::columns(self.timeline, &self.taken);
         let file = names::file_of(Entity::Host);
-        let about = (ABOUT.to_owned(), json(&self.about));
-        let mut pairs = self.pairs(&signals);
-        pairs.push(about.clone());
-        self.file(file, &columns, 1, pairs, &mut manifest)?;
+        self.table(file, &columns, Vec::new(), &mut manifest)?;
         for entity in Entity::ALL.into_iter().skip(1) {
-            self.entity(entity, &mut manifest)?;
+            self.entity(entity, &mut told, &mut manifest)?;
         }
         let rolled = Rolled::of(self.timeline, &self.taken, &self.before, self.facts);
-        let mut pairs = self.pairs(&[]);
-        pairs.extend(rolled.metadata());
-        pairs.push(about);
-        let parts = rolled.parts();
-        self.file(
-            names::MINUTES,
-            &rolled.columns(),
-            parts,
-            pairs,
-            &mut manifest,
-        )?;
+        let columns = rolled.columns();
+        let pairs = vec![rolled.metadata()];
+        self.table(names::MINUTES, &columns, pairs, &mut manifest)?;
         manifest.minute_rows(rolled.rows());
         let events = events::of(self.timeline);
         if !events.is_empty() {
             let columns = events::columns(&events);
-            self.file(names::EVENTS, &columns, 1, self.pairs(&[]), &mut manifest)?;
+            self.table(names::EVENTS, &columns, Vec::new(), &mut manifest)?;
         }
+        self.file(names::ABOUT, &mut manifest, |path| told.write(path))?;
         Ok(manifest)
     }
 
-    fn entity(&self, entity: Entity, manifest: &mut Manifest) -> Result<(), StoreError> {
+    fn entity(
+        &self,
+        entity: Entity,
+        told: &mut Told,
+        manifest: &mut Manifest,
+    ) -> Result<(), StoreError> {
         let Some(table) = entities::Table::of(self.timeline, entity, &self.taken) else {
             return Ok(());
         };
-        let mut pairs = self.pairs(table.signals());
-        pairs.push((ROWS.to_owned(), json(&table.rows_of_each())));
         let file = names::file_of(entity);
-        self.file(file, &table.columns(), 1, pairs, manifest)?;
+        self.table(file, &table.columns(), Vec::new(), manifest)?;
+        told.signals(table.signals().iter().copied());
         let runs = self.timeline.entities(entity);
         let runs = runs.flat_map(|series| series.runs().map(|(_, runs)| runs.len()));
         manifest.runs(entity, runs.sum());
         Ok(())
     }
 
-    fn pairs(&self, signals: &[SignalId]) -> Vec<(String, String)> {
-        about::pairs(self.host, self.facts, signals)
+    fn table(
+        &self,
+        name: &str,
+        columns: &[Column<'_>],
+        pairs: Vec<(String, String)>,
+        manifest: &mut Manifest,
+    ) -> Result<(), StoreError> {
+        let all = std::iter::once((FORMAT_KEY.to_owned(), FORMAT.to_string())).chain(pairs);
+        self.file(name, manifest, |path| {
+            let written = table::write(path, columns, all.collect());
+            written.map_err(std::io::Error::other)
+        })
     }
 
     fn file(
         &self,
         name: &str,
-        columns: &[Column<'_>],
-        parts: usize,
-        pairs: Vec<(String, String)>,
         manifest: &mut Manifest,
+        write: impl FnOnce(&Path) -> std::io::Result<()>,
     ) -> Result<(), StoreError> {
         let path = self.path.join(name);
-        let fail = |reason: String| StoreError::Io {
-            doing: "write",
-            path: path.clone(),
-            reason,
-        };
-        table::write(&path, columns, parts, pairs).map_err(|e| fail(e.to_string()))?;
-        manifest.add(name, &path).map_err(|e| fail(e.to_string()))
+        let written = write(&path).and_then(|()| manifest.add(name, &path));
+        written.map_err(|e| StoreError::io("write", &path, &e))
     }
 }
 
@@ -286,13 +283,17 @@ impl Segment {
         manifest.is_some_and(|it| it.is_whole(&self.path, self.sequence))
     }
 
-    fn open(&self, name: &str) -> Result<Opened, String> {
+    fn bytes_of(&self, name: &str) -> Result<Vec<u8>, String> {
         let bytes = place::read_regular(&self.path.join(name), LARGEST_FILE);
         let bytes = bytes.map_err(|e| e.to_string())?;
         if let Some(manifest) = &self.manifest {
             manifest.check(name, &bytes)?;
         }
-        Opened::new(bytes).map_err(|e| e.to_string())
+        Ok(bytes)
+    }
+
+    fn open(&self, name: &str) -> Result<Opened, String> {
+        Opened::new(self.bytes_of(name)?).map_err(|e| e.to_string())
     }
 
     /// Opens the host's table.
@@ -315,11 +316,20 @@ impl Segment {
         timeline: &mut Timeline,
     ) -> Result<(), String> {
         let file = self.open(names::file_of(entity))?;
-        let counts = file
-            .metadata(ROWS)
-            .ok_or("its metadata is not a segment's")?;
-        let counts: Vec<usize> = serde_json::from_str(counts).map_err(|e| e.to_string())?;
-        entities::read(&file, entity, &counts, picks, timeline)
+        entities::read(&file, entity, picks, timeline)
+    }
+
+    /// Tells a timeline what it says beside its tables; `file` is one of these, which know it in format 1. Gives how many
+    /// rows of entities it lacks.
+    pub(crate) fn tell(&self, file: &Opened, timeline: &mut Timeline) -> Result<usize, String> {
+        let about: About = match file.metadata(about::ABOUT) {
+            Some(text) => serde_json::from_str(text),
+            None => serde_json::from_slice(&self.bytes_of(names::ABOUT)?),
+        }
+        .map_err(|e| e.to_string())?;
+        let cut = about.entities_cut;
+        about.tell(timeline);
+        Ok(cut)
     }
 
     /// Its events.
@@ -339,7 +349,8 @@ impl Segment {
     /// How many bytes it takes, without what somebody else put there.
     pub(crate) fn bytes(&self) -> u64 {
         let tables = Entity::ALL.into_iter().map(names::file_of);
-        let names = tables.chain([names::MINUTES, names::EVENTS, names::MANIFEST]);
+        let others = [names::MINUTES, names::EVENTS, names::ABOUT, names::MANIFEST];
+        let names = tables.chain(others);
         let sizes = names.filter_map(|name| fs::symlink_metadata(self.path.join(name)).ok());
         let files = sizes.filter(fs::Metadata::is_file);
         files.map(|metadata| metadata.len()).sum()
@@ -352,7 +363,14 @@ impl Segment {
             return vec![format!("{}/{}: {what}", self.name(), names::MANIFEST)];
         };
         let files = manifest.files().filter_map(|name| {
-            let error = self.open(name).err()?;
+            let is_table = name != names::ABOUT;
+            let read = self
+                .bytes_of(name)
+                .map(|bytes| is_table.then(|| Opened::new(bytes)));
+            let error = match read {
+                Err(error) => error,
+                Ok(opened) => opened?.err()?.to_string(),
+            };
             Some(format!("{}/{name}: {error}", self.name()))
         });
         files.collect()
@@ -361,7 +379,8 @@ impl Segment {
 
 /// The host's table of a segment, opened.
 pub(crate) struct HostFile {
-    file: Opened,
+    /// The table.
+    pub(crate) file: Opened,
     /// Its samples.
     pub(crate) taken: Vec<Taken>,
 }
@@ -371,20 +390,4 @@ impl HostFile {
     pub(crate) fn read(&self, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
         host::read(&self.file, picks, timeline)
     }
-
-    /// Tells a timeline what the segment says beside its tables. Gives how many rows of entities it lacks.
-    pub(crate) fn tell(&self, timeline: &mut Timeline) -> usize {
-        tell(&self.file, timeline)
-    }
-}
-
-/// Tells a timeline what a file of a segment says beside its table. Gives how many rows of entities the segment lacks.
-pub(crate) fn tell(file: &Opened, timeline: &mut Timeline) -> usize {
-    let about = file.metadata(ABOUT).map(serde_json::from_str::<About>);
-    let Some(Ok(about)) = about else {
-        return 0;
-    };
-    let cut = about.entities_cut;
-    about.tell(timeline);
-    cut
 }

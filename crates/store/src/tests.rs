@@ -297,6 +297,12 @@ fn a_damaged_file_loses_itself_and_is_named() {
             "its events are lost",
         ),
         (
+            "about.json",
+            Resolution::Full,
+            900,
+            "what could not be read then is not known",
+        ),
+        (
             "segment.json",
             Resolution::Full,
             900,

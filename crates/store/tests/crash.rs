@@ -205,14 +205,14 @@ fn directories_that_are_something_else_are_refused_untouched() {
             .ends_with("holds the recording of host, and this is web3"),
         "{error}"
     );
-    std::fs::write(theirs.join("recording.json"), r#"{"format": 2, "new": []}"#).unwrap();
+    std::fs::write(theirs.join("recording.json"), r#"{"format": 3, "new": []}"#).unwrap();
     let error = open(&theirs, options()).unwrap_err();
     assert!(
         matches!(
             error,
             StoreError::LaterFormat {
-                format: 2,
-                known: 1,
+                format: 3,
+                known: 2,
                 ..
             }
         ),

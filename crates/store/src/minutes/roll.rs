@@ -206,7 +206,7 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{minutes, place};
+    use super::super::minutes;
     use super::*;
     use timeline::Stamp;
     use units::{Span, WallClock};
@@ -218,7 +218,7 @@ mod tests {
                 boot: Span::from_secs(*boot),
                 awake: None,
                 wall: Some(WallClock::from_unix_nanos(
-                    i64::from(place(at)) * 20_000_000_000,
+                    i64::try_from(at).unwrap_or_default() * 20_000_000_000,
                 )),
             },
             is_unrelated: false,

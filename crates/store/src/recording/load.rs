@@ -8,7 +8,8 @@ use crate::head;
 use crate::minutes::{BY_IMPORTANCE, Buffers, minutes};
 use crate::segment::host::Taken;
 use crate::segment::picks::Picks;
-use crate::segment::{Kept, Segment, names, tell};
+use crate::segment::table::Opened;
+use crate::segment::{Kept, Segment, names};
 
 /// Runs of entities' readings in memory at most, of 24 bytes each: with the host's own of a week by the minute, a load
 /// stays below 200 MiB (`cargo bench --bench read`).
@@ -126,7 +127,7 @@ impl Loading {
             let file = names::file_of(Entity::Host);
             self.lost(segment, file, &error, "the rest of its signals are lost");
         }
-        self.crowded += usize::from(host.tell(&mut self.timeline) > 0);
+        self.tell(segment, &host.file);
         for entity in Entity::ALL.into_iter().skip(1) {
             let file = names::file_of(entity);
             // They may have been read and there were none.
@@ -149,21 +150,34 @@ impl Loading {
     fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
         let minutes = segment.minutes()?;
         let placed = self.place(minutes.taken(), false);
-        self.crowded += usize::from(tell(minutes.file(), &mut self.timeline) > 0);
+        self.tell(segment, minutes.file());
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.clear();
         for entity in BY_IMPORTANCE {
+            // They may have been read and there were none.
             let picks = self.picks(&placed, entity);
-            if picks.places().is_empty() {
+            let Some(kind) = minutes.kind(entity) else {
                 continue;
-            }
-            let mut buffers = std::mem::take(&mut self.buffers);
-            if let Err(error) = minutes.read(entity, &picks, &mut self.timeline, &mut buffers) {
+            };
+            if let Err(error) = minutes.read(kind, &picks, &mut self.timeline, &mut buffers) {
                 let what = format!("its {} readings are lost", entity.name());
                 self.lost(segment, names::MINUTES, &error, &what);
             }
-            self.buffers = buffers;
         }
+        self.buffers = buffers;
         self.events(segment, &[]);
         Ok(())
+    }
+
+    /// Takes what a segment says beside its tables, of which one is given.
+    fn tell(&mut self, segment: &Segment, file: &Opened) {
+        match segment.tell(file, &mut self.timeline) {
+            Ok(cut) => self.crowded += usize::from(cut > 0),
+            Err(error) => {
+                let what = "what could not be read then is not known; its readings are all there";
+                self.lost(segment, names::ABOUT, &error, what);
+            }
+        }
     }
 
     /// Appends what a head file holds.

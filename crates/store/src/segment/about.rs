@@ -1,13 +1,17 @@
-//! What a segment says beside its tables: the metadata of its files, as JSON for anyone.
+//! `about.json`: what a segment says beside its tables. Once for all of them, as metadata of Parquet is never compressed.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use timeline::{Absence, Facts, SignalId, Timeline};
 
 use super::names;
 use crate::head::kernel_file;
-use crate::identity::{FORMAT, Identity};
+use crate::identity::Identity;
 
 /// What is known of the samples of a segment as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,34 +89,52 @@ impl About {
     }
 }
 
-/// The pairs of metadata that all files of a segment have.
-pub(super) fn pairs(host: &Identity, facts: &Facts, signals: &[SignalId]) -> Vec<(String, String)> {
-    let host = serde_json::json!({ "id": host.id, "name": host.name });
-    let facts: BTreeMap<_, _> = crate::facts::entries(facts).into_iter().collect();
-    let pairs = [
-        ("memtide.format", FORMAT.to_string()),
-        ("memtide.catalogue", env!("CARGO_PKG_VERSION").to_owned()),
-        ("memtide.host", host.to_string()),
-        ("memtide.facts", json(&facts)),
-        ("memtide.signals", json(&units_of(signals))),
-    ];
-    pairs.map(|(key, value)| (key.to_owned(), value)).into()
+/// A segment's `about.json`. Readers take [`About`] from it; the rest is for who has the tables only.
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    /// The memtide that wrote it.
+    memtide: &'static str,
+    host: Value,
+    /// All that was known of the host apart from samples, by name.
+    facts: BTreeMap<String, Value>,
+    /// Names of the tables' signals by kind and unit.
+    signals: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'static str>>>,
+    #[serde(flatten)]
+    about: About,
 }
 
-/// The key of [`About`].
-pub(crate) const ABOUT: &str = "memtide.about";
+impl Told {
+    /// What is told of a segment; its signals come with [`Self::signals`].
+    pub(super) fn new(host: &Identity, facts: &Facts, about: About) -> Self {
+        Self {
+            memtide: env!("CARGO_PKG_VERSION"),
+            host: serde_json::json!({ "id": host.id, "name": host.name }),
+            facts: crate::facts::entries(facts).into_iter().collect(),
+            signals: BTreeMap::new(),
+            about,
+        }
+    }
+
+    /// Tells of a table's signals.
+    pub(super) fn signals(&mut self, signals: impl IntoIterator<Item = SignalId>) {
+        for def in signals.into_iter().map(SignalId::def) {
+            let of_kind = self.signals.entry(def.kind()).or_default();
+            of_kind.entry(def.unit).or_default().push(def.name);
+        }
+    }
+
+    /// Writes and syncs it.
+    pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()
+    }
+}
+
+/// The key of [`About`] in the metadata of tables of format 1, which have no `about.json`.
+pub(super) const ABOUT: &str = "memtide.about";
 
 /// What is serialised here has no maps with odd keys, so it never fails.
 pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// Names of signals by kind and unit: `{"counter": {"pages": ["vm.pswpin"]}}`.
-fn units_of(signals: &[SignalId]) -> BTreeMap<&str, BTreeMap<&str, Vec<&str>>> {
-    let mut all: BTreeMap<_, BTreeMap<_, Vec<_>>> = BTreeMap::new();
-    for def in signals.iter().map(|signal| signal.def()) {
-        let of_kind = all.entry(def.kind()).or_default();
-        of_kind.entry(def.unit).or_default().push(def.name);
-    }
-    all
 }

@@ -32,6 +32,19 @@ fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
+/// Entities of one name beside each other, as they began: what is alike then packs well, and keys that count upwards do.
+fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
+    let begins = |series: &EntitySeries| {
+        let firsts = series
+            .runs()
+            .filter_map(|(_, runs)| Some(runs.first()?.first));
+        firsts.min()
+    };
+    let mut all: Vec<&EntitySeries> = timeline.entities(entity).collect();
+    all.sort_by_cached_key(|series| (series.label.as_str(), begins(series), series.key.as_str()));
+    all
+}
+
 /// Samples in which a table was read, numbered.
 struct Reads {
     samples: Vec<u32>,
@@ -71,7 +84,7 @@ impl<'a> Table<'a> {
             taken,
         };
         let mut has = vec![false; timeline::signals::ALL.len()];
-        for series in timeline.entities(entity) {
+        for series in in_order(timeline, entity) {
             let before = table.rows.len();
             table.take(series, &reads);
             if table.rows.len() > before {
@@ -109,15 +122,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How many rows each entity has, in order.
-    pub(super) fn rows_of_each(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.series.len()];
-        for row in &self.rows {
-            counts[index(row.of)] += 1;
-        }
-        counts
-    }
-
     /// The signals that it has columns for.
     pub(super) fn signals(&self) -> &[SignalId] {
         &self.signals
@@ -126,7 +130,7 @@ impl<'a> Table<'a> {
     /// Its columns.
     pub(super) fn columns(&'a self) -> Vec<Column<'a>> {
         let number = |name, shape, of: fn(&Row, &[Taken]) -> Option<i64>| {
-            Column::numbers(name, shape, move |_, cells| {
+            Column::numbers(name, shape, move |cells| {
                 self.rows
                     .iter()
                     .for_each(|row| cells.push(of(row, self.taken)));
@@ -134,7 +138,7 @@ impl<'a> Table<'a> {
         };
         let word = |name, of: fn(&EntitySeries) -> &str| {
             let words = self.series.iter().map(|series| of(series)).collect();
-            Column::words(name, words, move |_, out| {
+            Column::words(name, words, move |out| {
                 self.rows.iter().for_each(|row| out(index(row.of)));
             })
         };
@@ -152,7 +156,7 @@ impl<'a> Table<'a> {
             word("group", |series| &series.group),
         ];
         columns.extend(self.signals.iter().map(|signal| {
-            Column::numbers(signal.def().name, Shape::Reading, move |_, cells| {
+            Column::numbers(signal.def().name, Shape::Reading, move |cells| {
                 self.fill(*signal, cells);
             })
         }));
@@ -184,7 +188,6 @@ impl<'a> Table<'a> {
 pub(super) fn read(
     file: &Opened,
     entity: Entity,
-    counts: &[usize],
     picks: &Picks,
     timeline: &mut Timeline,
 ) -> Result<(), String> {
@@ -194,20 +197,17 @@ pub(super) fn read(
         found.ok_or_else(|| format!("it has no column `{name}`"))
     };
     let part = file.part(0).map_err(|e| e.to_string())?;
-    if counts.iter().sum::<usize>() != part.rows || counts.contains(&0) {
-        return Err("its rows are not those that its metadata tells".to_owned());
-    }
-    let starts = starts(counts);
+    let keys = part.words(column("key")?).map_err(|e| e.to_string())?;
+    let starts = starts(&keys);
     let words = |name: &str| {
         let words = part.words_at(column(name)?, &starts);
         words.map_err(|e| e.to_string())
     };
     let whose = Whose {
         entity,
-        keys: words("key")?,
         labels: words("label")?,
         groups: words("group")?,
-        counts,
+        keys,
     };
     let ranks = ranks(&part, (column("first")?, column("last")?), picks)?;
     let mut cells = Cells::default();
@@ -223,13 +223,13 @@ pub(super) fn read(
     Ok(())
 }
 
-fn starts(counts: &[usize]) -> Vec<usize> {
+fn starts(keys: &[(String, usize)]) -> Vec<usize> {
     let mut at = 0;
-    let start = |count: &usize| {
-        at += count;
-        at - count
+    let start = |(_, rows): &(String, usize)| {
+        at += rows;
+        at - rows
     };
-    counts.iter().map(start).collect()
+    keys.iter().map(start).collect()
 }
 
 /// For each row which kept samples it speaks for.
@@ -247,15 +247,15 @@ fn ranks(part: &Part<'_>, columns: (usize, usize), picks: &Picks) -> Result<Rank
 }
 
 /// Which entities a file's rows belong to.
-struct Whose<'a> {
+struct Whose {
     entity: Entity,
-    keys: Vec<String>,
+    /// Each with the number of its rows.
+    keys: Vec<(String, usize)>,
     labels: Vec<String>,
     groups: Vec<String>,
-    counts: &'a [usize],
 }
 
-impl Whose<'_> {
+impl Whose {
     /// Appends one signal's readings.
     fn fill(
         &self,
@@ -268,7 +268,7 @@ impl Whose<'_> {
         let mut values = cells.values.iter();
         let mut rows = cells.present.iter().zip(ranks);
         let mut joined = Joined::default();
-        for (of, count) in self.counts.iter().enumerate() {
+        for (of, (key, count)) in self.keys.iter().enumerate() {
             for (present, ranks) in rows.by_ref().take(*count) {
                 let value = (*present > 0).then(|| values.next()).flatten();
                 if let (Some(value), Some(ranks)) = (value, ranks) {
@@ -277,8 +277,8 @@ impl Whose<'_> {
             }
             if !joined.is_empty() {
                 let runs = joined.drain(picks).map(|run| (signal, run));
-                let (key, label) = (&self.keys[of], &self.labels[of]);
-                timeline.fill(self.entity, key, label, &self.groups[of], runs);
+                let (label, group) = (&self.labels[of], &self.groups[of]);
+                timeline.fill(self.entity, key, label, group, runs);
             }
         }
     }

@@ -52,13 +52,13 @@ const REPEATED_WITHIN: usize = 64;
 /// The columns of a list of events.
 pub(super) fn columns(events: &[Kept]) -> Vec<Column<'_>> {
     let number = |name, shape, of: fn(&Kept) -> Option<i64>| {
-        Column::numbers(name, shape, move |_, cells| {
+        Column::numbers(name, shape, move |cells| {
             events.iter().for_each(|event| cells.push(of(event)));
         })
     };
     let word = |name, of: fn(&Event) -> &str| {
         let words = events.iter().map(|kept| of(&kept.event)).collect();
-        Column::words(name, words, move |_, out| (0..events.len()).for_each(out))
+        Column::words(name, words, move |out| (0..events.len()).for_each(out))
     };
     vec![
         number("time", Shape::Time, |kept| {

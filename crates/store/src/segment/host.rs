@@ -81,12 +81,16 @@ pub(crate) fn span(nanos: i64) -> Span {
 }
 
 /// Names of the columns before the signals.
-const CLOCKS: [&str; 5] = ["time", "boot_ns", "awake_ns", "unrelated", "read"];
+const CLOCKS: [&str; 5] = ["time", "boot_ns", SUSPENDED, "unrelated", "read"];
+/// By how much the awake clock is behind the boot clock: of two clocks that go alike one is worth storing.
+const SUSPENDED: &str = "suspended_ns";
+/// The awake clock itself, in format 1.
+const AWAKE: &str = "awake_ns";
 
 /// The columns of a timeline.
 pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Column<'a>> {
     let clock = |name, shape, of: fn(&Taken) -> Option<i64>| {
-        Column::numbers(name, shape, move |_, cells| {
+        Column::numbers(name, shape, move |cells| {
             taken.iter().for_each(|sample| cells.push(of(sample)));
         })
     };
@@ -96,7 +100,8 @@ pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Col
             Some(nanos(sample.stamp.boot))
         }),
         clock(CLOCKS[2], Shape::Reading, |sample| {
-            sample.stamp.awake.map(nanos)
+            let awake = sample.stamp.awake.map(nanos);
+            awake.map(|awake| nanos(sample.stamp.boot).wrapping_sub(awake))
         }),
         clock(CLOCKS[3], Shape::Ordinal, |sample| {
             Some(i64::from(sample.is_unrelated))
@@ -105,7 +110,7 @@ pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Col
     ];
     let rows = taken.len();
     columns.extend(timeline.host_runs().map(|(signal, runs)| {
-        Column::numbers(signal.def().name, Shape::Reading, move |_, cells| {
+        Column::numbers(signal.def().name, Shape::Reading, move |cells| {
             fill(runs, rows, cells);
         })
     }));
@@ -144,14 +149,19 @@ pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
         let read = part.ordinals(column(name)?, &mut values);
         read.map_err(|e| e.to_string()).map(|()| values)
     };
-    let (walls, boots, awakes) = (clock(CLOCKS[0])?, clock(CLOCKS[1])?, clock(CLOCKS[2])?);
+    let (walls, boots) = (clock(CLOCKS[0])?, clock(CLOCKS[1])?);
+    let behind = names.iter().any(|name| name == SUSPENDED);
+    let awakes = clock(if behind { SUSPENDED } else { AWAKE })?;
     let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
     let clocks = walls.into_iter().zip(boots).zip(awakes);
     let taken = clocks.zip(unrelated.into_iter().zip(read));
     let taken = taken.map(|(((wall, boot), awake), (unrelated, read))| Taken {
         stamp: Stamp {
             boot: span(boot.unwrap_or_default()),
-            awake: awake.map(span),
+            awake: awake.map(|awake| match behind {
+                true => span(boot.unwrap_or_default().wrapping_sub(awake)),
+                false => span(awake),
+            }),
             wall: wall.map(WallClock::from_unix_nanos),
         },
         is_unrelated: unrelated != 0,

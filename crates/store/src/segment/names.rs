@@ -26,6 +26,8 @@ pub(crate) const fn file_of(entity: Entity) -> &'static str {
 pub(crate) const MINUTES: &str = "minutes.parquet";
 /// The events.
 pub(crate) const EVENTS: &str = "events.parquet";
+/// What the segment says beside its tables.
+pub(crate) const ABOUT: &str = "about.json";
 /// What the segment consists of, with checksums.
 pub(crate) const MANIFEST: &str = "segment.json";
 

@@ -1,9 +1,10 @@
 //! Columns to a Parquet file and back, one column in memory at a time.
 //!
-//! Knows Parquet and nothing of samples. All rows of a part are one row group, each column one page: rows are few and
-//! metadata of Parquet is paid per column, row group and page.
+//! Knows Parquet and nothing of samples. All rows are one row group, each column one page: rows are few and metadata of
+//! Parquet is paid per column, row group and page.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use parquet::basic::{
     Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
 };
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetStatisticsPolicy};
@@ -19,7 +21,7 @@ use parquet::file::properties::{
 };
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 /// What a column holds.
@@ -38,7 +40,7 @@ pub(crate) enum Shape {
 }
 
 /// A column's values, reused from column to column.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
     /// Those that are there, in order.
     pub(crate) values: Vec<i64>,
@@ -70,12 +72,12 @@ impl Cells {
     }
 }
 
-/// Gives the numbers of a part of the file.
-type Numbers<'a> = Box<dyn Fn(usize, &mut Cells) + 'a>;
-/// Gives for each row of a part of the file which of the distinct words it has.
-type Which<'a> = Box<dyn Fn(usize, &mut dyn FnMut(usize)) + 'a>;
+/// Gives a number for each row.
+type Numbers<'a> = Box<dyn Fn(&mut Cells) + 'a>;
+/// Gives for each row which of the distinct words it has.
+type Which<'a> = Box<dyn Fn(&mut dyn FnMut(usize)) + 'a>;
 
-/// Where a column's values come from: called once for each part of the file.
+/// Where a column's values come from: called more than once.
 pub(crate) enum Fill<'a> {
     /// Numbers.
     Numbers(Numbers<'a>),
@@ -95,11 +97,7 @@ pub(crate) struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// A column of numbers.
-    pub(crate) fn numbers(
-        name: &'a str,
-        shape: Shape,
-        fill: impl Fn(usize, &mut Cells) + 'a,
-    ) -> Self {
+    pub(crate) fn numbers(name: &'a str, shape: Shape, fill: impl Fn(&mut Cells) + 'a) -> Self {
         let fill = Fill::Numbers(Box::new(fill));
         Self { name, shape, fill }
     }
@@ -108,7 +106,7 @@ impl<'a> Column<'a> {
     pub(crate) fn words(
         name: &'a str,
         distinct: Vec<&'a str>,
-        which: impl Fn(usize, &mut dyn FnMut(usize)) + 'a,
+        which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
         let fill = Fill::Words(distinct, Box::new(which));
         Self {
@@ -119,49 +117,91 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Writes a file of `parts` row groups, all with the same columns.
+/// Writes a file of one row group.
 pub(crate) fn write(
     path: &Path,
     columns: &[Column<'_>],
-    parts: usize,
     metadata: Vec<(String, String)>,
 ) -> Result<(), ParquetError> {
+    let metadata = metadata
+        .into_iter()
+        .map(|(key, value)| KeyValue::new(key, value));
+    let mut properties = base(LEVEL)
+        .set_created_by(format!("memtide {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(metadata.collect()));
     let mut cells = Cells::default();
-    let properties = properties(columns, parts, metadata, &mut cells);
-    let file = File::create(path)?;
-    let mut writer = SerializedFileWriter::new(&file, schema(columns)?, Arc::new(properties))?;
-    for part in 0..parts {
-        let mut group = writer.next_row_group()?;
-        for column in columns {
-            let Some(mut out) = group.next_column()? else {
-                break;
-            };
-            match &column.fill {
-                Fill::Words(distinct, which) => {
-                    write_words(out.typed::<ByteArrayType>(), distinct, part, which)?;
-                }
-                Fill::Numbers(fill) => {
-                    cells.clear();
-                    fill(part, &mut cells);
-                    if column.shape == Shape::Ordinal {
-                        let values = cells.values.iter().map(|n| ordinal(*n));
-                        let values = values.collect::<Result<Vec<i32>, _>>()?;
-                        out.typed::<Int32Type>().write_batch(&values, None, None)?;
-                    } else {
-                        let is_optional = column.shape != Shape::Always;
-                        let present = is_optional.then_some(cells.present.as_slice());
-                        out.typed::<Int64Type>()
-                            .write_batch(&cells.values, present, None)?;
-                    }
-                }
-            }
-            out.close()?;
+    for column in columns {
+        column.take(&mut cells);
+        let path = ColumnPath::from(vec![column.name.to_owned()]);
+        properties = match shortest(column, &cells) {
+            Stored::Dictionary => properties.set_column_dictionary_enabled(path.clone(), true),
+            Stored::As(encoding) => properties.set_column_encoding(path.clone(), encoding),
+        };
+        if column.shape == Shape::Time {
+            let chunk = EnabledStatistics::Chunk;
+            properties = properties.set_column_statistics_enabled(path, chunk);
         }
-        group.close()?;
     }
-    writer.close()?;
+    let file = File::create(path)?;
+    put(&file, columns, properties.build(), |column, cells| {
+        column.take(cells);
+    })?;
     file.sync_all()?;
     Ok(())
+}
+
+/// Writes columns to a file or to memory; `take` gives each one's cells. Gives the number of bytes.
+fn put<W: Write + Send>(
+    to: W,
+    columns: &[Column<'_>],
+    properties: WriterProperties,
+    mut take: impl FnMut(&Column<'_>, &mut Cells),
+) -> Result<usize, ParquetError> {
+    let mut cells = Cells::default();
+    let mut writer = SerializedFileWriter::new(to, schema(columns)?, Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for column in columns {
+        take(column, &mut cells);
+        let Some(mut out) = group.next_column()? else {
+            break;
+        };
+        column.put(&cells, &mut out)?;
+        out.close()?;
+    }
+    group.close()?;
+    writer.finish()?;
+    Ok(writer.bytes_written())
+}
+
+impl Column<'_> {
+    /// Puts its rows in place of what `cells` holds.
+    fn take(&self, cells: &mut Cells) {
+        cells.clear();
+        match &self.fill {
+            Fill::Numbers(fill) => fill(cells),
+            Fill::Words(_, which) => {
+                which(&mut |at| cells.values.push(i64::try_from(at).unwrap_or(i64::MAX)));
+            }
+        }
+    }
+
+    /// Writes rows that were taken.
+    fn put(&self, cells: &Cells, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        if let Fill::Words(distinct, _) = &self.fill {
+            return write_words(out.typed::<ByteArrayType>(), distinct, &cells.values);
+        }
+        if self.shape == Shape::Ordinal {
+            let values = cells.values.iter().map(|n| ordinal(*n));
+            let values = values.collect::<Result<Vec<i32>, _>>()?;
+            out.typed::<Int32Type>().write_batch(&values, None, None)?;
+            return Ok(());
+        }
+        let is_optional = self.shape != Shape::Always;
+        let present = is_optional.then_some(cells.present.as_slice());
+        out.typed::<Int64Type>()
+            .write_batch(&cells.values, present, None)?;
+        Ok(())
+    }
 }
 
 fn ordinal(n: i64) -> Result<i32, ParquetError> {
@@ -169,25 +209,22 @@ fn ordinal(n: i64) -> Result<i32, ParquetError> {
 }
 
 fn write_words(
-    out: &mut parquet::column::writer::ColumnWriterImpl<'_, ByteArrayType>,
+    out: &mut ColumnWriterImpl<'_, ByteArrayType>,
     distinct: &[&str],
-    part: usize,
-    which: &Which<'_>,
+    which: &[i64],
 ) -> Result<(), ParquetError> {
     // A word for each row of a large table at once would be the largest thing in memory.
     const AT_ONCE: usize = 4096;
     let words: Vec<ByteArray> = distinct.iter().map(|word| ByteArray::from(*word)).collect();
-    let mut batch: Vec<ByteArray> = Vec::with_capacity(AT_ONCE);
-    let mut result = Ok(());
-    which(part, &mut |at| {
-        batch.extend(words.get(at).cloned());
-        if batch.len() == AT_ONCE && result.is_ok() {
-            result = out.write_batch(&batch, None, None).map(|_| ());
-            batch.clear();
-        }
-    });
-    result?;
-    out.write_batch(&batch, None, None)?;
+    for rows in which.chunks(AT_ONCE) {
+        let word = |at: &i64| {
+            usize::try_from(*at)
+                .ok()
+                .and_then(|at| words.get(at).cloned())
+        };
+        let batch: Vec<ByteArray> = rows.iter().filter_map(word).collect();
+        out.write_batch(&batch, None, None)?;
+    }
     Ok(())
 }
 
@@ -217,53 +254,20 @@ fn schema(columns: &[Column<'_>]) -> Result<Arc<Type>, ParquetError> {
     schema.build().map(Arc::new)
 }
 
-/// Of 30 minutes of mixed load, level 9 takes 9 % less for processes than level 3, and 19 another 4 % at many times the
-/// work; a segment is written once an hour, at low priority.
-const LEVEL: i32 = 9;
+/// Level 19 takes another 1 to 6 % off at twice the work (`cargo bench --bench bytes`); a segment is written once an hour, at
+/// low priority.
+const LEVEL: i32 = 15;
 
-fn compression() -> Compression {
-    Compression::ZSTD(ZstdLevel::try_new(LEVEL).unwrap_or_default())
-}
+/// At this level the encodings of a column compare nearly as they do at [`LEVEL`]: choosing at that takes 1 to 3 % less, for
+/// more than twice the work of all.
+const TRIAL: i32 = 3;
 
-fn properties(
-    columns: &[Column<'_>],
-    parts: usize,
-    metadata: Vec<(String, String)>,
-    cells: &mut Cells,
-) -> WriterProperties {
-    let metadata = metadata
-        .into_iter()
-        .map(|(key, value)| KeyValue::new(key, value));
-    let mut properties = base()
-        .set_created_by(format!("memtide {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(metadata.collect()));
-    for column in columns {
-        let path = ColumnPath::from(vec![column.name.to_owned()]);
-        match &column.fill {
-            Fill::Words(..) => {
-                properties = properties.set_column_dictionary_enabled(path, true);
-            }
-            Fill::Numbers(fill) => {
-                cells.clear();
-                (0..parts).for_each(|part| fill(part, cells));
-                properties = match encoding(&cells.values) {
-                    None => properties.set_column_dictionary_enabled(path.clone(), true),
-                    Some(encoding) => properties.set_column_encoding(path.clone(), encoding),
-                };
-                if column.shape == Shape::Time {
-                    let chunk = EnabledStatistics::Chunk;
-                    properties = properties.set_column_statistics_enabled(path, chunk);
-                }
-            }
-        }
-    }
-    properties.build()
-}
-
-fn base() -> WriterPropertiesBuilder {
+fn base(level: i32) -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_compression(compression())
+        .set_compression(Compression::ZSTD(
+            ZstdLevel::try_new(level).unwrap_or_default(),
+        ))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_max_row_group_row_count(None)
@@ -273,46 +277,54 @@ fn base() -> WriterPropertiesBuilder {
         .set_dictionary_enabled(false)
 }
 
-/// What stores these numbers shortest: deltas, plain bytes or, where `None`, a dictionary.
-///
-/// Tried for each column (`cargo bench --bench bytes`): deltas suit counters, but a jump makes a whole block of them wide,
-/// and they know nothing of values that come again, as the times in a table that is sorted by entity.
-fn encoding(values: &[i64]) -> Option<Encoding> {
-    if values.windows(2).all(|pair| pair[0] == pair[1]) {
-        return Some(Encoding::DELTA_BINARY_PACKED);
-    }
-    let candidates = [
-        Some(Encoding::DELTA_BINARY_PACKED),
-        Some(Encoding::PLAIN),
-        None,
-    ];
-    let part = &values[..values.len().min(TRIED_ON)];
-    let size = |candidate: &Option<Encoding>| size(part, *candidate).unwrap_or(usize::MAX);
-    candidates.into_iter().min_by_key(size).flatten()
+/// How a column's values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    /// Each by its number in a dictionary.
+    Dictionary,
+    /// In this encoding.
+    As(Encoding),
 }
 
-/// As many values tell which encoding wins.
-const TRIED_ON: usize = 65_536;
+/// Deltas suit counters, but a jump makes a whole block of them wide; whole values and dictionaries suit what comes again
+/// and again. `BYTE_STREAM_SPLIT` would take another 3 to 8 % off, but of integers only the latest readers know it: `DuckDB`
+/// from 2.0 and Arrow from 16 on.
+const FOR_NUMBERS: [Stored; 3] = [
+    Stored::As(Encoding::DELTA_BINARY_PACKED),
+    Stored::As(Encoding::PLAIN),
+    Stored::Dictionary,
+];
 
-/// How many bytes a column of these numbers takes.
-fn size(values: &[i64], encoding: Option<Encoding>) -> Result<usize, ParquetError> {
-    let column = Column::numbers("n", Shape::Reading, |_, _| ());
-    let properties = match encoding {
-        None => base().set_dictionary_enabled(true),
-        Some(encoding) => base().set_encoding(encoding),
+/// A dictionary suits few words, whole words suit keys of which each has few rows.
+const FOR_WORDS: [Stored; 2] = [Stored::Dictionary, Stored::As(Encoding::PLAIN)];
+
+/// What stores these values in the fewest bytes: tried, as no rule by kind or unit of a signal comes close.
+fn shortest(column: &Column<'_>, cells: &Cells) -> Stored {
+    let candidates = match &column.fill {
+        Fill::Words(..) => FOR_WORDS.as_slice(),
+        Fill::Numbers(_) => FOR_NUMBERS.as_slice(),
     };
-    let schema = schema(std::slice::from_ref(&column))?;
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build()))?;
-    let mut group = writer.next_row_group()?;
-    let present = vec![1; values.len()];
-    if let Some(mut out) = group.next_column()? {
-        out.typed::<Int64Type>()
-            .write_batch(values, Some(&present), None)?;
-        out.close()?;
+    if cells.values.windows(2).all(|pair| pair[0] == pair[1]) {
+        return candidates[0];
     }
-    group.close()?;
-    writer.finish()?;
-    Ok(writer.bytes_written())
+    let size = |stored: &&Stored| size(column, cells, **stored).unwrap_or(usize::MAX);
+    candidates
+        .iter()
+        .min_by_key(size)
+        .copied()
+        .unwrap_or(candidates[0])
+}
+
+/// How many bytes a file of this column alone takes.
+fn size(column: &Column<'_>, cells: &Cells, stored: Stored) -> Result<usize, ParquetError> {
+    let properties = match stored {
+        Stored::Dictionary => base(TRIAL).set_dictionary_enabled(true),
+        Stored::As(encoding) => base(TRIAL).set_encoding(encoding),
+    };
+    let only = std::slice::from_ref(column);
+    put(std::io::sink(), only, properties.build(), |_, taken| {
+        taken.clone_from(cells);
+    })
 }
 
 /// A file, read into memory and opened.
@@ -385,6 +397,26 @@ impl Part<'_> {
         read_all(&mut reader, self.rows, |reader, left| {
             reader.read_records(left, None, None, into)
         })
+    }
+
+    /// Reads a column of words: each that differs from the one before it, and how many rows have it.
+    pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
+        const AT_ONCE: usize = 4096;
+        let mut reader = self.typed::<ByteArrayType>(column, Physical::BYTE_ARRAY)?;
+        let mut found: Vec<(String, usize)> = Vec::new();
+        let mut batch: Vec<ByteArray> = Vec::with_capacity(AT_ONCE.min(self.rows));
+        read_all(&mut reader, self.rows, |reader, left| {
+            batch.clear();
+            let read = reader.read_records(left.min(AT_ONCE), None, None, &mut batch)?;
+            for word in &batch {
+                match found.last_mut() {
+                    Some((last, rows)) if last.as_bytes() == word.data() => *rows += 1,
+                    _ => found.push((String::from_utf8_lossy(word.data()).into_owned(), 1)),
+                }
+            }
+            Ok(read)
+        })?;
+        Ok(found)
     }
 
     /// Reads a column of words at some rows only, which are in order.
