@@ -25,7 +25,7 @@ const OWN_ADJ: &str = "/proc/self/oom_score_adj";
 /// Asks for all but locked memory; a line in words for each. To be called before any thread is started, as threads inherit
 /// precedence.
 pub fn claim() -> Vec<String> {
-    few_arenas();
+    hold_no_more_than_needed();
     // A huge page where a few small ones are in use would be most of what we hold. Refused by no kernel that has them.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     vec![be_spared(), come_first()]
@@ -47,13 +47,19 @@ pub(crate) fn wake_exactly() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
 }
 
-/// The C library would make an arena for each thread, which holds what the thread once had.
+/// The C library would make an arena for each thread, which holds what the thread once had. And once a large block was
+/// freed, as when the BPF program is loaded, it would keep blocks of that size in the heap, where each list that grows
+/// leaves its former places behind; mappings of their own grow in place.
 #[allow(unsafe_code)]
-fn few_arenas() {
+fn hold_no_more_than_needed() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it sets a number in the allocator, which takes its own lock; no thread but this one runs yet.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+    {
+        const MAPPED_FROM: libc::c_int = 128 << 10;
+        // SAFETY: it sets numbers in the allocator, which takes its own lock; no thread but this one runs yet.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM);
+        }
     }
 }
 

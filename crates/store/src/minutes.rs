@@ -1,6 +1,6 @@
 //! `minutes.parquet`: roll-ups, one row for each signal and minute, or for as many minutes as it did not change.
 //!
-//! For people a tall table; for memtide the fast way through weeks: three columns of numbers, and names where they change.
+//! For people a tall table; for memtide the fast way through weeks: columns of numbers, and each name once.
 
 mod before;
 mod format_1;
@@ -186,6 +186,8 @@ impl<'a> Rolled<'a> {
             time("until", |row, minutes| minutes[row.last_minute()].last),
             number(FIRST, Shape::Ordinal, |row| Some(i64::from(row.first))),
             number(LAST, Shape::Ordinal, |row| Some(i64::from(row.last))),
+            self.numbers(KEY_NUMBER, |series| series.of),
+            self.numbers(SIGNAL_NUMBER, |series| series.signal.place()),
             self.words("entity", kinds, |series| series.entity() as usize),
             name(KEY, 0),
             name(LABEL, 1),
@@ -199,6 +201,15 @@ impl<'a> Rolled<'a> {
         ]
     }
 
+    /// A column of numbers, the same in all rows of a series.
+    fn numbers(&'a self, name: &'a str, of: fn(&Series) -> usize) -> Column<'a> {
+        Column::numbers(name, Shape::Ordinal, move |cells| {
+            for series in &self.series {
+                cells.repeat(i64::try_from(of(series)).unwrap_or(i64::MAX), series.rows);
+            }
+        })
+    }
+
     /// A column of words, the same in all rows of a series.
     fn words(
         &'a self,
@@ -206,7 +217,7 @@ impl<'a> Rolled<'a> {
         distinct: Vec<&'a str>,
         which: fn(&Series) -> usize,
     ) -> Column<'a> {
-        Column::words(name, distinct, move |out| {
+        Column::words(name, Shape::Name, distinct, move |out| {
             for series in &self.series {
                 (0..series.rows).for_each(|_| out(which(series)));
             }
@@ -223,6 +234,8 @@ impl Series {
 const TOLD: &str = "memtide.minutes";
 const FIRST: &str = "first_minute";
 const LAST: &str = "last_minute";
+const KEY_NUMBER: &str = "key_number";
+const SIGNAL_NUMBER: &str = "signal_number";
 const KEY: &str = "key";
 const LABEL: &str = "label";
 const GROUP: &str = "group";

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use timeline::Entity;
 
 use super::index;
-use super::read::{Kind, Names, Series, metadata};
+use super::read::{Kind, Names, Series, Whose, metadata};
 use crate::segment::names;
 use crate::segment::table::Opened;
 
@@ -22,37 +22,43 @@ struct Directory {
 
 const DIRECTORY: &str = "memtide.series";
 
-/// What the file has of each kind of entity; `None` where it is of a later format.
-pub(super) fn kinds(file: &Opened) -> Result<Option<Vec<Kind>>, String> {
+/// Whose the rows of a file are; `None` where it is of a later format.
+pub(super) fn whose(file: &Opened) -> Result<Option<Whose>, String> {
     if file.metadata(DIRECTORY).is_none() {
         return Ok(None);
     }
     let directories: Vec<Directory> = metadata(file, DIRECTORY)?;
-    let parts = directories.into_iter().enumerate();
-    let kinds = parts.filter_map(|(part, directory)| directory.kind(part));
-    Ok(Some(kinds.collect()))
+    let mut whose = Whose::default();
+    for (part, directory) in directories.into_iter().enumerate() {
+        whose.kinds.extend(directory.kind(part, whose.names.len()));
+        whose.names.extend(directory.keys);
+    }
+    Ok(Some(whose))
 }
 
 impl Directory {
-    fn kind(self, part: usize) -> Option<Kind> {
-        let entity = Entity::ALL
-            .into_iter()
-            .find(|it| it.name() == self.entity)?;
+    /// What it says; the names of its keys begin at a place.
+    fn kind(&self, part: usize, names_at: usize) -> Option<Kind> {
+        let kind = Entity::ALL.into_iter().find(|it| it.name() == self.entity);
+        let entity = kind?;
         let signals = self.signals.iter().map(|name| names::signal(name));
         let signals: Vec<_> = signals
             .map(|signal| signal.filter(|signal| signal.def().entity == entity))
             .collect();
-        let mut kind = Kind::new(entity);
+        let mut series = Vec::new();
         let mut from = 0;
-        for (key, signal, rows) in self.series {
-            let rows = from..from + index(rows);
+        for (key, signal, rows) in &self.series {
+            let rows = from..from + index(*rows);
             from = rows.end;
-            let of = index(key);
-            if let Some(signal) = signals.get(index(signal)).copied().flatten() {
-                kind.series.push(Series { of, signal, rows });
+            let of = names_at + index(*key);
+            if let Some(signal) = signals.get(index(*signal)).copied().flatten() {
+                series.push(Series { of, signal, rows });
             }
         }
-        (kind.part, kind.names) = (part, self.keys);
-        Some(kind)
+        Some(Kind {
+            entity,
+            part,
+            series,
+        })
     }
 }

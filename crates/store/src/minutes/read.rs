@@ -1,23 +1,32 @@
 //! Roll-ups become readings of one sample a minute.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use timeline::{Entity, Run, SignalId, Stamp, Timeline};
 use units::WallClock;
 
-use super::{Before, FIRST, GROUP, KEY, LABEL, LAST, SIGNAL, TOLD, Told, VALUE, format_1};
+use super::{
+    Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, SIGNAL, SIGNAL_NUMBER, TOLD, Told, VALUE,
+    format_1,
+};
 use crate::segment::host::{Taken, span};
 use crate::segment::names;
 use crate::segment::picks::Picks;
 use crate::segment::runs::Joined;
-use crate::segment::table::{Cells, Opened, Part};
+use crate::segment::table::{Cells, Opened};
 
 /// The roll-ups of a segment, opened.
 pub(crate) struct Minutes {
     file: Opened,
     taken: Vec<Taken>,
-    kinds: Vec<Kind>,
+    whose: Whose,
+}
+
+/// Whose the rows of a file are.
+#[derive(Default)]
+pub(super) struct Whose {
+    pub(super) names: Vec<Names>,
+    pub(super) kinds: Vec<Kind>,
 }
 
 /// What the file has of a kind of entity.
@@ -25,7 +34,6 @@ pub(crate) struct Kind {
     pub(super) entity: Entity,
     /// The row group that has it.
     pub(super) part: usize,
-    pub(super) names: Vec<Names>,
     /// Those of one entity beside each other.
     pub(super) series: Vec<Series>,
 }
@@ -35,7 +43,7 @@ pub(super) type Names = (String, String, String);
 
 /// One signal of one entity.
 pub(super) struct Series {
-    /// The number of its entity.
+    /// The place of its entity's names.
     pub(super) of: usize,
     pub(super) signal: SignalId,
     pub(super) rows: Range<usize>,
@@ -66,13 +74,13 @@ impl Minutes {
             is_unrelated: told.3 != 0,
             read: told.4,
         });
-        let kinds = match format_1::kinds(&file)? {
-            Some(kinds) => kinds,
-            None => kinds_of(&file)?,
+        let whose = match format_1::whose(&file)? {
+            Some(whose) => whose,
+            None => whose(&file)?,
         };
         Ok(Self {
             taken: taken.collect(),
-            kinds,
+            whose,
             file,
         })
     }
@@ -89,21 +97,22 @@ impl Minutes {
 
     /// What it has of a kind of entity.
     pub(crate) fn kind(&self, entity: Entity) -> Option<&Kind> {
-        self.kinds.iter().find(|kind| kind.entity == entity)
+        let mut kinds = self.whose.kinds.iter();
+        kinds.find(|kind| kind.entity == entity)
     }
 
     /// How the segment ended: its last sample, and what its counters were at last.
     pub(crate) fn end(&self) -> Before {
         let mut before = Before::after(self.taken.last().copied());
         let mut buffers = Buffers::default();
-        for kind in &self.kinds {
+        for kind in &self.whose.kinds {
             if self.columns(kind.part, &mut buffers).is_err() {
                 continue;
             }
             for series in &kind.series {
                 let last = series.rows.end.checked_sub(1);
                 let last = last.and_then(|last| buffers.value.values.get(last));
-                if let (Some((key, ..)), Some(last)) = (kind.names.get(series.of), last) {
+                if let (Some((key, ..)), Some(last)) = (self.whose.names.get(series.of), last) {
                     before.note(kind.entity, key, series.signal, last.cast_unsigned());
                 }
             }
@@ -125,7 +134,7 @@ impl Minutes {
             for series in its {
                 buffers.join(series, picks)?;
             }
-            let names = kind.names.get(its[0].of);
+            let names = self.whose.names.get(its[0].of);
             let (key, label, group) = names.ok_or("its metadata lacks a key")?;
             if kind.entity == Entity::Host {
                 for signal in buffers.runs.chunk_by(|a, b| a.0 == b.0) {
@@ -156,83 +165,84 @@ impl Minutes {
     }
 }
 
-/// Which rows are of which entity and signal, by the words in them.
-fn kinds_of(file: &Opened) -> Result<Vec<Kind>, String> {
+/// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
+fn whose(file: &Opened) -> Result<Whose, String> {
     let part = file.part(0).map_err(text)?;
-    let words = |name: &str| part.words(column(file, name)?).map_err(text);
-    let (signals, keys) = (words(SIGNAL)?, words(KEY)?);
-    let mut kinds: Vec<Kind> = Vec::new();
-    let mut firsts: Vec<usize> = Vec::new();
-    let mut known: HashMap<(Entity, &str), usize> = HashMap::new();
-    for (signal, key, rows) in both(&signals, &keys) {
-        // A later memtide may have written signals that are not known here.
-        let Some(signal) = names::signal(signal) else {
-            continue;
-        };
-        let entity = signal.def().entity;
-        let kind = match kinds.iter().position(|kind| kind.entity == entity) {
-            Some(at) => &mut kinds[at],
-            None => {
-                kinds.push(Kind::new(entity));
-                kinds.last_mut().ok_or("it has no rows")?
-            }
-        };
-        let of = *known.entry((entity, key)).or_insert_with(|| {
-            firsts.push(rows.start);
-            kind.names
-                .push((key.to_owned(), String::new(), String::new()));
-            kind.names.len() - 1
-        });
-        kind.series.push(Series { of, signal, rows });
+    let numbers = |name: &str| {
+        let mut numbers = Vec::new();
+        let read = part.ordinals(column(file, name)?, &mut numbers);
+        read.map_err(text).map(|()| numbers)
+    };
+    let (keys, signals) = (numbers(KEY_NUMBER)?, numbers(SIGNAL_NUMBER)?);
+    let pairs: Vec<(i32, i32)> = keys.into_iter().zip(signals).collect();
+    let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
+    let (mut all, mut from) = (Vec::new(), 0);
+    for series in pairs.chunk_by(|a, b| a == b) {
+        let (key, signal) = series[0];
+        all.push((keys.place(key, from)?, signals.place(signal, from)?, from));
+        from += series.len();
     }
-    for kind in &mut kinds {
+    let ends = all.iter().skip(1).map(|(.., start)| *start).chain([from]);
+    let words = |name: &str, rows: &[usize]| {
+        let words = part.words_at(column(file, name)?, rows);
+        words.map_err(text)
+    };
+    let signals = words(SIGNAL, &signals.rows)?;
+    // A later memtide may have written signals that are not known here.
+    let signals: Vec<_> = signals.iter().map(|name| names::signal(name)).collect();
+    let mut whose = Whose::default();
+    for ((of, signal, start), end) in all.iter().zip(ends) {
+        if let Some(signal) = signals.get(*signal).copied().flatten() {
+            let (of, rows) = (*of, *start..end);
+            whose.add(Series { of, signal, rows });
+        }
+    }
+    let (labels, groups) = (words(LABEL, &keys.rows)?, words(GROUP, &keys.rows)?);
+    let names = words(KEY, &keys.rows)?.into_iter().zip(labels).zip(groups);
+    for kind in &mut whose.kinds {
         kind.series.sort_by_key(|series| series.of);
     }
-    name(&part, file, &firsts, &mut kinds)?;
-    Ok(kinds)
+    whose.names = names
+        .map(|((key, label), group)| (key, label, group))
+        .collect();
+    Ok(whose)
 }
 
-/// A word, and how many rows are left of it.
-type Left<'a> = Option<(&'a str, usize)>;
-
-/// Rows of two columns that both stay as they are.
-fn both<'a>(
-    a: &'a [(String, usize)],
-    b: &'a [(String, usize)],
-) -> impl Iterator<Item = (&'a str, &'a str, Range<usize>)> {
-    let (mut a, mut b) = (a.iter(), b.iter());
-    let (mut of_a, mut of_b): (Left<'a>, Left<'a>) = (None, None);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let next = |it: &'a (String, usize)| (it.0.as_str(), it.1);
-        let (word_a, left_a) = of_a.take().or_else(|| a.next().map(next))?;
-        let (word_b, left_b) = of_b.take().or_else(|| b.next().map(next))?;
-        let rows = left_a.min(left_b);
-        of_a = Some((word_a, left_a - rows)).filter(|(_, left)| *left > 0);
-        of_b = Some((word_b, left_b - rows)).filter(|(_, left)| *left > 0);
-        at += rows;
-        Some((word_a, word_b, at - rows..at))
-    })
+/// In which rows numbers appear for the first time.
+#[derive(Default)]
+struct Firsts {
+    places: Vec<Option<usize>>,
+    rows: Vec<usize>,
 }
 
-/// Gives entities the labels and groups of their first rows, which are in the order of kinds.
-fn name(part: &Part<'_>, file: &Opened, rows: &[usize], kinds: &mut [Kind]) -> Result<(), String> {
-    let words = |name: &str| part.words_at(column(file, name)?, rows).map_err(text);
-    let words = words(LABEL)?.into_iter().zip(words(GROUP)?);
-    let all = kinds.iter_mut().flat_map(|kind| kind.names.iter_mut());
-    for (names, (label, group)) in all.zip(words) {
-        (names.1, names.2) = (label, group);
+impl Firsts {
+    /// The place of a number among those seen so far.
+    fn place(&mut self, number: i32, row: usize) -> Result<usize, String> {
+        // No segment has more; a number that no file holds must not take memory.
+        const MOST: usize = 1 << 20;
+        let number = usize::try_from(number).ok().filter(|it| *it < MOST);
+        let number = number.ok_or("its keys and signals are not numbered")?;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, None);
+        }
+        Ok(*self.places[number].get_or_insert_with(|| {
+            self.rows.push(row);
+            self.rows.len() - 1
+        }))
     }
-    Ok(())
 }
 
-impl Kind {
-    pub(super) fn new(entity: Entity) -> Self {
-        Self {
-            entity,
-            part: 0,
-            names: Vec::new(),
-            series: Vec::new(),
+impl Whose {
+    /// Adds rows of the file's one row group.
+    fn add(&mut self, series: Series) {
+        let entity = series.signal.def().entity;
+        match self.kinds.iter_mut().find(|kind| kind.entity == entity) {
+            Some(kind) => kind.series.push(series),
+            None => self.kinds.push(Kind {
+                entity,
+                part: 0,
+                series: vec![series],
+            }),
         }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Shape {
     Ordinal,
     /// A word that every row has.
     Word,
+    /// A word that every row has, one of few: stored by its number, so that rows are quickly passed over.
+    Name,
 }
 
 /// A column's values, reused from column to column.
@@ -105,15 +107,12 @@ impl<'a> Column<'a> {
     /// A column of words.
     pub(crate) fn words(
         name: &'a str,
+        shape: Shape,
         distinct: Vec<&'a str>,
         which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
         let fill = Fill::Words(distinct, Box::new(which));
-        Self {
-            name,
-            shape: Shape::Word,
-            fill,
-        }
+        Self { name, shape, fill }
     }
 }
 
@@ -239,7 +238,7 @@ fn schema(columns: &[Column<'_>]) -> Result<Arc<Type>, ParquetError> {
             Shape::Reading => (Physical::INT64, Repetition::OPTIONAL, None),
             Shape::Always => (Physical::INT64, Repetition::REQUIRED, None),
             Shape::Ordinal => (Physical::INT32, Repetition::REQUIRED, None),
-            Shape::Word => (
+            Shape::Word | Shape::Name => (
                 Physical::BYTE_ARRAY,
                 Repetition::REQUIRED,
                 Some(LogicalType::String),
@@ -304,7 +303,8 @@ fn shortest(column: &Column<'_>, cells: &Cells) -> Stored {
         Fill::Words(..) => FOR_WORDS.as_slice(),
         Fill::Numbers(_) => FOR_NUMBERS.as_slice(),
     };
-    if cells.values.windows(2).all(|pair| pair[0] == pair[1]) {
+    let is_one = cells.values.windows(2).all(|pair| pair[0] == pair[1]);
+    if is_one || column.shape == Shape::Name {
         return candidates[0];
     }
     let size = |stored: &&Stored| size(column, cells, **stored).unwrap_or(usize::MAX);
