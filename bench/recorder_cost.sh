@@ -4,6 +4,8 @@
 #
 #   bench/recorder_cost.sh [N...]      N extra processes; default: 20 500 2000
 #
+# The minimal recorders know no control groups, so memtide is run without them.
+#
 # Needs root, cgroup v1 cpuacct, gcc, clang, bpftool, libbpf-dev, libelf-dev, libzstd-dev, and the peers (apt: sysstat atop
 # procps pcp prometheus-node-exporter smem curl). REFERENCE is the directory with sample_cost.sh and the C sources.
 set -eu
@@ -36,8 +38,8 @@ gate() { # row of memtide, reference row, file, what
 for n; do
     for tasks in bpf proc; do
         table=$build/cost.$n.$tasks
-        MEMTIDE="$memtide record --to %D --every 1s --processes 1s --tasks $tasks" \
-            MEMTIDE_HOST="$memtide record --to %D --every 1s --no-processes" \
+        MEMTIDE="$memtide record --to %D --every 1s --no-groups --processes 1s --tasks $tasks" \
+            MEMTIDE_HOST="$memtide record --to %D --every 1s --no-groups --no-processes" \
             bash "$reference/sample_cost.sh" "$n" "${WINDOWS:-5}" "${SECONDS_EACH:-8}" | tee "$table"
         gate memtide "$([ $tasks = bpf ] && echo lb_bpf || echo lb_stat)" "$table" "N=$n, $tasks"
         gate memtide_host lb_host "$table" "N=$n, host only"

@@ -204,7 +204,7 @@ pub(crate) struct Convert {
 /// Record this host's memory all the time: a flight recorder that every other command can look back with
 ///
 /// It samples the host every second, control groups and processes every ten, and keeps the samples for days, in a directory
-/// that survives a crash at any moment. It is small (some 10 MiB, a fraction of a percent of a CPU) and made to go on where the host
+/// that survives a crash at any moment. It is small (some 5 MiB, a fraction of a percent of a CPU) and made to go on where the host
 /// runs out of memory. As an ordinary user it records what it may read. Ctrl-C or SIGTERM ends it in good order, SIGHUP
 /// makes what is recorded so far a file that other programs can open.
 #[derive(Debug, Args)]

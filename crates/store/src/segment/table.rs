@@ -11,7 +11,8 @@ use std::sync::Arc;
 use parquet::basic::{
     Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
 };
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -372,8 +373,17 @@ impl Opened {
     pub(crate) fn part(&self, part: usize) -> Result<Part<'_>, ParquetError> {
         let group = self.reader.get_row_group(part)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        if rows > Self::MOST_ROWS {
+            return Err(ParquetError::General(format!(
+                "{rows} rows, more than a segment has"
+            )));
+        }
         Ok(Part { group, rows })
     }
+
+    /// An hour of 2,000 processes that all change every second has half as many. A column of equal values takes no bytes
+    /// however long it is, so a file's size is no bound.
+    const MOST_ROWS: usize = 1 << 24;
 }
 
 impl Part<'_> {
@@ -451,20 +461,76 @@ impl Part<'_> {
                 "column {column} is not of type {physical}"
             )));
         }
-        let reader = self.group.get_column_reader(column)?;
-        Ok(get_typed_column_reader::<T>(reader))
+        let pages = Pages(self.group.get_column_page_reader(column)?);
+        let described = self.group.metadata().column(column).column_descr_ptr();
+        Ok(ColumnReaderImpl::new(described, Box::new(pages)))
     }
 }
 
-/// Reads until all rows are there: one call stops at the end of a page.
+/// Pages of a column whose dictionary has no more words than bytes: the library makes room for as many as a header claims.
+struct Pages(Box<dyn PageReader>);
+
+impl Pages {
+    fn checked(page: Option<Page>) -> Result<Option<Page>, ParquetError> {
+        match &page {
+            Some(Page::DictionaryPage {
+                buf, num_values, ..
+            }) if usize::try_from(*num_values).unwrap_or(usize::MAX) > buf.len() => {
+                Err(ParquetError::General(format!(
+                    "a dictionary of {} bytes claims {num_values} words",
+                    buf.len()
+                )))
+            }
+            _ => Ok(page),
+        }
+    }
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        Self::checked(self.0.get_next_page()?)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.0.skip_next_page()
+    }
+
+    fn supports_deferred_dictionary(&self) -> bool {
+        self.0.supports_deferred_dictionary()
+    }
+
+    fn take_deferred_dictionary(&mut self) -> Result<Option<Page>, ParquetError> {
+        Self::checked(self.0.take_deferred_dictionary()?)
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
+        self.0.at_record_boundary()
+    }
+}
+
+/// Reads until all rows are there: one call stops at the end of a page. Few at once, as the library makes room for as many
+/// as are asked for and a header claims.
 fn read_all<R>(
     reader: &mut R,
     rows: usize,
     mut read: impl FnMut(&mut R, usize) -> Result<(usize, usize, usize), ParquetError>,
 ) -> Result<(), ParquetError> {
+    const AT_ONCE: usize = 1 << 16;
     let mut left = rows;
     while left > 0 {
-        let (records, _, _) = read(reader, left)?;
+        let (records, _, _) = read(reader, left.min(AT_ONCE))?;
         if records == 0 {
             return Err(too_short());
         }
@@ -475,4 +541,25 @@ fn read_all<R>(
 
 fn too_short() -> ParquetError {
     ParquetError::EOF("a column ends before its rows".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dictionary_claims_no_more_words_than_it_has_bytes() {
+        let dictionary = |num_values| {
+            Some(Page::DictionaryPage {
+                buf: vec![0; 16].into(),
+                num_values,
+                encoding: Encoding::PLAIN,
+                is_sorted: false,
+            })
+        };
+        assert!(Pages::checked(dictionary(2)).is_ok());
+        let refused = Pages::checked(dictionary(u32::MAX)).unwrap_err();
+        assert!(refused.to_string().contains("16 bytes claims"), "{refused}");
+        assert!(matches!(Pages::checked(None), Ok(None)));
+    }
 }
