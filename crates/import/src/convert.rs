@@ -12,7 +12,7 @@ use std::io::Write;
 
 use probe::saved::Parsers;
 use timeline::facts::CgroupMode;
-use timeline::{BreakKind, Entity, Facts, Sample, Stamp, Timeline};
+use timeline::{BreakKind, Entity, Event, Facts, Reported, Sample, Stamp, Timeline};
 use units::Span;
 
 use crate::Opened;
@@ -26,8 +26,10 @@ pub struct Converted {
     pub samples: usize,
     /// Names of signals that the capture does not hold, or not all readings of.
     pub left_out: BTreeSet<&'static str>,
-    /// Kernel reports whose text was not kept, or that share their sample with another.
+    /// Kernel reports whose text was not kept, that share their sample with another, or that are of before all samples.
     pub reports_left_out: usize,
+    /// Fields of kernel files that memtide does not know: of those only the last value is, not the sample it was in.
+    pub fields_left_out: usize,
     /// What a recorder noted beside samples: services that began and ended, its own beginning and end.
     pub events_left_out: usize,
 }
@@ -44,6 +46,7 @@ pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted
     let mut writer = Writer::new(output, &header)?;
     let mut converted = Converted {
         events_left_out: events_left_out(timeline),
+        fields_left_out: timeline.unknown().count(),
         ..Converted::default()
     };
     let unrelated: BTreeSet<usize> = timeline
@@ -126,6 +129,22 @@ fn events_left_out(timeline: &Timeline) -> usize {
     noted.filter(|event| event.report.is_empty()).count()
 }
 
+/// Kernel reports that a recorder noted and that no sample shows: those of before the first one, mostly.
+fn reports_noted_only(timeline: &Timeline) -> usize {
+    let is_of = |reported: &Reported, event: &Event| {
+        let text = reported.text.as_deref().unwrap_or_default();
+        let has_time = event.stamp.wall.is_none() || event.stamp.wall == reported.wall;
+        has_time && event.report.contains(text)
+    };
+    let is_shown = |event: &Event| {
+        let mut reports = timeline.all_reports().iter();
+        reports.any(|reported| is_of(reported, event))
+    };
+    let noted = timeline.noted().iter();
+    let of_kernel = noted.filter(|event| !event.report.is_empty());
+    of_kernel.filter(|event| !is_shown(event)).count()
+}
+
 fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
     let half = |signal| timeline.error_at_most(signal);
     timeline
@@ -138,31 +157,31 @@ impl Converted {
     /// What the capture could not hold, in words.
     pub fn in_words(&self) -> Vec<String> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
-        let signals = (!names.is_empty()).then(|| {
+        let signals = not_kept(names.len(), "signal", |those| {
             format!(
-                "{} signals are not kept, as no kernel file that holds them can be made up: {}",
-                names.len(),
+                "no kernel file that holds {those} can be made up: {}",
                 names.join(", ")
             )
         });
-        let reports = (self.reports_left_out > 0).then(|| {
-            format!(
-                "{} kernel reports are not kept: their texts are too long, or of the same sample as another",
-                self.reports_left_out
-            )
+        let reports = not_kept(self.reports_left_out, "kernel report", |_| {
+            "from before the first sample, too long, or of the same sample as another".to_owned()
         });
-        let events = (self.events_left_out > 0).then(|| {
-            format!(
-                "{} events that the recorder noted are not kept: services, its own beginning and end",
-                self.events_left_out
-            )
+        let fields = not_kept(self.fields_left_out, "kernel field", |those| {
+            format!("memtide does not know {those}; `memtide check SOURCE --all` names {those}")
         });
-        signals.into_iter().chain(reports).chain(events).collect()
+        let events = not_kept(self.events_left_out, "event", |those| {
+            format!("the recorder noted {those}: services, its own beginning and end")
+        });
+        [signals, reports, fields, events]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// The text of the report of each sample that has one.
     fn reports<'a>(&mut self, timeline: &'a Timeline) -> BTreeMap<usize, &'a str> {
         let mut texts = BTreeMap::new();
+        self.reports_left_out = reports_noted_only(timeline);
         for reported in timeline.all_reports() {
             match (&reported.text, texts.entry(reported.sample)) {
                 (Some(text), Entry::Vacant(free)) => {
@@ -205,6 +224,15 @@ impl Converted {
                     .extend(lost.map(|(signal, _)| signal.def().name));
             }
         }
+    }
+}
+
+/// `2 events are not kept: WHY`; nothing of none. What says why is given the pronoun for them.
+fn not_kept(count: usize, one: &str, why: impl Fn(&str) -> String) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one} is not kept: {}", why("it"))),
+        n => Some(format!("{n} {one}s are not kept: {}", why("them"))),
     }
 }
 

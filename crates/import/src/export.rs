@@ -49,6 +49,9 @@ pub struct Exported {
 
 /// A format.
 pub trait Exporter {
+    /// What [`Exported::written`] counts: one of them.
+    fn unit(&self) -> &'static str;
+
     /// Writes a source.
     ///
     /// # Errors

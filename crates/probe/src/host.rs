@@ -119,8 +119,8 @@ impl HostProbe {
     }
 
     /// Reads what moves slowly (nodes, swap areas, zram, sockets, directory entries, KSM) with the next sample and then
-    /// with every `samples`th instead of every one: ten files of nineteen on a host of one node. So rarely it also keeps
-    /// fields that the catalogue does not know.
+    /// with every `samples`th instead of every one: half of the files on a host of one node. So rarely it also keeps fields
+    /// that the catalogue does not know.
     #[must_use]
     pub fn slow_every(mut self, samples: u32) -> Self {
         self.slow = Turn::every(samples);
@@ -148,7 +148,9 @@ impl HostProbe {
     pub fn sample(&mut self, sample: &mut Sample) {
         sample.stamp = now();
         let (with_slow, with_rare) = (self.slow.takes(), self.rare.takes());
-        sample.unknown.are_kept(with_slow);
+        if !with_slow {
+            sample.unknown.close();
+        }
         // All files are read before any is parsed: their numbers are of almost one moment, and the kernel's code and
         // ours do not drive each other out of the CPU's caches.
         self.buffer.clear();
@@ -177,6 +179,8 @@ impl HostProbe {
                 }
             }
         }
+        // Control groups and processes come at their own pace.
+        sample.unknown.open();
     }
 
     /// The files that could not be read the last time, by their path in the catalogue. One that is there several times

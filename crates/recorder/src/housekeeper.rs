@@ -29,7 +29,10 @@ use crate::{Figures, Health, Message};
 const STATUS_EVERY: Span = Span::from_secs(30);
 /// The same while it does not tell yet how far the kernel log was read: what is read twice is told twice.
 const STATUS_AFTER_NEWS: Span = Span::from_secs(10);
-/// The second status comes so soon: whoever started the recorder looks whether it works.
+/// How often it is looked whether something happened that the status is to tell.
+const LOOK_EVERY: Span = Span::from_secs(5);
+/// A status comes so soon where the disk began or ceased to refuse. So does the second one of all: whoever started the
+/// recorder looks whether it works.
 const STATUS_AT_FIRST: Span = Span::from_secs(2);
 /// How often facts are read, and our own share of memory: 0.5 ms each time.
 const FACTS_EVERY: Span = Span::from_mins(1);
@@ -114,8 +117,9 @@ struct Work {
     pss: Option<Bytes>,
     began: Span,
     facts_due: Span,
-    /// When the last status was written.
+    /// When the last status was written, and what it said of the disk.
     status_at: Option<Span>,
+    disk_told: DiskState,
 }
 
 impl Work {
@@ -156,6 +160,7 @@ impl Work {
             // Our own share of memory is told soon, too.
             facts_due: now.boot.plus(STATUS_AT_FIRST),
             status_at: None,
+            disk_told: DiskState::Ok,
         }
     }
 
@@ -200,6 +205,7 @@ impl Work {
         self.send();
         if now.boot >= self.status_due() {
             self.status_at = Some(now.boot);
+            self.disk_told = self.kept.monitor.state().disk;
             let safe = std::mem::replace(&mut self.log_safe, self.log.resume_at());
             self.write_status(now, safe, false);
         }
@@ -210,7 +216,8 @@ impl Work {
         let Some(last) = self.status_at else {
             return self.began;
         };
-        let every = if last < self.began.plus(STATUS_AT_FIRST) {
+        let is_first = last < self.began.plus(STATUS_AT_FIRST);
+        let every = if is_first || self.disk_told != self.kept.monitor.state().disk {
             STATUS_AT_FIRST
         } else if self.log_safe == self.log.resume_at() {
             STATUS_EVERY
@@ -244,7 +251,8 @@ impl Work {
     /// Waits until something is due, the log has more, or it is over.
     fn wait(&self, ending: &PipeReader, paused: Span) -> Woken {
         let now = now().boot;
-        let mut until = self.facts_due.min(self.status_due()).saturating_sub(now);
+        let due = self.facts_due.min(self.status_due());
+        let mut until = due.saturating_sub(now).min(LOOK_EVERY);
         if self.log.is_waiting() || !self.waiting.is_empty() {
             until = until.min(Span::from_secs(1));
         }

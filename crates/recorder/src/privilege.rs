@@ -84,6 +84,7 @@ fn lock() -> String {
             needs(is_root(), "CAP_IPC_LOCK", "an unlimited `ulimit -l`")
         );
     }
+    own_pages::cut();
     // Only what is touched, as it is touched: stacks and mapped files are mostly never touched.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     match mlockall(flags) {

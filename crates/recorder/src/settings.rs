@@ -35,7 +35,7 @@ impl Default for Settings {
             groups: Some(Span::from_secs(10)),
             // 1,000 groups of v2 are some 60 ms: they get a look a minute, and 150 of them one every 10 s.
             groups_share: Ratio::from_percent(0.1),
-            // Ten of a host's nineteen files. Read with every sample they are a fifth of its cost.
+            // Half of a host's files. Read with every sample they are a fifth of its cost.
             slow: Span::from_secs(10),
             slabs: Span::from_mins(1),
             // `smaps_rollup` holds the mmap lock of its process: 4.5 s for one of 200 GB have been seen.

@@ -223,13 +223,12 @@ impl Disk {
         let is_made = is_full(error) && self.room.make(directory, self.keep_size);
         if is_made {
             let dropped = self.shared.dropped.fetch_add(1, Relaxed) + 1;
-            let parts = if dropped == 1 {
-                "part was"
-            } else {
-                "parts were"
+            let parts = match dropped {
+                1 => "the oldest part was".to_owned(),
+                many => format!("the oldest {many} parts were"),
             };
             self.shared.note_error(format!(
-                "the disk of {} was full: so far the oldest {dropped} {parts} dropped for it",
+                "the disk of {} was full: so far {parts} dropped for it",
                 directory.display()
             ));
         }

@@ -1,13 +1,14 @@
-//! Whose recording a directory is: `recording.json`. It is written once, when the recording begins, and moved into place
-//! whole.
+//! Whose recording a directory is: `recording.json`. It is written when the recording begins, and once more when a memtide
+//! of a later format goes on with it; it is moved into place whole.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use units::Span;
 
 use crate::{StoreError, place};
@@ -60,7 +61,7 @@ struct OnlyFormat {
     format: u32,
 }
 
-/// Whose a recording is, and the format that it was begun in.
+/// Whose a recording is, and the latest format that its parts have.
 pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
     let path = directory.join(FILE);
     let text = place::read_regular(&path, LONGEST)
@@ -196,22 +197,47 @@ fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
 /// Makes a directory a recording.
 pub(crate) fn write(directory: &Path, identity: &Identity, every: Span) -> Result<(), StoreError> {
     let path = directory.join(FILE);
-    let draft = directory.join(DRAFT);
-    write_whole(directory, &draft, &path, identity, every)
+    write_whole(directory, |file| content(file, identity, every))
         .map_err(|error| StoreError::io("write", &path, &error))
 }
 
-fn write_whole(
+/// Says that a recording has parts of the format that is written here: a memtide that knows only earlier ones refuses it
+/// then as a whole, in place of losing these parts one by one. All else in the file stays.
+pub(crate) fn raise_format(directory: &Path) -> Result<(), StoreError> {
+    let path = directory.join(FILE);
+    let (_, format) = read(directory)?;
+    if format == FORMAT {
+        return Ok(());
+    }
+    let raised = |_: &File| {
+        let text = place::read_regular(&path, LONGEST)?;
+        let mut content: Map<String, Value> = serde_json::from_slice(&text)?;
+        content.insert("format".to_owned(), FORMAT.into());
+        Ok(content)
+    };
+    write_whole(directory, raised).map_err(|error| StoreError::io("write", &path, &error))
+}
+
+/// Writes the file beside its place and moves it there; `content` may look at the file that is begun.
+fn write_whole<T: Serialize>(
     directory: &Path,
-    draft: &Path,
-    path: &Path,
-    identity: &Identity,
-    every: Span,
-) -> std::io::Result<()> {
-    let mut file = place::create_draft(draft)?;
+    content: impl FnOnce(&File) -> io::Result<T>,
+) -> io::Result<()> {
+    let draft = directory.join(DRAFT);
+    let mut file = place::create_draft(&draft)?;
+    let mut text = serde_json::to_vec_pretty(&content(&file)?)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.sync_all()?;
+    fs::rename(draft, directory.join(FILE))?;
+    place::sync(directory)
+}
+
+/// What a new recording says.
+fn content(file: &File, identity: &Identity, every: Span) -> io::Result<Content> {
     // The file system's clock will do: nothing depends on it.
     let age = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
-    let content = Content {
+    Ok(Content {
         format: FORMAT,
         memtide: env!("CARGO_PKG_VERSION").to_owned(),
         host: Host {
@@ -220,18 +246,42 @@ fn write_whole(
         },
         created_unix_s: age.ok().map(|age| age.as_secs()),
         every_s: Some(every.as_secs_f64()),
-    };
-    let mut text = serde_json::to_vec_pretty(&content)?;
-    text.push(b'\n');
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(draft, path)?;
-    place::sync(directory)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recording_that_is_continued_has_the_format_of_what_is_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let format = || read(directory.path()).unwrap().1;
+        let begun = r#"{"format":1,"memtide":"0.1","host":{"id":"1","name":"host"},"more":[7]}"#;
+        fs::write(&path, begun).unwrap();
+        assert_eq!(format(), 1, "reading changes nothing");
+        let place = place::Place {
+            directory: directory.path().to_owned(),
+            identity: read(directory.path()).unwrap().0,
+            every: Span::from_secs(1),
+        };
+        drop(place.make().unwrap());
+        assert_eq!(format(), FORMAT);
+        let text = fs::read_to_string(&path).unwrap();
+        let now: Value = serde_json::from_str(&text).unwrap();
+        let mut before: Value = serde_json::from_str(begun).unwrap();
+        before["format"] = FORMAT.into();
+        assert_eq!(now, before, "all else is as it was");
+        assert!(!directory.path().join(DRAFT).exists());
+        let written = fs::metadata(&path).unwrap().ino();
+        drop(place.make().unwrap());
+        assert_eq!(
+            fs::metadata(&path).unwrap().ino(),
+            written,
+            "once is enough"
+        );
+    }
 
     #[test]
     fn a_recording_of_another_user_is_refused_with_whose_it_is() {

@@ -166,7 +166,7 @@ fn fill(
         .count();
     if lost > 0 {
         kept.problems.push(format!(
-            "the text of {lost} kernel reports was too long to be kept; what they show of memory is"
+            "kernel reports whose text was too long to be kept: {lost}; what they show of memory is"
         ));
     }
     Ok(kept)

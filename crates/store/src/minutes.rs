@@ -110,9 +110,8 @@ impl<'a> Rolled<'a> {
             minutes: minutes(taken),
             taken,
         };
-        let minutes = minutes(taken);
         for entity in BY_IMPORTANCE {
-            let grid = Grid::new(&minutes, taken, entity);
+            let grid = Grid::new(&rolled.minutes, taken, entity);
             // Signal by signal: what is alike then lies together, for people and for packing.
             for (of, signal, runs) in by_signal(&mut rolled.names, timeline, entity, facts) {
                 let counted = match signal.def().is_counter {
@@ -217,7 +216,7 @@ impl<'a> Rolled<'a> {
         distinct: Vec<&'a str>,
         which: fn(&Series) -> usize,
     ) -> Column<'a> {
-        Column::words(name, Shape::Name, distinct, move |out| {
+        Column::names(name, distinct, move |out| {
             for series in &self.series {
                 (0..series.rows).for_each(|_| out(which(series)));
             }

@@ -60,7 +60,7 @@ pub struct Loaded {
 pub struct Info {
     /// Whose it is.
     pub host: Identity,
-    /// The format that it was begun in.
+    /// The latest format that its parts have.
     pub format: u32,
     /// How many sealed segments it has.
     pub segments: usize,

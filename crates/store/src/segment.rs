@@ -198,8 +198,7 @@ impl Writing<'_> {
     ) -> Result<(), StoreError> {
         let all = std::iter::once((FORMAT_KEY.to_owned(), FORMAT.to_string())).chain(pairs);
         self.file(name, manifest, |path| {
-            let written = table::write(path, columns, all.collect());
-            written.map_err(std::io::Error::other)
+            table::write(path, columns, all.collect())
         })
     }
 
@@ -299,13 +298,19 @@ impl Segment {
     /// Opens the host's table.
     pub(crate) fn host(&self) -> Result<HostFile, String> {
         let file = self.open(names::file_of(Entity::Host))?;
+        let rows = file.part(0).map_err(|e| e.to_string())?.rows;
+        manifest::check_samples(self.manifest.as_ref(), rows)?;
         let taken = host::read_taken(&file)?;
         Ok(HostFile { file, taken })
     }
 
     /// Opens the roll-ups.
     pub(crate) fn minutes(&self) -> Result<Minutes, String> {
-        Minutes::open(self.open(names::MINUTES)?)
+        let file = self.open(names::MINUTES)?;
+        if let Some(manifest) = &self.manifest {
+            manifest.check_minute_rows(file.rows())?;
+        }
+        Minutes::open(file)
     }
 
     /// Appends the readings of a kind of entity to a timeline.
@@ -363,17 +368,20 @@ impl Segment {
             return vec![format!("{}/{}: {what}", self.name(), names::MANIFEST)];
         };
         let files = manifest.files().filter_map(|name| {
-            let is_table = name != names::ABOUT;
-            let read = self
-                .bytes_of(name)
-                .map(|bytes| is_table.then(|| Opened::new(bytes)));
-            let error = match read {
-                Err(error) => error,
-                Ok(opened) => opened?.err()?.to_string(),
-            };
+            let error = self.check_file(name).err()?;
             Some(format!("{}/{name}: {error}", self.name()))
         });
         files.collect()
+    }
+
+    /// Whether one of its files is as it was written, and can be opened.
+    fn check_file(&self, name: &str) -> Result<(), String> {
+        match name {
+            names::ABOUT => self.bytes_of(name).map(drop),
+            names::MINUTES => self.minutes().map(drop),
+            _ if name == names::file_of(Entity::Host) => self.host().map(drop),
+            _ => self.open(name).map(drop),
+        }
     }
 }
 

@@ -330,6 +330,61 @@ fn a_damaged_file_loses_itself_and_is_named() {
 }
 
 #[test]
+fn a_table_of_other_rows_than_were_written_is_not_read() {
+    let samples = ("samples", serde_json::json!(5));
+    let minutes = ("minute_rows", serde_json::json!({"host": 0}));
+    let (host_said, minutes_said) = ("segment.json tells of 5", "segment.json tells of 0");
+    for (changes, resolution, len, said) in [
+        (
+            vec![samples.clone()],
+            Resolution::Full,
+            600,
+            vec![host_said, "its roll-ups are read instead"],
+        ),
+        (
+            vec![minutes.clone()],
+            Resolution::Minutes,
+            152,
+            vec![minutes_said, "its samples are read instead"],
+        ),
+        (
+            vec![samples.clone(), minutes.clone()],
+            Resolution::Full,
+            540,
+            vec!["all of it is lost; host.parquet", host_said, minutes_said],
+        ),
+        (
+            vec![samples, minutes],
+            Resolution::Minutes,
+            91,
+            vec![
+                "all of it is lost; minutes.parquet",
+                host_said,
+                minutes_said,
+            ],
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        kept_hours(directory.path());
+        let path = segments(directory.path())[1].join("segment.json");
+        let mut told: serde_json::Value =
+            serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        for (name, value) in changes {
+            told[name] = value;
+        }
+        fs::write(&path, told.to_string()).unwrap();
+        let loaded = load(directory.path(), resolution);
+        let is_len = loaded.timeline.len().abs_diff(len) <= 3;
+        assert!(is_len, "{said:?}: {}", loaded.timeline.len());
+        let first = &loaded.problems[0];
+        assert!(said.iter().all(|said| first.contains(said)), "{first}");
+        let damage = Recording::open(directory.path()).unwrap().info(true).damage;
+        let is_named = damage.iter().any(|text| text.contains("segment.json"));
+        assert!(is_named, "{damage:?}");
+    }
+}
+
+#[test]
 fn a_missing_segment_is_said() {
     let directory = tempfile::tempdir().unwrap();
     kept_hours(directory.path());

@@ -8,6 +8,7 @@
 mod breaks;
 mod counters;
 mod kernel;
+mod moment;
 
 use units::Span;
 
@@ -16,20 +17,22 @@ use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
+use moment::{Moment, later_by};
+
 /// What is told twice is told within this: a recorder reads settings once a minute and notes a kill a moment later.
 const NEAR: Span = Span::from_secs(90);
 
 /// An event on the timeline's clock.
 #[derive(Debug)]
 struct Placed {
-    at: Span,
+    at: Moment,
     /// When it ended; as `at` for what is of a moment.
-    until: Span,
+    until: Moment,
     event: Event,
 }
 
 impl Placed {
-    fn moment(at: Span, event: Event) -> Self {
+    fn moment(at: Moment, event: Event) -> Self {
         Self {
             at,
             until: at,
@@ -66,7 +69,6 @@ pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<Event> {
     all.extend(noted);
     all.extend(derived);
     all.extend(breaks);
-    // What was before the first sample is placed at it; among those the wall clock tells.
     all.sort_by_key(|placed| (placed.at, placed.event.stamp.wall));
     all.into_iter().map(|placed| placed.event).collect()
 }
@@ -80,7 +82,7 @@ fn says_the_same(one: &Placed, other: &Placed) -> bool {
 fn of(timeline: &Timeline, change: &Change) -> Placed {
     let stamp = stamp_at(timeline, change.at);
     let event = Event::of_change(stamp, change.fact.name, &change.from, &change.to);
-    Placed::moment(change.at, event)
+    Placed::moment(change.at.into(), event)
 }
 
 impl Event {
@@ -111,35 +113,24 @@ fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
     timeline.stamp(after.saturating_sub(1)).unwrap_or_default()
 }
 
-/// What a recorder noted, each placed after the last sample that is not later.
+/// What a recorder noted, each placed at the last sample that is not later; before the first one, at its own time.
 fn noted(timeline: &Timeline) -> Vec<Placed> {
     let mut next = 0;
     let place = |event: &Event| {
         while timeline
             .stamp(next)
-            .is_some_and(|stamp| !is_later(stamp, event.stamp))
+            .is_some_and(|stamp| later_by(stamp, event.stamp) <= 0)
         {
             next += 1;
         }
-        let at = next
-            .checked_sub(1)
-            .and_then(|index| timeline.times().get(index));
-        Placed::moment(at.copied().unwrap_or_default(), event.clone())
+        let sample = next.checked_sub(1);
+        let at = match sample.and_then(|index| timeline.times().get(index)) {
+            Some(at) => Moment::from(*at),
+            None => Moment::before(timeline, 0, event.stamp),
+        };
+        Placed::moment(at, event.clone())
     };
     timeline.noted().iter().map(place).collect()
-}
-
-/// Whether the first is the later one. Within a boot the boot clock knows, which nobody moves; else the wall clock.
-fn is_later(one: Stamp, other: Stamp) -> bool {
-    const MOVED: i64 = 5_000_000_000;
-    let started = |stamp: Stamp| {
-        let boot = i64::try_from(stamp.boot.as_nanos()).ok()?;
-        stamp.wall?.unix_nanos().checked_sub(boot)
-    };
-    match (one.wall.zip(other.wall), started(one).zip(started(other))) {
-        (Some((a, b)), Some((x, y))) if x.abs_diff(y) > MOVED.unsigned_abs() => a > b,
-        _ => one.boot > other.boot,
-    }
 }
 
 #[cfg(test)]

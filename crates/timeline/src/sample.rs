@@ -200,9 +200,14 @@ impl UnknownFields {
         slot.value = value;
     }
 
-    /// Whether fields are kept from now on. There are dozens, each a text: a recorder spares itself most of them.
-    pub fn are_kept(&mut self, yes: bool) {
-        self.is_closed = !yes;
+    /// Keeps no field until [`open`](Self::open) is called. There are dozens, each a text: a recorder spares itself most.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Keeps fields again.
+    pub fn open(&mut self) {
+        self.is_closed = false;
     }
 
     /// The kept fields.

@@ -45,12 +45,14 @@ declare_rule! {
     pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", purpose: Finding, check: check }
 }
 
-/// Kills in one group between two samples.
+/// Kills in one group between two looks at it.
 #[derive(Debug)]
 pub(crate) struct Kills<'a> {
     /// Where the victims were.
     pub(crate) group: &'a EntitySeries,
-    /// The sample after it.
+    /// The sample of the look before: groups may be read more rarely than the host.
+    pub(crate) from: usize,
+    /// The sample of the look after.
     pub(crate) at: usize,
     /// How many.
     pub(crate) count: f64,
@@ -67,14 +69,17 @@ pub(crate) struct Kills<'a> {
 /// [`Missing`] where no group reports kills.
 pub(crate) fn kills<'a>(cx: &Evidence<'a>) -> Result<Vec<Kills<'a>>, Missing> {
     let mut all = Vec::new();
+    let is_look = |at: &usize| cx.timeline.was_read(Cgroup, *at);
+    let looks: Vec<usize> = (0..cx.timeline.len()).filter(is_look).collect();
     for group in groups::with(cx, CGROUP_EVENTS_OOM_KILL)? {
         let Some(own) = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL) else {
             continue;
         };
-        for at in 1..cx.timeline.len() {
+        for step in looks.windows(2) {
+            let (from, at) = (step[0], step[1]);
             let count = cx
                 .timeline
-                .stretch(at - 1, at)
+                .stretch(from, at)
                 .map_or(0.0, |step| own.integral_in(&step))
                 .round();
             if count < 1.0 {
@@ -82,6 +87,7 @@ pub(crate) fn kills<'a>(cx: &Evidence<'a>) -> Result<Vec<Kills<'a>>, Missing> {
             }
             let mut kills = Kills {
                 group,
+                from,
                 at,
                 count,
                 at_limit_of: limit_hit(cx, group, at),
@@ -197,7 +203,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let available = cx
         .timeline
         .gauge(MEM_AVAILABLE)
-        .and_then(|available| available.at(worst.at - 1));
+        .and_then(|available| available.at(worst.from));
     let while_free = available.map_or_else(String::new, |available| {
         format!(" The host had {available} available.")
     });
@@ -214,18 +220,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{count} killed in {}", worst.group.label),
         );
     if let Some(during) = cx.timeline.stretch(
-        at_limits.iter().map(|k| k.at - 1).min().unwrap_or(0),
+        at_limits.iter().map(|k| k.from).min().unwrap_or(0),
         at_limits.iter().map(|k| k.at).max().unwrap_or(0),
     ) {
         finding = finding.during(during);
     }
-    finding = held(cx, limited, worst.at - 1, limit, finding);
+    finding = held(cx, limited, worst.from, limit, finding);
     if let Some(available) = available {
         finding = finding
             .shows(
                 MEM_AVAILABLE,
                 available,
-                Some(cx.timeline.times()[worst.at - 1]),
+                Some(cx.timeline.times()[worst.from]),
                 format!("{available} available on the host just before"),
             )
             .not(
@@ -406,6 +412,15 @@ mod tests {
         assert!(finding.title.contains("/app ran into its limit of 96 MiB"));
         assert!(finding.title.contains("2 processes"));
         assert_eq!(finding.affected[0].name, "/app");
+    }
+
+    #[test]
+    fn kills_are_counted_once_where_groups_are_read_more_rarely_than_the_host() {
+        for (kills, told) in [(1, "killed a process"), (6, "killed 6 processes")] {
+            let case = group(host(), "/app", kills).read_every(10, Cgroup);
+            let finding = found(RULE, &case);
+            assert!(finding.title.contains(told), "{}", finding.title);
+        }
     }
 
     #[test]

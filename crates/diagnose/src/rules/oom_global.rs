@@ -6,7 +6,7 @@ use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
     OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{EventKind, Track};
+use timeline::{Entity, EventKind, Track};
 use units::{Bytes, Count, PerSecond, Ratio};
 
 mod report;
@@ -63,7 +63,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     let in_groups = kills(cx);
     let by_limits = |k: &&Kills<'_>| k.at_limit_of.is_some();
-    let moments = moments(cx);
+    let mut moments = moments(cx);
+    if in_groups.is_ok()
+        && let Some(last) = cx.timeline.read_before(Entity::Cgroup, cx.timeline.len())
+    {
+        // Whose the youngest kills are, the groups have not been asked yet.
+        let known = moments.partition_point(|(at, _)| *at <= last);
+        if known == 0 && !moments.is_empty() {
+            let signal = CGROUP_EVENTS_OOM_KILL.def().name;
+            return Err(Missing::because(vec![signal], Need::SameTime));
+        }
+        moments.truncate(known);
+    }
     let total: f64 = moments.iter().map(|(_, count)| count).sum();
     if total < 1.0 {
         return before_the_look(cx, since_boot);
@@ -82,15 +93,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     // The counters of one sample are read one after the other, so which interval a group's kill falls into is not
     // exact; that intervals differ shows the host's only together with a difference of the totals.
-    let mut by_limits_at: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut left: BTreeMap<usize, f64> = moments.iter().copied().collect();
     for kills in in_groups.iter().flatten().filter(by_limits) {
-        *by_limits_at.entry(kills.at).or_default() += kills.count;
+        let mut count = kills.count;
+        for (_, left) in left.range_mut(kills.from + 1..=kills.at) {
+            let theirs = count.min(*left);
+            (count, *left) = (count - theirs, *left - theirs);
+        }
     }
-    let in_groups_at = |at: &usize| by_limits_at.get(at).copied().unwrap_or_default();
-    let mut hosts: Vec<usize> = moments
-        .iter()
-        .filter(|(at, count)| *count > in_groups_at(at))
-        .map(|(at, _)| *at)
+    let mut hosts: Vec<usize> = left
+        .into_iter()
+        .filter_map(|(at, left)| (left >= 0.5).then_some(at))
         .collect();
     if hosts.is_empty() {
         hosts = moments.iter().map(|(at, _)| *at).collect();
@@ -116,7 +129,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let (had_to_reclaim, was_short) = (stalled(at), short(at));
     let most: f64 = match (&in_groups, had_to_reclaim, was_short) {
-        (Ok(_), Some(true), _) => 1.0,
+        (Ok(_), Some(true), Some(true) | None) => 1.0,
+        // Something made allocations wait, and there was memory: a zone or a node may have been out of it.
+        (Ok(_), Some(true), Some(false)) => POSSIBLE,
         // The kernel reclaims before it kills, and counts that (mm/vmscan.c, do_try_to_free_pages).
         (Ok(_), Some(false), _) => {
             return clear!(
@@ -390,6 +405,22 @@ mod tests {
     fn a_kill_at_a_limit_is_not() {
         assert!(clear(RULE, &group(kill(0, 350), 1)).contains("oom-cgroup"));
         clear(RULE, &group(kill(18, 14), 1));
+    }
+
+    #[test]
+    fn a_kill_at_a_limit_is_not_where_groups_are_read_more_rarely() {
+        let case = group(kill(18, 350), 1).read_every(7, Cgroup);
+        assert!(clear(RULE, &case).contains("oom-cgroup"));
+        // The groups were not asked any more after the kill.
+        let case = group(kill(18, 350), 1).read_every(8, Cgroup);
+        let missing = not_evaluated(RULE, &case);
+        assert_eq!(missing.names, ["cgroup.events_oom_kill"]);
+    }
+
+    #[test]
+    fn a_host_with_memory_left_is_not_surely_out_of_it() {
+        let finding = found(RULE, &group(kill(18, 350), 0));
+        assert_eq!(finding.confidence.word(), "possible");
     }
 
     #[test]

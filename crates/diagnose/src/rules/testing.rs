@@ -181,6 +181,17 @@ impl Case {
         self
     }
 
+    /// Such entities are read in every so manyth sample only, from the first.
+    pub(crate) fn read_every(mut self, samples: usize, entity: Entity) -> Self {
+        for (at, sample) in self.samples.iter_mut().enumerate() {
+            let table = sample.table_mut(entity);
+            while at % samples > 0 && !table.rows().is_empty() {
+                table.drop_last();
+            }
+        }
+        self
+    }
+
     /// A process (key `PID@START`) is called this.
     #[allow(dead_code)]
     pub(crate) fn named(mut self, key: &str, name: &str) -> Self {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::*;
 use crate::{SourceKind, open, open_bytes};
+use timeline::EventKind;
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, MEM_FREE, PSI_MEMORY_SOME, PSWPIN,
     RECORDER_LATE,
 };
-use timeline::{Event, EventKind};
 use units::{Bytes, Limit, Micros, Pages, WallClock};
 
 fn corpus(name: &str) -> Opened {
@@ -56,7 +56,11 @@ fn a_capture_of_a_capture_is_the_same() {
     ] {
         let before = corpus(name);
         let (after, converted) = converted(&before);
-        assert_eq!(converted.in_words(), Vec::<String>::new(), "{name}");
+        let words = Converted {
+            fields_left_out: 0,
+            ..converted
+        };
+        assert_eq!(words.in_words(), Vec::<String>::new(), "{name}");
         assert_eq!(before.timeline.len(), after.timeline.len());
         for index in 0..before.timeline.len() {
             let [before, after] =
@@ -165,8 +169,8 @@ fn nothing_is_made_up_and_what_has_no_file_is_named() {
     let read: Vec<_> = after.timeline.sample(0).unwrap().host.iter().collect();
     assert_eq!(read.len(), 2, "no averages of pressure: {read:?}");
     let words = converted.in_words();
-    assert!(words[0].starts_with("1 signals are not kept") && words[0].contains("recorder.late"));
-    assert!(words[1].starts_with("1 events"), "{words:?}");
+    assert!(words[0].starts_with("1 signal is not kept") && words[0].ends_with(": recorder.late"));
+    assert!(words[1].starts_with("1 event is not kept"), "{words:?}");
 }
 
 #[test]
@@ -188,4 +192,41 @@ fn a_report_on_a_recorded_sample_leaves_the_sample_its_own_readings() {
         converted.reports_left_out, 1,
         "a sample of a capture holds one"
     );
+}
+
+#[test]
+fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
+    const REPORT: &str = include_str!("../../../probe/tests/kernel_reports/vm-6.12-swapfull.log");
+    let mut timeline = Timeline::default();
+    let (old, fresh) = (sample(10, 1000).stamp, sample(100_000, 100_990).stamp);
+    timeline.push(&sample(100_010, 101_000)).unwrap();
+    for (stamp, report) in [(old, "[10] killed"), (old, "[11] killed"), (fresh, REPORT)] {
+        timeline.note(Event {
+            stamp,
+            kind: EventKind::OomKill,
+            subject: report.to_owned(),
+            text: String::new(),
+            report: report.to_owned(),
+        });
+    }
+    let report = Paste::report(REPORT).unwrap();
+    timeline.report_when(0, fresh.wall, report.report.unwrap(), report.text);
+    let (after, converted) = converted(&opened(timeline));
+    assert_eq!(after.timeline.all_reports().len(), 1);
+    assert_eq!(converted.reports_left_out, 2);
+    let words = converted.in_words();
+    assert!(
+        words[0].starts_with("2 kernel reports are not kept"),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn fields_that_memtide_does_not_know_are_counted() {
+    let mut timeline = Timeline::default();
+    timeline.push(&sample(10, 1000)).unwrap();
+    timeline.note_unknown("/proc/meminfo", "Novel".to_owned(), 7);
+    let (_, converted) = converted(&opened(timeline));
+    let words = converted.in_words();
+    assert!(words[0].starts_with("1 kernel field is not kept: memtide does not know it"));
 }

@@ -10,6 +10,10 @@ use crate::Opened;
 pub struct Capture;
 
 impl Exporter for Capture {
+    fn unit(&self) -> &'static str {
+        "sample"
+    }
+
     fn export(&self, source: &Opened, _: &Picks, output: &mut dyn Write) -> io::Result<Exported> {
         let converted = crate::convert(source, output)?;
         Ok(Exported {

@@ -24,6 +24,10 @@ pub struct Csv {
 }
 
 impl Exporter for Csv {
+    fn unit(&self) -> &'static str {
+        "row"
+    }
+
     fn export(
         &self,
         source: &Opened,

@@ -26,6 +26,10 @@ pub struct OpenMetrics {
 }
 
 impl Exporter for OpenMetrics {
+    fn unit(&self) -> &'static str {
+        "metric"
+    }
+
     fn export(
         &self,
         source: &Opened,

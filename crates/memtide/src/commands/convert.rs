@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Convert, output: &Output) -> anyhow::Result<Exit> {
-    let target = export::target::Target::new(&args.output, args.force)?;
+    let target = export::Target::new(&args.output, args.force)?;
     let opened = source::open(&args.source, output)?;
     if opened.kind == SourceKind::Capture {
         bail!("{} is a capture already", opened.name);
@@ -21,12 +21,5 @@ pub(crate) fn run(args: &Convert, output: &Output) -> anyhow::Result<Exit> {
             opened.name
         );
     }
-    export::write(
-        &opened,
-        &Capture,
-        &Picks::default(),
-        &target,
-        &args.output,
-        output,
-    )
+    export::write(&opened, &Capture, &Picks::default(), &target, output)
 }

@@ -1,17 +1,16 @@
 //! `memtide export`: what a source holds, in formats of other programs.
 
 mod parquet;
-pub(super) mod target;
+mod target;
 
 use std::io::ErrorKind;
-use std::path::Path;
 
 use anyhow::{Context, bail};
 use import::Opened;
 use import::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
 use timeline::{Entity, SignalId, signals};
 
-use self::target::Target;
+pub(super) use self::target::Target;
 use crate::cli::{Export, ExportFormat, MetricNames, Table};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -32,13 +31,7 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     };
     let target = Target::new(&args.output, args.force)?;
-    let opened = open()?;
-    if let Some(thinned) = opened.thinned_to {
-        output.warn(&format!(
-            "of so long a time one sample every {thinned} is written; --since and --until choose a part with every one"
-        ));
-    }
-    write(&opened, &*format, &picks, &target, &args.output, output)
+    write(&open()?, &*format, &picks, &target, output)
 }
 
 /// Writes what was opened and says what came of it.
@@ -47,22 +40,33 @@ pub(super) fn write(
     format: &dyn Exporter,
     picks: &Picks,
     target: &Target,
-    path: &Path,
     output: &Output,
 ) -> anyhow::Result<Exit> {
+    if let Some(thinned) = opened.thinned_to {
+        output.warn(&format!(
+            "of so long a time one sample every {thinned} is written; \
+             memtide export --since and --until choose a part with every one"
+        ));
+    }
     match target.write(|out| format.export(opened, picks, out)) {
-        Ok(exported) => say(&exported, opened, path, output),
+        Ok(exported) => say(&exported, opened, format, target, output),
         // A reader that went away (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) if error.kind() == ErrorKind::Unsupported => bail!("{}: {error}", opened.name),
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+            return Err(error).with_context(|| format!("cannot write {target}"));
         }
     }
     Ok(Exit::Ok)
 }
 
-fn say(exported: &Exported, opened: &Opened, path: &Path, output: &Output) {
+fn say(
+    exported: &Exported,
+    opened: &Opened,
+    format: &dyn Exporter,
+    target: &Target,
+    output: &Output,
+) {
     for left_out in &exported.left_out {
         output.warn(&format!("left out: {left_out}"));
     }
@@ -71,8 +75,10 @@ fn say(exported: &Exported, opened: &Opened, path: &Path, output: &Output) {
             "{} has none of that: nothing is written but the header",
             opened.name
         ));
-    } else if path != Path::new("-") {
-        output.note(&format!("{}: written", path.display()));
+    } else if !target.is_stdout() {
+        let (written, unit) = (exported.written, format.unit());
+        let plural = if written == 1 { "" } else { "s" };
+        output.note(&format!("{target}: {written} {unit}{plural} written"));
     }
 }
 

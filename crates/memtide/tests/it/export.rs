@@ -178,9 +178,11 @@ fn under_node_exporters_names_are_node_exporters_values() {
     let theirs = values(&scrape().expect("node_exporter answers"));
     let names = ["--format", "openmetrics", "--names", "node-exporter"];
     let ours = values(&export(&live(&directory), &names));
+    // What is on its way to a disk at this moment is not at the next.
+    let passing = "node_memory_Writeback_bytes";
     let shared: Vec<_> = ours
         .iter()
-        .filter(|(name, _)| theirs.contains_key(*name))
+        .filter(|(name, _)| *name != passing && theirs.contains_key(*name))
         .collect();
     assert!(shared.len() > 60, "{}", shared.len());
     // Levels of this busy host move between the two looks; a wrong unit is off by three orders.
@@ -370,7 +372,12 @@ fn the_capture_of_a_recording_says_what_the_recording_says() {
         let options = ["--format", "capture", "-o", &exported];
         let export = memtide(&[&["export", recording], &options[..]].concat());
         assert!(export.status.success(), "{}", stderr(&export));
-        assert!(!stderr(&export).contains("left out"), "{}", stderr(&export));
+        let said = stderr(&export);
+        let mut left_out = said.lines().filter(|line| line.contains("left out"));
+        assert!(
+            left_out.all(|line| line.contains("memtide does not know")),
+            "{said}"
+        );
         let [before, after] = [recording, &exported]
             .map(|source| json(&memtide(&["check", source, "--format", "json"])));
         assert_eq!(before["source"]["samples"], after["source"]["samples"]);

@@ -101,6 +101,13 @@ impl Minutes {
         kinds.find(|kind| kind.entity == entity)
     }
 
+    /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
+    /// whole. The buffers keep the last row group, which is the only one since format 2.
+    pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
+        let mut kinds = self.whose.kinds.iter();
+        kinds.try_for_each(|kind| self.columns(kind.part, buffers))
+    }
+
     /// How the segment ended: its last sample, and what its counters were at last.
     pub(crate) fn end(&self) -> Before {
         let mut before = Before::after(self.taken.last().copied());
@@ -135,7 +142,7 @@ impl Minutes {
                 buffers.join(series, picks)?;
             }
             let names = self.whose.names.get(its[0].of);
-            let (key, label, group) = names.ok_or("its metadata lacks a key")?;
+            let (key, label, group) = names.ok_or(ASTRAY)?;
             if kind.entity == Entity::Host {
                 for signal in buffers.runs.chunk_by(|a, b| a.0 == b.0) {
                     timeline.fill_host(signal[0].0, signal.iter().map(|(_, run)| *run));
@@ -160,10 +167,14 @@ impl Minutes {
             .map_err(text)?;
         read.numbers(column(VALUE)?, &mut buffers.value)
             .map_err(text)?;
+        buffers.are_whole(self.taken.len())?;
         buffers.part = Some(part);
         Ok(())
     }
 }
+
+/// In format 1 the metadata says whose the rows are, and may be wrong.
+const ASTRAY: &str = "it does not say whose its rows are";
 
 /// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
 fn whose(file: &Opened) -> Result<Whose, String> {
@@ -175,6 +186,9 @@ fn whose(file: &Opened) -> Result<Whose, String> {
     };
     let (keys, signals) = (numbers(KEY_NUMBER)?, numbers(SIGNAL_NUMBER)?);
     let pairs: Vec<(i32, i32)> = keys.into_iter().zip(signals).collect();
+    if pairs.len() != file.rows() {
+        return Err("it has more than one row group".to_owned());
+    }
     let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
     let (mut all, mut from) = (Vec::new(), 0);
     for series in pairs.chunk_by(|a, b| a == b) {
@@ -253,14 +267,31 @@ impl Buffers {
         self.part = None;
     }
 
+    /// Whether each row has a value, and speaks for minutes that there are.
+    fn are_whole(&self, minutes: usize) -> Result<(), String> {
+        let values = &self.value;
+        let missing = values.present.len() - values.values.len().min(values.present.len());
+        if missing > 0 {
+            let rows = values.present.len();
+            return Err(format!(
+                "in {missing} of its {rows} rows `{VALUE}` is missing"
+            ));
+        }
+        let is_there = |(first, last): (&i32, &i32)| {
+            let last_of_all = usize::try_from(*last).is_ok_and(|last| last < minutes);
+            0 <= *first && first <= last && last_of_all
+        };
+        match self.first.iter().zip(&self.last).all(is_there) {
+            true => Ok(()),
+            false => Err("its rows are of minutes that it does not have".to_owned()),
+        }
+    }
+
     fn join(&mut self, series: &Series, picks: &Picks) -> Result<(), String> {
-        let column =
-            |column: Option<_>| column.ok_or("its rows are not those that its metadata tells");
-        let rows = &series.rows;
-        let firsts = column(self.first.get(rows.clone()))?;
-        let lasts = column(self.last.get(rows.clone()))?;
-        let values = self.value.values.get(rows.clone());
-        let values = values.ok_or("its rows are not those that its metadata tells")?;
+        let rows = || series.rows.clone();
+        let firsts = self.first.get(rows()).ok_or(ASTRAY)?;
+        let lasts = self.last.get(rows()).ok_or(ASTRAY)?;
+        let values = self.value.values.get(rows()).ok_or(ASTRAY)?;
         for ((first, last), value) in firsts.iter().zip(lasts).zip(values) {
             if let Some(ranks) = picks.within(*first, *last) {
                 self.joined.push(ranks, *value);
@@ -288,4 +319,60 @@ pub(super) fn metadata<T: serde::de::DeserializeOwned>(
     let text = file.metadata(key);
     let text = text.ok_or_else(|| format!("it has no metadata `{key}`"))?;
     serde_json::from_str(text).map_err(|error| format!("metadata `{key}`: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::table::{self, Column, Shape};
+
+    /// The first minute, the last, and the value.
+    type Row = (i64, i64, Option<i64>);
+
+    /// Opens and checks roll-ups of one minute.
+    fn checked(rows: &[Row]) -> Result<(), String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("minutes.parquet");
+        let number = |name, shape, of: fn(&Row) -> Option<i64>| {
+            Column::numbers(name, shape, move |cells| {
+                rows.iter().for_each(|row| cells.push(of(row)));
+            })
+        };
+        let word = |name, word| {
+            Column::names(name, vec![word], move |out| {
+                rows.iter().for_each(|_| out(0));
+            })
+        };
+        let columns = [
+            number(FIRST, Shape::Ordinal, |row| Some(row.0)),
+            number(LAST, Shape::Ordinal, |row| Some(row.1)),
+            number(KEY_NUMBER, Shape::Ordinal, |_| Some(0)),
+            number(SIGNAL_NUMBER, Shape::Ordinal, |_| Some(0)),
+            word(KEY, ""),
+            word(LABEL, ""),
+            word(GROUP, ""),
+            word(SIGNAL, timeline::signals::MEM_FREE.id().def().name),
+            number(VALUE, Shape::Reading, |row| row.2),
+        ];
+        let told = (TOLD.to_owned(), "[[1,null,null,0,1]]".to_owned());
+        table::write(&path, &columns, vec![told]).unwrap();
+        let file = Opened::new(std::fs::read(path).unwrap()).unwrap();
+        let minutes = Minutes::open(file)?;
+        assert!(minutes.kind(Entity::Host).is_some());
+        minutes.check(&mut Buffers::default())
+    }
+
+    #[test]
+    fn a_row_without_a_value_or_a_minute_is_not_taken_for_another() {
+        assert_eq!(checked(&[(0, 0, Some(7))]), Ok(()));
+        for (row, said) in [
+            ((0, 0, None), "in 1 of its 3 rows `last` is missing"),
+            ((0, 1, Some(7)), "minutes that it does not have"),
+            ((-1, 0, Some(7)), "minutes that it does not have"),
+            ((0, -1, Some(7)), "minutes that it does not have"),
+        ] {
+            let refused = checked(&[(0, 0, Some(7)), row, (0, 0, Some(9))]).unwrap_err();
+            assert!(refused.contains(said), "{row:?}: {refused}");
+        }
+    }
 }

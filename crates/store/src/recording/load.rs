@@ -41,6 +41,22 @@ struct Placed<'a> {
     places: Vec<Option<usize>>,
 }
 
+/// The table that a segment's samples are read from, or its minutes.
+fn table(by_minute: bool) -> &'static str {
+    match by_minute {
+        true => names::MINUTES,
+        false => names::file_of(Entity::Host),
+    }
+}
+
+/// What is read in place of the other, in words.
+fn read_are(by_minute: bool) -> &'static str {
+    match by_minute {
+        true => "its roll-ups are read instead, one sample a minute",
+        false => "its samples are read instead",
+    }
+}
+
 impl Loading {
     pub(super) fn new(since: Option<WallClock>, until: Option<WallClock>, by_minute: bool) -> Self {
         Self {
@@ -90,26 +106,26 @@ impl Loading {
             self.problems.extend(segment.damage());
         }
         self.problems.extend(segment.lost());
-        let read = match self.by_minute {
-            true => self.rolled_up(segment).or_else(|error| {
-                self.lost(
-                    segment,
-                    names::MINUTES,
-                    &error,
-                    "its samples are read instead",
-                );
-                self.every_sample(segment)
-            }),
-            false => self.every_sample(segment).or_else(|error| {
-                let file = names::file_of(Entity::Host);
-                let instead = "its roll-ups are read instead, one sample a minute";
-                self.lost(segment, file, &error, instead);
-                self.rolled_up(segment)
-            }),
+        let before = self.problems.len();
+        let Err(error) = self.read(segment, self.by_minute) else {
+            return;
         };
-        if let Err(error) = read {
-            self.problems
-                .push(format!("{}: {error}; all of it is lost", segment.name()));
+        let (file, other) = (table(self.by_minute), table(!self.by_minute));
+        let name = segment.name();
+        let problem = match self.read(segment, !self.by_minute) {
+            Ok(()) => format!("{name}/{file}: {error}; {}", read_are(!self.by_minute)),
+            Err(reason) => {
+                format!("{name}: all of it is lost; {file}: {error}; {other}: {reason}")
+            }
+        };
+        // What the other way met with in turn comes after it.
+        self.problems.insert(before, problem);
+    }
+
+    fn read(&mut self, segment: &Segment, by_minute: bool) -> Result<(), String> {
+        match by_minute {
+            true => self.rolled_up(segment),
+            false => self.every_sample(segment),
         }
     }
 
@@ -149,10 +165,11 @@ impl Loading {
 
     fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
         let minutes = segment.minutes()?;
+        self.buffers.clear();
+        minutes.check(&mut self.buffers)?;
         let placed = self.place(minutes.taken(), false);
         self.tell(segment, minutes.file());
         let mut buffers = std::mem::take(&mut self.buffers);
-        buffers.clear();
         for entity in BY_IMPORTANCE {
             // They may have been read and there were none.
             let picks = self.picks(&placed, entity);
@@ -281,7 +298,7 @@ impl Loading {
             }
         };
         if unknown > 0 {
-            let what = format!("{unknown} events are of kinds that this memtide does not know");
+            let what = format!("events of kinds that this memtide does not know: {unknown}");
             self.lost(segment, names::EVENTS, &what, "a later one reads them");
         }
         for Kept { event, sample } in events {

@@ -138,7 +138,7 @@ impl<'a> Table<'a> {
         };
         let word = |name, of: fn(&EntitySeries) -> &str| {
             let words = self.series.iter().map(|series| of(series)).collect();
-            Column::words(name, Shape::Word, words, move |out| {
+            Column::words(name, words, move |out| {
                 self.rows.iter().for_each(|row| out(index(row.of)));
             })
         };

@@ -58,9 +58,7 @@ pub(super) fn columns(events: &[Kept]) -> Vec<Column<'_>> {
     };
     let word = |name, of: fn(&Event) -> &str| {
         let words = events.iter().map(|kept| of(&kept.event)).collect();
-        Column::words(name, Shape::Word, words, move |out| {
-            (0..events.len()).for_each(out)
-        })
+        Column::words(name, words, move |out| (0..events.len()).for_each(out))
     };
     vec![
         number("time", Shape::Time, |kept| {

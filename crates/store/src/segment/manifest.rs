@@ -20,6 +20,25 @@ const LONGEST: u64 = 1 << 20;
 /// number that no file holds must not make a reader leave readings out.
 const RUNS_PER_BYTE: usize = 64;
 
+/// More samples are not those of an hour, even at ten a second. Equal values take no bytes however many they are, so the size
+/// of a file says nothing of how much memory its samples take.
+const MOST_SAMPLES: usize = 1 << 18;
+
+/// Whether the host's table has as many rows as a segment has samples, as far as that is known.
+pub(super) fn check_samples(manifest: Option<&Manifest>, rows: usize) -> Result<(), String> {
+    let told = manifest.map_or(rows, |manifest| manifest.samples);
+    if rows != told {
+        let manifest = names::MANIFEST;
+        return Err(format!(
+            "it has {rows} rows, and {manifest} tells of {told}"
+        ));
+    }
+    if rows > MOST_SAMPLES {
+        return Err(format!("it has {rows} rows, more than a segment has"));
+    }
+    Ok(())
+}
+
 /// What a segment consists of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
@@ -134,6 +153,19 @@ impl Manifest {
         Ok(())
     }
 
+    /// Whether the roll-ups are as many as were written.
+    pub(super) fn check_minute_rows(&self, rows: usize) -> Result<(), String> {
+        let told = self.minute_rows.values();
+        let told = told.fold(0, |sum: usize, rows| sum.saturating_add(*rows));
+        if rows == told {
+            return Ok(());
+        }
+        let manifest = names::MANIFEST;
+        Err(format!(
+            "it has {rows} rows, and {manifest} tells of {told}"
+        ))
+    }
+
     /// From when to when its samples were taken.
     pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
         let (from, until) = (self.from?, self.until?);
@@ -166,5 +198,35 @@ impl Manifest {
         };
         let bytes = self.files.get(file).map_or(0, |stored| stored.bytes);
         told.min(bytes.saturating_mul(RUNS_PER_BYTE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_claims_more_samples_than_a_segment_has_is_refused() {
+        let of = |samples| Manifest {
+            samples,
+            ..Manifest::default()
+        };
+        for (manifest, rows, said) in [
+            (Some(of(5)), 5, None),
+            (None, 36_000, None),
+            (
+                Some(of(5)),
+                30_000_000,
+                Some("30000000 rows, and segment.json tells of 5"),
+            ),
+            (Some(of(30_000_000)), 30_000_000, Some("than a segment has")),
+            (None, 30_000_000, Some("than a segment has")),
+            (Some(of(5)), 0, Some("0 rows")),
+        ] {
+            let error = check_samples(manifest.as_ref(), rows).err();
+            let is_said = |error: &String| said.is_some_and(|said| error.contains(said));
+            assert_eq!(error.is_some(), said.is_some(), "{rows}: {error:?}");
+            assert!(error.iter().all(is_said), "{rows}: {error:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! Parquet is paid per column, row group and page.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,20 +105,52 @@ impl<'a> Column<'a> {
         Self { name, shape, fill }
     }
 
-    /// A column of words.
+    /// A column of words: `which` gives for each row its place among the distinct ones.
     pub(crate) fn words(
         name: &'a str,
-        shape: Shape,
         distinct: Vec<&'a str>,
         which: impl Fn(&mut dyn FnMut(usize)) + 'a,
     ) -> Self {
         let fill = Fill::Words(distinct, Box::new(which));
+        let shape = Shape::Word;
         Self { name, shape, fill }
+    }
+
+    /// A column of few words, stored by their numbers: rows are quickly passed over.
+    pub(crate) fn names(
+        name: &'a str,
+        distinct: Vec<&'a str>,
+        which: impl Fn(&mut dyn FnMut(usize)) + 'a,
+    ) -> Self {
+        let shape = Shape::Name;
+        Self {
+            shape,
+            ..Self::words(name, distinct, which)
+        }
     }
 }
 
 /// Writes a file of one row group.
 pub(crate) fn write(
+    path: &Path,
+    columns: &[Column<'_>],
+    metadata: Vec<(String, String)>,
+) -> io::Result<()> {
+    write_parquet(path, columns, metadata).map_err(io_error)
+}
+
+/// What the operating system said, where Parquet has only wrapped it: a full disk is told of in its own words.
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(wrapped) => match wrapped.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+fn write_parquet(
     path: &Path,
     columns: &[Column<'_>],
     metadata: Vec<(String, String)>,
@@ -143,29 +175,28 @@ pub(crate) fn write(
         }
     }
     let file = File::create(path)?;
-    put(&file, columns, properties.build(), |column, cells| {
-        column.take(cells);
+    put(&file, columns, properties.build(), |column, out| {
+        column.take(&mut cells);
+        column.put(&cells, out)
     })?;
     file.sync_all()?;
     Ok(())
 }
 
-/// Writes columns to a file or to memory; `take` gives each one's cells. Gives the number of bytes.
+/// Writes columns to a file or to memory; `each` writes one's rows. Gives the number of bytes.
 fn put<W: Write + Send>(
     to: W,
     columns: &[Column<'_>],
     properties: WriterProperties,
-    mut take: impl FnMut(&Column<'_>, &mut Cells),
+    mut each: impl FnMut(&Column<'_>, &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>,
 ) -> Result<usize, ParquetError> {
-    let mut cells = Cells::default();
     let mut writer = SerializedFileWriter::new(to, schema(columns)?, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for column in columns {
-        take(column, &mut cells);
         let Some(mut out) = group.next_column()? else {
             break;
         };
-        column.put(&cells, &mut out)?;
+        each(column, &mut out)?;
         out.close()?;
     }
     group.close()?;
@@ -323,8 +354,8 @@ fn size(column: &Column<'_>, cells: &Cells, stored: Stored) -> Result<usize, Par
         Stored::As(encoding) => base(TRIAL).set_encoding(encoding),
     };
     let only = std::slice::from_ref(column);
-    put(std::io::sink(), only, properties.build(), |_, taken| {
-        taken.clone_from(cells);
+    put(io::sink(), only, properties.build(), |column, out| {
+        column.put(cells, out)
     })
 }
 
@@ -367,6 +398,13 @@ impl Opened {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter();
         names.map(|column| column.name().to_owned()).collect()
+    }
+
+    /// How many rows it says it has, in all row groups.
+    pub(crate) fn rows(&self) -> usize {
+        let groups = self.reader.metadata().row_groups().iter();
+        let rows = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
+        rows.fold(0, usize::saturating_add)
     }
 
     /// A row group.
@@ -546,6 +584,14 @@ fn too_short() -> ParquetError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_of_in_its_own_words() {
+        let column = Column::numbers("n", Shape::Ordinal, |cells| cells.push(Some(7)));
+        let error = write(Path::new("/dev/full"), &[column], Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("No space left"), "{error}");
+    }
 
     #[test]
     fn a_dictionary_claims_no_more_words_than_it_has_bytes() {

@@ -63,8 +63,8 @@ fn event(timeline: &Timeline, found: Break) -> Option<Placed> {
     let lasts = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
     let times = timeline.times();
     Some(Placed {
-        at: *times.get(if lasts { before } else { found.before })?,
-        until: *times.get(found.before)?,
+        at: (*times.get(if lasts { before } else { found.before })?).into(),
+        until: (*times.get(found.before)?).into(),
         event: Event::of_break(found.kind, last, next)?,
     })
 }

@@ -16,7 +16,7 @@ use crate::signals::{
 };
 use crate::timeline::{BreakKind, Run, Timeline};
 
-use super::Placed;
+use super::{Moment, Placed};
 
 /// A group at its limit meets it over and over: with pauses shorter than this it is one event.
 const PAUSE: Span = Span::from_secs(60);
@@ -37,7 +37,7 @@ struct Rise {
 type Rises = BTreeMap<String, Vec<Rise>>;
 
 /// Kills that counters show and no report or note tells of; `told`: when those are.
-pub(super) fn kills(timeline: &Timeline, facts: &Facts, mut told: Vec<Span>) -> Vec<Placed> {
+pub(super) fn kills(timeline: &Timeline, facts: &Facts, mut told: Vec<Moment>) -> Vec<Placed> {
     let groups = own_rises(timeline, facts, CGROUP_EVENTS_OOM_KILL);
     let mut all = Vec::new();
     let mut host = host_rises(timeline, OOM_KILLS.id());
@@ -54,9 +54,10 @@ pub(super) fn kills(timeline: &Timeline, facts: &Facts, mut told: Vec<Span>) -> 
 }
 
 /// Takes as many of those told as lie within a rise and are not more than it; gives how many.
-fn take(timeline: &Timeline, told: &mut Vec<Span>, rise: Rise) -> u64 {
+fn take(timeline: &Timeline, told: &mut Vec<Moment>, rise: Rise) -> u64 {
     let times = timeline.times();
-    let (from, to) = (times[rise.from] - SLACK, times[rise.to].plus(SLACK));
+    let from = Moment::from(times[rise.from]).minus(SLACK);
+    let to = Moment::from(times[rise.to]).plus(SLACK);
     let mut taken = 0;
     told.retain(|at| {
         let is_it = taken < rise.by && (from..=to).contains(at);
@@ -230,8 +231,8 @@ fn placed(
 ) -> Option<Placed> {
     let times = timeline.times();
     Some(Placed {
-        at: *times.get(from)?,
-        until: *times.get(to)?,
+        at: (*times.get(from)?).into(),
+        until: (*times.get(to)?).into(),
         event: Event {
             stamp: timeline.stamp(from)?,
             kind,

@@ -7,7 +7,7 @@ use crate::kernel_report::{GroupReport, KernelReport, Killed, ReportKind};
 use crate::sample::Stamp;
 use crate::timeline::{Reported, Timeline};
 
-use super::Placed;
+use super::{Moment, Placed};
 
 /// The reports of a timeline. A dump of memory that somebody asked for is no event.
 pub(super) fn of_reports(timeline: &Timeline) -> Vec<Placed> {
@@ -17,12 +17,29 @@ pub(super) fn of_reports(timeline: &Timeline) -> Vec<Placed> {
 }
 
 /// When processes were killed, as reports tell; once for each process.
-pub(super) fn kills(timeline: &Timeline) -> Vec<Span> {
+pub(super) fn kills(timeline: &Timeline) -> Vec<Moment> {
     let of_kills = |reported: &&Reported| reported.report.kind == ReportKind::OomKill;
     let reports = timeline.reports().filter(of_kills);
     reports
-        .flat_map(|reported| std::iter::repeat_n(reported.at, reported.report.killed.len()))
+        .flat_map(|reported| {
+            std::iter::repeat_n(moment(timeline, reported), reported.report.killed.len())
+        })
         .collect()
+}
+
+/// When a report was written. Its sample is of a little later, or of much later where it is the timeline's first.
+fn moment(timeline: &Timeline, reported: &Reported) -> Moment {
+    let sample = timeline.sample_of(reported);
+    let own = sample.and_then(|index| Some((index, timeline.stamp(index)?.wall?)));
+    let (Some((index, own)), Some(wall)) = (own, reported.wall) else {
+        return reported.at.into();
+    };
+    let at = timeline.times().get(index).copied().unwrap_or_default();
+    let by = Span::from_nanos(own.unix_nanos().abs_diff(wall.unix_nanos()));
+    match own > wall {
+        true => Moment::from(at).minus(by),
+        false => Moment::from(at).plus(by),
+    }
 }
 
 fn event(timeline: &Timeline, reported: &Reported) -> Placed {
@@ -37,7 +54,7 @@ fn event(timeline: &Timeline, reported: &Reported) -> Placed {
     if let (Some(log), None) = (&report.stamp, reported.wall) {
         event.text.push_str(&format!(" (log: {})", log.text));
     }
-    Placed::moment(reported.at, event)
+    Placed::moment(moment(timeline, reported), event)
 }
 
 impl Event {
@@ -63,11 +80,14 @@ impl Event {
 pub(super) fn merge(reports: &mut [Placed], noted: &mut Vec<Placed>) {
     let mut is_taken = vec![false; reports.len()];
     noted.retain(|note| {
-        let same = |at: &usize| !is_taken[*at] && reports[*at].is_near(note);
+        let same = |at: &usize| {
+            let report = &reports[*at];
+            !is_taken[*at] && report.is_near(note) && has_words_of(&report.event, &note.event)
+        };
         // Kills come in storms: the nearest in time is the one.
         let found = (0..reports.len())
             .filter(same)
-            .min_by_key(|at| reports[*at].at.max(note.at) - reports[*at].at.min(note.at));
+            .min_by_key(|at| reports[*at].at.apart(note.at));
         let Some(at) = found else { return true };
         is_taken[at] = true;
         if note.event.stamp.wall.is_some() {
@@ -80,6 +100,12 @@ pub(super) fn merge(reports: &mut [Placed], noted: &mut Vec<Placed>) {
         }
         false
     });
+}
+
+/// Whether the kernel's lines of both are the same, as far as both have some. One may have lost some at its ends.
+fn has_words_of(one: &Event, other: &Event) -> bool {
+    let (one, other) = (one.report.trim_end(), other.report.trim_end());
+    one.contains(other) || other.contains(one)
 }
 
 /// `java (4242)`; empty where nobody is named.

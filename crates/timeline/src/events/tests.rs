@@ -234,3 +234,64 @@ fn counters_that_begin_anew_after_a_reboot_tell_nothing() {
     let told = texts(&timeline, &Facts::default());
     assert_eq!(told, ["the machine was started anew"]);
 }
+
+/// A kill that a recorder read of the kernel's log, so many seconds after the first sample, with the log's lines.
+fn read_of_log(seconds: i64, pid: u32) -> Event {
+    Event {
+        stamp: stamp(u64::try_from(50_000 + seconds).unwrap(), seconds),
+        report: format!("[{}] Killed process {pid} (hog)\n", 50_000 + seconds),
+        ..noted(EventKind::OomKill, 0, &format!("hog ({pid})"))
+    }
+}
+
+#[test]
+fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
+    let mut timeline = Timeline::default();
+    for at in 0..5 {
+        let mut sample = second(at);
+        sample.stamp.boot = Span::from_secs(50_000 + at);
+        sample.stamp.awake = None;
+        sample
+            .host
+            .set(OOM_KILLS, Count::new(3 + u64::from(at > 0)));
+        timeline.push(&sample).unwrap();
+    }
+    let kills = [(-33_000, 7), (-32_988, 8), (-40, 9)];
+    for (seconds, pid) in kills {
+        timeline.note(read_of_log(seconds, pid));
+    }
+    // Only what was just before the recorder came is judged: it has a report, on the first sample.
+    let fresh = read_of_log(-40, 9);
+    timeline.report_when(0, fresh.stamp.wall, kill_of(9), Some(fresh.report.into()));
+    let all = events(&timeline, &Facts::default());
+    let told: Vec<_> = all
+        .iter()
+        .map(|event| (event.stamp.wall, event.subject.as_str()))
+        .collect();
+    let own = |(seconds, _)| stamp(0, seconds).wall;
+    assert_eq!(
+        told,
+        [
+            (own(kills[0]), "hog (7)"),
+            (own(kills[1]), "hog (8)"),
+            (own(kills[2]), "hog (9)"),
+            (stamp(0, 1).wall, ""),
+        ],
+        "the host counts a kill of after the first sample: it is none of those"
+    );
+    assert_eq!(all[2].text, "OOM kill of hog (9), 90 MiB");
+}
+
+#[test]
+fn a_note_and_a_report_with_other_words_are_two_kills() {
+    let mut timeline = Timeline::default();
+    timeline.push(&second(0)).unwrap();
+    timeline.note(read_of_log(-3, 8));
+    timeline.note(read_of_log(-2, 9));
+    let lines = read_of_log(-2, 9).report;
+    timeline.report_when(0, stamp(0, -2).wall, kill_of(9), Some(lines.into()));
+    let all = events(&timeline, &Facts::default());
+    let told: Vec<_> = all.iter().map(|event| event.subject.as_str()).collect();
+    assert_eq!(told, ["hog (8)", "hog (9)"]);
+    assert_eq!(all[1].text, "OOM kill of hog (9), 90 MiB");
+}

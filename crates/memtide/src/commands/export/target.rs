@@ -1,5 +1,6 @@
 //! Where an export goes: standard output, or a file that appears when it is whole.
 
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -37,6 +38,11 @@ impl Target {
         }
     }
 
+    /// Whether it is standard output.
+    pub(crate) const fn is_stdout(&self) -> bool {
+        matches!(self, Self::Stdout)
+    }
+
     /// Writes; a file is put in place when all of it is on disk, packed as its name says.
     pub(crate) fn write<T>(
         &self,
@@ -51,6 +57,16 @@ impl Target {
             Self::Stdout => buffered(io::stdout().lock(), write),
             Self::Stream(path) => buffered(OpenOptions::new().write(true).open(path)?, write),
             Self::File(path) => file(path, write),
+        }
+    }
+}
+
+/// Its name for people.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("standard output"),
+            Self::Stream(path) | Self::File(path) => path.display().fmt(f),
         }
     }
 }

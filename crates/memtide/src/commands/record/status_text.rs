@@ -160,9 +160,14 @@ fn cost(status: &Status) -> String {
     let pss = cost
         .pss_bytes
         .map_or_else(String::new, |pss| format!(" (PSS {})", Bytes::new(pss)));
-    parts.push(format!("{} of RAM{pss}", Bytes::new(cost.rss_bytes)));
+    if cost.rss_bytes > 0 {
+        parts.push(format!("{} of RAM{pss}", Bytes::new(cost.rss_bytes)));
+    }
     if let Some(start) = cost.cpu_start_s {
         parts.push(format!("starting took {}", span(start)));
+    }
+    if parts.is_empty() {
+        parts.push("not known yet".to_owned());
     }
     parts.join("; ")
 }
@@ -205,17 +210,19 @@ fn times(n: u64) -> String {
 
 fn groups(status: &Status) -> String {
     let seen = &status.seen;
+    let services = counted(seen.services, "service", "services");
+    let Some(every) = seen.groups_every_s else {
+        return match seen.services {
+            0 => "not recorded".to_owned(),
+            _ => format!("not recorded; {services}"),
+        };
+    };
     let cut = match seen.groups_left_out {
         0 => String::new(),
         n => format!(" ({} left out)", Count::new(n)),
     };
-    let every = seen.groups_every_s;
-    let every = every.map_or_else(String::new, |every| format!(" every {}", span(every)));
-    format!(
-        "{}{cut}{every}, {}",
-        counted(seen.groups, "control group", "control groups"),
-        counted(seen.services, "service", "services")
-    )
+    let groups = counted(seen.groups, "control group", "control groups");
+    format!("{groups}{cut} every {}, {services}", span(every))
 }
 
 fn of_kept(kept: &Kept, screen: &Screen) -> String {
@@ -282,10 +289,13 @@ fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
     };
     page.row("disk", &text);
     if disk.parts_dropped > 0 {
-        let parts = counted(disk.parts_dropped, "part", "parts");
+        let parts = match disk.parts_dropped {
+            1 => "part of the recording was".to_owned(),
+            many => format!("{} parts of the recording were", Count::new(many)),
+        };
         page.row(
             "",
-            &format!("it was full: the oldest {parts} of the recording dropped for it"),
+            &format!("it was full: the oldest {parts} dropped for it"),
         );
     }
     if let Some(since) = disk.lost_since {
@@ -584,7 +594,7 @@ mod tests {
         let text = drawn(&answer);
         assert!(text.starts_with("not healthy: "), "{text}");
         assert!(
-            text.contains("the oldest 1 part of the recording dropped"),
+            text.contains("the oldest part of the recording was dropped"),
             "{text}"
         );
         for state in [State::Gone, State::Stopped] {
