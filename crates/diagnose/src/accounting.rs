@@ -25,6 +25,7 @@ use units::{Bytes, Pages, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::missing::Missing;
 
+pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use tree::Node;
 
 /// One disjoint part of RAM.

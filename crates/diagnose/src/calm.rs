@@ -218,7 +218,7 @@ fn told_or(
 }
 
 /// The pages of files, without shared memory.
-fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
+pub(crate) fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
     match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
         (Ok(active), Ok(inactive)) => Ok(active.plus(&inactive)),
         _ => cx.page_cache(),

@@ -314,6 +314,9 @@ impl Finding {
         self
     }
 
+    /// Unit of evidence that is a setting.
+    pub(crate) const SETTING: &str = "setting";
+
     /// A setting that matters, with its value.
     #[must_use]
     pub(crate) fn shows_fact(
@@ -327,7 +330,7 @@ impl Finding {
             measured: Some(Measured {
                 signal: fact.name,
                 value: value as f64,
-                unit: "setting",
+                unit: Self::SETTING,
                 threshold: None,
             }),
             at: None,

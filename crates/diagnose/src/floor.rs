@@ -32,9 +32,27 @@ impl Floor {
 
     /// From the zones' marks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
+        Self::of_zones(cx, |_| true)
+    }
+
+    /// Of a NUMA node: from the marks of its zones.
+    pub(crate) fn of_node(cx: &Evidence<'_>, node: &str) -> Result<Self, Missing> {
+        Self::of_zones(cx, |zone| {
+            zone.key.split_once('/').is_some_and(|(of, _)| of == node)
+        })
+    }
+
+    fn of_zones(
+        cx: &Evidence<'_>,
+        counts: impl Fn(&EntitySeries) -> bool,
+    ) -> Result<Self, Missing> {
         let page = cx.page_size()?;
         let mut floor: Option<(Track<Bytes>, Track<Bytes>)> = None;
-        for zone in cx.timeline.entities(Entity::Zone) {
+        for zone in cx
+            .timeline
+            .entities(Entity::Zone)
+            .filter(|zone| counts(zone))
+        {
             // A zone without managed pages (an empty Movable zone) has no marks.
             let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
                 continue;

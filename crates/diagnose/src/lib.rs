@@ -13,12 +13,14 @@
 pub mod accounting;
 mod calm;
 mod causes;
+pub mod compare;
 mod diagnosis;
 mod disk_wait;
 mod evidence;
 mod finding;
 pub mod floor;
 mod groups;
+pub mod headroom;
 mod history;
 mod known;
 mod lately;

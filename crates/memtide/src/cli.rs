@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use import::Moment;
 use jiff::SpanRelativeTo;
-use units::{Bytes, Quantity, Span};
+use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::moment::moment;
 
@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Convert(Convert),
     Record(Box<Record>),
     Events(Events),
+    Headroom(Headroom),
+    Compare(Compare),
     Export(Export),
     Rules(Rules),
     Signals(Signals),
@@ -333,6 +335,70 @@ pub(crate) struct Events {
     pub(crate) format: EventsFormat,
 }
 
+/// Say how much more fits into a host's memory, and whether a given demand does
+///
+/// What is available holds page cache that the workload needs and room in which writers buffer, so it is not what can be
+/// added. For each sample this takes off what must stay, and answers for the worst moment and for nearly all the time, with
+/// what binds, who ran then, and what the answer rests on. How much cache is needed no counter tells: it has bounds, and
+/// where they decide, the answer is that nobody can tell. A good answer is confirmed only by a whole cycle of the workload: a week
+/// with its nights and its weekend.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide headroom                          how much more fits on this host, from its recording
+  memtide headroom --add 500M               does a product of 500 MiB fit?
+  memtide headroom week/ --add 8G --as cache   room to keep 8 GiB of files warm?
+  memtide headroom sick.jsonl.zst --at p99  for all but one sample in a hundred
+  memtide headroom week/ --format json | jq .room.least
+
+--as says what is added: anon is memory of processes (heap, stack), cache is files that are read again and again, tmpfs is
+files in a tmpfs and shared memory.
+WHEN is as for `memtide check`.
+
+Exit codes:
+  0 fits   1 tight: most of the time, or hardly anything is left   2 does not fit
+  3 cannot tell: what decides is not known, bad usage, or an unreadable source")]
+pub(crate) struct Headroom {
+    /// A recording, a capture, text, a bundle; `-` is standard input. Without it, this host's recording
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// How much shall be added: 500M, 2GiB
+    #[arg(long, value_name = "SIZE", value_parser = demand)]
+    pub(crate) add: Option<Bytes>,
+
+    /// What kind of memory that is
+    #[arg(long = "as", value_enum, value_name = "KIND", default_value_t = AddKind::Anon, requires = "add")]
+    pub(crate) kind: AddKind,
+
+    /// How long the workload takes to come round; of a recording so much of its end is judged, unless --since or --until say
+    /// otherwise
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = cycle)]
+    pub(crate) cycle: Span,
+
+    /// For which part of the time it must fit, apart from the worst moment: p50 to p100
+    #[arg(long, value_name = "PERCENTILE", default_value = "p95", value_parser = percentile)]
+    pub(crate) at: Ratio,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// What kind of memory shall be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AddKind {
+    /// Memory of processes: heap, stack
+    Anon,
+    /// Files that are read again and again
+    Cache,
+    /// Files in a tmpfs, shared memory
+    Tmpfs,
+}
+
 /// Which part of a source.
 #[derive(Debug, Args)]
 pub(crate) struct Part {
@@ -375,6 +441,64 @@ pub(crate) enum EventsFormat {
     Json,
     /// For spreadsheets, times in UTC
     Csv,
+}
+
+/// Compare two sources: before and after a fix, a good host and a bad one
+///
+/// Says whether it got better or worse, and which fact (a setting, the kernel, RAM) explains what changed, if one does. Then
+/// what changed: findings, where memory is, rates, facts. Each side stands for its typical sample and for the distribution
+/// of its intervals, not for one look: a rate has changed where it is not by chance (rank test, 1 in 100) that the intervals of one
+/// side are higher, and by 10 % at least; an amount, by 1 % of RAM at least. What only one side tells is listed as such.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide compare before.jsonl.zst after.jsonl.zst
+  memtide compare good-host.jsonl.zst bad-host.jsonl.zst --all
+  memtide compare /var/lib/memtide /var/lib/memtide --before-since 'yesterday 14:00' \\
+      --before-until 'yesterday 15:00' --since 14:00 --until 15:00
+  memtide compare A B --format json | jq -r .headline
+
+WHEN is as for `memtide check`. --since and --until are of both sources; --before-since and --before-until take their place
+for BEFORE, --after-since and --after-until for AFTER.
+
+Exit codes, so that a script can ask whether a change did harm:
+  0 no worse: better, or the same   1 worse   3 cannot be told, or an error
+This is not diff's 1 for \"differs\": two looks at a host always differ. What differs is in the answer.")]
+pub(crate) struct Compare {
+    /// The one: a capture, a recording, text, a log, a bundle; `-` is standard input
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+
+    /// The other
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// From when on in BEFORE
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) before_since: Option<Moment>,
+
+    /// Until when in BEFORE
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) before_until: Option<Moment>,
+
+    /// From when on in AFTER
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) after_since: Option<Moment>,
+
+    /// Until when in AFTER
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
+    pub(crate) after_until: Option<Moment>,
+
+    /// Also show what did not change, and how the intervals of each side lie
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
 }
 
 /// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
@@ -594,7 +718,8 @@ fn every(text: &str) -> Result<Span, String> {
 /// How long a recorder keeps. Times are seconds where no unit is named, as for `sleep`; here hardly anybody means them.
 fn keep(text: &str) -> Result<Span, String> {
     let typed = text.trim();
-    if typed.parse().is_ok_and(f64::is_finite) {
+    let is_plain = typed.starts_with(|c: char| matches!(c, '1'..='9'));
+    if is_plain && typed.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
             "`{typed}` has no unit; write {typed}d for days, {typed}h for hours or {typed}w for weeks"
         ));
@@ -659,6 +784,35 @@ fn size(text: &str) -> Result<Bytes, String> {
     let power = "kmgtp".find(&letter).ok_or_else(wrong)?;
     let power = i32::try_from(power + 1).map_err(|_| wrong())?;
     Ok(Bytes::from_f64(number * base.powi(power)))
+}
+
+/// A size that is not nothing.
+fn demand(text: &str) -> Result<Bytes, String> {
+    let size = size(text)?;
+    match size > Bytes::ZERO {
+        true => Ok(size),
+        false => Err("nothing is added; write 500M or 2GiB".to_owned()),
+    }
+}
+
+/// How long a workload takes to come round.
+fn cycle(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (Span::from_secs(1), "1s is the least"),
+        (Span::from_hours(24 * 366), "366d is the most"),
+    )
+}
+
+/// `p99`, or 99.
+fn percentile(text: &str) -> Result<Ratio, String> {
+    let typed = text.trim();
+    let number = typed.trim_start_matches(['p', 'P']).trim_end_matches('%');
+    match number.parse::<f64>() {
+        Ok(percent) if (50.0..=100.0).contains(&percent) => Ok(Ratio::from_percent(percent)),
+        Ok(_) => Err(format!("`{typed}` is not between p50 and p100")),
+        Err(_) => Err(format!("`{typed}` is no percentile; write p95")),
+    }
 }
 
 /// The names of all kinds of events.

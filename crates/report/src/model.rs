@@ -7,7 +7,9 @@
 
 mod build;
 mod catalogue;
+mod compare;
 mod events;
+pub mod headroom;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -15,6 +17,10 @@ use serde::Serialize;
 
 pub use build::{SourceInfo, json, json_schema};
 pub use catalogue::{RuleEntry, SignalEntry};
+pub use compare::{
+    AmountEntry, COMPARE_SCHEMA, Cause, CompareReport, ComparedSource, Direction, FactEntry,
+    FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry,
+};
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 
 /// Name and version of the contract of `check`.

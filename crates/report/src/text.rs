@@ -5,9 +5,11 @@
 
 mod bar;
 mod check;
+mod compare;
 pub mod escape;
 mod events;
 mod finding;
+mod headroom;
 mod input;
 mod list;
 mod markdown;
@@ -19,7 +21,7 @@ mod wrap;
 
 use jiff::tz::TimeZone;
 
-use crate::model::{EventsReport, Report, RuleEntry, SignalEntry, WhereReport};
+use crate::model::{CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,6 +104,16 @@ pub fn place(report: &WhereReport, screen: &Screen) -> String {
 /// The answer of `events`.
 pub fn events(report: &EventsReport, screen: &Screen) -> String {
     events::draw(report, screen)
+}
+
+/// The answer of `headroom`.
+pub fn headroom(report: &crate::model::headroom::HeadroomReport, screen: &Screen) -> String {
+    headroom::draw(report, screen)
+}
+
+/// The answer of `compare`.
+pub fn compare(report: &CompareReport, screen: &Screen) -> String {
+    compare::draw(report, screen)
 }
 
 /// All rules, one or two lines each.

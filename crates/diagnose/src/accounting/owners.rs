@@ -14,17 +14,17 @@ use crate::evidence::Evidence;
 
 /// A service, or the processes of one name where services are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) name: String,
-    pub(super) processes: u64,
-    pub(super) held: Bytes,
+pub(crate) struct Owner {
+    pub(crate) name: String,
+    pub(crate) processes: u64,
+    pub(crate) held: Bytes,
 }
 
 /// Owners, and how their memory was measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owners {
-    pub(super) owners: Vec<Owner>,
-    pub(super) measured: &'static str,
+pub(crate) struct Owners {
+    pub(crate) owners: Vec<Owner>,
+    pub(crate) measured: &'static str,
 }
 
 /// How exactly a process's share is known, best first.
@@ -36,7 +36,7 @@ enum Measure {
 }
 
 /// Owners of anonymous memory; `None` where no process is known.
-pub(super) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
+pub(crate) fn of_anonymous(cx: &Evidence<'_>, index: usize) -> Option<Owners> {
     let index = cx.rows_at(Entity::Process, index)?;
     let measured = |process: &EntitySeries| {
         let timeline = cx.timeline;

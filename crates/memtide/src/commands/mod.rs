@@ -2,10 +2,12 @@
 
 pub(crate) mod capture;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod events;
 pub(crate) mod export;
+pub(crate) mod headroom;
 pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod record_from;

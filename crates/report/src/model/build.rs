@@ -188,7 +188,7 @@ pub(super) fn source_of(timeline: &Timeline, source: &SourceInfo) -> Source {
     Context { timeline }.source(source)
 }
 
-fn host(timeline: &Timeline, facts: &Facts) -> Host {
+pub(super) fn host(timeline: &Timeline, facts: &Facts) -> Host {
     Host {
         kernel: facts.kernel_release().map(str::to_owned),
         ram_bytes: timeline.last(MEM_TOTAL).map(Bytes::get),

@@ -63,6 +63,13 @@ pub(super) fn host_line(
     clock: &Clock<'_>,
     screen: &Screen,
 ) {
+    for line in wrap_items(&host_items(host, source, clock), " · ", screen.width()) {
+        page.line(&[piece(Style::Faint, line)]);
+    }
+}
+
+/// The parts of that line.
+pub(super) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
     let mut items = Vec::new();
     items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
     items.extend(
@@ -87,9 +94,7 @@ pub(super) fn host_line(
     // With several sources, each says which it is; the directory is known to whoever typed it.
     let file_name = |name: &str| cut(name.rsplit('/').next().unwrap_or(name), 60);
     items.extend(source.name.as_deref().map(file_name));
-    for line in wrap_items(&items, " · ", screen.width()) {
-        page.line(&[piece(Style::Faint, line)]);
-    }
+    items
 }
 
 fn looked(source: &Source, clock: &Clock<'_>) -> String {

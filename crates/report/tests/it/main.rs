@@ -7,5 +7,6 @@
 mod contract;
 mod docs;
 mod fixtures;
+mod headroom;
 mod hostile;
 mod screens;

@@ -1,0 +1,148 @@
+//! What makes two sources hard to compare; said before anything else.
+
+use timeline::BreakKind;
+use timeline::signals::MEM_TOTAL;
+use units::{Bytes, Count, Span};
+
+use super::settings::same_ram;
+use super::spread::FEWEST;
+use crate::evidence::Evidence;
+
+/// Looks of a length within this factor show the same.
+const OTHER_LENGTH: f64 = 2.0;
+/// Intervals within this factor smooth peaks alike.
+const OTHER_INTERVAL: f64 = 1.5;
+
+/// Sentences.
+pub(super) fn tell(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<String> {
+    let mut told = Vec::new();
+    told.extend(sizes(before, after));
+    told.extend(lengths(before, after));
+    told.extend(intervals(before, after));
+    for (name, cx) in [("before", before), ("after", after)] {
+        told.extend(samples(name, cx));
+        told.extend(breaks(name, cx));
+        told.extend(changes(name, cx));
+    }
+    told
+}
+
+fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
+    let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
+    let (old, new): (Bytes, Bytes) = (ram(before)?, ram(after)?);
+    (!same_ram(before, after)).then(|| {
+        format!("The hosts are of different size, {old} and {new} of RAM: amounts are compared as shares of it.")
+    })
+}
+
+fn lengths(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
+    let (old, new) = (before.look(), after.look());
+    if old == Span::ZERO || new == Span::ZERO {
+        return None;
+    }
+    let times = new.as_secs_f64() / old.as_secs_f64();
+    let (longer, than) = if times > 1.0 {
+        ("after", "before")
+    } else {
+        ("before", "after")
+    };
+    (times >= OTHER_LENGTH || times <= 1.0 / OTHER_LENGTH).then(|| {
+        format!("Watched for {old} before and {new} after: {longer} had more time to show what is rare, and {than} less.")
+    })
+}
+
+fn intervals(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
+    let (old, new) = (before.timeline.interval()?, after.timeline.interval()?);
+    let times = new.as_secs_f64() / old.as_secs_f64().max(f64::MIN_POSITIVE);
+    let coarser = if times > 1.0 { "after" } else { "before" };
+    (times >= OTHER_INTERVAL || times <= 1.0 / OTHER_INTERVAL).then(|| {
+        format!("A sample every {old} before and every {new} after: short peaks are smoothed out {coarser}.")
+    })
+}
+
+fn samples(name: &str, cx: &Evidence<'_>) -> Option<String> {
+    let intervals = cx.timeline.len().saturating_sub(1);
+    match intervals {
+        0 => Some(format!(
+            "There is one look only {name}: levels, and no rates."
+        )),
+        n if n < FEWEST => Some(format!(
+            "There are {} intervals only {name}: too few to tell a change of a rate from noise, which takes {}.",
+            Count::new(n as u64),
+            Count::new(FEWEST as u64)
+        )),
+        _ => None,
+    }
+}
+
+fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
+    let count = |is: fn(BreakKind) -> bool| {
+        cx.timeline.breaks().iter().filter(|b| is(b.kind)).count() as u64
+    };
+    let parts: Vec<String> = [
+        (count(|k| k == BreakKind::Reboot), "reboot"),
+        (count(|k| matches!(k, BreakKind::Suspend(_))), "suspend"),
+        (count(|k| matches!(k, BreakKind::Gap(_))), "gap"),
+        (
+            count(|k| k == BreakKind::Unrelated),
+            "cut between unrelated looks",
+        ),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| match (n, what.split_once(' ')) {
+        (1, _) => format!("a {what}"),
+        (n, None) => format!("{} {what}s", Count::new(n)),
+        (n, Some((head, tail))) => format!("{} {head}s {tail}", Count::new(n)),
+    })
+    .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "There is {} {name}; no rate is computed across.",
+            parts.join(" and ")
+        )
+    })
+}
+
+fn changes(name: &str, cx: &Evidence<'_>) -> Option<String> {
+    let mut changed: Vec<&str> = cx.facts.changes().iter().map(|c| c.fact.name).collect();
+    changed.dedup();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "Settings were changed while it was watched {name} ({}); their last values count.",
+            changed.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+
+    fn told(before: &Case, after: &Case) -> Vec<String> {
+        before.with(|before| after.with(|after| tell(before, after)))
+    }
+
+    fn ram(case: Case, mib: u64) -> Case {
+        case.gauge(MEM_TOTAL, Bytes::from_mib(mib))
+    }
+
+    #[test]
+    fn equals_need_no_word() {
+        let host = || ram(Case::over(20), 1000);
+        assert_eq!(told(&host(), &host()), [""; 0]);
+    }
+
+    #[test]
+    fn other_sizes_lengths_and_few_samples_are_said() {
+        let said = told(&ram(Case::over(3), 500), &ram(Case::over(60), 1000)).join("\n");
+        for part in [
+            "different size, 500 MiB and 1,000 MiB",
+            "Watched for 3 s before and 60 s after",
+            "3 intervals only before",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+}

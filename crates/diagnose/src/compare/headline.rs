@@ -1,0 +1,284 @@
+//! The sentence on top: the cause where a recorded fact explains what changed, else what differs most.
+
+use timeline::facts::THP_ENABLED;
+use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
+use units::Bytes;
+
+use super::cause::{Cause, Differences, Sureness};
+use super::findings::{FindingChange, Turn};
+use super::memory::{AmountChange, AmountKind, least};
+use super::rates::RateChange;
+use super::settings::FactChange;
+use super::spread::Certainty;
+use super::{Direction, figure};
+use crate::diagnosis::Diagnosis;
+use crate::evidence::Evidence;
+use crate::finding::Severity;
+use crate::verdict::Level;
+
+/// The sentences of the verdict on two sources.
+pub(super) fn of(it: &Differences<'_>, direction: Direction, cause: Option<&Cause>) -> String {
+    let turned = turned(it);
+    let most = differs_most(it);
+    if turned.is_none() && most.is_none() && direction != Direction::Unknown {
+        return nothing(it);
+    }
+    let is_sure = cause.is_some_and(|cause| cause.sureness > Sureness::May);
+    let mut said: Vec<String> = Vec::new();
+    said.extend((direction == Direction::Unknown).then(|| unknown(it)));
+    said.extend(cause.map(|cause| explained(cause, it.facts)));
+    let is_quiet = direction == Direction::Same && cause.is_none();
+    let of_weight = turned.filter(|it| it.severity() > Some(Severity::Info));
+    if is_quiet && of_weight.is_none() {
+        said.push("Neither better nor worse.".to_owned());
+    }
+    let asked = asked_for(it).filter(|_| cause.is_none() && of_weight.is_none());
+    let is_asked = asked.is_some();
+    said.extend(asked);
+    said.extend(turned.map(in_words));
+    if let Some(turned) = turned.filter(|_| cause.is_none()) {
+        said.push(unexplained(it, turned));
+        let told = it.graver(turned.id);
+        said.extend(told.and_then(|finding| first_sentence(&finding.cause)));
+    }
+    if turned.is_none() || !is_sure {
+        said.extend(most);
+    }
+    if cause.is_none() && turned.is_none() && !is_asked && differs(it) {
+        said.push(UNEXPLAINED.to_owned());
+    }
+    said.join(" ")
+}
+
+fn differs(it: &Differences<'_>) -> bool {
+    it.top_amount().is_some() || it.top_rate().is_some()
+}
+
+const UNEXPLAINED: &str = "No fact that was recorded explains it.";
+
+/// The gravest root that is not the same on both sides; mere notes only where there is nothing else.
+fn turned<'a>(it: &'a Differences<'_>) -> Option<&'a FindingChange> {
+    let of_weight = |change: &&FindingChange| change.severity() > Some(Severity::Info);
+    it.turned().find(of_weight).or_else(|| it.turned().next())
+}
+
+/// Where the finding rests on a setting that is the same on both sides, it must have been changed since it was read.
+fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
+    let known = it.settings_of(turned.id);
+    match known.as_slice() {
+        [] => UNEXPLAINED.to_owned(),
+        names => format!("As recorded, {} is not different.", names.join(" and ")),
+    }
+}
+
+fn in_words(change: &FindingChange) -> String {
+    let title = |found: &Option<super::findings::Found>| {
+        found
+            .as_ref()
+            .map(|found| found.title.clone())
+            .unwrap_or_default()
+    };
+    match change.turn() {
+        Turn::New => format!("New after: {}", title(&change.after)),
+        Turn::Gone => format!("Gone after: {}", title(&change.before)),
+        Turn::Graver => format!("Graver after: {}", title(&change.after)),
+        Turn::Milder => format!("Milder after: {}", title(&change.after)),
+        Turn::Same | Turn::Unknown => String::new(),
+    }
+}
+
+/// `vm.zone_reclaim_mode is the cause: 1 before, 0 after.`
+fn explained(cause: &Cause, facts: &[FactChange]) -> String {
+    let named: Vec<&FactChange> = facts
+        .iter()
+        .filter(|fact| cause.facts.contains(&fact.name))
+        .collect();
+    let names: Vec<&str> = named.iter().map(|fact| fact.name).collect();
+    let verb = match (cause.sureness, names.len()) {
+        (Sureness::Is, 1) => "is the cause",
+        (Sureness::Is, _) => "are the cause",
+        (Sureness::Explains, 1) => "explains it",
+        (Sureness::Explains, _) => "explain it",
+        (Sureness::May, _) => "may explain it",
+    };
+    let values: Vec<String> = named
+        .iter()
+        .map(|fact| {
+            let value = |text: &Option<String>| text.clone().unwrap_or_default();
+            let pair = format!(
+                "{} before, {} after",
+                value(&fact.before),
+                value(&fact.after)
+            );
+            match names.len() {
+                1 => pair,
+                _ => format!("{} {pair}", fact.name),
+            }
+        })
+        .collect();
+    format!("{} {verb}: {}.", names.join(" and "), values.join("; "))
+}
+
+fn nothing(it: &Differences<'_>) -> String {
+    let facts = it.facts.iter().filter(|fact| fact.differs()).count();
+    let settings = match facts {
+        0 => "and no fact differs",
+        _ => "though facts differ",
+    };
+    format!(
+        "Nothing changed: the same findings, no amount or rate differs by more than its own noise, {settings}."
+    )
+}
+
+fn unknown(it: &Differences<'_>) -> String {
+    let blind = |name: &str, side: &Diagnosis| {
+        let level = side.verdict.level;
+        (level == Level::Unknown).then(|| format!("{name} cannot be judged"))
+    };
+    let mut why: Vec<String> = [("before", it.before), ("after", it.after)]
+        .into_iter()
+        .filter_map(|(name, side)| blind(name, side))
+        .collect();
+    let is_told = |it: &&FindingChange| it.turn() == Turn::Unknown && it.is_root();
+    let unseen = it.findings.iter().find(is_told);
+    why.extend(unseen.map(|change| {
+        let (found, other) = match change.after {
+            Some(_) => ("after", "before"),
+            None => ("before", "after"),
+        };
+        let title = change.after.as_ref().or(change.before.as_ref());
+        let title = title.map_or("", |found| found.title.trim_end_matches('.'));
+        format!(
+            "{found} shows {}, which nobody could look for {other}: {title}",
+            change.id
+        )
+    }));
+    format!(
+        "Whether it is better or worse cannot be said: {}.",
+        why.join("; ")
+    )
+}
+
+/// The amount, its owner and the rate that moved most.
+fn differs_most(it: &Differences<'_>) -> Option<String> {
+    let told: Vec<String> = it
+        .top_amount()
+        .map(|amount| sized(amount, it))
+        .into_iter()
+        .chain(owner(it))
+        .chain(it.top_rate().and_then(moved))
+        .collect();
+    (!told.is_empty()).then(|| format!("What differs most: {}.", told.join("; ")))
+}
+
+/// Whose anonymous memory differs most.
+fn owner(it: &Differences<'_>) -> Option<String> {
+    let share = |share: Option<units::Ratio>| share.map_or(0.0, units::Ratio::get);
+    let moved = |a: &AmountChange| (share(a.after_share) - share(a.before_share)).abs();
+    let owners = it.amounts.iter().filter(|a| a.kind == AmountKind::Owner);
+    let owner = owners.max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
+    let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
+    let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
+    // Of a name the amount is known to the sample only.
+    let told = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
+    told.then(|| match (owner.before, owner.after) {
+        (None, Some(after)) => format!("{} with {}, after only", owner.label, size_of(after)),
+        (Some(before), None) => format!("{} with {}, before only", owner.label, size_of(before)),
+        _ => sized(owner, it),
+    })
+}
+
+fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
+    let is_other_size = it
+        .facts
+        .iter()
+        .any(|f| f.name == super::settings::RAM && f.differs());
+    let side = |bytes: Option<i64>, share: Option<units::Ratio>| {
+        let size = bytes.map_or_else(String::new, size_of);
+        match share.filter(|_| is_other_size) {
+            Some(share) => format!("{size} ({share} of RAM)"),
+            None => size,
+        }
+    };
+    let label = match amount.kind {
+        AmountKind::Owner => format!("anonymous memory of {}", amount.label),
+        _ => amount.label.clone(),
+    };
+    format!(
+        "{label}, {} before and {} after",
+        side(amount.before, amount.before_share),
+        side(amount.after, amount.after_share)
+    )
+}
+
+fn size_of(bytes: i64) -> String {
+    let sign = if bytes < 0 { "-" } else { "" };
+    format!("{sign}{}", Bytes::new(bytes.unsigned_abs()))
+}
+
+fn moved(rate: &RateChange) -> Option<String> {
+    let (before, after) = rate.means()?;
+    let of = |value| figure::Measure::of(rate.measure, value);
+    Some(format!(
+        "{}, {} before and {} after",
+        rate.label,
+        of(before),
+        of(after)
+    ))
+}
+
+/// Whether there are more huge pages after; `None` where they did not change, or only with the memory that they hold.
+fn huge_pages_moved(it: &Differences<'_>) -> Option<bool> {
+    let moved = |amount: &AmountChange| amount.share_changed();
+    let anonymous = it.amounts.iter().find(|amount| amount.name == "anon");
+    let anonymous = anonymous.and_then(moved).map_or(0.0, f64::abs);
+    let name = MEM_ANON_HUGE.def().name;
+    let huge = it.amounts.iter().find(|a| a.name == name && a.is_clear());
+    let huge = huge.and_then(moved).filter(|m| m.abs() > 2.0 * anonymous);
+    let given = it
+        .top_rate()
+        .filter(|r| r.name == THP_FAULT_ALLOC.def().name);
+    let given = given.and_then(RateChange::means).map(|(b, a)| a - b);
+    huge.or(given).map(|more| more > 0.0)
+}
+
+/// Huge pages that came or went although the setting is the same are the programs' own choice.
+fn asked_for(it: &Differences<'_>) -> Option<String> {
+    let more = huge_pages_moved(it)?;
+    let (before, after) = (
+        it.sides.0.choice(THP_ENABLED).ok()?,
+        it.sides.1.choice(THP_ENABLED).ok()?,
+    );
+    let (with, without) = match more {
+        true => ("after", "before"),
+        false => ("before", "after"),
+    };
+    (before == after).then(|| match before {
+        "madvise" => format!(
+            "Huge pages are the difference, and the programs' own choice: {} is madvise on both sides, so they asked for them {with} and not, or less, {without}.",
+            THP_ENABLED.name
+        ),
+        setting => format!(
+            "Huge pages are the difference, and the programs' own choice or chance: {} is {setting} on both sides.",
+            THP_ENABLED.name
+        ),
+    })
+}
+
+fn first_sentence(text: &str) -> Option<String> {
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    let sentence = text.get(..end)?.trim();
+    (!sentence.is_empty()).then(|| sentence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_sentence_ends_at_its_stop_and_not_in_a_number() {
+        let first = first_sentence("Kernel 6.1 keeps 0.5 of it. More.");
+        assert_eq!(first.as_deref(), Some("Kernel 6.1 keeps 0.5 of it."));
+        assert_eq!(first_sentence(""), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! Facts that differ: tunables, kernel, RAM, swap, processors, control groups, NUMA.
+
+use std::collections::BTreeSet;
+
+use timeline::Fact;
+use timeline::facts::{
+    self, ADMIN_RESERVE, CgroupMode, KERNEL_CMDLINE, KERNEL_VERSION, MIN_FREE, USER_RESERVE,
+};
+use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
+use units::{Bytes, Count, PageSize, Quantity};
+
+use crate::evidence::Evidence;
+
+/// Name of the fact that is RAM.
+pub(super) const RAM: &str = "ram";
+/// Name of the fact that is the size of all swap areas.
+pub(super) const SWAP: &str = "swap";
+
+/// A fact that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactChange {
+    /// Its dotted name: `vm.swappiness`; or `ram`, `kernel`, `cgroup`.
+    pub name: &'static str,
+    /// Its value before; `None` where the source does not tell.
+    pub before: Option<String>,
+    /// Its value after.
+    pub after: Option<String>,
+    /// Whether it explains what changed.
+    pub explains: bool,
+}
+
+impl FactChange {
+    /// Whether both sides tell it: only then it differs, else one source knows more.
+    pub fn differs(&self) -> bool {
+        self.before.is_some() && self.after.is_some()
+    }
+}
+
+/// MemTotal moves a little with the kernel's build and with what firmware keeps.
+const SAME_RAM: f64 = 0.02;
+
+/// Facts that differ, or that one side does not tell: the machine first, then tunables in the catalogue's order.
+pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<FactChange> {
+    let (old, new) = (machine(before), machine(after));
+    let mut changes: Vec<FactChange> = old
+        .into_iter()
+        .zip(new)
+        .filter_map(|((name, before), (_, after))| changed(name, before, after))
+        .collect();
+    if same_ram(before, after) {
+        changes.retain(|change| change.name != RAM);
+    }
+    changes.extend(cmdline(before, after));
+    for fact in facts::ALL {
+        if [KERNEL_CMDLINE, KERNEL_VERSION].contains(fact) {
+            continue;
+        }
+        let text = |cx: &Evidence<'_>| {
+            let chosen = cx.facts.choice(*fact).or_else(|| cx.facts.text(*fact))?;
+            // Columns of a file are separated by tabs.
+            Some(chosen.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        if !follows(*fact, before, after) {
+            changes.extend(changed(fact.name, text(before), text(after)));
+        }
+    }
+    changes
+}
+
+/// Whether the kernel sets it from the memory that is there at boot, which is never quite the same, and it is that.
+fn follows(fact: Fact, before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
+    let numbers = before.facts.number(fact).zip(after.facts.number(fact));
+    let from_ram = [MIN_FREE, USER_RESERVE, ADMIN_RESERVE].contains(&fact);
+    from_ram
+        && numbers.is_some_and(|(old, new)| {
+            let (old, new) = (Count::new(old).as_f64(), Count::new(new).as_f64());
+            (old - new).abs() <= SAME_RAM * old.max(new)
+        })
+}
+
+fn changed(
+    name: &'static str,
+    before: Option<String>,
+    after: Option<String>,
+) -> Option<FactChange> {
+    (before != after).then_some(FactChange {
+        name,
+        before,
+        after,
+        explains: false,
+    })
+}
+
+/// Whether the hosts are of the same size, as far as is known.
+pub(super) fn same_ram(before: &Evidence<'_>, after: &Evidence<'_>) -> bool {
+    let (Ok(old), Ok(new)) = (before.ram(), after.ram()) else {
+        return true;
+    };
+    let (old, new) = (old.as_f64(), new.as_f64());
+    (old - new).abs() <= SAME_RAM * old.max(new)
+}
+
+/// What the machine is.
+fn machine(cx: &Evidence<'_>) -> [(&'static str, Option<String>); 9] {
+    let facts = cx.facts;
+    let size = |bytes: Option<Bytes>| {
+        bytes.map(|bytes| match bytes {
+            Bytes::ZERO => "none".to_owned(),
+            bytes => bytes.to_string(),
+        })
+    };
+    let page = facts.page_size.map(PageSize::bytes);
+    [
+        ("host", facts.hostname.clone()),
+        ("kernel", facts.kernel_release().map(str::to_owned)),
+        (RAM, size(cx.timeline.last(MEM_TOTAL))),
+        (SWAP, size(cx.timeline.last(SWAP_TOTAL))),
+        ("cpus", facts.cpus.map(|n| Count::new(n.into()).to_string())),
+        ("page size", size(page)),
+        ("NUMA nodes", nodes(cx)),
+        ("cgroup", facts.cgroup_mode.map(hierarchy)),
+        ("container", Some(container(cx))),
+    ]
+}
+
+fn hierarchy(mode: CgroupMode) -> String {
+    match mode {
+        CgroupMode::V1 => "v1".to_owned(),
+        CgroupMode::V2 => "v2".to_owned(),
+    }
+}
+
+fn container(cx: &Evidence<'_>) -> String {
+    let container = cx.facts.container.as_ref();
+    container.map_or_else(|| "no".to_owned(), |it| it.signs.join(", "))
+}
+
+/// `2, distance 21`.
+fn nodes(cx: &Evidence<'_>) -> Option<String> {
+    let nodes = &cx.facts.nodes;
+    if nodes.is_empty() {
+        return None;
+    }
+    let farthest = nodes.iter().flat_map(|node| &node.distances).max();
+    let count = Count::new(nodes.len() as u64);
+    Some(match farthest.filter(|_| nodes.len() > 1) {
+        Some(distance) => format!("{count}, distance {distance}"),
+        None => count.to_string(),
+    })
+}
+
+/// Only the boot parameters that one side has and the other has not.
+fn cmdline(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<FactChange> {
+    let words = |cx: &Evidence<'_>| {
+        let text = cx.facts.text(KERNEL_CMDLINE)?.to_owned();
+        Some(text)
+    };
+    let (old, new) = (words(before), words(after));
+    let own = |mine: &Option<String>, other: &Option<String>| {
+        let mine = mine.as_ref()?;
+        let theirs: BTreeSet<&str> = other.iter().flat_map(|t| t.split_whitespace()).collect();
+        let own = mine.split_whitespace().filter(|w| !theirs.contains(w));
+        let own = own.collect::<Vec<_>>().join(" ");
+        Some(if other.is_some() && own.is_empty() {
+            "-".to_owned()
+        } else {
+            own
+        })
+    };
+    changed(KERNEL_CMDLINE.name, own(&old, &new), own(&new, &old))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+    use timeline::facts::{SWAPPINESS, THP_ENABLED};
+
+    fn compared(
+        before: &Case,
+        after: &Case,
+    ) -> Vec<(&'static str, Option<String>, Option<String>)> {
+        let changes = before.with(|before| after.with(|after| compare(before, after)));
+        changes
+            .into_iter()
+            .map(|c| (c.name, c.before, c.after))
+            .collect()
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn a_setting_differs_by_its_chosen_word() {
+        let before = Case::once().fact(THP_ENABLED, "[always] madvise never");
+        let after = Case::once().fact(THP_ENABLED, "always madvise [never]");
+        let expected = [("thp.enabled", some("always"), some("never"))];
+        assert_eq!(compared(&before, &after), expected);
+    }
+
+    #[test]
+    fn what_one_side_does_not_tell_is_no_change() {
+        let before = Case::once().fact(SWAPPINESS, "60");
+        let changes = before.with(|b| Case::once().with(|a| compare(b, a)));
+        assert_eq!(changes.len(), 1);
+        assert!(!changes[0].differs());
+    }
+
+    #[test]
+    fn of_boot_parameters_only_what_differs_is_told() {
+        let before = Case::once().fact(KERNEL_CMDLINE, "root=/dev/vda quiet psi=1");
+        let after = Case::once().fact(KERNEL_CMDLINE, "root=/dev/vda quiet");
+        let expected = [("kernel.cmdline", some("psi=1"), some("-"))];
+        assert_eq!(compared(&before, &after), expected);
+    }
+
+    #[test]
+    fn a_few_pages_of_firmware_are_the_same_ram() {
+        let host = |mib: u64| Case::once().gauge(MEM_TOTAL, Bytes::from_mib(mib));
+        assert_eq!(compared(&host(973), &host(974)), []);
+        assert_eq!(compared(&host(470), &host(974)).len(), 1);
+    }
+}

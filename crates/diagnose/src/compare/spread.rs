@@ -1,0 +1,211 @@
+//! Whether two sets of samples differ by more than each does within itself.
+//!
+//! Values of a rate are bursty and skewed, so means and standard deviations decide nothing. Each interval of one side is
+//! held against each of the other: the **lead** is the share of pairs in which `after` is larger, less the share in which
+//! `before` is (Cliff's delta, from -1 to 1). It counts as a difference where it is at least [`LEAST_LEAD`] and the
+//! Mann-Whitney test, with its correction for ties, would see it by chance less often than once in a hundred times. With
+//! fewer than [`FEWEST`] intervals on a side the test can never say so, and the answer is "too few", not "the same".
+//!
+//! Neighbouring intervals are alike, since bursts last, so the test is surer than it should be; the least lead, and what
+//! is too small to matter (the caller's), keep it from making much of little.
+
+use units::Ratio;
+
+/// Below this the test's chance cannot get under one in a hundred: with five on each side the least is 1.2 %.
+pub(super) const FEWEST: usize = 6;
+/// A lead below it is called negligible (Romano et al. 2006, for Cliff's delta).
+const LEAST_LEAD: f64 = 0.147;
+/// Standard deviations that chance exceeds once in a hundred times, both tails (normal distribution).
+const ONE_IN_100: f64 = 2.576;
+
+/// Values of one side, sorted, and their mean over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    sorted: Vec<f64>,
+    /// The mean, weighted by time for a rate.
+    pub mean: f64,
+}
+
+impl Spread {
+    /// Of measured values; `None` where there is none.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>, mean: Option<f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
+        if sorted.is_empty() {
+            return None;
+        }
+        sorted.sort_by(f64::total_cmp);
+        #[allow(clippy::cast_precision_loss)] // a number of samples
+        let plain = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        Some(Self {
+            mean: mean.unwrap_or(plain),
+            sorted,
+        })
+    }
+
+    /// How many values.
+    pub fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The value below which this share of the values lies (nearest rank).
+    pub fn quantile(&self, share: Ratio) -> f64 {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )] // an index
+        let rank = (share.get().clamp(0.0, 1.0) * (self.sorted.len() - 1) as f64).round() as usize;
+        self.sorted[rank]
+    }
+
+    /// The same in another unit.
+    pub(super) fn scaled(&self, factor: f64) -> Self {
+        Self {
+            sorted: self.sorted.iter().map(|value| value * factor).collect(),
+            mean: self.mean * factor,
+        }
+    }
+
+    /// The value in the middle.
+    pub fn median(&self) -> f64 {
+        self.quantile(Ratio::new(0.5))
+    }
+}
+
+/// Whether a difference is more than noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// It is.
+    Clear,
+    /// Each side differs as much within itself, or the difference is too small to matter.
+    Noise,
+    /// There are too few samples on a side to tell.
+    TooFew,
+}
+
+/// How the values of two sides lie to each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contrast {
+    /// From -1 (every value before is larger) to 1 (every value after is).
+    pub lead: f64,
+    /// Whether the lead is more than chance.
+    pub certainty: Certainty,
+}
+
+/// Holds each value of one side against each of the other.
+pub(super) fn contrast(before: &Spread, after: &Spread) -> Contrast {
+    let (lead, deviations) = ranked(&before.sorted, &after.sorted);
+    let certainty = if before.count().min(after.count()) < FEWEST {
+        Certainty::TooFew
+    } else if lead.abs() >= LEAST_LEAD && deviations >= ONE_IN_100 {
+        Certainty::Clear
+    } else {
+        Certainty::Noise
+    };
+    Contrast { lead, certainty }
+}
+
+/// The lead, and how many standard deviations of chance it is away from none (Mann and Whitney 1947; normal
+/// approximation with corrections for ties and continuity). Both lists are sorted; one pass over both.
+#[allow(clippy::cast_precision_loss)] // numbers of samples
+fn ranked(before: &[f64], after: &[f64]) -> (f64, f64) {
+    let (m, n) = (before.len() as f64, after.len() as f64);
+    let (mut i, mut j, mut wins, mut ties) = (0, 0, 0.0, 0.0);
+    while i < before.len() || j < after.len() {
+        let value = match (before.get(i), after.get(j)) {
+            (Some(b), Some(a)) => b.min(*a),
+            (Some(value), None) | (None, Some(value)) => *value,
+            (None, None) => break,
+        };
+        let same = |list: &[f64]| list.iter().take_while(|v| **v <= value).count();
+        let (b, a) = (same(&before[i..]), same(&after[j..]));
+        wins += a as f64 * (i as f64 + b as f64 / 2.0);
+        let t = (a + b) as f64;
+        ties += t * t * t - t;
+        i += b;
+        j += a;
+    }
+    let pairs = m * n;
+    if pairs <= 0.0 {
+        return (0.0, 0.0);
+    }
+    let all = m + n;
+    let variance = pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)).max(1.0));
+    let away = (wins - pairs / 2.0).abs() - 0.5;
+    let deviations = if variance > 0.0 {
+        away / variance.sqrt()
+    } else {
+        0.0
+    };
+    (2.0 * wins / pairs - 1.0, deviations.max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn against(before: &[f64], after: &[f64]) -> Contrast {
+        let spread = |values: &[f64]| Spread::of(values.iter().copied(), None).unwrap();
+        contrast(&spread(before), &spread(after))
+    }
+
+    #[test]
+    fn what_lies_wholly_above_is_clear() {
+        let it = against(
+            &[1.0, 2.0, 3.0, 1.5, 2.5, 3.5],
+            &[4.0, 5.0, 6.0, 4.5, 5.5, 6.5],
+        );
+        assert_eq!((it.lead, it.certainty), (1.0, Certainty::Clear));
+    }
+
+    #[test]
+    fn the_same_values_in_another_order_are_noise() {
+        let it = against(
+            &[1.0, 9.0, 2.0, 8.0, 3.0, 7.0],
+            &[7.0, 3.0, 8.0, 2.0, 9.0, 1.0],
+        );
+        assert_eq!((it.lead, it.certainty), (0.0, Certainty::Noise));
+    }
+
+    #[test]
+    fn one_burst_among_quiet_intervals_is_noise_and_a_phase_of_them_is_not() {
+        let quiet = [0.0; 30];
+        let with = |n: usize| {
+            let mut values = [0.0; 30];
+            values[..n].fill(100.0);
+            against(&quiet, &values).certainty
+        };
+        assert_eq!(with(1), Certainty::Noise);
+        assert_eq!(with(3), Certainty::Noise);
+        assert_eq!(with(9), Certainty::Clear);
+    }
+
+    #[test]
+    fn five_samples_are_too_few_whatever_they_say() {
+        let few = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let it = against(&few, &[10.0; 40]);
+        assert_eq!((it.lead, it.certainty), (1.0, Certainty::TooFew));
+    }
+
+    #[test]
+    fn the_test_agrees_with_published_tables() {
+        // Two-sided critical value of U for 6 and 6 at 1 %: 2; so U = 2 is significant and U = 3 is not by the exact table.
+        let (lead, deviations) = ranked(
+            &[1.0, 2.0, 3.0, 4.0, 5.0, 7.5],
+            &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0],
+        );
+        assert!((lead - (1.0 - 2.0 * 2.0 / 36.0)).abs() < 1e-9, "{lead}");
+        assert!((2.3..2.6).contains(&deviations), "{deviations}");
+    }
+
+    #[test]
+    fn a_spread_knows_its_middle_and_ends() {
+        let spread = Spread::of([3.0, 1.0, f64::NAN, 2.0], Some(9.0)).unwrap();
+        assert_eq!(
+            (spread.count(), spread.median(), spread.mean),
+            (3, 2.0, 9.0)
+        );
+        assert_eq!(spread.quantile(Ratio::new(1.0)), 3.0);
+        assert_eq!(Spread::of([f64::NAN], None), None);
+    }
+}

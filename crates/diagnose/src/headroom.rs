@@ -1,0 +1,218 @@
+//! Headroom: how much more fits into a host's memory, and whether a given demand does.
+//!
+//! What can be had (MemAvailable) contains page cache that the workload needs, and the room in which writers buffer. So for
+//! each sample headroom is available − what the kernel keeps beyond that − (write cache + read cache − what MemAvailable
+//! leaves of the cache already). How much read cache is needed no counter tells: it has bounds, and where they decide, the
+//! answer is "cannot tell". First each sample, then the quantile: extremes of different moments are never added up.
+//! Knows no clock and no file; what is not measured stays unknown.
+
+mod answer;
+mod article;
+mod cycle;
+mod limits;
+mod read_cache;
+mod short;
+mod terms;
+mod worst;
+
+use timeline::Stretch;
+use units::{Bytes, Ratio, Span};
+
+use crate::evidence::Evidence;
+use crate::finding::Affected;
+
+pub use answer::{Added, Answer};
+pub use article::Article;
+pub use cycle::Cycle;
+pub use limits::{Limit, LimitKind};
+pub use read_cache::{How, ReadCache};
+pub use terms::Terms;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// What shall be added; without it: how much could be.
+    pub add: Option<Demand>,
+    /// How long the workload takes to come round.
+    pub cycle: Span,
+    /// For which share of the time it must fit, apart from the worst moment.
+    pub quantile: Ratio,
+}
+
+impl Question {
+    /// The cycle that most hosts have: a week with its nights and its weekend.
+    pub const CYCLE: Span = Span::from_hours(7 * 24);
+    /// The usual case: all but one sample in twenty.
+    pub const QUANTILE: Ratio = Ratio::from_percent(95.0);
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self {
+            add: None,
+            cycle: Self::CYCLE,
+            quantile: Self::QUANTILE,
+        }
+    }
+}
+
+/// Memory that shall be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// How much.
+    pub bytes: Bytes,
+    /// Of what kind.
+    pub kind: DemandKind,
+}
+
+/// What kind of memory a demand is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DemandKind {
+    /// Memory of processes: heap, stack.
+    Anon,
+    /// Files that are read again and again.
+    Cache,
+    /// Files in a tmpfs, shared memory.
+    Tmpfs,
+}
+
+/// A quantity that is known within bounds only; may be below zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// At least this; `None` where nothing bounds it.
+    pub lower: Option<i64>,
+    /// The best estimate; `None` where the evidence gives bounds and no more.
+    pub likely: Option<i64>,
+    /// At most this.
+    pub upper: i64,
+}
+
+impl Bounds {
+    /// The estimate where there is one, else what is certain.
+    pub fn likely_or_lower(&self) -> Option<i64> {
+        self.likely.or(self.lower)
+    }
+}
+
+/// How much room a host has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// At the worst moment.
+    pub least: Bounds,
+    /// For the asked share of the time.
+    pub usual: Bounds,
+    /// At the last sample.
+    pub last: Bounds,
+    /// The sample of the worst moment.
+    pub worst: usize,
+    /// The same on the timeline's clock.
+    pub worst_at: Span,
+    /// Until reclaim has nothing left to take but swap, at the worst moment: where every page of cache is given up.
+    pub to_cliff: i64,
+    /// Swap that is left at that moment.
+    pub swap_left: Option<Bytes>,
+}
+
+/// Something that decides and that the source does not tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// What.
+    pub what: &'static str,
+    /// What that leaves open, and what would tell it.
+    pub text: String,
+}
+
+/// A time at which memory was short, whatever a formula says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Short {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// When.
+    pub when: Option<Stretch>,
+    /// Its words.
+    pub text: String,
+}
+
+/// The whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headroom {
+    /// Whether it fits.
+    pub answer: Answer,
+    /// The answer in a sentence, with the smallest and the usual headroom.
+    pub headline: String,
+    /// What binds, in a sentence.
+    pub binds: String,
+    /// What else belongs to the answer, in sentences.
+    pub remarks: Vec<String>,
+    /// MemTotal.
+    pub ram: Option<Bytes>,
+    /// How much room there is; `None` where nothing tells.
+    pub room: Option<Room>,
+    /// What it was computed from.
+    pub terms: Option<Terms>,
+    /// Who held memory, and who was busy, at the worst moment.
+    pub then: Vec<Affected>,
+    /// What else limits, what binds first.
+    pub limits: Vec<Limit>,
+    /// When memory was short.
+    pub short: Vec<Short>,
+    /// What was watched, against the cycle.
+    pub cycle: Cycle,
+    /// What the demand would do.
+    pub added: Option<Added>,
+    /// The least RAM with which the worst moment still fits, the demand included: likely, and for certain.
+    pub smallest_ram: Option<(Option<Bytes>, Option<Bytes>)>,
+    /// The article's own formula, where it can be computed.
+    pub article: Option<Article>,
+    /// What decides and is not told.
+    pub unknown: Vec<Unknown>,
+}
+
+/// Answers the question from a source.
+pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
+    let cycle = Cycle::watched(cx, question.cycle);
+    let ram = cx.ram().ok();
+    let short = short::times(cx);
+    let mut unknown = Vec::new();
+    let levels = match terms::Levels::measured(cx, &mut unknown) {
+        Ok(levels) => levels,
+        Err(missing) => return answer::nothing(ram, cycle, short, &missing),
+    };
+    let cache = ReadCache::estimated(cx, &levels, &short, &mut unknown);
+    let series = terms::Series::of(cx, &levels, &cache, &short);
+    let room = series.room(cx, question.quantile);
+    let limits = limits::all(cx);
+    let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
+    let article = room
+        .as_ref()
+        .and_then(|room| article::formula(cx, &levels, room, &cache));
+    let then = room
+        .as_ref()
+        .map_or_else(Vec::new, |room| worst::who(cx, room.worst));
+    answer::Facts {
+        cx,
+        question,
+        ram,
+        room,
+        terms,
+        limits,
+        short,
+        cycle,
+        article,
+        then,
+        unknown,
+    }
+    .judged()
+}
+
+/// A size that may be below zero, in words: `1.2 GiB`, `−300 MiB`.
+pub(crate) fn signed(bytes: i64) -> String {
+    let size = Bytes::new(bytes.unsigned_abs());
+    match bytes < 0 {
+        true => format!("−{size}"),
+        false => size.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

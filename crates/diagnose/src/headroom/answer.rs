@@ -1,0 +1,380 @@
+//! The judgement: whether it fits, what binds, what an addition would do, and the words for it.
+
+use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
+use units::{Bytes, Ratio};
+
+use super::{
+    Article, Bounds, Cycle, DemandKind, Headroom, Limit, Question, Room, Short, Terms, Unknown,
+    signed,
+};
+use crate::evidence::Evidence;
+use crate::finding::Affected;
+use crate::missing::Missing;
+
+/// With less than this left, the next burst decides; an engineering choice: bursts of ordinary hosts take a few percent.
+const MARGIN: Ratio = Ratio::from_percent(5.0);
+/// More page cache than this, as a share of RAM, that is not available wants an explanation (MemAvailable leaves out the floor
+/// and a little more).
+const RESIDUE: Ratio = Ratio::from_percent(5.0);
+/// On a large host a burst does not grow with RAM.
+const MARGIN_AT_MOST: Bytes = Bytes::from_gib(4);
+
+/// Whether it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It fits, and some is left.
+    Fits,
+    /// It fits most of the time, or hardly anything is left.
+    Tight,
+    /// It does not.
+    DoesNotFit,
+    /// What decides is not known.
+    Unknown,
+}
+
+/// What an addition would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// What is left at the worst moment.
+    pub left: Option<i64>,
+    /// In sentences.
+    pub text: Vec<String>,
+}
+
+/// All that the judgement rests on.
+pub(super) struct Facts<'a> {
+    pub(super) cx: &'a Evidence<'a>,
+    pub(super) question: &'a Question,
+    pub(super) ram: Option<Bytes>,
+    pub(super) room: Option<Room>,
+    pub(super) terms: Option<Terms>,
+    pub(super) limits: Vec<Limit>,
+    pub(super) short: Vec<Short>,
+    pub(super) cycle: Cycle,
+    pub(super) article: Option<Article>,
+    pub(super) then: Vec<Affected>,
+    pub(super) unknown: Vec<Unknown>,
+}
+
+/// The answer where nothing tells what can be had.
+pub(super) fn nothing(
+    ram: Option<Bytes>,
+    cycle: Cycle,
+    short: Vec<Short>,
+    missing: &Missing,
+) -> Headroom {
+    Headroom {
+        answer: Answer::Unknown,
+        headline: format!(
+            "Cannot tell: the source does not say what is available; needs {}.",
+            missing.need
+        ),
+        binds: String::new(),
+        remarks: Vec::new(),
+        ram,
+        room: None,
+        terms: None,
+        then: Vec::new(),
+        limits: Vec::new(),
+        short,
+        cycle,
+        added: None,
+        smallest_ram: None,
+        article: None,
+        unknown: vec![Unknown {
+            what: "available",
+            text: format!("{} is not told", missing.names.join(", ")),
+        }],
+    }
+}
+
+impl Facts<'_> {
+    pub(super) fn judged(self) -> Headroom {
+        let answer = self.answer();
+        Headroom {
+            headline: self.headline(answer),
+            binds: self.binds(),
+            remarks: self.remarks(answer),
+            added: self.added(),
+            smallest_ram: self.smallest_ram(),
+            answer,
+            ram: self.ram,
+            room: self.room,
+            terms: self.terms,
+            then: self.then,
+            limits: self.limits,
+            short: self.short,
+            cycle: self.cycle,
+            article: self.article,
+            unknown: self.unknown,
+        }
+    }
+
+    fn kind(&self) -> Option<DemandKind> {
+        self.question.add.map(|add| add.kind)
+    }
+
+    fn demand(&self) -> i64 {
+        let bytes = self.question.add.map_or(Bytes::ZERO, |add| add.bytes);
+        i64::try_from(bytes.get()).unwrap_or(i64::MAX)
+    }
+
+    /// What must be left, so that the next burst does not decide.
+    fn margin(&self) -> i64 {
+        let margin = self
+            .ram
+            .unwrap_or_default()
+            .share(MARGIN)
+            .min(MARGIN_AT_MOST);
+        i64::try_from(margin.get()).unwrap_or(i64::MAX)
+    }
+
+    /// The limit that binds before the host's RAM does.
+    fn binding(&self) -> Option<&Limit> {
+        let tightest = self
+            .limits
+            .iter()
+            .find(|limit| limit.concerns(self.kind()))?;
+        let least = self.room.as_ref()?.least;
+        let host = least.likely_or_lower().unwrap_or(least.upper);
+        (tightest.room < host).then_some(tightest)
+    }
+
+    /// Room with what binds taken into account.
+    fn bounded(&self, bounds: Bounds) -> Bounds {
+        let Some(limit) = self.binding() else {
+            return bounds;
+        };
+        Bounds {
+            lower: bounds.lower.map(|room| room.min(limit.room)),
+            likely: bounds.likely.map(|room| room.min(limit.room)),
+            upper: bounds.upper.min(limit.room),
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        let Some(room) = &self.room else {
+            return Answer::Unknown;
+        };
+        let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
+        let wanted = self.demand();
+        let is_short = |room: i64| room < wanted || (wanted == 0 && room <= 0);
+        if is_short(usual.upper) {
+            return Answer::DoesNotFit;
+        }
+        let (Some(usual), Some(least)) = (usual.likely_or_lower(), least.likely_or_lower()) else {
+            return Answer::Unknown;
+        };
+        let is_estimate = room.usual.likely.is_some();
+        match () {
+            () if is_short(usual) && is_estimate => Answer::DoesNotFit,
+            // By the worst that may be it does not, by the best it does.
+            () if is_short(usual) => Answer::Unknown,
+            // A moment shows a lack, and never that there is none.
+            () if self.cx.is_too_short() => Answer::Unknown,
+            () if least < wanted.saturating_add(self.margin()) => Answer::Tight,
+            () => Answer::Fits,
+        }
+    }
+
+    fn headline(&self, answer: Answer) -> String {
+        let Some(room) = &self.room else {
+            return "Cannot tell: nothing was measured.".to_owned();
+        };
+        let what = match self.question.add {
+            Some(add) => format!("{} of {}", add.bytes, add.kind.words()),
+            None => "What runs".to_owned(),
+        };
+        let says = match (answer, self.question.add.is_some()) {
+            (Answer::Fits, true) => format!("{what} fits"),
+            (Answer::Fits, false) => "More fits".to_owned(),
+            (Answer::Tight, true) => format!("{what} fits, but hardly"),
+            (Answer::Tight, false) => "Hardly any more fits".to_owned(),
+            (Answer::DoesNotFit, _) => format!("{what} does not fit"),
+            (Answer::Unknown, true) => format!("Cannot tell whether {what} fits"),
+            (Answer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
+        };
+        let (least, usual) = (self.bounded(room.least), self.bounded(room.usual));
+        if self.cx.is_single_look() {
+            return format!("{says}: headroom {} at that one look.", words(least));
+        }
+        let percentile = self.question.quantile.get() * 100.0;
+        format!(
+            "{says}: headroom {} at worst, {} usually (p{}).",
+            words(least),
+            words(usual),
+            (percentile * 100.0).round() / 100.0
+        )
+    }
+
+    fn binds(&self) -> String {
+        match self.binding() {
+            Some(limit) => format!("{}: {}.", limit.kind.name(), limit.text),
+            None => {
+                let Some((room, ram)) = self.room.as_ref().zip(self.ram) else {
+                    return String::new();
+                };
+                let swap = match room.swap_left {
+                    Some(swap) if swap > Bytes::ZERO => format!("; then {swap} of swap"),
+                    Some(_) => "; then no swap".to_owned(),
+                    None => String::new(),
+                };
+                format!(
+                    "the host's {ram} of RAM; {} to the cliff, all cache given up{swap}.",
+                    signed(room.to_cliff)
+                )
+            }
+        }
+    }
+
+    fn remarks(&self, answer: Answer) -> Vec<String> {
+        let mut remarks: Vec<String> = Vec::new();
+        for short in &self.short {
+            remarks.push(format!(
+                "Memory was short already ({}): {}",
+                short.rule, short.text
+            ));
+        }
+        if answer == Answer::Unknown
+            && let Some(room) = &self.room
+        {
+            let least = self.bounded(room.usual);
+            let lower = least.lower.map_or_else(
+                || "nothing says how little it may be".to_owned(),
+                |lower| format!("{} if all cache that may be needed is", signed(lower)),
+            );
+            remarks.push(format!(
+                "What decides is not told: headroom is at most {}, and {lower}.",
+                signed(least.upper)
+            ));
+        }
+        remarks.extend(self.residue());
+        if !self.cycle.is_whole && matches!(answer, Answer::Fits | Answer::Tight) {
+            remarks.push(format!(
+                "Not confirmed: {}. What runs at other times may need more.",
+                self.cycle.text
+            ));
+        }
+        remarks
+    }
+
+    /// Page cache that is neither free nor available, and that nothing explains.
+    fn residue(&self) -> Option<String> {
+        let (terms, index) = (self.terms.as_ref()?, self.room.as_ref()?.worst);
+        let timeline = self.cx.timeline;
+        let cache = self.cx.page_cache().ok()?.at(index)?;
+        let all = timeline.at(MEM_FREE, index)?
+            + cache
+            + timeline.at(MEM_SLAB_RECLAIMABLE, index).unwrap_or_default();
+        let explained = terms.available + terms.floor.1 + terms.left_out.unwrap_or_default();
+        let residue = all.saturating_sub(explained);
+        (terms.available_is_told && residue > self.ram?.share(RESIDUE)).then(|| {
+            format!(
+                "{residue} of free memory and page cache are not in available: locked files, or cache that is on no list. Find out what it is before counting on it."
+            )
+        })
+    }
+
+    fn added(&self) -> Option<Added> {
+        let add = self.question.add?;
+        let room = self.room.as_ref()?;
+        let least = self.bounded(room.least);
+        let wanted = self.demand();
+        let left = least
+            .likely
+            .or(least.lower.filter(|lower| *lower == least.upper));
+        let left = left.map(|room| room.saturating_sub(wanted));
+        let over = |room: i64| Bytes::new(u64::try_from(wanted.saturating_sub(room)).unwrap_or(0));
+        let beyond = over(least.likely_or_lower().unwrap_or(least.upper));
+        let past_cliff = over(room.to_cliff);
+        let swap = room.swap_left;
+        let mut text = Vec::new();
+        if left.is_none() {
+            let most = least.upper.saturating_sub(wanted);
+            let lacking = Bytes::new(most.unsigned_abs());
+            let most = signed(most);
+            text.push(match least.lower {
+                _ if least.upper < wanted => {
+                    format!("At the worst moment {lacking} or more would be lacking.")
+                }
+                Some(lower) => format!(
+                    "At the worst moment {} to {most} would be left.",
+                    signed(lower.saturating_sub(wanted))
+                ),
+                None => format!("At the worst moment at most {most} would be left."),
+            });
+        }
+        text.push(add.kind.takes().to_owned());
+        if left.is_some() && beyond > Bytes::ZERO {
+            text.push(match add.kind {
+                DemandKind::Cache => format!(
+                    "At worst {beyond} of it, or of the cache that is there, would be dropped and read again from disk."
+                ),
+                _ => format!("At worst it would take {beyond} of cache that is needed."),
+            });
+        }
+        if past_cliff > Bytes::ZERO && add.kind != DemandKind::Cache {
+            text.push(match swap {
+                Some(swap) if swap >= past_cliff => {
+                    format!("At worst {past_cliff} would go to swap ({swap} left).")
+                }
+                Some(swap) => format!(
+                    "At worst {past_cliff} has no place, with {swap} of swap left: the kernel would kill."
+                ),
+                None => format!("At worst {past_cliff} has no place in RAM; swap is not told."),
+            });
+        }
+        Some(Added { left, text })
+    }
+
+    /// RAM that the worst moment needs, the demand and no margin included: likely, and for certain. Where memory was short
+    /// it is not known how much was lacking, so there is none.
+    fn smallest_ram(&self) -> Option<(Option<Bytes>, Option<Bytes>)> {
+        let ram = i64::try_from(self.ram?.get()).ok()?;
+        let least = self.room.as_ref()?.least;
+        if !self.short.is_empty() {
+            return None;
+        }
+        let needs = |room: i64| {
+            let bytes = ram.saturating_sub(room).saturating_add(self.demand());
+            Bytes::new(u64::try_from(bytes).unwrap_or(0))
+        };
+        let both = (least.likely.map(needs), least.lower.map(needs));
+        (both != (None, None)).then_some(both)
+    }
+}
+
+impl DemandKind {
+    /// Its name in a sentence: `500 MiB of process memory`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Anon => "process memory",
+            Self::Cache => "page cache",
+            Self::Tmpfs => "tmpfs",
+        }
+    }
+
+    const fn takes(self) -> &'static str {
+        match self {
+            Self::Anon => {
+                "Process memory takes free memory first, then page cache; only swap takes it back."
+            }
+            Self::Cache => {
+                "Page cache is given back when others want it: too much of it makes reads slow, and kills nobody."
+            }
+            Self::Tmpfs => {
+                "Files in a tmpfs are held like process memory until they are deleted; only swap takes them back."
+            }
+        }
+    }
+}
+
+/// `1.2 GiB`, or `0.4 to 1.2 GiB` where there are bounds only.
+fn words(bounds: Bounds) -> String {
+    match (bounds.likely, bounds.lower) {
+        (Some(likely), _) => signed(likely),
+        (None, Some(lower)) if lower == bounds.upper => signed(lower),
+        (None, Some(lower)) => format!("{} to {}", signed(lower), signed(bounds.upper)),
+        (None, None) => format!("at most {}", signed(bounds.upper)),
+    }
+}

@@ -1,0 +1,225 @@
+//! What else limits, apart from the host's RAM: NUMA nodes, control groups, promises of memory, reserved huge pages.
+
+use timeline::cgroup::ancestors;
+use timeline::facts::{OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM, CGROUP_SLAB_RECLAIMABLE, COMMIT_LIMIT,
+    COMMITTED_AS, HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, NODE_ACTIVE_FILE, NODE_FREE,
+    NODE_INACTIVE_FILE,
+};
+use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
+use units::{Bytes, Limit as Size, Quantity};
+
+use super::terms::whole;
+use super::{DemandKind, signed};
+use crate::evidence::Evidence;
+use crate::floor::Floor;
+
+/// Groups shown at most; the tightest.
+const MOST_GROUPS: usize = 3;
+/// Container runtimes nest a handful of groups; a hostile path may have millions.
+const DEEPEST: usize = 64;
+
+/// What kind of limit it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitKind {
+    /// A NUMA node's own memory.
+    Node,
+    /// A control group's limit.
+    Cgroup,
+    /// What the kernel promises at most.
+    Commit,
+    /// RAM reserved for huge pages.
+    Hugetlb,
+}
+
+impl LimitKind {
+    /// Its name in lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Cgroup => "cgroup",
+            Self::Commit => "commit limit",
+            Self::Hugetlb => "hugetlb",
+        }
+    }
+}
+
+/// Something that limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// Of what kind.
+    pub kind: LimitKind,
+    /// Which one; empty where there is one only.
+    pub name: String,
+    /// Room below it at its worst sample.
+    pub room: i64,
+    /// Whether it holds for whatever is added here, not only for somebody's own memory.
+    pub holds: bool,
+    /// In a sentence.
+    pub text: String,
+}
+
+impl Limit {
+    /// Whether it limits memory of this kind.
+    pub(super) fn concerns(&self, kind: Option<DemandKind>) -> bool {
+        // Page cache is promised to nobody.
+        self.holds && !(self.kind == LimitKind::Commit && kind == Some(DemandKind::Cache))
+    }
+}
+
+/// All of them, what holds first, the tightest first.
+pub(super) fn all(cx: &Evidence<'_>) -> Vec<Limit> {
+    let mut limits = nodes(cx);
+    limits.extend(groups(cx));
+    limits.extend(commit(cx));
+    limits.extend(huge_pages(cx));
+    limits.sort_by_key(|limit| (!limit.holds, limit.room));
+    limits
+}
+
+/// A node's free memory and files above its floor. It holds where a node reclaims its own pages before it takes others'.
+fn nodes(cx: &Evidence<'_>) -> Vec<Limit> {
+    let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let own_only = cx
+        .facts
+        .number(ZONE_RECLAIM_MODE)
+        .is_some_and(|mode| mode & 1 == 1);
+    let limit = |node: &EntitySeries| {
+        let free = cx.gauge_of(node, NODE_FREE).ok()?;
+        let files = cx
+            .gauge_of(node, NODE_ACTIVE_FILE)
+            .ok()?
+            .plus(&cx.gauge_of(node, NODE_INACTIVE_FILE).ok()?);
+        let floor = Floor::of_node(cx, &node.key).ok();
+        let floor = floor.and_then(|floor| floor.high.max());
+        let (least, _) = free.plus(&files).min()?;
+        let room = whole(least.as_f64() - floor.map_or(0.0, |(floor, _)| floor.as_f64()));
+        let key = &node.key;
+        let text = match own_only {
+            true => format!(
+                "node {key} has {} with every page of its cache given up, and vm.zone_reclaim_mode makes it reclaim before it takes memory of others",
+                signed(room)
+            ),
+            false => format!(
+                "node {key} has {} with every page of its cache given up; only what is bound to it is limited by that",
+                signed(room)
+            ),
+        };
+        Some(Limit {
+            kind: LimitKind::Node,
+            name: key.clone(),
+            room,
+            holds: own_only,
+            text,
+        })
+    };
+    nodes.into_iter().filter_map(limit).collect()
+}
+
+/// Groups with a limit below RAM: those around the observer hold, of others the tightest are worth knowing.
+fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
+    let own = cx.facts.own_cgroup.as_deref().unwrap_or("/");
+    let chain: Vec<&str> = ancestors(own).take(DEEPEST).collect();
+    let limits = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
+        let holds = chain.contains(&group.key.as_str());
+        group_limit(cx, group, holds)
+    });
+    let (around, mut others): (Vec<_>, Vec<_>) = limits.partition(|limit| limit.holds);
+    others.sort_by_key(|limit| limit.room);
+    others.truncate(MOST_GROUPS);
+    around.into_iter().chain(others).collect()
+}
+
+fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<Limit> {
+    let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
+    if cx.ram().is_ok_and(|ram| max >= ram) {
+        return None;
+    }
+    let max_track = cx.timeline.gauge_of(group, CGROUP_MAX)?;
+    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
+    let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
+    let at = |track: &Option<Track<Bytes>>, index| {
+        let bytes: Option<Bytes> = track.as_ref().and_then(|track| track.at(index));
+        bytes.unwrap_or_default()
+    };
+    let (file, shared, slab) = (
+        of(CGROUP_FILE),
+        of(CGROUP_SHMEM),
+        of(CGROUP_SLAB_RECLAIMABLE),
+    );
+    let room = (0..cx.timeline.len()).filter_map(|index| {
+        let Size::Bytes(max) = max_track.at(index)? else {
+            return None;
+        };
+        // What reclaim in the group could take; anonymous memory stays.
+        let cache = at(&file, index).saturating_sub(at(&shared, index)) + at(&slab, index);
+        let held = current.at(index)?.saturating_sub(cache);
+        Some(whole(max.as_f64() - held.as_f64()))
+    });
+    let room = room.min()?;
+    let whose = if holds {
+        "around memtide"
+    } else {
+        "for what runs in it"
+    };
+    Some(Limit {
+        kind: LimitKind::Cgroup,
+        name: group.key.clone(),
+        room,
+        holds,
+        text: format!(
+            "{} has {} below its limit of {max}, with its cache given up ({whose})",
+            group.key,
+            signed(room)
+        ),
+    })
+}
+
+/// The commit limit, where the kernel holds to it.
+fn commit(cx: &Evidence<'_>) -> Option<Limit> {
+    if cx.facts.number(OVERCOMMIT_MEMORY) != Some(2) {
+        return None;
+    }
+    let limit = cx.timeline.gauge(COMMIT_LIMIT)?;
+    let promised = cx.timeline.gauge(COMMITTED_AS)?;
+    let room = (0..cx.timeline.len())
+        .filter_map(|index| {
+            Some(whole(
+                limit.at(index)?.as_f64() - promised.at(index)?.as_f64(),
+            ))
+        })
+        .min()?;
+    Some(Limit {
+        kind: LimitKind::Commit,
+        name: String::new(),
+        room,
+        holds: true,
+        text: format!(
+            "vm.overcommit_memory is 2: the kernel promises {} more of its {} and refuses what is beyond",
+            signed(room),
+            limit.last().unwrap_or_default()
+        ),
+    })
+}
+
+/// Huge pages that nobody uses: RAM that nothing else can have.
+fn huge_pages(cx: &Evidence<'_>) -> Option<Limit> {
+    let size = cx.timeline.last(HUGEPAGE_SIZE)?;
+    let free = cx.timeline.last(HUGEPAGES_FREE)?;
+    let reserved = cx.timeline.last(HUGEPAGES_RSVD).unwrap_or_default();
+    let unused = free.saturating_sub(reserved).get();
+    let bytes = Bytes::new(size.get().saturating_mul(unused));
+    (bytes > Bytes::ZERO).then(|| Limit {
+        kind: LimitKind::Hugetlb,
+        name: String::new(),
+        room: whole(bytes.as_f64()),
+        holds: false,
+        text: format!(
+            "{bytes} lie in unused huge pages: room for what asks for huge pages, and for nothing else"
+        ),
+    })
+}

@@ -1,0 +1,333 @@
+//! How much page cache must stay because its files are read again: bounds, and an estimate where the evidence carries one.
+//!
+//! No counter tells what is wanted of the page cache. What does: a cache that was small for a while and nobody missed
+//! anything was large enough; one from which files came back after eviction was not; and the classic lists keep apart what
+//! was used more than once. With one look, or where refaults are not counted, the need stays unknown, and is never zero.
+
+use std::collections::VecDeque;
+
+use timeline::facts::{KernelVersion, MGLRU};
+use timeline::signals::{
+    MEM_ACTIVE_FILE, MEM_FREE, MEM_MAPPED, PGPGIN, PROC_RSS_SHMEM, REFAULT_FILE,
+};
+use timeline::{Entity, Track};
+use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+
+use super::terms::{Levels, flat_edge};
+use super::{Short, Unknown};
+use crate::calm::Calm;
+use crate::evidence::Evidence;
+use crate::floor::Floor;
+
+/// A cache that is small for this long under the usual load is large enough for it; in short looks a part of that.
+const LASTING: Span = Span::from_mins(10);
+/// What is not used within this time is not held for its use.
+const USED_WITHIN: Span = Span::from_mins(1);
+/// Bounds that lie this close, as a share of RAM, are an estimate; an engineering choice: the marks of an ordinary host
+/// move headroom as much.
+const CLOSE: Ratio = Ratio::from_percent(5.0);
+/// More than so many times what is usually read is no usual load: a cold start, a backup.
+const MUCH_READ: f64 = 2.0;
+const SOME_READ: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+/// Before this kernel there are no generations, so its lists tell what was used more than once.
+const GENERATIONS: KernelVersion = KernelVersion { major: 6, minor: 1 };
+
+/// What the estimate rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Files came back after eviction: more than there was.
+    Refaults,
+    /// The smallest cache that lasted while hardly anything came back.
+    Experience,
+    /// The same, and of it what the kernel keeps in its list of files used more than once.
+    ActiveList,
+    /// The cache was never squeezed while it was watched: all that is in it, at most.
+    NeverSqueezed,
+    /// Nothing bounds it from above.
+    Unknown,
+}
+
+/// Page cache that must stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadCache {
+    /// At least this much.
+    pub lower: Bytes,
+    /// The best estimate; `None` where there are bounds only.
+    pub likely: Option<Bytes>,
+    /// At most this much; `None` where nothing tells.
+    pub upper: Option<Bytes>,
+    /// What that rests on.
+    pub how: How,
+    /// The same in words.
+    pub text: String,
+}
+
+impl ReadCache {
+    pub(super) fn estimated(
+        cx: &Evidence<'_>,
+        levels: &Levels,
+        short: &[Short],
+        unknown: &mut Vec<Unknown>,
+    ) -> Self {
+        let Some(files) = &levels.files else {
+            unknown.push(Unknown {
+                what: "read cache",
+                text: "page cache and shared memory are not told apart: /proc/meminfo does"
+                    .to_owned(),
+            });
+            return Self::unknown("what is page cache is not told".to_owned());
+        };
+        if let Some(thrash) = read_again(cx, files, short) {
+            return thrash;
+        }
+        match cx.refaults_file() {
+            Ok(refaults) => Self::seen(cx, levels, files, &refaults, unknown),
+            Err(missing) => {
+                let (why, needs) = match cx.is_single_look() {
+                    true => (
+                        "one look cannot tell what of the page cache is read again",
+                        "a recording over the cycle (memtide record)".to_owned(),
+                    ),
+                    false => (
+                        "what comes back after eviction (refaults) was not counted",
+                        missing.need.to_string(),
+                    ),
+                };
+                unknown.push(Unknown {
+                    what: "read cache",
+                    text: format!("{why}: needs {needs}"),
+                });
+                Self::not_counted(cx, files, why)
+            }
+        }
+    }
+
+    const fn unknown(text: String) -> Self {
+        Self {
+            lower: Bytes::ZERO,
+            likely: None,
+            upper: None,
+            how: How::Unknown,
+            text,
+        }
+    }
+
+    /// From what was seen while nothing came back.
+    fn seen(
+        cx: &Evidence<'_>,
+        levels: &Levels,
+        files: &Track<Bytes>,
+        refaults: &Track<units::PerSecond<units::Pages>>,
+        unknown: &mut Vec<Unknown>,
+    ) -> Self {
+        let clean = match &levels.unwritten {
+            Some(unwritten) => files.minus(unwritten),
+            None => files.clone(),
+        };
+        let is_usual = usual_load(cx, refaults);
+        let Some(upper) = smallest_that_lasted(cx, &clean, &is_usual) else {
+            return Self::not_counted(cx, files, "no time was calm enough to tell what is needed");
+        };
+        let (upper, lasted) = upper;
+        let ram = cx.ram().unwrap_or_default();
+        let active = used_again(cx).filter(|_| lists_tell_use(cx));
+        let active = active.and_then(|active| smallest_that_lasted(cx, &active, &is_usual));
+        let seen = format!("{upper} of cache were enough for {lasted}: hardly anything came back");
+        match active {
+            Some((active, _)) if active < upper => Self {
+                lower: Bytes::ZERO,
+                likely: Some(active),
+                upper: Some(upper),
+                how: How::ActiveList,
+                text: format!(
+                    "{active} are mapped or in the list of files used more than once; {seen}"
+                ),
+            },
+            _ if upper <= ram.share(CLOSE) || active.is_some() => Self {
+                lower: Bytes::ZERO,
+                likely: Some(upper),
+                upper: Some(upper),
+                how: How::Experience,
+                text: seen,
+            },
+            _ => {
+                unknown.push(Unknown {
+                    what: "read cache",
+                    text: format!(
+                        "with the multi-generational LRU no list tells what of the cache is used again: 0 to {upper}"
+                    ),
+                });
+                Self {
+                    lower: Bytes::ZERO,
+                    likely: None,
+                    upper: Some(upper),
+                    how: How::Experience,
+                    text: seen,
+                }
+            }
+        }
+    }
+
+    /// Where refaults do not tell: while free memory lies above its floor nothing was evicted, and all there is is enough.
+    fn not_counted(cx: &Evidence<'_>, files: &Track<Bytes>, why: &str) -> Self {
+        match files.max().filter(|_| !is_squeezed(cx)) {
+            Some((most, _)) => Self {
+                upper: Some(most),
+                how: How::NeverSqueezed,
+                ..Self::unknown(format!(
+                    "{why}; free memory stayed above its floor, so at most all {most}"
+                ))
+            },
+            None => Self::unknown(format!("{why}; the cache may be too small already")),
+        }
+    }
+}
+
+/// Where files were read again and again: more than there was of cache.
+fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Option<ReadCache> {
+    let is_about_files =
+        |short: &&Short| ["page-cache-thrash", "exec-pages-evicted"].contains(&short.rule);
+    let when = short
+        .iter()
+        .filter(is_about_files)
+        .find_map(|short| short.when)?;
+    let (lower, _) = files.min_in(&when)?;
+    let came_back = cx.bytes_rate(REFAULT_FILE).ok();
+    let upper = came_back.and_then(|came_back| {
+        let all = came_back.integral_in(&when);
+        let held = came_back.mean_in(&when)?.get() * USED_WITHIN.as_secs_f64();
+        let (most, _) = files.max_in(&when)?;
+        Some(most + Bytes::from_f64(all.min(held)))
+    });
+    Some(ReadCache {
+        lower,
+        likely: None,
+        upper: upper.map(|upper| upper.max(lower)),
+        how: How::Refaults,
+        text: format!("files came back after eviction while there were {lower}"),
+    })
+}
+
+/// Files in the list of those used more than once, and mapped ones: whether those are used, the kernel looks up only when
+/// it needs memory, so they wait in the other list (mm/vmscan.c, folio_check_references). Those in both count twice, which
+/// errs on the side of too little headroom.
+fn used_again(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
+    let active = cx.timeline.gauge(MEM_ACTIVE_FILE)?;
+    let mapped = cx.timeline.gauge(MEM_MAPPED)?;
+    // Mapped counts shared memory too: at least as much as the process has that maps most of it.
+    let shared = cx.timeline.entities(Entity::Process);
+    let shared = shared.filter_map(|process| cx.timeline.last_of(process, PROC_RSS_SHMEM));
+    let shared = shared.max().unwrap_or_default().as_f64();
+    let files = mapped.zip(&mapped, |mapped, _| (mapped - shared).max(0.0));
+    Some(active.plus(&files))
+}
+
+/// Whether the lists of files tell what was used more than once: not with generations, and not where that is not known.
+fn lists_tell_use(cx: &Evidence<'_>) -> bool {
+    match cx.facts.number(MGLRU) {
+        Some(mask) => mask & 1 == 0,
+        None => cx.facts.kernel().is_some_and(|kernel| kernel < GENERATIONS),
+    }
+}
+
+/// Whether free memory was on its floor at some time: then cache was given up.
+fn is_squeezed(cx: &Evidence<'_>) -> bool {
+    let Ok(ram) = cx.ram() else { return true };
+    let least = cx.gauge(MEM_FREE).ok().and_then(|free| free.min());
+    let rests = |(least, _): (Bytes, usize), edge| least <= Floor::rests_below(edge, ram);
+    match cx.floor().ok().and_then(|floor| floor.high.max()) {
+        Some((edge, _)) => least.is_none_or(|least| rests(least, edge)),
+        // A prediction may be far off (a raised vm.min_free_kbytes), so a flat edge counts, and a cache that is nearly gone.
+        None => {
+            let edge = Floor::expected(cx, ram).1;
+            let cache = cx.page_cache().ok().and_then(|cache| cache.min());
+            least.is_none_or(|least| rests(least, edge))
+                || flat_edge(cx).is_some()
+                || cache.is_none_or(|(cache, _)| cache < ram.share(CLOSE))
+        }
+    }
+}
+
+/// For each sample, whether hardly anything came back and no more was read than usual.
+fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>>) -> Vec<bool> {
+    let calm = refaults.at_most(Calm::REFAULTS);
+    let reads = cx.rate(PGPGIN).ok();
+    let usually = reads
+        .as_ref()
+        .and_then(|reads| reads.quantile(Ratio::new(0.5)));
+    let most = usually.map(|usually| usually.get() * MUCH_READ + SOME_READ.get());
+    (0..cx.timeline.len())
+        .map(|index| {
+            let read = reads.as_ref().and_then(|reads| reads.values()[index]);
+            let is_much = read.zip(most).is_some_and(|(read, most)| read > most);
+            calm.at(index).unwrap_or(index == 0) && !is_much
+        })
+        .collect()
+}
+
+/// The smallest level that a track did not exceed for long enough, at the usual load, and how long that is.
+fn smallest_that_lasted(
+    cx: &Evidence<'_>,
+    track: &Track<Bytes>,
+    is_usual: &[bool],
+) -> Option<(Bytes, Span)> {
+    let lasting = cx.hold(LASTING);
+    let (times, values) = (track.times(), track.values());
+    let mut window: VecDeque<(usize, f64)> = VecDeque::new();
+    let (mut first, mut smallest) = (0, None::<f64>);
+    for (index, value) in values.iter().enumerate() {
+        let Some(value) = value.filter(|_| is_usual[index]) else {
+            window.clear();
+            first = index + 1;
+            continue;
+        };
+        while window.back().is_some_and(|(_, last)| *last <= value) {
+            window.pop_back();
+        }
+        window.push_back((index, value));
+        // The shortest window that lasts long enough ends here.
+        while first < index && times[index] - times[first + 1] >= lasting {
+            first += 1;
+        }
+        while window.front().is_some_and(|(at, _)| *at < first) {
+            window.pop_front();
+        }
+        if times[index] - times[first] >= lasting
+            && let Some((_, most)) = window.front()
+        {
+            smallest = Some(smallest.map_or(*most, |known| known.min(*most)));
+        }
+    }
+    smallest.map(|bytes| (Bytes::from_f64(bytes), lasting))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::Case;
+    use timeline::signals::MEM_CACHED;
+
+    const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    #[test]
+    fn the_smallest_level_counts_only_where_it_lasted() {
+        let mut levels = vec![MIB(100); 60];
+        // A dip of two seconds proves nothing, one of twenty does.
+        levels[5] = MIB(10);
+        levels[6] = MIB(10);
+        levels[20..40].fill(MIB(40));
+        let case = Case::over(59).gauge_steps(MEM_CACHED, &levels);
+        let smallest = case.with(|cx| {
+            let track = cx.gauge(MEM_CACHED).unwrap();
+            smallest_that_lasted(cx, &track, &[true; 60])
+        });
+        assert_eq!(smallest, Some((MIB(40), Span::from_secs_f64(11.8))));
+        let disturbed = case.with(|cx| {
+            let track = cx.gauge(MEM_CACHED).unwrap();
+            let mut usual = [true; 60];
+            usual[30] = false;
+            smallest_that_lasted(cx, &track, &usual)
+        });
+        assert_eq!(disturbed.map(|(bytes, _)| bytes), Some(MIB(100)));
+    }
+}

@@ -1,0 +1,334 @@
+//! The terms of headroom sample by sample: what can be had, what the kernel keeps of it, the room that writers fill; and
+//! the headroom that follows from them.
+
+use timeline::facts::KernelVersion;
+use timeline::signals::{
+    MEM_DIRTY, MEM_FREE, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
+    SWAP_FREE, ZONE_BOOST, ZONE_LOW,
+};
+use timeline::{Entity, Gauge, Signal, Track};
+use units::{Bytes, Pages, Quantity, Ratio};
+
+use super::{Bounds, ReadCache, Room, Short, Unknown};
+use crate::calm;
+use crate::evidence::Evidence;
+use crate::floor::Floor;
+use crate::missing::Missing;
+
+/// The part of what could be dirtied up to which writers run free with the kernel's defaults: the middle of 10 and 20 %,
+/// and some of what is under way (mm/page-writeback.c, dirty_freerun_ceiling).
+const WRITERS_RUN_FREE: Ratio = Ratio::from_percent(17.5);
+/// What writers had waiting for all but one sample in a hundred is what they need.
+const WRITTEN: Ratio = Ratio::from_percent(99.0);
+/// Since this kernel MemAvailable leaves out the whole reserve; before it left out the low marks only.
+const RESERVE_IS_LEFT_OUT: KernelVersion = KernelVersion { major: 4, minor: 6 };
+
+/// What was measured, sample by sample.
+#[derive(Debug, Clone)]
+pub(super) struct Levels {
+    /// What can be had without swapping.
+    pub(super) available: Track<Bytes>,
+    /// Whether the kernel said so itself.
+    pub(super) is_told: bool,
+    /// Pages of files that reclaim can take; `None` where shared memory cannot be told from them.
+    pub(super) files: Option<Track<Bytes>>,
+    /// Unwritten data; `None` where the source does not tell.
+    pub(super) unwritten: Option<Track<Bytes>>,
+    /// What the kernel keeps beyond what `available` leaves out.
+    kept_by_kernel: Option<Track<Bytes>>,
+    /// The part of the cache that `available` leaves out already.
+    left_out: Option<Track<Bytes>>,
+    /// Room that writers need: at least, at most.
+    pub(super) write_cache: (Bytes, Bytes),
+    /// Where free memory rests under load.
+    pub(super) floor: (Bytes, Bytes),
+    /// Whether the floor was measured, not predicted.
+    pub(super) floor_is_measured: bool,
+}
+
+/// The terms at one sample, for people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// What can be had without swapping.
+    pub available: Bytes,
+    /// Whether the kernel said so itself, or it is free memory and files together.
+    pub available_is_told: bool,
+    /// Where free memory rests under load, low and high edge: what `available` leaves out already.
+    pub floor: (Bytes, Bytes),
+    /// Whether the floor is from the zones' marks, or predicted for a host of this size.
+    pub floor_is_measured: bool,
+    /// What the kernel keeps beyond that.
+    pub kept: Option<Bytes>,
+    /// Room for unwritten data: at least, at most. The same where it was measured.
+    pub write_cache: (Bytes, Bytes),
+    /// Page cache that must stay.
+    pub read_cache: ReadCache,
+    /// The part of the cache that `available` leaves out already.
+    pub left_out: Option<Bytes>,
+    /// All of the page cache that could be dropped.
+    pub page_cache: Option<Bytes>,
+}
+
+impl Levels {
+    /// # Errors
+    /// [`Missing`] where nothing tells what can be had.
+    pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Missing> {
+        let (available, is_told) = calm::available(cx)?;
+        let files = calm::files(cx).ok();
+        let unwritten = unwritten(cx);
+        let floor = floor(cx, unknown);
+        let low_marks = zone_sum(cx, ZONE_LOW);
+        let left_out = low_marks
+            .as_ref()
+            .zip(files.as_ref())
+            .filter(|_| is_told)
+            .map(|(low, files)| files.scaled(0.5).lower(low));
+        let write_cache = write_cache(cx, &available, unwritten.as_ref(), unknown);
+        Ok(Self {
+            kept_by_kernel: kept_by_kernel(cx, low_marks.as_ref()),
+            available,
+            is_told,
+            files,
+            unwritten,
+            left_out,
+            write_cache,
+            floor: floor.0,
+            floor_is_measured: floor.1,
+        })
+    }
+
+    /// What can be had at a sample, down to the floor: every page of cache given up.
+    fn base(&self, index: usize) -> Option<f64> {
+        let available = self.available.values().get(index).copied().flatten()?;
+        let kept = self.kept_by_kernel.as_ref();
+        let kept = kept.and_then(|kept| kept.values()[index]);
+        Some(available - kept.unwrap_or_default())
+    }
+
+    /// Headroom at a sample, if so much cache were needed for reading and writing.
+    fn room(&self, index: usize, cache: Bytes, written: Bytes) -> Option<f64> {
+        let left_out = self.left_out.as_ref();
+        let left_out = left_out.and_then(|kept| kept.values()[index]);
+        let needed = cache.as_f64() + written.as_f64() - left_out.unwrap_or_default();
+        Some(self.base(index)? - needed.max(0.0))
+    }
+
+    /// The terms at one sample.
+    pub(super) fn at(&self, cache: &ReadCache, index: usize) -> Terms {
+        let at = |track: &Option<Track<Bytes>>| track.as_ref().and_then(|track| track.at(index));
+        Terms {
+            available: self.available.at(index).unwrap_or_default(),
+            available_is_told: self.is_told,
+            floor: self.floor,
+            floor_is_measured: self.floor_is_measured,
+            kept: at(&self.kept_by_kernel),
+            write_cache: self.write_cache,
+            read_cache: cache.clone(),
+            left_out: at(&self.left_out),
+            page_cache: at(&self.files),
+        }
+    }
+}
+
+/// Data that waits for disks, sample by sample.
+fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
+    let dirty = cx.timeline.gauge(MEM_DIRTY)?;
+    Some(match cx.timeline.gauge(MEM_WRITEBACK) {
+        Some(writeback) => dirty.plus(&writeback),
+        None => dirty,
+    })
+}
+
+/// The room that writers need: what they had, up to where they run free; where it was not measured, anything up to that.
+fn write_cache(
+    cx: &Evidence<'_>,
+    available: &Track<Bytes>,
+    unwritten: Option<&Track<Bytes>>,
+    unknown: &mut Vec<Unknown>,
+) -> (Bytes, Bytes) {
+    let thresholds = cx
+        .bytes(NR_DIRTY_THRESHOLD)
+        .ok()
+        .zip(cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok());
+    let middle = thresholds.map(|(limit, background)| limit.plus(&background).scaled(0.5));
+    let most = middle
+        .and_then(|middle| middle.max())
+        .or_else(|| available.scaled(WRITERS_RUN_FREE.get()).max())
+        .map_or(Bytes::ZERO, |(most, _)| most);
+    match unwritten.and_then(|track| track.quantile(WRITTEN)) {
+        Some(written) => (written.min(most), written.min(most)),
+        None => {
+            unknown.push(Unknown {
+                what: "write cache",
+                text: format!(
+                    "Dirty and Writeback of /proc/meminfo are not told, so writers may need anything up to {most}"
+                ),
+            });
+            (Bytes::ZERO, most)
+        }
+    }
+}
+
+/// The flat lower edge of free memory, where it has one: what the kernel keeps on this host, measured as people see it.
+pub(super) fn flat_edge(cx: &Evidence<'_>) -> Option<Bytes> {
+    /// Free memory that rests swings by less than this; an engineering choice.
+    const SWING: f64 = 1.05;
+    /// And it falls there from above, from this much higher at least: a calm host's free memory is flat too.
+    const FALL: f64 = 1.3;
+    /// The part of the samples that lie on an edge, at least.
+    const PART: f64 = 0.25;
+    const SAMPLES: usize = 3;
+    let free = cx.gauge(MEM_FREE).ok()?;
+    let ((least, _), (most, _)) = free.min().zip(free.max())?;
+    let edge = least.as_f64() * SWING;
+    let known = || free.values().iter().flatten();
+    let (resting, all) = (
+        known().filter(|free| **free <= edge).count(),
+        known().count(),
+    );
+    #[allow(clippy::cast_precision_loss)] // a number of samples
+    let is_edge = resting >= SAMPLES && resting as f64 >= all as f64 * PART;
+    (is_edge && most.as_f64() >= least.as_f64() * FALL).then_some(least)
+}
+
+/// Where free memory rests under load (low and high edge), and whether the zones' marks tell it.
+fn floor(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> ((Bytes, Bytes), bool) {
+    if let Ok(floor) = cx.floor()
+        && let (Some((low, _)), Some((high, _))) = (floor.low.max(), floor.high.max())
+    {
+        return ((low, high), true);
+    }
+    let edges = cx.ram().map(|ram| Floor::expected(cx, ram)).ok();
+    let predicted = edges.map_or_else(String::new, |(low, high)| {
+        format!(": predicted {low} to {high} for a host of this size")
+    });
+    unknown.push(Unknown {
+        what: "floor",
+        text: format!("/proc/zoneinfo tells what the kernel keeps free; without it{predicted}"),
+    });
+    (edges.unwrap_or_default(), false)
+}
+
+/// What the kernel keeps beyond what MemAvailable leaves out: marks that are raised for a while, and before 4.6 what lies
+/// between the low marks and the whole reserve.
+fn kept_by_kernel(cx: &Evidence<'_>, low_marks: Option<&Track<Bytes>>) -> Option<Track<Bytes>> {
+    if cx
+        .facts
+        .kernel()
+        .is_some_and(|kernel| kernel < RESERVE_IS_LEFT_OUT)
+    {
+        return Some(cx.floor().ok()?.high.minus(low_marks?));
+    }
+    zone_sum(cx, ZONE_BOOST)
+}
+
+/// A gauge summed over all zones that have it.
+fn zone_sum(cx: &Evidence<'_>, signal: Signal<Gauge<Pages>>) -> Option<Track<Bytes>> {
+    let page = cx.page_size().ok()?;
+    let zones = cx.timeline.entities(Entity::Zone);
+    zones
+        .filter_map(|zone| cx.gauge_of(zone, signal).ok())
+        .reduce(|sum, next| sum.plus(&next))
+        .map(|sum| sum.to_bytes(page))
+}
+
+/// Headroom at each sample, for the most, the likely and the least read cache.
+pub(super) struct Series<'a> {
+    levels: &'a Levels,
+    lower: Option<Vec<Option<f64>>>,
+    likely: Option<Vec<Option<f64>>>,
+    upper: Vec<Option<f64>>,
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn of(
+        cx: &Evidence<'_>,
+        levels: &'a Levels,
+        cache: &ReadCache,
+        short: &[Short],
+    ) -> Self {
+        let (least_written, most_written) = levels.write_cache;
+        let is_short = |index: usize| short.iter().any(|short| short.covers(index));
+        let all = |cache: Bytes, written: Bytes| -> Vec<Option<f64>> {
+            (0..cx.timeline.len())
+                .map(|index| {
+                    let room = levels.room(index, cache, written)?;
+                    // What was seen counts more than a formula: at that time nothing fitted any more.
+                    Some(if is_short(index) { room.min(0.0) } else { room })
+                })
+                .collect()
+        };
+        Self {
+            levels,
+            lower: cache.upper.map(|most| all(most, most_written)),
+            likely: cache
+                .likely
+                .filter(|_| least_written == most_written)
+                .map(|likely| all(likely, least_written)),
+            upper: all(cache.lower, least_written),
+        }
+    }
+
+    /// The worst moment, the usual room, and what lies between the worst moment and the cliff.
+    pub(super) fn room(&self, cx: &Evidence<'_>, quantile: Ratio) -> Option<Room> {
+        let by = self
+            .likely
+            .as_ref()
+            .or(self.lower.as_ref())
+            .unwrap_or(&self.upper);
+        let measured = by.iter().enumerate();
+        let (worst, _) = measured
+            .filter_map(|(index, room)| Some((index, (*room)?)))
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        let last = by.iter().rposition(Option::is_some)?;
+        Some(Room {
+            least: self.bounds(least)?,
+            usual: self.bounds(|series| at_quantile(series, quantile))?,
+            last: self.bounds(|series| series[last])?,
+            worst,
+            worst_at: cx.timeline.times().get(worst).copied().unwrap_or_default(),
+            to_cliff: whole(self.levels.base(worst)?),
+            swap_left: cx.timeline.at(SWAP_FREE, worst),
+        })
+    }
+
+    fn bounds(&self, of: impl Fn(&[Option<f64>]) -> Option<f64>) -> Option<Bounds> {
+        let known = |series: &Option<Vec<Option<f64>>>| series.as_ref().and_then(|s| of(s));
+        Some(Bounds {
+            lower: known(&self.lower).map(whole),
+            likely: known(&self.likely).map(whole),
+            upper: whole(of(&self.upper)?),
+        })
+    }
+}
+
+impl Short {
+    fn covers(&self, index: usize) -> bool {
+        self.when
+            .is_some_and(|when| when.first <= index && index <= when.last)
+    }
+}
+
+fn least(series: &[Option<f64>]) -> Option<f64> {
+    series.iter().flatten().copied().reduce(f64::min)
+}
+
+/// What is there for at least `share` of the samples (nearest rank).
+fn at_quantile(series: &[Option<f64>], share: Ratio) -> Option<f64> {
+    let mut sorted: Vec<f64> = series.iter().flatten().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a rank within the list
+    let rank = ((1.0 - share.get()).clamp(0.0, 1.0) * last as f64).floor() as usize;
+    sorted.get(rank).copied()
+}
+
+/// To whole bytes.
+#[allow(clippy::cast_possible_truncation)] // memory of a host is far below the bounds, and casts saturate
+pub(super) fn whole(bytes: f64) -> i64 {
+    bytes.round() as i64
+}

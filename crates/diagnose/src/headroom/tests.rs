@@ -1,0 +1,389 @@
+//! Tests of the whole; those of a term stand beside it. Truth is judged on captures whose demands are known (corpus, bench).
+
+use timeline::Entity;
+use timeline::facts::{MGLRU, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE,
+    HUGEPAGES_FREE, HUGEPAGES_RSVD, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED,
+    MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_TOTAL, MEM_WRITEBACK,
+    NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, PGPGIN, PROC_RSS_SHMEM, PSWPIN, PSWPOUT,
+    REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW,
+    ZONE_MANAGED,
+};
+use units::{Bytes, Count, Limit as Size, Pages, Ratio};
+
+use super::*;
+use crate::rules::testing::Case;
+
+const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+const PAGES: fn(u64) -> Pages = |mib| Pages::new(mib * 256);
+
+/// A host of 1000 MiB watched for a minute: 400 available, of which 300 are files, 100 of them used more than once. Low
+/// marks of 20 MiB, so 20 of the cache are left out of what is available.
+fn host() -> Case {
+    Case::over(60)
+        .gauge(MEM_TOTAL, MIB(1000))
+        .gauge(MEM_FREE, MIB(140))
+        .gauge(MEM_AVAILABLE, MIB(400))
+        .gauge(MEM_CACHED, MIB(310))
+        .gauge(MEM_BUFFERS, MIB(0))
+        .gauge(MEM_SHMEM, MIB(10))
+        .gauge(MEM_ACTIVE_FILE, MIB(100))
+        .gauge(MEM_INACTIVE_FILE, MIB(200))
+        .gauge(MEM_MAPPED, MIB(0))
+        .gauge(MEM_DIRTY, MIB(0))
+        .gauge(MEM_WRITEBACK, MIB(0))
+        .gauge(SWAP_TOTAL, MIB(0))
+        .gauge(SWAP_FREE, MIB(0))
+        .gauge_of(Entity::Zone, "0/Normal", ZONE_MANAGED, PAGES(1000))
+        .gauge_of(Entity::Zone, "0/Normal", ZONE_LOW, PAGES(20))
+        .gauge_of(Entity::Zone, "0/Normal", ZONE_HIGH, PAGES(24))
+        .counter(REFAULT_FILE, 0)
+        .counter(PGPGIN, 0)
+        .fact(MGLRU, "0x0000")
+}
+
+fn asked(case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
+    let question = Question {
+        add: add.map(|(mib, kind)| Demand {
+            bytes: MIB(mib),
+            kind,
+        }),
+        ..Question::default()
+    };
+    case.with(|cx| headroom(cx, &question))
+}
+
+fn mib(bytes: Option<i64>) -> Option<i64> {
+    bytes.map(|bytes| bytes >> 20)
+}
+
+#[test]
+fn files_used_more_than_once_must_stay_and_others_may_go() {
+    let answer = asked(&host(), None);
+    let room = answer.room.unwrap();
+    // 400 available − (100 read cache − 20 left out of it already).
+    assert_eq!(mib(room.least.likely), Some(320));
+    // All 300 of the cache needed, or none of it.
+    assert_eq!(mib(room.least.lower), Some(120));
+    assert_eq!(mib(Some(room.least.upper)), Some(400));
+    assert_eq!(answer.terms.unwrap().read_cache.how, How::ActiveList);
+    assert_eq!(answer.answer, Answer::Fits);
+}
+
+#[test]
+fn a_demand_is_judged_by_what_is_left_at_the_worst_moment() {
+    use DemandKind::Anon;
+    for (add, answer) in [
+        (200, Answer::Fits),
+        // Less than 5 % of RAM would be left.
+        (280, Answer::Tight),
+        (350, Answer::DoesNotFit),
+        (500, Answer::DoesNotFit),
+    ] {
+        assert_eq!(asked(&host(), Some((add, Anon))).answer, answer, "{add}");
+    }
+    // What lasts for a moment only makes it tight.
+    let mut available = vec![MIB(400); 60];
+    available[30] = MIB(150);
+    let case = host().gauge_steps(MEM_AVAILABLE, &available);
+    let answer = asked(&case, Some((150, Anon)));
+    assert_eq!(answer.answer, Answer::Tight, "{}", answer.headline);
+    assert_eq!(answer.room.unwrap().worst, 30);
+}
+
+#[test]
+fn writers_keep_their_room_up_to_where_they_run_free() {
+    let room = |dirty| {
+        let case = host()
+            .gauge(MEM_DIRTY, MIB(dirty))
+            .gauge(MEM_INACTIVE_FILE, MIB(300));
+        asked(&case, None).terms.unwrap().write_cache
+    };
+    assert_eq!(room(30), (MIB(30), MIB(30)));
+    // 17.5 % of what can be had.
+    assert_eq!(room(200), (MIB(70), MIB(70)));
+}
+
+#[test]
+fn raised_marks_are_kept_by_the_kernel() {
+    let case = host().gauge_of(Entity::Zone, "0/Normal", ZONE_BOOST, PAGES(40));
+    let answer = asked(&case, None);
+    assert_eq!(answer.terms.unwrap().kept, Some(MIB(40)));
+    assert_eq!(mib(answer.room.unwrap().least.likely), Some(280));
+}
+
+#[test]
+fn with_generations_the_lists_tell_nothing_and_bounds_remain() {
+    let case = host().fact(MGLRU, "0x0007");
+    let room = |answer: &Headroom| answer.room.clone().unwrap().least;
+    let answer = asked(&case, Some((50, DemandKind::Anon)));
+    assert_eq!(room(&answer).likely, None);
+    assert_eq!(mib(room(&answer).lower), Some(120));
+    assert_eq!(answer.answer, Answer::Fits);
+    // Between the bounds nobody can tell, beyond them it does not fit.
+    assert_eq!(
+        asked(&case, Some((200, DemandKind::Anon))).answer,
+        Answer::Unknown
+    );
+    assert_eq!(
+        asked(&case, Some((401, DemandKind::Anon))).answer,
+        Answer::DoesNotFit
+    );
+    assert!(
+        answer
+            .unknown
+            .iter()
+            .any(|unknown| unknown.what == "read cache")
+    );
+}
+
+#[test]
+fn one_look_shows_a_lack_and_never_that_there_is_none() {
+    let once = || {
+        Case::once()
+            .gauge(MEM_TOTAL, MIB(80_429))
+            .gauge(MEM_FREE, MIB(579))
+            .gauge(MEM_AVAILABLE, MIB(9662))
+            .gauge(MEM_CACHED, MIB(20_943))
+            .gauge(MEM_SHMEM, MIB(1028))
+    };
+    let answer = asked(&once(), Some((500, DemandKind::Anon)));
+    assert_eq!(answer.answer, Answer::Unknown);
+    let cache = &answer.terms.as_ref().unwrap().read_cache;
+    assert_eq!(
+        (cache.likely, cache.upper, cache.how),
+        (None, None, How::Unknown)
+    );
+    let names: Vec<_> = answer.unknown.iter().map(|unknown| unknown.what).collect();
+    assert_eq!(names, ["floor", "write cache", "read cache"]);
+    // More of the cache is not available than the floor explains.
+    assert!(
+        answer
+            .remarks
+            .iter()
+            .any(|text| text.contains("not in available")),
+        "{:?}",
+        answer.remarks
+    );
+    let article = answer.article.unwrap();
+    assert!(article.differs && article.bytes < 0, "{}", article.text);
+    assert_eq!(
+        asked(&once(), Some((12_000, DemandKind::Anon))).answer,
+        Answer::DoesNotFit
+    );
+}
+
+#[test]
+fn without_refaults_a_flat_edge_of_free_memory_leaves_the_need_open() {
+    let free = [1900, 1500, 900, 720, 700, 705, 710, 1300, 1900].map(MIB);
+    let case = |free: &[Bytes]| {
+        Case::over(8)
+            .gauge(MEM_TOTAL, MIB(32_010))
+            .gauge_steps(MEM_FREE, free)
+            .gauge(MEM_AVAILABLE, MIB(5000))
+            .gauge(MEM_CACHED, MIB(4200))
+            .gauge(MEM_SHMEM, MIB(60))
+            .gauge(MEM_DIRTY, MIB(0))
+    };
+    let answer = asked(&case(&free), None);
+    assert_eq!(answer.terms.unwrap().read_cache.upper, None);
+    assert_eq!(answer.article.unwrap().kept_free, MIB(700));
+    // Free memory that is far from any floor: the cache was never squeezed, and all of it is the most that is needed.
+    let roomy = asked(&case(&[MIB(9000)]), None);
+    let cache = roomy.terms.unwrap().read_cache;
+    assert_eq!(
+        (cache.upper, cache.how),
+        (Some(MIB(4140)), How::NeverSqueezed)
+    );
+}
+
+#[test]
+fn what_was_seen_counts_more_than_the_formula() {
+    let thrash = || {
+        host()
+            .counter(PSWPIN, 2000)
+            .counter(PSWPOUT, 2000)
+            .counter(REFAULT_ANON, 2000)
+            .gauge(SWAP_TOTAL, MIB(500))
+            .gauge(SWAP_FREE, MIB(300))
+            .gauge(MEM_AVAILABLE, MIB(200))
+    };
+    let answer = asked(&thrash(), None);
+    assert_eq!(answer.answer, Answer::DoesNotFit, "{}", answer.headline);
+    assert_eq!(answer.short[0].rule, "swap-thrash");
+    assert_eq!(answer.smallest_ram, None);
+    // The look-alike: swap is used and nothing moves.
+    let cold = host()
+        .gauge(SWAP_TOTAL, MIB(500))
+        .gauge(SWAP_FREE, MIB(300));
+    let cold = asked(&cold, None);
+    assert_eq!(cold.answer, Answer::Fits);
+    assert!(cold.short.is_empty());
+}
+
+#[test]
+fn files_that_come_back_need_more_cache_than_there_is() {
+    let case = host()
+        .gauge(MEM_FREE, MIB(24))
+        .gauge(MEM_AVAILABLE, MIB(100))
+        .gauge(MEM_ACTIVE_FILE, MIB(20))
+        .gauge(MEM_INACTIVE_FILE, MIB(60))
+        .counter(REFAULT_FILE, 3000)
+        .counter(PGPGIN, 12 << 20);
+    let answer = asked(&case, None);
+    let cache = answer.terms.unwrap().read_cache;
+    assert_eq!((cache.how, cache.lower), (How::Refaults, MIB(80)));
+    assert!(cache.upper > Some(MIB(80)));
+    assert_eq!(answer.answer, Answer::DoesNotFit);
+}
+
+#[test]
+fn the_tightest_limit_that_holds_binds() {
+    let group = |own: &str| {
+        let mut case = host()
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_MAX, Size::Bytes(MIB(300)))
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_CURRENT, MIB(250))
+            .gauge_of(Entity::Cgroup, "/pod", CGROUP_FILE, MIB(30));
+        case.facts.own_cgroup = Some(own.to_owned());
+        asked(&case, Some((100, DemandKind::Anon)))
+    };
+    let inside = group("/pod/app");
+    assert_eq!(inside.answer, Answer::DoesNotFit);
+    assert!(
+        inside.binds.starts_with("cgroup: /pod has 80 MiB"),
+        "{}",
+        inside.binds
+    );
+    let outside = group("/");
+    assert_eq!(outside.answer, Answer::Fits);
+    assert!(!outside.limits[0].holds);
+}
+
+#[test]
+fn promises_bind_memory_of_processes_and_not_page_cache() {
+    let strict = |mode: &str| {
+        host()
+            .gauge(COMMIT_LIMIT, MIB(500))
+            .gauge(COMMITTED_AS, MIB(450))
+            .fact(OVERCOMMIT_MEMORY, mode)
+    };
+    let answer = asked(&strict("2"), Some((100, DemandKind::Anon)));
+    assert_eq!(answer.answer, Answer::DoesNotFit);
+    assert!(answer.binds.starts_with("commit limit"), "{}", answer.binds);
+    assert_eq!(
+        asked(&strict("2"), Some((100, DemandKind::Cache))).answer,
+        Answer::Fits
+    );
+    assert_eq!(
+        asked(&strict("0"), Some((100, DemandKind::Anon))).answer,
+        Answer::Fits
+    );
+}
+
+#[test]
+fn a_node_binds_where_it_reclaims_before_it_takes_from_others() {
+    let nodes = |mode: &str| {
+        let mut case = host().fact(ZONE_RECLAIM_MODE, mode);
+        for (node, free) in [("0", 60), ("1", 300)] {
+            case = case
+                .gauge_of(Entity::Node, node, NODE_FREE, MIB(free))
+                .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(10))
+                .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(10));
+        }
+        asked(&case, Some((100, DemandKind::Anon)))
+    };
+    assert!(
+        nodes("1").binds.starts_with("node: node 0"),
+        "{}",
+        nodes("1").binds
+    );
+    assert!(
+        nodes("0").binds.starts_with("the host's"),
+        "{}",
+        nodes("0").binds
+    );
+}
+
+#[test]
+fn unused_huge_pages_are_told_and_bind_nothing() {
+    let case = host()
+        .gauge(HUGEPAGE_SIZE, MIB(2))
+        .gauge(HUGEPAGES_FREE, Count::new(60))
+        .gauge(HUGEPAGES_RSVD, Count::new(10));
+    let answer = asked(&case, None);
+    let pool = answer
+        .limits
+        .iter()
+        .find(|limit| limit.kind == LimitKind::Hugetlb);
+    assert_eq!(mib(pool.map(|limit| limit.room)), Some(100));
+    assert!(answer.binds.starts_with("the host's"));
+}
+
+#[test]
+fn the_smallest_ram_holds_the_worst_moment_and_the_demand() {
+    let answer = asked(&host(), Some((100, DemandKind::Anon)));
+    // 1000 − 320 + 100; with all cache 1000 − 120 + 100.
+    assert_eq!(answer.smallest_ram, Some((Some(MIB(780)), Some(MIB(980)))));
+    assert_eq!(mib(answer.added.unwrap().left), Some(220));
+}
+
+#[test]
+fn what_has_no_place_goes_to_swap_or_to_the_killer() {
+    let text = |swap: u64, kind| {
+        let case = host()
+            .gauge(SWAP_TOTAL, MIB(swap))
+            .gauge(SWAP_FREE, MIB(swap));
+        asked(&case, Some((500, kind)))
+            .added
+            .unwrap()
+            .text
+            .join(" ")
+    };
+    assert!(text(0, DemandKind::Anon).contains("the kernel would kill"));
+    assert!(text(200, DemandKind::Tmpfs).contains("100 MiB would go to swap"));
+    let cache = text(0, DemandKind::Cache);
+    assert!(
+        cache.contains("read again from disk") && !cache.contains("would kill"),
+        "{cache}"
+    );
+}
+
+#[test]
+fn nothing_measured_is_not_nothing_left() {
+    let answer = asked(&Case::once(), None);
+    assert_eq!((answer.answer, answer.room), (Answer::Unknown, None));
+    assert!(answer.headline.contains("needs"), "{}", answer.headline);
+}
+
+#[test]
+fn a_higher_percentile_asks_for_more_of_the_time() {
+    let mut available = vec![MIB(400); 101];
+    available[..4].fill(MIB(200));
+    let case = host().gauge_steps(MEM_AVAILABLE, &available);
+    let usual = |percent| {
+        let quantile = Ratio::from_percent(percent);
+        let question = Question {
+            quantile,
+            ..Question::default()
+        };
+        let answer = case.with(|cx| headroom(cx, &question));
+        mib(answer.room.unwrap().usual.likely)
+    };
+    assert_eq!((usual(90.0), usual(99.0)), (Some(320), Some(120)));
+}
+
+#[test]
+fn mapped_files_are_used_and_mapped_shared_memory_is_no_file() {
+    let room = |case: &Case| mib(asked(case, None).room.unwrap().least.likely);
+    // 150 of the other list are mapped: 400 − (100 + 150 − 20).
+    let mapped = host().gauge(MEM_MAPPED, MIB(150));
+    assert_eq!(room(&mapped), Some(170));
+    let database = host().gauge(MEM_MAPPED, MIB(150)).gauge_of(
+        Entity::Process,
+        "7@1",
+        PROC_RSS_SHMEM,
+        MIB(140),
+    );
+    assert_eq!(room(&database), Some(310));
+}

@@ -1,0 +1,76 @@
+//! Who held memory and who was busy at a moment.
+
+use timeline::signals::{PROC_READ_BYTES, PROC_STIME, PROC_UTIME, PROC_WRITE_BYTES};
+use timeline::{Counter, Entity, EntitySeries, Signal};
+use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span, Unit};
+
+use crate::evidence::Evidence;
+use crate::finding::Affected;
+use crate::who;
+
+/// The largest three tell where memory was; more would bury who was busy.
+const LARGEST: usize = 3;
+/// Less than this is nobody's work.
+const BUSY: Ratio = Ratio::from_percent(5.0);
+const MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+
+/// The largest holders around a sample, then who read, wrote and computed most.
+pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
+    let mut then = who::largest(cx, index, LARGEST);
+    then.extend(busiest(cx, index));
+    then
+}
+
+fn busiest(cx: &Evidence<'_>, index: usize) -> Option<Affected> {
+    let now = cx.rows_at(Entity::Process, index)?;
+    let before = cx
+        .timeline
+        .read_before(Entity::Process, now.checked_sub(1)?)?;
+    let times = cx.timeline.times();
+    let elapsed = times[now] - times[before];
+    let of = |process: &EntitySeries| {
+        let moved = rise(cx, process, PROC_READ_BYTES, before, now)
+            .unwrap_or_default()
+            .saturating_add(rise(cx, process, PROC_WRITE_BYTES, before, now).unwrap_or_default());
+        let ticks = rise(cx, process, PROC_UTIME, before, now)?
+            .saturating_add(rise(cx, process, PROC_STIME, before, now)?);
+        Some((moved, ticks))
+    };
+    let processes = cx.timeline.entities(Entity::Process);
+    let rates = processes.filter_map(|process| Some((process, of(process)?)));
+    let (process, (moved, ticks)) = rates.max_by_key(|(_, work)| *work)?;
+    describe(cx, process, moved, ticks, elapsed)
+}
+
+fn describe(
+    cx: &Evidence<'_>,
+    process: &EntitySeries,
+    moved: u64,
+    ticks: u64,
+    elapsed: Span,
+) -> Option<Affected> {
+    let moved = units::PerSecond::<Bytes>::over(Bytes::new(moved).as_f64(), elapsed)?;
+    let busy = units::PerSecond::<units::Ticks>::over(units::Ticks::new(ticks).as_f64(), elapsed)?;
+    let busy = busy.to_cpus(cx.facts.user_hz());
+    let what = match (moved >= MUCH, busy >= BUSY) {
+        (true, _) => format!("the busiest: read and wrote {moved}"),
+        (false, true) => format!("the busiest: {busy} of a CPU"),
+        (false, false) => return None,
+    };
+    Some(Affected {
+        kind: "process",
+        name: process.label.clone(),
+        what,
+    })
+}
+
+fn rise<U: Unit>(
+    cx: &Evidence<'_>,
+    process: &EntitySeries,
+    signal: Signal<Counter<U>>,
+    before: usize,
+    now: usize,
+) -> Option<u64> {
+    let at = |index| cx.timeline.at_of(process, signal, index).map(Unit::raw);
+    at(now)?.checked_sub(at(before)?)
+}

@@ -1,0 +1,94 @@
+//! `memtide compare`: what changed from one source to another.
+
+use std::path::Path;
+
+use anyhow::bail;
+use diagnose::Diagnosis;
+use diagnose::compare::{Compared, Direction};
+use import::{Opened, Range, Wanted};
+use report::SourceInfo;
+use report::model::{CompareReport, ComparedSource};
+use report::text::Detail;
+
+use crate::cli::{Compare, Format};
+use crate::commands::source;
+use crate::exit::Exit;
+use crate::moment;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
+    if [&args.before, &args.after]
+        .iter()
+        .all(|path| path.as_path() == Path::new("-"))
+    {
+        bail!("standard input can be one of the two sources, not both");
+    }
+    let part = |since, until| Range {
+        since: Option::or(since, args.part.since),
+        until: Option::or(until, args.part.until),
+    };
+    let before = part(args.before_since, args.before_until);
+    let after = part(args.after_since, args.after_until);
+    let before = Side::open(&args.before, before, output)?;
+    let after = Side::open(&args.after, after, output)?;
+    let comparison = diagnose::compare::compare(before.compared(), after.compared());
+    let report = CompareReport::new(&comparison, before.reported(), after.reported());
+    let text = match args.format {
+        Format::Json => report::json(&report)? + "\n",
+        Format::Text => {
+            let mut screen = output.screen();
+            if args.all {
+                screen.detail = Detail::All;
+            }
+            report::text::compare(&report, &screen)
+        }
+    };
+    output.print(&text)?;
+    Ok(match comparison.direction {
+        Direction::Better | Direction::Same => Exit::Ok,
+        Direction::Worse => Exit::Warning,
+        Direction::Unknown => Exit::Unknown,
+    })
+}
+
+/// A source and what is wrong in it.
+struct Side {
+    opened: Opened,
+    diagnosis: Diagnosis,
+    info: SourceInfo,
+}
+
+impl Side {
+    fn open(path: &Path, range: Range, output: &Output) -> anyhow::Result<Self> {
+        let wanted = Wanted {
+            range,
+            ..Wanted::default()
+        };
+        let mut opened = source::open_part(path, wanted, output)?;
+        let lacks = moment::uncovered(&range, &opened.timeline);
+        opened.problems.extend(lacks);
+        source::warn(&opened, output);
+        Ok(Self {
+            diagnosis: diagnose::diagnose(&opened.timeline, &opened.facts),
+            info: source::info(&opened),
+            opened,
+        })
+    }
+
+    fn compared(&self) -> Compared<'_> {
+        Compared {
+            timeline: &self.opened.timeline,
+            facts: &self.opened.facts,
+            diagnosis: &self.diagnosis,
+        }
+    }
+
+    fn reported(&self) -> ComparedSource<'_> {
+        ComparedSource {
+            timeline: &self.opened.timeline,
+            facts: &self.opened.facts,
+            diagnosis: &self.diagnosis,
+            info: &self.info,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `memtide headroom`: how much more fits into a host's memory, and whether a given demand does.
+
+use std::path::Path;
+
+use diagnose::Evidence;
+use diagnose::headroom::{Answer, Demand, DemandKind, Question, headroom};
+use import::{Moment, Wanted};
+use report::model::headroom::HeadroomReport;
+
+use crate::cli::{AddKind, Format, Headroom};
+use crate::commands::source;
+use crate::default_recording;
+use crate::exit::Exit;
+use crate::output::Output;
+
+pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
+    let path = args
+        .source
+        .clone()
+        .map_or_else(default_recording::required, Ok)?;
+    let opened = source::open_part(&path, wanted(args, &path), output)?;
+    let question = question(args);
+    let evidence = Evidence::new(&opened.timeline, &opened.facts);
+    let answer = headroom(&evidence, &question);
+    let report = HeadroomReport::new(
+        &answer,
+        &question,
+        &opened.timeline,
+        &opened.facts,
+        &source::info(&opened),
+    );
+    let text = match args.format {
+        Format::Json => report::json(&report)? + "\n",
+        Format::Text => {
+            source::warn(&opened, output);
+            report::text::headroom(&report, &output.screen())
+        }
+    };
+    output.print(&text)?;
+    Ok(exit(answer.answer))
+}
+
+/// Of a recording the last cycle, unless somebody asks for another part.
+fn wanted(args: &Headroom, path: &Path) -> Wanted {
+    let mut wanted = args.part.wanted();
+    let all = wanted.range.since.is_none() && wanted.range.until.is_none();
+    if all && import::is_recording(path) {
+        wanted.range.since = Some(Moment::BeforeEnd(args.cycle));
+    }
+    wanted
+}
+
+fn question(args: &Headroom) -> Question {
+    let kind = match args.kind {
+        AddKind::Anon => DemandKind::Anon,
+        AddKind::Cache => DemandKind::Cache,
+        AddKind::Tmpfs => DemandKind::Tmpfs,
+    };
+    Question {
+        add: args.add.map(|bytes| Demand { bytes, kind }),
+        cycle: args.cycle,
+        quantile: args.at,
+    }
+}
+
+const fn exit(answer: Answer) -> Exit {
+    match answer {
+        Answer::Fits => Exit::Ok,
+        Answer::Tight => Exit::Warning,
+        Answer::DoesNotFit => Exit::Critical,
+        Answer::Unknown => Exit::Unknown,
+    }
+}

@@ -1,0 +1,225 @@
+//! `memtide headroom`: what fits, judged on captures in which so much was added until it hurt.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{capture, file, json, memtide, root, stderr, stdout};
+
+/// What `free` printed on the article's first host, where 500 MB did not fit though 9.4 GiB were available.
+const ARTICLE: &str = "# free -m
+              total        used        free      shared  buff/cache   available
+Mem:          80429       58906         579        1028       20943        9662
+Swap:         20480        1402       19077
+";
+
+fn captures() -> Vec<PathBuf> {
+    let all = std::fs::read_dir(root().join("corpus/headroom")).unwrap();
+    let mut paths: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "gz"));
+    paths.sort();
+    paths
+}
+
+/// The capture's header: what was added from when on, and how much was held when it began to hurt.
+fn header(path: &Path) -> Value {
+    let file = std::fs::File::open(path).unwrap();
+    let mut line = String::new();
+    BufReader::new(flate2::read::GzDecoder::new(file))
+        .read_line(&mut line)
+        .unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+/// The answer from what was watched before anything was added.
+fn before(path: &Path, more: &[&str]) -> std::process::Output {
+    let until = header(path)["add_at_s"].as_f64().unwrap() - 0.5;
+    let until = format!("+{until:.1}s");
+    let path = path.to_str().unwrap();
+    memtide(&[&["headroom", path, "--until", &until], more].concat())
+}
+
+#[test]
+fn the_estimate_lies_within_a_tenth_of_ram_of_what_could_be_added() {
+    let captures = captures();
+    assert!(captures.len() >= 10);
+    for path in captures {
+        let held = header(&path)["held_bytes"].as_f64().unwrap();
+        let answer = json(&before(&path, &["--format", "json"]));
+        let ram = answer["host"]["ram_bytes"].as_f64().unwrap();
+        let last = &answer["room"]["last"];
+        let bound = |name: &str| last[name].as_f64();
+        let (lower, upper) = (bound("lower_bytes").unwrap(), bound("upper_bytes").unwrap());
+        let slack = ram * 0.1;
+        assert!(
+            lower - slack < held && held < upper + slack,
+            "{path:?}: {held} {last}"
+        );
+        match bound("likely_bytes") {
+            Some(likely) => assert!((likely - held).abs() < slack, "{path:?}: {held} {last}"),
+            // Nothing of such a host tells what of the cache is used again, so there are bounds only.
+            None => assert!(path.to_string_lossy().contains("mglru"), "{path:?}: {last}"),
+        }
+    }
+}
+
+#[test]
+fn what_fitted_is_said_to_fit_and_what_hurt_is_not() {
+    for path in captures() {
+        let held = header(&path)["held_bytes"].as_f64().unwrap();
+        let ram = json(&before(&path, &["--format", "json"]))["host"]["ram_bytes"]
+            .as_f64()
+            .unwrap();
+        let code = |bytes: f64| {
+            let add = format!("{bytes:.0}");
+            before(&path, &["--add", &add]).status.code().unwrap()
+        };
+        let is_open = path.to_string_lossy().contains("mglru");
+        let (less, more) = (code(held - ram * 0.15), code(held + ram * 0.1));
+        assert!(
+            [0, 1].contains(&less) || (is_open && less == 3),
+            "{path:?}: {less}"
+        );
+        assert!(more == 2 || (is_open && more == 3), "{path:?}: {more}");
+    }
+}
+
+#[test]
+fn exit_codes_say_whether_it_fits() {
+    let directory = tempfile::tempdir().unwrap();
+    let article = file(&directory, "article.txt", ARTICLE);
+    let case = |name: &str| {
+        root()
+            .join("corpus")
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    for (source, more, code) in [
+        (case("healthy--idle.jsonl.gz"), &["--add", "100M"][..], 0),
+        (case("healthy--idle.jsonl.gz"), &["--add", "360M"], 1),
+        (
+            case("healthy--idle.jsonl.gz"),
+            &["--add", "1G", "--as", "tmpfs"],
+            2,
+        ),
+        (
+            case("overcommit-limit--6.1-768m-ratio50-swap.jsonl.gz"),
+            &["--add", "100M"],
+            2,
+        ),
+        (case("swap-thrash--512m-swapdisk.jsonl.gz"), &[], 2),
+        (case("page-cache-thrash--512m.jsonl.gz"), &[], 2),
+        (
+            case("swap-cold-harmless--512m.jsonl.gz"),
+            &["--add", "64M"],
+            0,
+        ),
+        (article.clone(), &["--add", "500M"], 3),
+        (article.clone(), &["--add", "12G"], 2),
+        (article, &["--at", "p10"], 3),
+        (case("no-such-file"), &[], 3),
+    ] {
+        let output = memtide(&[&["headroom", &source], more].concat());
+        let said = stdout(&output) + &stderr(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{source} {more:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn one_look_says_what_is_missing_and_takes_nothing_for_zero() {
+    let directory = tempfile::tempdir().unwrap();
+    let article = file(&directory, "article.txt", ARTICLE);
+    let answer = json(&memtide(&[
+        "headroom", &article, "--add", "500M", "--format", "json",
+    ]));
+    assert_eq!(answer["schema"], "memtide-headroom/1");
+    assert_eq!(answer["answer"], "unknown");
+    assert_eq!(answer["terms"]["read_cache"]["likely_bytes"], Value::Null);
+    assert_eq!(answer["terms"]["read_cache"]["upper_bytes"], Value::Null);
+    assert_eq!(answer["room"]["least"]["lower_bytes"], Value::Null);
+    assert!(answer["room"]["least"]["upper_bytes"].as_i64().unwrap() > 9 << 30);
+    assert!(answer["article"]["bytes"].as_i64().unwrap() < 0);
+    let unknown: Vec<_> = answer["unknown"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["what"])
+        .collect();
+    assert_eq!(unknown, ["floor", "write cache", "read cache"]);
+    let text = stdout(&memtide(&["headroom", &article, "--add", "500M"]));
+    assert!(text.starts_with("CANNOT TELL"), "{text}");
+    assert!(text.contains("read cache     unknown"), "{text}");
+}
+
+#[test]
+fn text_and_json_say_the_same() {
+    let path = root().join("corpus/headroom/hot-files--6.1-512m.jsonl.gz");
+    let answer = json(&before(&path, &["--add", "100M", "--format", "json"]));
+    let text = stdout(&before(&path, &["--add", "100M"]));
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    for said in [
+        &answer["headline"],
+        &answer["binds"],
+        &answer["cycle"]["text"],
+        &answer["article"]["text"],
+    ] {
+        assert!(folded.contains(said.as_str().unwrap()), "{said}: {text}");
+    }
+    // Does it fit, by how much, what binds, when was the worst and who ran: in the first lines.
+    let first: Vec<_> = text.lines().take(5).collect();
+    let first = first.join("\n");
+    for word in [
+        "FITS",
+        "215 MiB at worst",
+        "binds:",
+        "worst:",
+        "app (100 MiB in RAM)",
+    ] {
+        assert!(first.contains(word), "{first}");
+    }
+}
+
+#[test]
+fn a_hostile_name_is_shown_harmless_and_whole_to_programs() {
+    let name = "\u{1b}[2J<script>";
+    let meminfo = "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 600000 kB\nCached: 100000 kB\nShmem: 0 kB\n";
+    let sample = || {
+        vec![
+            ("/proc/meminfo", meminfo.to_owned()),
+            (
+                "/proc/7/stat",
+                format!("7 ({name}) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 99999999 20000 0\n"),
+            ),
+        ]
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let source = file(&directory, "a.jsonl", capture(&[sample(), sample()]));
+    let output = memtide(&["headroom", &source]);
+    let text = stdout(&output);
+    assert!(
+        !text.contains('\u{1b}') && text.contains("\\x1b[2J<script>"),
+        "{text}"
+    );
+    let answer = json(&memtide(&["headroom", &source, "--format", "json"]));
+    assert_eq!(answer["then"][0]["name"], name);
+}
+
+#[test]
+fn a_range_without_samples_is_an_error_that_says_what_there_is() {
+    let path = root().join("corpus/healthy--idle.jsonl.gz");
+    let output = memtide(&["headroom", path.to_str().unwrap(), "--since", "+2h"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).is_empty());
+    assert!(stderr(&output).contains("help:"), "{}", stderr(&output));
+}

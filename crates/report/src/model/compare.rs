@@ -1,0 +1,342 @@
+//! The answer of `compare`: two sources, and what changed from one to the other.
+
+use diagnose::Diagnosis;
+use diagnose::compare::{
+    AmountChange, AmountKind, Certainty, Comparison, FactChange, FindingChange, Found, RateChange,
+    Spread, Sureness,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use timeline::{Facts, Timeline};
+use units::{Ratio, Span};
+
+use super::build::{host, source_of};
+use super::{Host, Level, Severity, Source, SourceInfo};
+
+/// Name and version of the contract of `compare`.
+pub const COMPARE_SCHEMA: &str = "memtide-compare/1";
+
+/// The whole answer of `compare`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CompareReport {
+    /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-compare/1"))]
+    pub schema: &'static str,
+    /// Where it went; also the exit code: better and same 0, worse 1, unknown 3.
+    pub direction: Direction,
+    /// In a few sentences: the cause where a fact explains what changed, else what differs most.
+    pub headline: String,
+    /// The facts that explain it; null where none does.
+    pub cause: Option<Cause>,
+    /// What makes the two hard to compare, in sentences: other lengths, intervals, sizes; breaks; too few samples.
+    pub basis: Vec<String>,
+    /// The one.
+    pub before: Side,
+    /// The other.
+    pub after: Side,
+    /// Findings of either side; those that changed first, the gravest first.
+    pub findings: Vec<FindingEntry>,
+    /// Where memory was; the largest change relative to RAM first.
+    pub memory: Vec<AmountEntry>,
+    /// How fast things went; the largest effect first.
+    pub rates: Vec<RateEntry>,
+    /// Facts that differ, or that one side does not tell; those that explain first.
+    pub facts: Vec<FactEntry>,
+}
+
+/// Where it went from before to after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Fewer or milder findings, or less of what they are about.
+    Better,
+    /// Neither better nor worse, as far as can be told.
+    Same,
+    /// More or graver findings, or more of what they are about.
+    Worse,
+    /// A side cannot be judged, or could not look for what the other found.
+    Unknown,
+}
+
+/// Facts that explain what changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cause {
+    /// Their names, as in `facts`.
+    pub facts: Vec<String>,
+    /// `is`: the finding itself rests on them; `explains`: nothing else that was recorded does; `may`: so may other things.
+    pub sureness: String,
+    /// Id of the finding that they explain; null where they explain what moved.
+    pub finding: Option<String>,
+}
+
+/// One of the two sources.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Side {
+    /// The host.
+    pub host: Host,
+    /// Where the samples came from.
+    pub source: Source,
+    /// How it stood.
+    pub verdict: Level,
+    /// Its verdict in one or two sentences.
+    pub headline: String,
+    /// The typical sample, whose memory is compared, in seconds from the first; null where the source has no MemTotal.
+    pub typical_s: Option<f64>,
+}
+
+/// A finding of either side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FindingEntry {
+    /// Id of the rule.
+    pub id: String,
+    /// `new`, `gone`, `graver`, `milder`, `same`; `unknown` where the other side could not look for it.
+    pub change: String,
+    /// As it was found before; null where it was not.
+    pub before: Option<FoundEntry>,
+    /// As it was found after; null where it was not.
+    pub after: Option<FoundEntry>,
+}
+
+/// A finding on one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FoundEntry {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Its sentence.
+    pub title: String,
+    /// Id of the finding that it follows from; null for a root.
+    pub caused_by: Option<String>,
+}
+
+/// An amount of memory.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AmountEntry {
+    /// `term`: a part of RAM, which add up on each side; `level`: an amount beside them; `owner`: anonymous memory of a
+    /// service or of the programs of one name, at the typical sample.
+    pub kind: String,
+    /// Id of the term, name of the signal, or name of the owner.
+    pub name: String,
+    /// What people call it; a name from the host where it is an owner.
+    pub label: String,
+    /// How much before; null where that source does not tell.
+    pub before_bytes: Option<i64>,
+    /// How much after.
+    pub after_bytes: Option<i64>,
+    /// The same as a share of RAM.
+    pub before_share: Option<f64>,
+    /// The same as a share of RAM.
+    pub after_share: Option<f64>,
+    /// The change in words; null where one side does not tell.
+    pub change: Option<String>,
+    /// `clear`: more than noise and enough to matter; `noise`; `too-few`: too few samples to tell. Null where one side does
+    /// not tell.
+    pub certainty: Option<&'static str>,
+}
+
+/// A rate.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RateEntry {
+    /// Name of its main signal.
+    pub name: String,
+    /// What people call it.
+    pub label: String,
+    /// Unit of all its values.
+    pub unit: &'static str,
+    /// Whether more of it is worse for the work.
+    pub is_cost: bool,
+    /// How it was before; null where that source does not have it.
+    pub before: Option<SpreadEntry>,
+    /// How it was after.
+    pub after: Option<SpreadEntry>,
+    /// The change of the mean in words; null where one side does not have it.
+    pub change: Option<String>,
+    /// Cliff's delta over all pairs of intervals: from -1 (every one before is larger) to 1. Null where one side does not
+    /// have it.
+    pub lead: Option<f64>,
+    /// `clear`, `noise` or `too-few`, as for amounts.
+    pub certainty: Option<&'static str>,
+}
+
+/// Values of the intervals of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SpreadEntry {
+    /// The mean over the watched time.
+    pub mean: f64,
+    /// A tenth of the values lies below.
+    pub p10: f64,
+    /// The value in the middle.
+    pub median: f64,
+    /// A tenth of the values lies above.
+    pub p90: f64,
+    /// The mean as people read it.
+    pub text: String,
+    /// p10 and p90 as people read them.
+    pub range_text: String,
+    /// How many intervals.
+    pub intervals: usize,
+}
+
+/// A fact that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FactEntry {
+    /// Its dotted name, or `ram`, `swap`, `kernel`, `cpus`, `cgroup`, ….
+    pub name: String,
+    /// Its value before; null where that source does not tell, which is no change.
+    pub before: Option<String>,
+    /// Its value after.
+    pub after: Option<String>,
+    /// Whether it explains what changed.
+    pub explains: bool,
+}
+
+/// One of the two, as `compare` has it.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedSource<'a> {
+    /// Its samples.
+    pub timeline: &'a Timeline,
+    /// Its facts.
+    pub facts: &'a Facts,
+    /// What was found in it.
+    pub diagnosis: &'a Diagnosis,
+    /// Where it came from.
+    pub info: &'a SourceInfo,
+}
+
+impl CompareReport {
+    /// The answer of `compare`.
+    pub fn new(it: &Comparison, before: ComparedSource<'_>, after: ComparedSource<'_>) -> Self {
+        Self {
+            schema: COMPARE_SCHEMA,
+            direction: it.direction.into(),
+            headline: it.headline.clone(),
+            cause: it.cause.as_ref().map(cause),
+            basis: it.basis.clone(),
+            before: side(before, it.memory.typical_before),
+            after: side(after, it.memory.typical_after),
+            findings: it.findings.iter().map(finding).collect(),
+            memory: it.memory.amounts.iter().map(amount).collect(),
+            rates: it.rates.iter().map(rate).collect(),
+            facts: it.facts.iter().map(fact).collect(),
+        }
+    }
+}
+
+impl From<diagnose::compare::Direction> for Direction {
+    fn from(direction: diagnose::compare::Direction) -> Self {
+        match direction {
+            diagnose::compare::Direction::Better => Self::Better,
+            diagnose::compare::Direction::Same => Self::Same,
+            diagnose::compare::Direction::Worse => Self::Worse,
+            diagnose::compare::Direction::Unknown => Self::Unknown,
+        }
+    }
+}
+
+fn cause(cause: &diagnose::compare::Cause) -> Cause {
+    Cause {
+        facts: cause.facts.iter().map(|name| (*name).to_owned()).collect(),
+        sureness: match cause.sureness {
+            Sureness::Is => "is",
+            Sureness::Explains => "explains",
+            Sureness::May => "may",
+        }
+        .to_owned(),
+        finding: cause.finding.map(str::to_owned),
+    }
+}
+
+fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
+    Side {
+        host: host(it.timeline, it.facts),
+        source: source_of(it.timeline, it.info),
+        verdict: it.diagnosis.verdict.level.into(),
+        headline: it.diagnosis.verdict.headline.clone(),
+        typical_s: typical.map(Span::as_secs_f64),
+    }
+}
+
+fn finding(change: &FindingChange) -> FindingEntry {
+    use diagnose::compare::Turn;
+    let found = |found: &Found| FoundEntry {
+        severity: found.severity.into(),
+        title: found.title.clone(),
+        caused_by: found.caused_by.map(str::to_owned),
+    };
+    FindingEntry {
+        id: change.id.to_owned(),
+        change: match change.turn() {
+            Turn::New => "new",
+            Turn::Gone => "gone",
+            Turn::Graver => "graver",
+            Turn::Milder => "milder",
+            Turn::Same => "same",
+            Turn::Unknown => "unknown",
+        }
+        .to_owned(),
+        before: change.before.as_ref().map(found),
+        after: change.after.as_ref().map(found),
+    }
+}
+
+const fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Clear => "clear",
+        Certainty::Noise => "noise",
+        Certainty::TooFew => "too-few",
+    }
+}
+
+fn amount(change: &AmountChange) -> AmountEntry {
+    AmountEntry {
+        kind: match change.kind {
+            AmountKind::Term => "term",
+            AmountKind::Level => "level",
+            AmountKind::Owner => "owner",
+        }
+        .to_owned(),
+        name: change.name.clone(),
+        label: change.label.clone(),
+        before_bytes: change.before,
+        after_bytes: change.after,
+        before_share: change.before_share.map(Ratio::get),
+        after_share: change.after_share.map(Ratio::get),
+        change: change.change(),
+        certainty: change.certainty.map(certainty),
+    }
+}
+
+fn rate(change: &RateChange) -> RateEntry {
+    let spread = |it: &Spread| {
+        let [p10, p90] = [0.1, 0.9].map(|share| it.quantile(Ratio::new(share)));
+        let text = |value| change.measure.of(value).to_string();
+        SpreadEntry {
+            mean: it.mean,
+            p10,
+            median: it.median(),
+            p90,
+            text: text(it.mean),
+            range_text: format!("{} to {}", text(p10), text(p90)),
+            intervals: it.count(),
+        }
+    };
+    RateEntry {
+        name: change.name.to_owned(),
+        label: change.label.to_owned(),
+        unit: change.measure.unit(),
+        is_cost: change.is_cost,
+        before: change.before.as_ref().map(spread),
+        after: change.after.as_ref().map(spread),
+        change: change.change(),
+        lead: change.contrast.map(|it| it.lead),
+        certainty: change.contrast.map(|it| certainty(it.certainty)),
+    }
+}
+
+fn fact(change: &FactChange) -> FactEntry {
+    FactEntry {
+        name: change.name.to_owned(),
+        before: change.before.clone(),
+        after: change.after.clone(),
+        explains: change.explains,
+    }
+}

@@ -1,0 +1,437 @@
+//! The answer of `headroom`: how much more fits, and whether a demand does.
+
+use diagnose::headroom as engine;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use timeline::{Facts, Timeline};
+use units::{Bytes, Span};
+
+use super::build::{host, source_of};
+use super::{Affected, Host, Source, SourceInfo};
+
+/// Name and version of the contract of `headroom`.
+pub const HEADROOM_SCHEMA: &str = "memtide-headroom/1";
+
+/// The whole answer of `headroom`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HeadroomReport {
+    /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-headroom/1"))]
+    pub schema: &'static str,
+    /// The host.
+    pub host: Host,
+    /// Where the samples came from.
+    pub source: Source,
+    /// Whether it fits; also the exit code: fits 0, tight 1, does-not-fit 2, unknown 3.
+    pub answer: FitAnswer,
+    /// The answer in one sentence, with the smallest and the usual headroom.
+    pub headline: String,
+    /// What binds, in one sentence; empty where nothing was measured.
+    pub binds: String,
+    /// What else belongs to the answer, in sentences.
+    pub remarks: Vec<String>,
+    /// What was asked.
+    pub asked: Asked,
+    /// How much room there is; null where nothing tells.
+    pub room: Option<Room>,
+    /// What that was computed from, at the worst moment; null where nothing tells.
+    pub terms: Option<Terms>,
+    /// Who held memory, and who was busy, at the worst moment.
+    pub then: Vec<Affected>,
+    /// What else limits: what binds everything first, the tightest first.
+    pub limits: Vec<Limit>,
+    /// When memory was short, as rules found.
+    pub short: Vec<Short>,
+    /// What was watched, against the cycle.
+    pub cycle: Cycle,
+    /// What the demand would do; null where none was asked about.
+    pub added: Option<Added>,
+    /// RAM with which the worst moment still fits, the demand included; null where bounds are all there is.
+    pub smallest_ram_bytes: Option<u64>,
+    /// The same if all of the cache that may be needed is.
+    pub smallest_ram_bytes_safe: Option<u64>,
+    /// The formula as people first write it down; null where the source does not tell its terms.
+    pub article: Option<Article>,
+    /// What decides and is not told.
+    pub unknown: Vec<Unknown>,
+}
+
+/// Whether it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FitAnswer {
+    /// It fits, and some is left.
+    Fits,
+    /// It fits most of the time, or hardly anything is left.
+    Tight,
+    /// It does not.
+    DoesNotFit,
+    /// What decides is not known.
+    Unknown,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Asked {
+    /// How much shall be added; null where nothing.
+    pub add_bytes: Option<u64>,
+    /// Of what kind: `anon`, `cache`, `tmpfs`.
+    pub kind: Option<&'static str>,
+    /// The cycle.
+    pub cycle_s: f64,
+    /// For which share of the time it must fit.
+    pub quantile: f64,
+}
+
+/// A quantity that is known within bounds; below zero where that much is lacking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Bounds {
+    /// At least this; null where nothing bounds it.
+    pub lower_bytes: Option<i64>,
+    /// The best estimate; null where there are bounds only.
+    pub likely_bytes: Option<i64>,
+    /// At most this.
+    pub upper_bytes: i64,
+}
+
+/// How much room there is in the host's RAM.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Room {
+    /// At the worst moment.
+    pub least: Bounds,
+    /// For the asked share of the time.
+    pub usual: Bounds,
+    /// At the last sample.
+    pub last: Bounds,
+    /// The worst moment; null where the source has no wall clock.
+    pub worst_at: Option<Timestamp>,
+    /// The same from the first sample on.
+    pub worst_at_s: f64,
+    /// Until reclaim has nothing left to take but swap, at the worst moment.
+    pub to_cliff_bytes: i64,
+    /// Swap that was left then; null where it is not told.
+    pub swap_left_bytes: Option<u64>,
+}
+
+/// What headroom was computed from: available − kept − max(0, write cache + read cache − left out).
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Terms {
+    /// What could be had without swapping.
+    pub available_bytes: u64,
+    /// Whether the kernel said so itself (MemAvailable), or it is free memory and files together.
+    pub available_is_told: bool,
+    /// Where kswapd starts: free memory rests between this and the next under load. Available leaves it out already.
+    pub floor_low_bytes: u64,
+    /// Where kswapd stops.
+    pub floor_high_bytes: u64,
+    /// Whether the floor is from the zones' marks; else it is predicted for a host of this size.
+    pub floor_is_measured: bool,
+    /// What the kernel keeps beyond what available leaves out; null where it is not told.
+    pub kept_bytes: Option<u64>,
+    /// Room that writers need, at least.
+    pub write_cache_lower_bytes: u64,
+    /// Room that writers need, at most; the same where it was measured.
+    pub write_cache_upper_bytes: u64,
+    /// Page cache that must stay.
+    pub read_cache: ReadCache,
+    /// The part of the cache that available leaves out already; null where it is not told.
+    pub left_out_bytes: Option<u64>,
+    /// All of the page cache that could be dropped; null where it is not told.
+    pub page_cache_bytes: Option<u64>,
+}
+
+/// Page cache that must stay because its files are read again.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReadCache {
+    /// At least this much.
+    pub lower_bytes: u64,
+    /// The best estimate; null where there are bounds only.
+    pub likely_bytes: Option<u64>,
+    /// At most this much; null where nothing tells.
+    pub upper_bytes: Option<u64>,
+    /// What it rests on: `refaults`, `experience`, `active-list`, `never-squeezed`, `unknown`.
+    pub how: &'static str,
+    /// The same in words.
+    pub text: String,
+}
+
+/// Something else that limits.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Limit {
+    /// `node`, `cgroup`, `commit limit`, `hugetlb`.
+    pub kind: &'static str,
+    /// Which one; empty where there is one only.
+    pub name: String,
+    /// Room below it at its worst sample.
+    pub room_bytes: i64,
+    /// Whether it holds for whatever is added, not only for somebody's own memory.
+    pub holds: bool,
+    /// In a sentence.
+    pub text: String,
+}
+
+/// A time at which memory was short.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Short {
+    /// The rule that found it; `memtide rules ID` explains it.
+    pub rule: &'static str,
+    /// When it began, from the first sample on; null where that is not known.
+    pub from_s: Option<f64>,
+    /// When it ended.
+    pub to_s: Option<f64>,
+    /// The rule's words.
+    pub text: String,
+}
+
+/// What was watched, against the cycle.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Cycle {
+    /// The cycle.
+    pub asked_s: f64,
+    /// From the first sample to the last.
+    pub watched_s: f64,
+    /// The part of it that samples speak for.
+    pub present: f64,
+    /// Whether a Saturday and a Sunday are in it; null without a wall clock, and for cycles below a week.
+    pub has_weekend: Option<bool>,
+    /// Whether it is a whole cycle. Else a good answer is not confirmed.
+    pub is_whole: bool,
+    /// In words: `2.1 d of 7 d: no weekend yet`.
+    pub text: String,
+}
+
+/// What the demand would do.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Added {
+    /// What is left at the worst moment; null where that is not known.
+    pub left_bytes: Option<i64>,
+    /// In sentences.
+    pub text: Vec<String>,
+}
+
+/// The formula as people first write it down, at its worst sample.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Article {
+    /// What it gives.
+    pub bytes: i64,
+    /// What stays free, as it takes it.
+    pub kept_free_bytes: u64,
+    /// Unwritten data; null where it is not told.
+    pub unwritten_bytes: Option<u64>,
+    /// Page cache.
+    pub page_cache_bytes: u64,
+    /// Whether it differs by more than 20 %.
+    pub differs: bool,
+    /// The formula with its figures, and why it differs.
+    pub text: String,
+}
+
+/// Something that decides and is not told.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Unknown {
+    /// What.
+    pub what: &'static str,
+    /// What that leaves open, and what would tell it.
+    pub text: String,
+}
+
+impl HeadroomReport {
+    /// The answer of `headroom`.
+    pub fn new(
+        headroom: &engine::Headroom,
+        question: &engine::Question,
+        timeline: &Timeline,
+        facts: &Facts,
+        source: &SourceInfo,
+    ) -> Self {
+        let smallest = headroom.smallest_ram.unwrap_or_default();
+        Self {
+            schema: HEADROOM_SCHEMA,
+            host: host(timeline, facts),
+            source: source_of(timeline, source),
+            answer: headroom.answer.into(),
+            headline: headroom.headline.clone(),
+            binds: headroom.binds.clone(),
+            remarks: headroom.remarks.clone(),
+            asked: Asked::from(question),
+            room: headroom.room.as_ref().map(|room| Room::new(room, timeline)),
+            terms: headroom.terms.as_ref().map(Terms::from),
+            then: headroom.then.iter().map(affected).collect(),
+            limits: headroom.limits.iter().map(Limit::from).collect(),
+            short: headroom.short.iter().map(Short::from).collect(),
+            cycle: Cycle::from(&headroom.cycle),
+            added: headroom.added.as_ref().map(Added::from),
+            smallest_ram_bytes: smallest.0.map(Bytes::get),
+            smallest_ram_bytes_safe: smallest.1.map(Bytes::get),
+            article: headroom.article.as_ref().map(Article::from),
+            unknown: headroom.unknown.iter().map(Unknown::from).collect(),
+        }
+    }
+}
+
+fn affected(one: &diagnose::Affected) -> Affected {
+    Affected {
+        kind: one.kind.to_owned(),
+        name: one.name.clone(),
+        what: one.what.clone(),
+    }
+}
+
+impl From<engine::Answer> for FitAnswer {
+    fn from(answer: engine::Answer) -> Self {
+        match answer {
+            engine::Answer::Fits => Self::Fits,
+            engine::Answer::Tight => Self::Tight,
+            engine::Answer::DoesNotFit => Self::DoesNotFit,
+            engine::Answer::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<&engine::Question> for Asked {
+    fn from(question: &engine::Question) -> Self {
+        Self {
+            add_bytes: question.add.map(|add| add.bytes.get()),
+            kind: question.add.map(|add| match add.kind {
+                engine::DemandKind::Anon => "anon",
+                engine::DemandKind::Cache => "cache",
+                engine::DemandKind::Tmpfs => "tmpfs",
+            }),
+            cycle_s: question.cycle.as_secs_f64(),
+            quantile: question.quantile.get(),
+        }
+    }
+}
+
+impl From<engine::Bounds> for Bounds {
+    fn from(bounds: engine::Bounds) -> Self {
+        Self {
+            lower_bytes: bounds.lower,
+            likely_bytes: bounds.likely,
+            upper_bytes: bounds.upper,
+        }
+    }
+}
+
+impl Room {
+    fn new(room: &engine::Room, timeline: &Timeline) -> Self {
+        let wall = timeline.wall_at(room.worst_at);
+        Self {
+            least: room.least.into(),
+            usual: room.usual.into(),
+            last: room.last.into(),
+            worst_at: wall.and_then(|wall| {
+                // To the millisecond, as everywhere.
+                Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
+            }),
+            worst_at_s: room.worst_at.as_secs_f64(),
+            to_cliff_bytes: room.to_cliff,
+            swap_left_bytes: room.swap_left.map(Bytes::get),
+        }
+    }
+}
+
+impl From<&engine::Terms> for Terms {
+    fn from(terms: &engine::Terms) -> Self {
+        let (floor, written) = (terms.floor, terms.write_cache);
+        Self {
+            available_bytes: terms.available.get(),
+            available_is_told: terms.available_is_told,
+            floor_low_bytes: floor.0.get(),
+            floor_high_bytes: floor.1.get(),
+            floor_is_measured: terms.floor_is_measured,
+            kept_bytes: terms.kept.map(Bytes::get),
+            write_cache_lower_bytes: written.0.get(),
+            write_cache_upper_bytes: written.1.get(),
+            read_cache: ReadCache::from(&terms.read_cache),
+            left_out_bytes: terms.left_out.map(Bytes::get),
+            page_cache_bytes: terms.page_cache.map(Bytes::get),
+        }
+    }
+}
+
+impl From<&engine::ReadCache> for ReadCache {
+    fn from(cache: &engine::ReadCache) -> Self {
+        Self {
+            lower_bytes: cache.lower.get(),
+            likely_bytes: cache.likely.map(Bytes::get),
+            upper_bytes: cache.upper.map(Bytes::get),
+            how: match cache.how {
+                engine::How::Refaults => "refaults",
+                engine::How::Experience => "experience",
+                engine::How::ActiveList => "active-list",
+                engine::How::NeverSqueezed => "never-squeezed",
+                engine::How::Unknown => "unknown",
+            },
+            text: cache.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Limit> for Limit {
+    fn from(limit: &engine::Limit) -> Self {
+        Self {
+            kind: limit.kind.name(),
+            name: limit.name.clone(),
+            room_bytes: limit.room,
+            holds: limit.holds,
+            text: limit.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Short> for Short {
+    fn from(short: &engine::Short) -> Self {
+        Self {
+            rule: short.rule,
+            from_s: short.when.map(|when| when.from.as_secs_f64()),
+            to_s: short.when.map(|when| when.to.as_secs_f64()),
+            text: short.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Cycle> for Cycle {
+    fn from(cycle: &engine::Cycle) -> Self {
+        Self {
+            asked_s: cycle.asked.as_secs_f64(),
+            watched_s: Span::as_secs_f64(cycle.watched),
+            present: cycle.present.get(),
+            has_weekend: cycle.has_weekend,
+            is_whole: cycle.is_whole,
+            text: cycle.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Added> for Added {
+    fn from(added: &engine::Added) -> Self {
+        Self {
+            left_bytes: added.left,
+            text: added.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Article> for Article {
+    fn from(article: &engine::Article) -> Self {
+        Self {
+            bytes: article.bytes,
+            kept_free_bytes: article.kept_free.get(),
+            unwritten_bytes: article.written.map(Bytes::get),
+            page_cache_bytes: article.cache.get(),
+            differs: article.differs,
+            text: article.text.clone(),
+        }
+    }
+}
+
+impl From<&engine::Unknown> for Unknown {
+    fn from(unknown: &engine::Unknown) -> Self {
+        Self {
+            what: unknown.what,
+            text: unknown.text.clone(),
+        }
+    }
+}
