@@ -284,7 +284,9 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
+        // At once from here, and for good when the recorder has ended.
+        let mut umount = Command::new("umount");
+        let _ = umount.arg("--lazy").arg(self.0.path()).status();
     }
 }
 
