@@ -18,28 +18,34 @@ const SMAPS: &str = "/proc/self/smaps";
 /// Pages of a mapping that stay together. Of 16 MiB of program these make a thousand mappings, of 65,530 that are allowed.
 const TOGETHER: usize = 4;
 
-/// Gives them back, as far as the kernel tells what they are.
-pub(crate) fn give_back() {
-    for range in own() {
-        advise(range, Advice::LinuxDontNeed);
-    }
-}
+/// The mappings that hold them, as far as the kernel tells.
+#[derive(Debug)]
+pub(crate) struct OwnPages(Vec<Range<usize>>);
 
-/// Cuts the mappings: for memory that will be locked, where it costs nothing that half of the pieces are not read ahead.
-pub(crate) fn cut() {
-    let piece = TOGETHER * rustix::param::page_size();
-    // What is short already stays: two pieces of one kind beside each other would be joined again.
-    for range in own().into_iter().filter(|range| range.len() > piece) {
-        for start in range.clone().step_by(2 * piece) {
-            // Another kind of mapping is one of its own.
-            advise(start..range.end.min(start + piece), Advice::Random);
+impl OwnPages {
+    pub(crate) fn find() -> Self {
+        let smaps = Root::default().read(SMAPS);
+        Self(smaps.map_or_else(|_| Vec::new(), |smaps| unchanged(&smaps)))
+    }
+
+    pub(crate) fn give_back(&self) {
+        for range in &self.0 {
+            advise(range.clone(), Advice::LinuxDontNeed);
         }
     }
-}
 
-fn own() -> Vec<Range<usize>> {
-    let smaps = Root::default().read(SMAPS);
-    smaps.map_or_else(|_| Vec::new(), |smaps| unchanged(&smaps))
+    /// Cuts the mappings: for memory that will be locked, where it costs nothing that half of the pieces are not read
+    /// ahead.
+    pub(crate) fn cut(&self) {
+        let piece = TOGETHER * rustix::param::page_size();
+        // What is short already stays: two pieces of one kind beside each other would be joined again.
+        for range in self.0.iter().filter(|range| range.len() > piece) {
+            for start in range.clone().step_by(2 * piece) {
+                // Another kind of mapping is one of its own.
+                advise(start..range.end.min(start + piece), Advice::Random);
+            }
+        }
+    }
 }
 
 /// A refusal changes nothing.
@@ -109,16 +115,16 @@ mod tests {
 
     #[test]
     fn the_program_goes_on_without_the_pages_it_gave_back() {
-        give_back();
+        OwnPages::find().give_back();
         let short = |range: &Range<usize>| range.len() <= TOGETHER * rustix::param::page_size();
         for _ in 0..2 {
-            cut();
-            let now = own();
+            OwnPages::find().cut();
+            let now = OwnPages::find().0;
             assert!(now.len() > 100 && now.iter().all(short), "{}", now.len());
         }
         let sorted: Vec<String> = (0..9).rev().map(|n| format!("{n:03}")).collect();
         assert_eq!(sorted.len(), 9);
-        give_back();
+        OwnPages::find().give_back();
         assert_eq!(sorted.join(" "), "008 007 006 005 004 003 002 001 000");
     }
 }

@@ -11,7 +11,7 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::own_pages;
+use crate::own_pages::OwnPages;
 
 /// Enough to be scheduled before what loads the host, not enough to stand in its way: some 3 times the weight.
 const NICE: i32 = -5;
@@ -36,8 +36,9 @@ pub fn claim() -> Vec<String> {
 /// the kernel refuses for locked memory.
 pub fn lock_memory() -> String {
     give_back_free();
-    own_pages::give_back();
-    lock()
+    let own_pages = OwnPages::find();
+    own_pages.give_back();
+    lock(&own_pages)
 }
 
 /// Has this thread woken when it wants to be, not up to 50 µs (or what a unit file says) later to save a wake-up of the
@@ -73,7 +74,7 @@ fn give_back_free() {
     }
 }
 
-fn lock() -> String {
+fn lock(own_pages: &OwnPages) -> String {
     // Without the capability, locked memory has a limit, and with all that is mapped later being locked, too, an
     // allocation beyond it would fail, which ends the recorder.
     let may_lock_all =
@@ -84,7 +85,7 @@ fn lock() -> String {
             needs(is_root(), "CAP_IPC_LOCK", "an unlimited `ulimit -l`")
         );
     }
-    own_pages::cut();
+    own_pages.cut();
     // Only what is touched, as it is touched: stacks and mapped files are mostly never touched.
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     match mlockall(flags) {

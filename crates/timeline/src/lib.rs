@@ -40,4 +40,4 @@ pub use stretch::{Condition, Stretch};
 pub use timeline::{
     Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Run, Step, Timeline, step,
 };
-pub use track::Track;
+pub use track::{Track, quantile};

@@ -108,6 +108,13 @@ whole_unit!(
     format::number
 );
 
+impl Count {
+    /// With what is counted: `1 line`, `12 lines`.
+    pub fn named(self, one: &str, many: &str) -> String {
+        format!("{self} {}", if self.0 == 1 { one } else { many })
+    }
+}
+
 impl Bytes {
     /// `n` KiB; what `/proc` writes as "kB".
     pub const fn from_kib(n: u64) -> Self {
@@ -255,6 +262,12 @@ mod tests {
         assert_eq!(Count::new(11_900).to_string(), "11,900");
         assert_eq!(Count::new(1_234_567).to_string(), "1,234,567");
         assert_eq!(Pages::new(63_000).to_string(), "63,000 pages");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(Count::new(1).named("line", "lines"), "1 line");
+        assert_eq!(Count::new(0).named("line", "lines"), "0 lines");
     }
 
     #[test]

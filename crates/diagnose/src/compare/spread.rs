@@ -49,13 +49,8 @@ impl Spread {
 
     /// The value below which this share of the values lies (nearest rank).
     pub fn quantile(&self, share: Ratio) -> f64 {
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss
-        )] // an index
-        let rank = (share.get().clamp(0.0, 1.0) * (self.sorted.len() - 1) as f64).round() as usize;
-        self.sorted[rank]
+        // There is always one.
+        timeline::quantile(&self.sorted, share).unwrap_or(self.mean)
     }
 
     /// The same in another unit.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use import::{History, Moment, Opened, Range, Wanted, Watch};
+use import::{History, Moment, Opened, Range, Watch};
 use probe::{Closeness, Root};
 use report::text::Detail;
 use report::{Answer, Report, SourceInfo};
@@ -14,7 +14,7 @@ use crate::cli::{Check, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{default_recording, moment, this_host};
+use crate::{default_recording, this_host};
 
 /// What is looked at before and after a moment: long enough to see what led to it.
 const AROUND: Span = Span::from_mins(5);
@@ -33,15 +33,9 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
         (false, _) => None,
     };
     files.extend(recording.as_deref());
-    let wanted = Wanted {
-        range,
-        ..Wanted::default()
-    };
     for file in &files {
-        match source::open_part(file, wanted, output) {
-            Ok(mut opened) => {
-                let lacks = moment::uncovered(&range, &opened.timeline);
-                opened.problems.extend(lacks);
+        match source::open_range(file, range, output) {
+            Ok(opened) => {
                 if args.explain_input {
                     source::warn(&opened, output);
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::bail;
 use diagnose::Diagnosis;
 use diagnose::compare::{Compared, Direction};
-use import::{Opened, Range, Wanted};
+use import::{Opened, Range};
 use report::SourceInfo;
 use report::model::{CompareReport, ComparedSource};
 use report::text::Detail;
@@ -13,7 +13,6 @@ use report::text::Detail;
 use crate::cli::{Compare, Format};
 use crate::commands::source;
 use crate::exit::Exit;
-use crate::moment;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
@@ -60,13 +59,7 @@ struct Side {
 
 impl Side {
     fn open(path: &Path, range: Range, output: &Output) -> anyhow::Result<Self> {
-        let wanted = Wanted {
-            range,
-            ..Wanted::default()
-        };
-        let mut opened = source::open_part(path, wanted, output)?;
-        let lacks = moment::uncovered(&range, &opened.timeline);
-        opened.problems.extend(lacks);
+        let opened = source::open_range(path, range, output)?;
         source::warn(&opened, output);
         Ok(Self {
             diagnosis: diagnose::diagnose(&opened.timeline, &opened.facts),
@@ -85,9 +78,7 @@ impl Side {
 
     fn reported(&self) -> ComparedSource<'_> {
         ComparedSource {
-            timeline: &self.opened.timeline,
-            facts: &self.opened.facts,
-            diagnosis: &self.diagnosis,
+            compared: self.compared(),
             info: &self.info,
         }
     }

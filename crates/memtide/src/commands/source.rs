@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use import::{OpenError, Opened, SourceKind, Wanted, Watch};
+use import::{OpenError, Opened, Range, SourceKind, Wanted, Watch};
 
 use crate::moment;
 use crate::output::Output;
@@ -49,6 +49,18 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
         (OpenError::NotThere { .. }, Some(range)) => anyhow::Error::new(error).context(range),
         _ => error.into(),
     })
+}
+
+/// Reads what lies in a range of time. What the source lacks of the range is a problem of it, too.
+pub(crate) fn open_range(file: &Path, range: Range, output: &Output) -> anyhow::Result<Opened> {
+    let wanted = Wanted {
+        range,
+        ..Wanted::default()
+    };
+    let mut opened = open_part(file, wanted, output)?;
+    let lacks = moment::uncovered(&range, &opened.timeline);
+    opened.problems.extend(lacks);
+    Ok(opened)
 }
 
 /// What the report says of a source.

@@ -1,13 +1,11 @@
 //! The answer of `compare`: two sources, and what changed from one to the other.
 
-use diagnose::Diagnosis;
 use diagnose::compare::{
-    AmountChange, AmountKind, Certainty, Comparison, FactChange, FindingChange, Found, RateChange,
-    Spread, Sureness,
+    AmountChange, AmountKind, Certainty, Compared, Comparison, FactChange, FindingChange, Found,
+    RateChange, Spread, Sureness,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Facts, Timeline};
 use units::{Ratio, Span};
 
 use super::build::{host, source_of};
@@ -192,12 +190,8 @@ pub struct FactEntry {
 /// One of the two, as `compare` has it.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedSource<'a> {
-    /// Its samples.
-    pub timeline: &'a Timeline,
-    /// Its facts.
-    pub facts: &'a Facts,
-    /// What was found in it.
-    pub diagnosis: &'a Diagnosis,
+    /// Its samples, its facts, and what was found in it.
+    pub compared: Compared<'a>,
     /// Where it came from.
     pub info: &'a SourceInfo,
 }
@@ -246,11 +240,16 @@ fn cause(cause: &diagnose::compare::Cause) -> Cause {
 }
 
 fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
+    let Compared {
+        timeline,
+        facts,
+        diagnosis,
+    } = it.compared;
     Side {
-        host: host(it.timeline, it.facts),
-        source: source_of(it.timeline, it.info),
-        verdict: it.diagnosis.verdict.level.into(),
-        headline: it.diagnosis.verdict.headline.clone(),
+        host: host(timeline, facts),
+        source: source_of(timeline, it.info),
+        verdict: diagnosis.verdict.level.into(),
+        headline: diagnosis.verdict.headline.clone(),
         typical_s: typical.map(Span::as_secs_f64),
     }
 }

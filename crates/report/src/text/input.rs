@@ -24,7 +24,7 @@ pub(super) fn brief(page: &mut Page, source: &Source) {
         .map(|group| group.len())
         .sum();
     if more > 0 {
-        let blocks = counted(more, "more block", "more blocks");
+        let blocks = Count::new(more as u64).named("more block", "more blocks");
         items.push(format!("{blocks} (--explain-input)"));
     }
     if source.lines_skipped > 0 {
@@ -96,7 +96,7 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
             &signals,
         );
         if input.not_understood > 0 {
-            let lost = counted(input.not_understood, "line", "lines");
+            let lost = Count::new(input.not_understood as u64).named("line", "lines");
             page.hanging(
                 &[piece(Style::Faint, "   lost")],
                 12,
@@ -112,17 +112,8 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
 }
 
 fn passed_over(source: &Source) -> String {
-    let lines = counted(source.lines_skipped, "other line", "other lines");
+    let lines = Count::new(source.lines_skipped as u64).named("other line", "other lines");
     format!("{lines} passed over")
-}
-
-/// `1 line`, `12 lines`.
-fn counted(n: usize, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        Count::new(n as u64),
-        if n == 1 { one } else { many }
-    )
 }
 
 fn place(input: &Input) -> String {
@@ -134,16 +125,5 @@ fn place(input: &Input) -> String {
     match &input.file {
         Some(file) => format!("{file}, {lines}"),
         None => lines,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_is_not_many() {
-        assert_eq!(counted(1, "line", "lines"), "1 line");
-        assert_eq!(counted(0, "line", "lines"), "0 lines");
     }
 }

@@ -184,10 +184,7 @@ impl View {
     }
 
     fn samples(&self) -> String {
-        match self.health.figures().samples {
-            1 => "1 sample".to_owned(),
-            n => format!("{} samples", Count::new(n)),
-        }
+        Count::new(self.health.figures().samples).named("sample", "samples")
     }
 
     fn closing(&self) -> String {

@@ -105,11 +105,6 @@ fn health(answer: &Answer, now: Timestamp) -> &'static str {
     }
 }
 
-/// A number of things, in words.
-fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", Count::new(n), if n == 1 { one } else { many })
-}
-
 fn rows_of(status: &Status, page: &mut Page, screen: &Screen) {
     let samples = &status.samples;
     let every = span(status.settings.every_s);
@@ -193,7 +188,7 @@ fn processes(status: &Status) -> Vec<String> {
     lines.extend(why.map(|why| format!("not by BPF, which costs less and tells more: {why}")));
     let mut shares = vec![format!("PSS read {}", times(seen.shares_read))];
     if seen.blocked > 0 {
-        let blocked = counted(seen.blocked, "process", "processes");
+        let blocked = Count::new(seen.blocked).named("process", "processes");
         shares.push(format!("{blocked} left alone, not answering in time"));
     }
     lines.push(shares.join("; "));
@@ -210,7 +205,7 @@ fn times(n: u64) -> String {
 
 fn groups(status: &Status) -> String {
     let seen = &status.seen;
-    let services = counted(seen.services, "service", "services");
+    let services = Count::new(seen.services).named("service", "services");
     let Some(every) = seen.groups_every_s else {
         return match seen.services {
             0 => "not recorded".to_owned(),
@@ -221,7 +216,7 @@ fn groups(status: &Status) -> String {
         0 => String::new(),
         n => format!(" ({} left out)", Count::new(n)),
     };
-    let groups = counted(seen.groups, "control group", "control groups");
+    let groups = Count::new(seen.groups).named("control group", "control groups");
     format!("{groups}{cut} every {}, {services}", span(every))
 }
 
@@ -309,7 +304,7 @@ fn of_disk(answer: &Answer, status: &Status, page: &mut Page, screen: &Screen) {
     }
     if status.kernel_log.reports > 0 || status.kernel_log.overwritten > 0 {
         let log = &status.kernel_log;
-        let mut text = counted(log.reports, "report", "reports");
+        let mut text = Count::new(log.reports).named("report", "reports");
         text.push_str(" of kills and failed allocations kept");
         if log.overwritten > 0 {
             text.push_str(&format!(
