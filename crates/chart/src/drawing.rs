@@ -1,0 +1,220 @@
+//! What a chart is: its title, unit, series and limits, and the function that computes its curves.
+
+use diagnose::Evidence;
+
+/// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
+pub type Curve = Vec<Option<f64>>;
+
+/// How series are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChartKind {
+    /// Areas on top of each other, in the order of the series from the bottom.
+    Stack,
+    /// Lines from 0 up.
+    Lines,
+    /// Lines around 0: series that are negative are drawn downwards.
+    Mirror,
+}
+
+/// What the vertical axis measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChartUnit {
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Pages per second.
+    PagesPerSecond,
+    /// A part of a whole; 1 is all of it.
+    Share,
+    /// A number of things.
+    Count,
+    /// Things per second.
+    CountPerSecond,
+    /// Milliseconds.
+    Millis,
+}
+
+/// What a series is about; it has the same colour in every chart, in the terminal and on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Free memory.
+    Free,
+    /// Free memory on per-CPU lists.
+    Pcp,
+    /// Page cache of files.
+    FileCache,
+    /// Page cache of block devices.
+    Buffers,
+    /// Kernel objects that can be reclaimed.
+    SlabReclaimable,
+    /// Anonymous memory of processes.
+    Anon,
+    /// Pages that are in RAM and in swap at once.
+    SwapCache,
+    /// Shared memory, tmpfs.
+    Shared,
+    /// Kernel objects that cannot be reclaimed.
+    SlabUnreclaimable,
+    /// Page tables.
+    PageTables,
+    /// Kernel stacks.
+    KernelStacks,
+    /// The kernel's per-CPU allocator.
+    Percpu,
+    /// vmalloc.
+    Vmalloc,
+    /// Huge pages of the pool.
+    Hugetlb,
+    /// Pools of compressed pages.
+    Zram,
+    /// A hypervisor's balloon.
+    Balloon,
+    /// What no counter explains.
+    Unaccounted,
+    /// Read back from swap; also what lies in swap.
+    SwapIn,
+    /// Written to swap.
+    SwapOut,
+    /// Data that waits to be written.
+    Dirty,
+    /// Data that is being written.
+    Writeback,
+    /// Some task waited.
+    PsiSome,
+    /// All tasks waited.
+    PsiFull,
+    /// The kernel's background reclaim.
+    Kswapd,
+    /// Reclaim by allocating tasks.
+    Direct,
+    /// Read from disk.
+    Read,
+    /// Written to disk.
+    Write,
+    /// A limit or a floor.
+    Limit,
+    /// One of several alike (processes, disks, nodes), by number.
+    Nth(usize),
+}
+
+impl Colour {
+    /// Its name on the page: `file_cache`; of several alike `line_1` to `line_8`, over and over.
+    pub fn name(self) -> String {
+        let name = match self {
+            Self::Free => "free",
+            Self::Pcp => "pcp",
+            Self::FileCache => "file_cache",
+            Self::Buffers => "buffers",
+            Self::SlabReclaimable => "slab_reclaimable",
+            Self::Anon => "anon",
+            Self::SwapCache => "swap_cache",
+            Self::Shared => "shared",
+            Self::SlabUnreclaimable => "slab_unreclaimable",
+            Self::PageTables => "page_tables",
+            Self::KernelStacks => "kernel_stacks",
+            Self::Percpu => "percpu",
+            Self::Vmalloc => "vmalloc",
+            Self::Hugetlb => "hugetlb",
+            Self::Zram => "zram",
+            Self::Balloon => "balloon",
+            Self::Unaccounted => "unaccounted",
+            Self::SwapIn => "swap_in",
+            Self::SwapOut => "swap_out",
+            Self::Dirty => "dirty",
+            Self::Writeback => "writeback",
+            Self::PsiSome => "psi_some",
+            Self::PsiFull => "psi_full",
+            Self::Kswapd => "kswapd",
+            Self::Direct => "direct",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Limit => "limit",
+            Self::Nth(number) => return format!("line_{}", number % Self::LINES + 1),
+        };
+        name.to_owned()
+    }
+
+    /// How many colours there are for things alike.
+    pub const LINES: usize = 8;
+}
+
+/// One curve of a chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// `anon`; unique in its chart, never a host's text.
+    pub id: String,
+    /// What people call it; may be a name from the host: untrusted text.
+    pub label: String,
+    /// Its colour.
+    pub colour: Colour,
+    /// Drawn as steps that end at their sample: the rate of a counter. Levels are joined by straight lines.
+    pub is_steps: bool,
+    /// Drawn downwards in a mirrored chart. Its values are positive all the same.
+    pub is_negative: bool,
+    /// Names of the signals that it shows, so that a finding's evidence is found on it.
+    pub signals: Vec<&'static str>,
+}
+
+/// A line that a chart's series are measured against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// What it is: `dirty limit`.
+    pub label: String,
+    /// Where.
+    pub value: LimitValue,
+}
+
+/// Where a limit lies.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LimitValue {
+    /// At one value, in the chart's unit.
+    Fixed(f64),
+    /// Where this series lies, which is drawn as a limit and not as data.
+    Moving(String),
+}
+
+/// Computes a chart's curves, one for each of its series and in their order, on the samples of any part of the source. A
+/// curve is empty where that part does not tell.
+pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
+
+/// A picture: what it shows, and how to compute it.
+pub struct Chart {
+    /// `where`, `free`, `node-0`; the page's anchor. Never a host's text.
+    pub id: String,
+    /// A few words: `Waiting for memory`.
+    pub title: String,
+    /// One sentence: what it means when it rises, or how to read it.
+    pub help: &'static str,
+    /// Layout.
+    pub kind: ChartKind,
+    /// Unit of values.
+    pub unit: ChartUnit,
+    /// Whether it takes the whole width and has a table of values at the cursor.
+    pub is_wide: bool,
+    /// Whether the vertical axis is logarithmic.
+    pub is_log: bool,
+    /// A fixed upper end: MemTotal of a stack of all memory, 1 for shares.
+    pub top: Option<f64>,
+    /// Curves. A series that is a moving limit is among them.
+    pub series: Vec<Series>,
+    /// Lines to measure against.
+    pub limits: Vec<Limit>,
+    /// Up to this value, in the chart's unit, it shows no news and is told in one line.
+    pub quiet_up_to: Option<f64>,
+    /// Why nothing can be drawn, where the source lacks it: `not recorded: /proc/pressure (needs …)`.
+    pub absent: Option<String>,
+    /// Whether the host's own signals tell all of it, so that it can be drawn from a part that has nothing else.
+    pub is_of_host: bool,
+    /// Its curves.
+    pub draw: Draw,
+}
+
+impl std::fmt::Debug for Chart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chart")
+            .field("id", &self.id)
+            .field("title", &self.title)
+            .finish_non_exhaustive()
+    }
+}

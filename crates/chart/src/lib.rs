@@ -1,0 +1,17 @@
+//! Which curves tell what happened to a host's memory, and how they are reduced to what a page can hold.
+//!
+//! Three nouns: a **chart** ([`Chart`]) is a picture with a title, a unit and series, and knows how to compute its curves
+//! from any part of a source; a **level** ([`Level`]) is the curves of a stretch of time in so many columns, each column
+//! with the least, the mean and the largest value of its time; **packed** ([`pack`]) levels are the bytes that travel in
+//! the page. Pure: opens no file, has no clock, and draws nothing.
+#![warn(clippy::disallowed_methods)]
+
+mod catalogue;
+mod drawing;
+mod level;
+mod pack;
+
+pub use catalogue::charts;
+pub use drawing::{Chart, ChartKind, ChartUnit, Colour, Curve, Limit, LimitValue, Series};
+pub use level::{Cells, Drawing, Level};
+pub use pack::pack;
