@@ -34,6 +34,10 @@ if [ "$want" = test ]; then
     command -v python3 >/dev/null 2>&1 || need python3
     python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv
     command -v sadf >/dev/null 2>&1 || need sysstat # reads and writes the recordings that a test compares with
+    command -v node >/dev/null 2>&1 || need nodejs # builds and tests web/
+    command -v npm >/dev/null 2>&1 || need npm
+    [ -n "${CHROMIUM:-}" ] || command -v chromium >/dev/null 2>&1 || need chromium # opens the report's pages
+    [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || need fonts-dejavu-core # what they are written with there
     command -v promtool >/dev/null 2>&1 || need prometheus                                # judges the metrics
     command -v prometheus-node-exporter >/dev/null 2>&1 || need prometheus-node-exporter # its values are compared with ours
 fi

@@ -5,6 +5,8 @@ echo "== format, clippy, licences"
 scripts/lint.sh
 echo "== release build"
 cargo build --quiet --locked --release --package memtide
+echo "== web"
+scripts/web.sh test
 echo "== tests"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -1,11 +1,50 @@
 //! Which charts a source gives, in the page's order.
 
+mod cpu;
+mod disks;
+mod groups;
+mod growth;
+mod memory;
+mod nodes;
+mod pressure;
+mod reclaim;
+mod recorder;
+mod room;
+mod services;
+mod sketch;
+mod sums;
+mod swap;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
 use diagnose::Evidence;
 
 use crate::Chart;
 
-/// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why.
+/// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why. Nodes are there
+/// where the host has several, control groups where any is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
-    let _ = cx;
-    Vec::new()
+    let mut charts = vec![
+        memory::chart(cx),
+        services::chart(cx),
+        room::headroom(cx),
+        room::free(cx),
+        pressure::memory(cx),
+        swap::flow(cx),
+        reclaim::refaults(cx),
+        swap::used(cx),
+        reclaim::scanned(cx),
+        writing::dirty(cx),
+        writing::speed(cx),
+        pressure::io(cx),
+        disks::throughput(cx),
+        disks::busy(cx),
+        cpu::chart(cx),
+    ];
+    charts.extend(nodes::charts(cx));
+    charts.extend(groups::chart(cx));
+    charts.extend([growth::chart(cx), recorder::chart(cx)]);
+    charts
 }

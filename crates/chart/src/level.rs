@@ -1,17 +1,40 @@
 //! Curves in columns: what of a stretch of time is drawn, however long it is, with every peak kept.
+//!
+//! Three ways lead to a [`Drawing`]. A source with all of its samples in memory is [drawn](Drawing::new) at once. Of a long
+//! recording only the minutes are in memory: a [`Reducer`] is fed its samples part after part and keeps the least and the
+//! largest value of each column. What matters most is then [sharpened](Drawing::sharpen) from every sample of its stretch.
+
+mod clock;
+mod gaps;
+mod grid;
+mod reducer;
+mod stretches;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
 
 use diagnose::Evidence;
+use timeline::Timeline;
 use units::Span;
 
-use crate::Chart;
+use crate::{Chart, Curve, pack};
+use clock::Clock;
+use grid::{Grid, Slots, Sums};
+pub use reducer::{Reducer, scanned};
+
+/// A page is this many columns wide at most (UI.md § 5); a source with no more samples is drawn sample by sample.
+const MOST_COLUMNS: usize = 1_500;
+/// A source with no more samples is drawn sample by sample in a finer level, if there is room.
+const MOST_SAMPLES: usize = 10_000;
 
 /// The values of one series in the columns of a level, in the chart's unit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cells {
     /// The mean of each column's time, or the value of its one sample; `None` where nothing was measured.
-    pub mean: Vec<Option<f64>>,
+    pub mean: Curve,
     /// The least and the largest value in each column, where columns hold more than one sample.
-    pub extremes: Option<(Vec<Option<f64>>, Vec<Option<f64>>)>,
+    pub extremes: Option<(Curve, Curve)>,
 }
 
 /// The curves of a stretch of time.
@@ -32,12 +55,143 @@ pub struct Drawing {
     pub levels: Vec<Level>,
     /// Stretches in which nothing was recorded: from, to.
     pub gaps: Vec<(Span, Span)>,
+    /// About what the levels take, packed.
+    bytes: usize,
+}
+
+impl Cells {
+    /// Whether nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.mean.iter().all(Option::is_none)
+    }
 }
 
 impl Drawing {
-    /// What a source of moderate length shows, and finer levels of these stretches of it.
+    /// What a source shows whose samples are all in memory, and finer levels of these stretches of it, which come in the
+    /// order of how much they matter; a moment is a stretch without length.
     pub fn new(charts: &[Chart], cx: &Evidence<'_>, stretches: &[(Span, Span)]) -> Self {
-        let _ = (charts, cx, stretches);
-        Self::default()
+        let samples = cx.timeline.len();
+        let mut drawing = Self {
+            gaps: gaps::of(cx.timeline),
+            ..Self::default()
+        };
+        if samples <= MOST_COLUMNS {
+            drawing.push(charts, Level::raw(charts, cx, cx.timeline.times()));
+            return drawing;
+        }
+        drawing.push(charts, Level::reduced(charts, cx));
+        let is_whole = samples <= MOST_SAMPLES && drawing.add_part(charts, cx, 0..samples);
+        if !is_whole {
+            let interval = cx.timeline.interval().unwrap_or_default();
+            for (from, to) in stretches::sharp(stretches, cx.timeline, interval) {
+                drawing.add_part(charts, cx, stretches::samples(cx.timeline, from, to));
+            }
+        }
+        drawing
     }
+
+    /// Whether a chart has anything to show; `chart` is its place among those that were drawn.
+    pub fn has(&self, chart: usize) -> bool {
+        let cells = self
+            .levels
+            .iter()
+            .filter_map(|level| level.cells.get(chart));
+        cells.flatten().any(|cells| !cells.is_empty())
+    }
+
+    /// Which stretches of a source that was reduced are worth reading sample by sample: around these, which come in the
+    /// order of how much they matter. `interval` is the distance of samples there.
+    pub fn worth_sharpening(
+        &self,
+        stretches: &[(Span, Span)],
+        whole: &Timeline,
+        interval: Span,
+    ) -> Vec<(Span, Span)> {
+        stretches::sharp(stretches, whole, interval)
+    }
+
+    /// Adds every sample of a part of a recording as a level; `whole` is what the drawing was made of. Gives whether there
+    /// was room for it.
+    pub fn sharpen(&mut self, charts: &[Chart], part: &Evidence<'_>, whole: &Timeline) -> bool {
+        let Some(placed) = Clock::of(whole).place(part.timeline) else {
+            return false;
+        };
+        self.add(charts, Level::raw(charts, part, &placed.times))
+    }
+
+    fn add_part(&mut self, charts: &[Chart], cx: &Evidence<'_>, samples: Range<usize>) -> bool {
+        let part = cx.timeline.part(samples.start, samples.end);
+        let times = part.times().to_vec();
+        let part = Evidence::new(&part, cx.facts);
+        self.add(charts, Level::raw(charts, &part, &times))
+    }
+
+    /// Adds a level if the page stays as small as it must be.
+    fn add(&mut self, charts: &[Chart], level: Level) -> bool {
+        let bytes = self.bytes + pack::size(charts, &level);
+        if bytes > pack::MOST_BYTES {
+            return false;
+        }
+        self.bytes = bytes;
+        self.levels.push(level);
+        true
+    }
+
+    /// Adds a level that must be there.
+    fn push(&mut self, charts: &[Chart], level: Level) {
+        self.bytes += pack::size(charts, &level);
+        self.levels.push(level);
+    }
+}
+
+impl Level {
+    /// Every sample of a part, at these times.
+    fn raw(charts: &[Chart], part: &Evidence<'_>, times: &[Span]) -> Self {
+        let cells = charts.iter().map(|chart| {
+            let curves = draw(chart, part).into_iter();
+            curves
+                .map(|mean| Cells {
+                    mean,
+                    extremes: None,
+                })
+                .collect()
+        });
+        Self {
+            cells: cells.collect(),
+            times: times.to_vec(),
+            is_reduced: false,
+        }
+    }
+
+    /// All of a source in as many columns as a page is wide.
+    fn reduced(charts: &[Chart], cx: &Evidence<'_>) -> Self {
+        let grid = Grid::over(cx.timeline, MOST_COLUMNS);
+        let slots = Slots::of(cx.timeline, cx.timeline.times(), &grid);
+        let cells = charts.iter().map(|chart| {
+            let sums = draw(chart, cx).into_iter().map(|curve| {
+                let mut sums = Sums::new(&grid);
+                sums.take(&slots, &curve);
+                sums.cells(true)
+            });
+            sums.collect()
+        });
+        Self {
+            cells: cells.collect(),
+            times: grid.ends(),
+            is_reduced: true,
+        }
+    }
+}
+
+/// A chart's curves, one for each series; empty where there is none, or where it is not as long as the part.
+fn draw(chart: &Chart, part: &Evidence<'_>) -> Vec<Curve> {
+    let mut curves = (chart.draw)(part);
+    curves.resize(chart.series.len(), Curve::new());
+    for curve in curves
+        .iter_mut()
+        .filter(|curve| curve.len() != part.timeline.len())
+    {
+        curve.clear();
+    }
+    curves
 }

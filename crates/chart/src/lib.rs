@@ -12,6 +12,6 @@ mod level;
 mod pack;
 
 pub use catalogue::charts;
-pub use drawing::{Chart, ChartKind, ChartUnit, Colour, Curve, Limit, LimitValue, Series};
-pub use level::{Cells, Drawing, Level};
-pub use pack::pack;
+pub use drawing::{Chart, ChartKind, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series};
+pub use level::{Cells, Drawing, Level, Reducer, scanned};
+pub use pack::{Packed, pack};

@@ -61,6 +61,8 @@ pub struct Measured {
     pub value: f64,
     /// Unit of the value: `bytes`, `pages/s`, `ratio`.
     pub unit: &'static str,
+    /// The value as people read it: `9.9 MiB/s`.
+    pub text: String,
     /// From where on (or down from where) it counts.
     pub threshold: Option<Threshold>,
 }
@@ -292,6 +294,7 @@ impl Finding {
                 signal,
                 value: value.as_f64(),
                 unit: Q::NAME,
+                text: value.to_string(),
                 threshold: threshold.map(|(word, threshold)| Threshold {
                     value: threshold.as_f64(),
                     text: format!("{word} {threshold}"),
@@ -331,6 +334,7 @@ impl Finding {
                 signal: fact.name,
                 value: value as f64,
                 unit: Self::SETTING,
+                text: value.to_string(),
                 threshold: None,
             }),
             at: None,

@@ -8,6 +8,7 @@
 
 mod answer;
 mod article;
+mod course;
 mod cycle;
 mod limits;
 mod read_cache;
@@ -23,6 +24,7 @@ use crate::finding::Affected;
 
 pub use answer::{Added, Answer};
 pub use article::Article;
+pub use course::{Course, Needs, course};
 pub use cycle::Cycle;
 pub use limits::{Limit, LimitKind};
 pub use read_cache::{How, ReadCache};
@@ -179,9 +181,10 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
         Err(missing) => return answer::nothing(ram, cycle, short, &missing),
     };
     let cache = ReadCache::estimated(cx, &levels, &short, &mut unknown);
-    let series = terms::Series::of(cx, &levels, &cache, &short);
+    let is_short = |index: usize| short.iter().any(|short| short.covers(index));
+    let series = terms::Series::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
-    let limits = limits::all(cx);
+    let limits = limits::all(cx, &cache);
     let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
     let article = room
         .as_ref()

@@ -33,7 +33,7 @@ mod rise;
 mod rounding;
 mod rule;
 pub mod rules;
-mod slab;
+pub mod slab;
 mod stalls;
 mod verdict;
 mod who;

@@ -1,7 +1,7 @@
 //! Which slab caches are the largest. /proc/slabinfo is for root only and is read more rarely than the rest.
 
 use timeline::{
-    Entity, Stretch,
+    Entity, EntitySeries, Stretch,
     signals::{SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_PAGES},
 };
 use units::Bytes;
@@ -42,24 +42,29 @@ impl Cache {
     }
 }
 
+/// What a slab cache takes in RAM at sample `index`, or else at the nearest earlier look at it.
+pub fn size(cx: &Evidence<'_>, cache: &EntitySeries, index: usize) -> Option<Bytes> {
+    let pages = || {
+        let pages = cx.timeline.latest_of(cache, SLAB_PAGES, index)?;
+        Some(pages.to_bytes(cx.facts.page_size?))
+    };
+    let objects = || {
+        let count = cx.timeline.latest_of(cache, SLAB_OBJECTS, index)?;
+        let size = cx.timeline.latest_of(cache, SLAB_OBJECT_SIZE, index)?;
+        Some(Bytes::new(size.get().saturating_mul(count.get())))
+    };
+    pages().or_else(objects)
+}
+
 /// All caches around sample `index`, largest first; empty where slabinfo was not read.
 pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<Cache> {
     let mut caches: Vec<Cache> = cx
         .timeline
         .entities(Entity::Slab)
         .filter_map(|series| {
-            let pages = || {
-                let pages = cx.timeline.latest_of(series, SLAB_PAGES, index)?;
-                Some(pages.to_bytes(cx.facts.page_size?))
-            };
-            let objects = || {
-                let count = cx.timeline.latest_of(series, SLAB_OBJECTS, index)?;
-                let size = cx.timeline.latest_of(series, SLAB_OBJECT_SIZE, index)?;
-                Some(Bytes::new(size.get().saturating_mul(count.get())))
-            };
             Some(Cache {
                 name: series.key.clone(),
-                bytes: pages().or_else(objects)?,
+                bytes: size(cx, series, index)?,
             })
         })
         .collect();

@@ -44,7 +44,7 @@ pub use compress::Packed;
 pub use convert::{Converted, convert};
 pub use history::{History, history};
 pub use live::{Watch, watch};
-pub use open::{OpenError, Wanted, is_recording, open, open_bytes, open_part, open_stdin};
+pub use open::{OpenError, Wanted, is_recording, open, open_bytes, open_part, open_stdin, scan};
 pub use pace::Progress;
 pub use problems::Problems;
 pub use range::{Moment, NotThere, Range};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
+use timeline::{SignalId, Timeline};
 use units::Bytes;
 
 use crate::decompress::{Packing, Started, damage, unpack};
@@ -173,6 +174,20 @@ pub fn open_part(
     let name = opened.name.clone();
     let within = opened.within(wanted.range);
     within.map_err(|why| OpenError::NotThere { name, why })
+}
+
+/// Passes over every sample of some host signals of a part of a recording, however long it is: each part of it is given once,
+/// in order, as a timeline of its own, which begins with the last samples of the one before. Gives what was wrong, in words.
+///
+/// # Errors
+/// [`OpenError`] where it is no recording that can be read.
+pub fn scan(
+    recording: &Path,
+    range: Range,
+    signals: &[SignalId],
+    each: &mut dyn FnMut(&Timeline),
+) -> Result<Vec<String>, OpenError> {
+    recording::scan(recording, range, signals, each)
 }
 
 /// Reads a file or directory; `progress` is told how many bytes of a file were read.

@@ -44,6 +44,16 @@ impl Range {
         *self == Self::default()
     }
 
+    /// Whether it ends before it begins, as far as that can be told without a source.
+    pub fn is_backwards(&self) -> bool {
+        match (self.since, self.until) {
+            (Some(Moment::At(since)), Some(Moment::At(until))) => since > until,
+            (Some(Moment::AfterStart(since)), Some(Moment::AfterStart(until))) => since > until,
+            (Some(Moment::BeforeEnd(since)), Some(Moment::BeforeEnd(until))) => since < until,
+            _ => false,
+        }
+    }
+
     /// Until a moment, and so long before it.
     pub fn before(at: Moment, lasts: Span) -> Self {
         Self {
@@ -246,6 +256,16 @@ mod tests {
             until: at(1060),
         };
         assert_eq!(source.within(range).unwrap().timeline.len(), 7);
+    }
+
+    #[test]
+    fn a_range_is_backwards_only_where_both_ends_tell() {
+        let is_backwards = |since, until| Range { since, until }.is_backwards();
+        assert!(is_backwards(at(2), at(1)) && !is_backwards(at(1), at(1)));
+        assert!(is_backwards(after(2), after(1)) && !is_backwards(after(1), after(2)));
+        let end = |second| Some(Moment::BeforeEnd(Span::from_secs(second)));
+        assert!(is_backwards(end(1), end(2)) && !is_backwards(end(2), end(1)));
+        assert!(!is_backwards(at(2), after(1)) && !is_backwards(at(2), None));
     }
 
     #[test]

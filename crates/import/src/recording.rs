@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use store::{Loaded, Recording, Resolution, Selection, StoreError};
-use timeline::{Event, Timeline};
+use timeline::{Event, SignalId, Timeline};
 use units::{Span, WallClock};
 
 use crate::paste::Paste;
@@ -60,6 +60,26 @@ pub(crate) fn read(
             problems: opened.problems,
         }),
     }
+}
+
+/// Passes over every sample of the part of a recording that a range means.
+pub(crate) fn scan(
+    directory: &Path,
+    range: Range,
+    signals: &[SignalId],
+    each: &mut dyn FnMut(&Timeline),
+) -> Result<Vec<String>, OpenError> {
+    let name = directory.display().to_string();
+    let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
+    // Without a wall clock nothing tells what lies in the range.
+    let span = recording.span().filter(|_| !range.is_all());
+    let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
+    let selection = Selection {
+        since,
+        until,
+        resolution: Resolution::Full,
+    };
+    Ok(recording.scan(selection, signals, each))
 }
 
 /// How long after a recording's first sample the first of what was read lies, where samples before or after were left out.

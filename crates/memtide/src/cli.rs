@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Record(Box<Record>),
     Events(Events),
     Headroom(Headroom),
+    Report(Report),
     Compare(Compare),
     Export(Export),
     Rules(Rules),
@@ -313,6 +314,7 @@ Examples:
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
+docs/events.schema.json describes the answer for programs.
 Exit codes: 0 also where nothing happened   3 an error")]
 pub(crate) struct Events {
     /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
@@ -354,6 +356,7 @@ Examples:
 --as says what is added: anon is memory of processes (heap, stack), cache is files that are read again and again, tmpfs is
 files in a tmpfs and shared memory.
 WHEN is as for `memtide check`.
+docs/headroom.md teaches how the answer comes about; docs/headroom.schema.json describes the one for programs.
 
 Exit codes:
   0 fits   1 tight: most of the time, or hardly anything is left   2 does not fit
@@ -386,6 +389,52 @@ pub(crate) struct Headroom {
     /// How to print the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+/// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
+///
+/// The same answer as `memtide check`, drawn: the verdict, the findings with their evidence, and charts of where memory was,
+/// who wanted it and what waited for it, with one cursor and zoom over all. The page holds everything that it shows, opens
+/// offline and asks nobody for anything; without a script it reads as text with tables. Names of processes and control groups
+/// are in it; command lines are not.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide report -o report.html                 of this host's recording
+  memtide report sick.jsonl.zst -o sick.html
+  memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
+  memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
+  dmesg | memtide report - -o kill.html
+
+WHEN is as for `memtide check`.
+
+FILE appears when it is whole, or not at all; one that is there already is left alone without
+--force. A FILE that ends in .gz or .zst is packed.
+
+Exit codes: 0 written, whatever the verdict in it   3 an error, nothing is written")]
+pub(crate) struct Report {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// The 5 minutes before and after a moment
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    pub(crate) at: Option<Moment>,
+
+    /// A heading instead of the host's name
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+
+    /// Overwrite FILE where there is one
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What kind of memory shall be added.
@@ -456,10 +505,12 @@ Examples:
   memtide compare good-host.jsonl.zst bad-host.jsonl.zst --all
   memtide compare /var/lib/memtide /var/lib/memtide --before-since 'yesterday 14:00' \\
       --before-until 'yesterday 15:00' --since 14:00 --until 15:00
+  memtide compare A B -o compare.html          one page with both side by side
   memtide compare A B --format json | jq -r .headline
 
 WHEN is as for `memtide check`. --since and --until are of both sources; --before-since and --before-until take their place
 for BEFORE, --after-since and --after-until for AFTER.
+docs/compare.schema.json describes the answer for programs.
 
 Exit codes, so that a script can ask whether a change did harm:
   0 no worse: better, or the same   1 worse   3 cannot be told, or an error
@@ -495,6 +546,14 @@ pub(crate) struct Compare {
     /// Also show what did not change, and how the intervals of each side lie
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Write a page with both side by side, to be opened in a browser or mailed, instead of printing; `-` is standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["format", "all"])]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Overwrite FILE where there is one
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 
     /// How to print the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -641,7 +700,7 @@ pub(crate) struct Man {
 pub(crate) enum Format {
     /// For people
     Text,
-    /// For programs: docs/report.schema.json describes it
+    /// For programs: docs/report.schema.json and its neighbours describe it
     Json,
 }
 

@@ -19,7 +19,10 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod docs;
+pub mod html;
 pub mod model;
+mod picture;
+mod said;
 pub mod text;
 
 pub use model::{

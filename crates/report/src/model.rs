@@ -10,12 +10,14 @@ mod catalogue;
 mod compare;
 mod events;
 pub mod headroom;
+mod order;
+pub mod page;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use build::{SourceInfo, json, json_schema};
+pub use build::{SourceInfo, json, json_schema, schema_of};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
     AmountEntry, COMPARE_SCHEMA, Cause, CompareReport, ComparedSource, Direction, FactEntry,
@@ -369,6 +371,8 @@ pub struct Evidence {
     pub value: Option<f64>,
     /// Unit of value and threshold: `bytes`, `pages/s`, `ratio`; null where nothing was measured.
     pub unit: Option<String>,
+    /// The value as people read it: `9.9 MiB/s`.
+    pub value_text: Option<String>,
     /// From where on (or down from where) it counts.
     pub threshold: Option<f64>,
     /// The threshold in words: `from 1 MiB/s`.

@@ -4,7 +4,7 @@
 //! change colours, or reorder a line. Widths are those of terminal cells. Cost: proportional to the report.
 
 mod bar;
-mod check;
+pub(crate) mod check;
 mod compare;
 pub mod escape;
 mod events;
@@ -16,7 +16,7 @@ mod markdown;
 mod memory;
 mod page;
 mod place;
-mod when;
+pub(crate) mod when;
 mod wrap;
 
 use jiff::tz::TimeZone;

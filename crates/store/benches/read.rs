@@ -1,17 +1,18 @@
-//! What it costs to look back: CPU time and peak memory of loading a week at 1 Hz, and an hour of it.
+//! What it costs to look back: CPU time and peak memory of loading a week at 1 Hz, and an hour of it; of passing over every
+//! sample of fifty host signals of the week.
 //!
 //! `cargo bench -p memtide-store --bench read [-- DIRECTORY]`; a directory that is given is kept and used again.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use std::path::{Path, PathBuf};
+mod week;
+
+use std::path::PathBuf;
 use std::process::Command;
 
-use store::{Identity, Recording, Resolution, Selection, keep};
-use timeline::{Entity, Facts, Run, SignalId, Stamp, Timeline};
-use units::{Span, WallClock};
+use store::{Recording, Resolution, Selection};
+use timeline::{Entity, SignalId};
+use units::WallClock;
 
-const HOURS: u64 = 7 * 24;
-const START: i64 = 1_790_000_000;
 const STEP: &str = "MEMTIDE_BENCH_STEP";
 
 fn main() {
@@ -23,12 +24,10 @@ fn main() {
         .filter(|argument| !argument.starts_with('-'));
     let temporary = tempfile::tempdir().unwrap();
     let directory = given.map_or_else(|| temporary.path().join("week"), PathBuf::from);
-    if !Recording::is_at(&directory) {
-        build(&directory);
-    }
+    week::made(&directory);
     let bytes = Recording::open(&directory).unwrap().info(false).bytes;
-    println!("{HOURS} hours at 1 Hz: {bytes}");
-    for step in ["nothing", "week", "hour", "six hours", "day"] {
+    println!("{} hours at 1 Hz: {bytes}", week::HOURS);
+    for step in ["nothing", "week", "hour", "six hours", "day", "scan"] {
         let mut child = Command::new(std::env::current_exe().unwrap());
         let done = child.env(STEP, step).env("DIRECTORY", &directory).status();
         assert!(done.unwrap().success());
@@ -38,6 +37,9 @@ fn main() {
 fn measure(step: &str) {
     let directory = PathBuf::from(std::env::var("DIRECTORY").unwrap());
     let recording = Recording::open(&directory).unwrap();
+    if step == "scan" {
+        return scan(&recording);
+    }
     let (_, end) = recording.span().unwrap();
     let back = |hours: i64| Selection {
         since: Some(WallClock::from_unix_nanos(
@@ -66,6 +68,27 @@ fn measure(step: &str) {
     }
 }
 
+/// Passes over every sample of fifty busy signals.
+fn scan(recording: &Recording) {
+    let signals: Vec<SignalId> = Entity::Host
+        .signals()
+        .filter_map(SignalId::at)
+        .take(50)
+        .collect();
+    let before = cpu();
+    let (mut samples, mut readings) = (0, 0);
+    let problems = recording.scan(Selection::default(), &signals, &mut |part| {
+        samples += part.len();
+        readings += part.host_runs().map(|(_, runs)| runs.len()).sum::<usize>();
+    });
+    println!(
+        "scan       {samples:6} samples  {:6.0} ms of CPU  {:4} MiB peak  {readings} readings",
+        (cpu() - before) * 1e3,
+        peak_kib() / 1024
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
 /// CPU time of this thread so far, in seconds.
 fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -76,124 +99,4 @@ fn peak_kib() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// A week of the same busy hour.
-fn build(directory: &Path) {
-    let host = Identity {
-        id: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
-    let tables = tables();
-    for hour in 0..HOURS {
-        let timeline = hour_of(hour, &tables);
-        let every = Span::from_secs(1);
-        keep(directory, &host, &timeline, &Facts::default(), every).unwrap();
-    }
-}
-
-type Columns = Vec<(SignalId, Vec<Run>)>;
-type Tables = Vec<(Entity, String, Columns)>;
-
-/// Values that walk at random, as most of a busy host's do.
-struct Walk(u64);
-
-impl Walk {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 40
-    }
-}
-
-/// Runs of a signal that is read every `every`th sample and changes in one of `rarely` reads.
-fn runs(walk: &mut Walk, every: usize, rarely: u64) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut value = 1 << 30;
-    for at in (0..3600).step_by(every) {
-        if at > 0 && walk.next().is_multiple_of(rarely) {
-            value += walk.next() % 4096;
-        }
-        match runs.last_mut().filter(|run| run.value == value) {
-            Some(run) => run.last = at,
-            None => runs.push(Run {
-                first: at,
-                last: at,
-                value,
-            }),
-        }
-    }
-    runs
-}
-
-fn tables() -> Tables {
-    let mut walk = Walk(42);
-    let mut tables = Tables::new();
-    for (entity, count, busy, every) in [
-        (Entity::Host, 1, 200, 1),
-        (Entity::Zone, 3, 12, 1),
-        (Entity::Disk, 4, 9, 1),
-        (Entity::Cgroup, 20, 12, 1),
-        (Entity::Process, 200, 6, 10),
-    ] {
-        for number in 0..count {
-            let signals = entity.signals().filter_map(SignalId::at).enumerate();
-            let columns = signals.map(|(at, signal)| {
-                let rarely = if at < busy { 1 } else { 100_000 };
-                // One process in five works.
-                let rarely = if entity == Entity::Process && number % 5 > 0 {
-                    200
-                } else {
-                    rarely
-                };
-                (signal, runs(&mut walk, every, rarely))
-            });
-            tables.push((
-                entity,
-                format!("{}{number}", entity.name()),
-                columns.collect(),
-            ));
-        }
-    }
-    tables
-}
-
-fn hour_of(hour: u64, tables: &Tables) -> Timeline {
-    let mut timeline = Timeline::default();
-    for second in 0..3600 {
-        let boot = 1000 + hour * 3600 + second;
-        let wall = (START + boot.cast_signed()) * 1_000_000_000;
-        let stamp = Stamp {
-            boot: Span::from_secs(boot),
-            awake: Some(Span::from_secs(boot)),
-            wall: Some(WallClock::from_unix_nanos(wall)),
-        };
-        timeline.push_bare(stamp).unwrap();
-        let at = timeline.len() - 1;
-        for (entity, every) in [
-            (Entity::Zone, 1),
-            (Entity::Disk, 1),
-            (Entity::Cgroup, 1),
-            (Entity::Process, 10),
-        ] {
-            if at % every == 0 {
-                timeline.mark_read(entity, at);
-            }
-        }
-    }
-    for (entity, key, columns) in tables {
-        if *entity == Entity::Host {
-            for (signal, runs) in columns {
-                timeline.fill_host(*signal, runs.iter().copied());
-            }
-            continue;
-        }
-        let runs = columns
-            .iter()
-            .flat_map(|(id, runs)| runs.iter().map(|run| (*id, *run)));
-        timeline.fill(*entity, key, "", "", runs);
-    }
-    timeline
 }

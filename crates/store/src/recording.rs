@@ -4,6 +4,7 @@ pub(crate) mod damaged;
 mod ends;
 mod load;
 mod part;
+mod scan;
 
 use std::path::{Path, PathBuf};
 
@@ -217,29 +218,16 @@ impl Recording {
     /// Reads a part; `progress` is told what share of it is done.
     pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
         let Selection { since, until, .. } = selection;
-        let wanted = |segment: &&Segment| {
-            // Without a manifest only its samples tell.
-            segment.span().is_none_or(|(from, to)| {
-                since.is_none_or(|since| since <= to) && until.is_none_or(|until| from <= until)
-            })
-        };
-        let segments: Vec<&Segment> = self.segments.iter().filter(wanted).collect();
+        let segments = self.wanted(selection);
         let by_minute = self.is_by_minute(selection, &segments);
         let mut loading = Loading::new(since, until, by_minute);
         loading.problems.clone_from(&self.problems);
         loading.make_room(segments.iter().copied());
-        let mut parts: Vec<(u64, Result<&Segment, &HeadFile>)> = Vec::new();
-        parts.extend(
-            segments
-                .into_iter()
-                .map(|segment| (segment.sequence, Ok(segment))),
-        );
-        parts.extend(self.heads.iter().map(|head| (head.sequence, Err(head))));
-        parts.sort_by_key(|(sequence, _)| *sequence);
+        let parts = self.in_order(segments);
         let mut done = 0.0;
         #[allow(clippy::cast_precision_loss)] // a share for a progress bar
         let step = 1.0 / parts.len().max(1) as f64;
-        for (_, part) in parts {
+        for part in parts {
             match part {
                 // Dropped since the recording was opened, as the oldest.
                 Ok(segment) if !is_there(&segment.path) => {}
@@ -251,6 +239,30 @@ impl Recording {
         }
         loading.finish();
         self.loaded(loading, selection, by_minute)
+    }
+
+    /// The segments in which samples of a selection may lie.
+    fn wanted(&self, Selection { since, until, .. }: Selection) -> Vec<&Segment> {
+        let wanted = |segment: &&Segment| {
+            // Without a manifest only its samples tell.
+            segment.span().is_none_or(|(from, to)| {
+                since.is_none_or(|since| since <= to) && until.is_none_or(|until| from <= until)
+            })
+        };
+        self.segments.iter().filter(wanted).collect()
+    }
+
+    /// These segments and all head files, in order.
+    fn in_order<'a>(
+        &'a self,
+        segments: Vec<&'a Segment>,
+    ) -> Vec<Result<&'a Segment, &'a HeadFile>> {
+        let segments = segments.into_iter();
+        let segments = segments.map(|segment| (segment.sequence, Ok(segment)));
+        let heads = self.heads.iter().map(|head| (head.sequence, Err(head)));
+        let mut parts: Vec<_> = segments.chain(heads).collect();
+        parts.sort_by_key(|(sequence, _)| *sequence);
+        parts.into_iter().map(|(_, part)| part).collect()
     }
 
     /// Reads a head file, or the segment that it has become since the recording was opened.

@@ -16,7 +16,7 @@ pub(crate) mod table;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use timeline::{Entity, Facts, Timeline};
+use timeline::{Entity, Facts, SignalId, Timeline};
 use units::WallClock;
 
 use crate::StoreError;
@@ -396,6 +396,17 @@ pub(crate) struct HostFile {
 impl HostFile {
     /// Appends its readings to a timeline.
     pub(crate) fn read(&self, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
-        host::read(&self.file, picks, timeline)
+        host::read(&self.file, |_| true, picks, timeline)
+    }
+
+    /// The same of some signals only, which are in the order of the catalogue.
+    pub(crate) fn read_only(
+        &self,
+        signals: &[SignalId],
+        picks: &Picks,
+        timeline: &mut Timeline,
+    ) -> Result<(), String> {
+        let wanted = |signal| signals.binary_search(&signal).is_ok();
+        host::read(&self.file, wanted, picks, timeline)
     }
 }

@@ -1,5 +1,6 @@
 //! Whole comparisons of synthetic hosts; truth is judged on recordings.
 
+use proptest::prelude::*;
 use timeline::facts::{SWAPPINESS, THP_ENABLED, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     MEM_ANON, MEM_ANON_HUGE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM,
@@ -265,4 +266,69 @@ fn sources_without_anything_are_compared_without_a_panic() {
     let it = alone(&empty, &empty);
     assert_eq!(it.direction, Direction::Unknown);
     assert!(it.rates.is_empty() && it.memory.amounts.is_empty());
+}
+
+/// A host whose levels and counters are whatever was drawn: a second apart, each counter by these steps.
+fn any_host(levels: &[u64], steps: &[u64]) -> Case {
+    let at = |i: usize| mib(levels.get(i).copied().unwrap_or_default());
+    Case::over(steps.len() as u64)
+        .gauge(MEM_TOTAL, mib(1000))
+        .gauge_steps(MEM_FREE, &[at(0), at(1), at(2)])
+        .gauge_steps(MEM_AVAILABLE, &[at(1), at(3)])
+        .gauge(MEM_ANON, at(2))
+        .gauge(MEM_CACHED, at(4))
+        .gauge(SWAP_TOTAL, mib(1000))
+        .gauge(SWAP_FREE, at(5))
+        .counter_steps(
+            PSWPIN,
+            &steps.iter().map(|step| step % 7).collect::<Vec<_>>(),
+        )
+        .counter_steps(PSWPOUT, steps)
+        .counter_steps(REFAULT_ANON, steps)
+        .counter_steps(PSI_MEMORY_SOME, steps)
+}
+
+fn drawn_host() -> impl Strategy<Value = (Vec<u64>, Vec<u64>)> {
+    let levels = proptest::collection::vec(0..1200_u64, 6);
+    let step = prop_oneof![Just(0), 0..5_000_u64, Just(10_000_000)];
+    (levels, proptest::collection::vec(step, 1..40))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_a_host_shows_it_does_not_differ_from_itself((levels, steps) in drawn_host()) {
+        let host = any_host(&levels, &steps);
+        let it = compared(&host, &host);
+        prop_assert!(matches!(it.direction, Direction::Same | Direction::Unknown));
+        prop_assert!(it.rates.iter().all(|rate| !rate.is_clear()));
+        prop_assert!(it.rates.iter().all(|rate| rate.contrast.is_none_or(|it| it.lead == 0.0)));
+        prop_assert!(it.memory.amounts.iter().all(|it| it.before == it.after));
+        prop_assert!(it.facts.is_empty() && it.cause.is_none());
+    }
+
+    #[test]
+    fn swapped_sides_tell_the_same_the_other_way_round(one in drawn_host(), other in drawn_host()) {
+        let (one, other) = (any_host(&one.0, &one.1), any_host(&other.0, &other.1));
+        let (there, back) = (compared(&one, &other), compared(&other, &one));
+        for rate in &there.rates {
+            let same = back.rates.iter().find(|it| it.name == rate.name).unwrap();
+            prop_assert_eq!((&rate.before, &rate.after), (&same.after, &same.before));
+            let lead = |it: &RateChange| it.contrast.map(|it| it.lead);
+            let sum = lead(rate).zip(lead(same)).map_or(0.0, |(a, b)| a + b);
+            prop_assert!(sum.abs() < 1e-9, "{} {sum}", rate.name);
+            prop_assert_eq!(rate.is_clear(), same.is_clear());
+        }
+        prop_assert_eq!(there.memory.amounts.len(), back.memory.amounts.len());
+        for amount in &there.memory.amounts {
+            let same = back.memory.amounts.iter().find(|it| (it.kind, &it.name) == (amount.kind, &amount.name));
+            let same = same.unwrap();
+            prop_assert_eq!((amount.before, amount.after), (same.after, same.before));
+        }
+        // A new disease in the place of another is worse in either direction; nothing is better in both.
+        prop_assert!(!(there.direction == Direction::Better && back.direction == Direction::Better));
+        prop_assert_eq!(there.direction == Direction::Same, back.direction == Direction::Same);
+        prop_assert_eq!(there.direction == Direction::Unknown, back.direction == Direction::Unknown);
+    }
 }

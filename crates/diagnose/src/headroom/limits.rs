@@ -11,7 +11,7 @@ use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
 use super::terms::whole;
-use super::{DemandKind, signed};
+use super::{DemandKind, ReadCache, signed};
 use crate::evidence::Evidence;
 use crate::floor::Floor;
 
@@ -69,8 +69,8 @@ impl Limit {
 }
 
 /// All of them, what holds first, the tightest first.
-pub(super) fn all(cx: &Evidence<'_>) -> Vec<Limit> {
-    let mut limits = nodes(cx);
+pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
+    let mut limits = nodes(cx, cache);
     limits.extend(groups(cx));
     limits.extend(commit(cx));
     limits.extend(huge_pages(cx));
@@ -78,8 +78,9 @@ pub(super) fn all(cx: &Evidence<'_>) -> Vec<Limit> {
     limits
 }
 
-/// A node's free memory and files above its floor. It holds where a node reclaims its own pages before it takes others'.
-fn nodes(cx: &Evidence<'_>) -> Vec<Limit> {
+/// A node's free memory and files above its floor, beside the files that are read again. It holds where a node reclaims its
+/// own pages before it takes others'.
+fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
     if nodes.len() < 2 {
         return Vec::new();
@@ -88,36 +89,62 @@ fn nodes(cx: &Evidence<'_>) -> Vec<Limit> {
         .facts
         .number(ZONE_RECLAIM_MODE)
         .is_some_and(|mode| mode & 1 == 1);
-    let limit = |node: &EntitySeries| {
-        let free = cx.gauge_of(node, NODE_FREE).ok()?;
-        let files = cx
-            .gauge_of(node, NODE_ACTIVE_FILE)
-            .ok()?
-            .plus(&cx.gauge_of(node, NODE_INACTIVE_FILE).ok()?);
-        let floor = Floor::of_node(cx, &node.key).ok();
-        let floor = floor.and_then(|floor| floor.high.max());
-        let (least, _) = free.plus(&files).min()?;
-        let room = whole(least.as_f64() - floor.map_or(0.0, |(floor, _)| floor.as_f64()));
-        let key = &node.key;
-        let text = match own_only {
-            true => format!(
-                "node {key} has {} with every page of its cache given up, and vm.zone_reclaim_mode makes it reclaim before it takes memory of others",
-                signed(room)
-            ),
-            false => format!(
-                "node {key} has {} with every page of its cache given up; only what is bound to it is limited by that",
-                signed(room)
-            ),
-        };
+    let files = nodes.iter().filter_map(|node| node_files(cx, node));
+    let Some(all) = files.reduce(|sum, next| sum.plus(&next)) else {
+        return Vec::new();
+    };
+    let limit = |node: &&EntitySeries| {
+        let (room, needed) = node_room(cx, node, &all, cache)?;
         Some(Limit {
             kind: LimitKind::Node,
-            name: key.clone(),
+            name: node.key.clone(),
             room,
             holds: own_only,
-            text,
+            text: node_text(&node.key, room, needed, own_only),
         })
     };
-    nodes.into_iter().filter_map(limit).collect()
+    nodes.iter().filter_map(limit).collect()
+}
+
+fn node_files(cx: &Evidence<'_>, node: &EntitySeries) -> Option<Track<Bytes>> {
+    let active = cx.gauge_of(node, NODE_ACTIVE_FILE).ok()?;
+    Some(active.plus(&cx.gauge_of(node, NODE_INACTIVE_FILE).ok()?))
+}
+
+/// Room on a node at its worst sample, and the files on it that must stay: their part of what is likely needed of all, as
+/// nothing tells which node's files are read again.
+fn node_room(
+    cx: &Evidence<'_>,
+    node: &EntitySeries,
+    all: &Track<Bytes>,
+    cache: &ReadCache,
+) -> Option<(i64, Bytes)> {
+    let files = node_files(cx, node)?;
+    let wanted = cache.likely.unwrap_or_default().as_f64();
+    let needed = files.zip(all, |files, all| match all > 0.0 {
+        true => (wanted / all).min(1.0) * files,
+        false => 0.0,
+    });
+    let free = cx.gauge_of(node, NODE_FREE).ok()?;
+    let left = free.plus(&files).zip(&needed, |all, needed| all - needed);
+    let (least, index) = left.min()?;
+    let floor = Floor::of_node(cx, &node.key).ok();
+    let floor = floor.and_then(|floor| floor.high.max());
+    let room = whole(least.as_f64() - floor.map_or(0.0, |(floor, _)| floor.as_f64()));
+    Some((room, needed.at(index)?))
+}
+
+fn node_text(key: &str, room: i64, needed: Bytes, own_only: bool) -> String {
+    let room = signed(room);
+    let cache = match needed > Bytes::ZERO {
+        true => format!("beside {needed} of its cache that are read again"),
+        false => "with every page of its cache given up".to_owned(),
+    };
+    let who = match own_only {
+        true => ", and vm.zone_reclaim_mode makes it reclaim before it takes memory of others",
+        false => "; only what is bound to it is limited by that",
+    };
+    format!("node {key} has {room} {cache}{who}")
 }
 
 /// Groups with a limit below RAM: those around the observer hold, of others the tightest are worth knowing.

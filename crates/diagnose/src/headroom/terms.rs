@@ -6,7 +6,7 @@ use timeline::signals::{
     MEM_DIRTY, MEM_FREE, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
     SWAP_FREE, ZONE_BOOST, ZONE_LOW,
 };
-use timeline::{Entity, Gauge, Signal, Track};
+use timeline::{Entity, Gauge, Signal, Track, quantile};
 use units::{Bytes, Pages, Quantity, Ratio};
 
 use super::{Bounds, ReadCache, Room, Short, Unknown};
@@ -235,9 +235,9 @@ fn zone_sum(cx: &Evidence<'_>, signal: Signal<Gauge<Pages>>) -> Option<Track<Byt
 /// Headroom at each sample, for the most, the likely and the least read cache.
 pub(super) struct Series<'a> {
     levels: &'a Levels,
-    lower: Option<Vec<Option<f64>>>,
-    likely: Option<Vec<Option<f64>>>,
-    upper: Vec<Option<f64>>,
+    pub(super) lower: Option<Vec<Option<f64>>>,
+    pub(super) likely: Option<Vec<Option<f64>>>,
+    pub(super) upper: Vec<Option<f64>>,
 }
 
 impl<'a> Series<'a> {
@@ -245,10 +245,9 @@ impl<'a> Series<'a> {
         cx: &Evidence<'_>,
         levels: &'a Levels,
         cache: &ReadCache,
-        short: &[Short],
+        is_short: impl Fn(usize) -> bool,
     ) -> Self {
         let (least_written, most_written) = levels.write_cache;
-        let is_short = |index: usize| short.iter().any(|short| short.covers(index));
         let all = |cache: Bytes, written: Bytes| -> Vec<Option<f64>> {
             (0..cx.timeline.len())
                 .map(|index| {
@@ -303,7 +302,7 @@ impl<'a> Series<'a> {
 }
 
 impl Short {
-    fn covers(&self, index: usize) -> bool {
+    pub(super) fn covers(&self, index: usize) -> bool {
         self.when
             .is_some_and(|when| when.first <= index && index <= when.last)
     }
@@ -317,14 +316,7 @@ fn least(series: &[Option<f64>]) -> Option<f64> {
 fn at_quantile(series: &[Option<f64>], share: Ratio) -> Option<f64> {
     let mut sorted: Vec<f64> = series.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss
-    )] // a rank within the list
-    let rank = ((1.0 - share.get()).clamp(0.0, 1.0) * last as f64).floor() as usize;
-    sorted.get(rank).copied()
+    quantile(&sorted, Ratio::new(1.0 - share.get()))
 }
 
 /// To whole bytes.

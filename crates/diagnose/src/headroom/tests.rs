@@ -10,7 +10,7 @@ use timeline::signals::{
     REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW,
     ZONE_MANAGED,
 };
-use units::{Bytes, Count, Limit as Size, Pages, Ratio};
+use units::{Bytes, Count, Limit as Size, Pages, Quantity, Ratio};
 
 use super::*;
 use crate::rules::testing::Case;
@@ -306,6 +306,26 @@ fn a_node_binds_where_it_reclaims_before_it_takes_from_others() {
 }
 
 #[test]
+fn on_a_node_of_its_own_files_that_are_read_again_must_stay() {
+    let mut case = host().fact(ZONE_RECLAIM_MODE, "1");
+    for (node, free, files) in [("0", 60, 240), ("1", 300, 60)] {
+        case = case
+            .gauge_of(Entity::Node, node, NODE_FREE, MIB(free))
+            .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(0))
+            .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(files));
+    }
+    // Of the 100 that are read again node 0 has 80; its floor is 24: 60 + 240 − 80 − 24.
+    let answer = asked(&case, Some((100, DemandKind::Anon)));
+    let node = answer.limits.iter().find(|limit| limit.name == "0");
+    assert_eq!(mib(node.map(|node| node.room)), Some(196));
+    assert!(
+        answer.binds.contains("beside 80 MiB of its cache"),
+        "{}",
+        answer.binds
+    );
+}
+
+#[test]
 fn unused_huge_pages_are_told_and_bind_nothing() {
     let case = host()
         .gauge(HUGEPAGE_SIZE, MIB(2))
@@ -386,4 +406,29 @@ fn mapped_files_are_used_and_mapped_shared_memory_is_no_file() {
         MIB(140),
     );
     assert_eq!(room(&database), Some(310));
+}
+
+#[test]
+fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
+    let case = host().gauge_steps(MEM_AVAILABLE, &[MIB(400), MIB(380), MIB(390)]);
+    let answer = asked(&case, None);
+    case.with(|cx| {
+        let whole = course(cx).unwrap();
+        let likely = whole.likely.clone().unwrap();
+        let worst = answer.room.as_ref().unwrap();
+        assert_eq!(likely[worst.worst].map(terms::whole), worst.least.likely);
+        assert_eq!(whole.available[1], Some(MIB(380).as_f64()));
+        assert!(whole.lower.is_some() && whole.upper.is_some());
+        // What a part needs, only the whole tells.
+        let part = cx.timeline.part(1, 3).alone();
+        let part = Needs::of(cx)
+            .unwrap()
+            .course(&Evidence::new(&part, cx.facts));
+        assert_eq!(part.unwrap().likely.unwrap(), likely[1..3]);
+    });
+    // Where generations leave bounds only, nothing is likely.
+    let bounds = host().fact(MGLRU, "0x0007").with(|cx| course(cx).unwrap());
+    assert_eq!(bounds.likely, None);
+    assert_eq!(bounds.upper.unwrap()[0], Some(MIB(400).as_f64()));
+    assert_eq!(Case::once().with(course), None);
 }

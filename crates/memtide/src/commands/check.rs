@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::bail;
 use import::{History, Moment, Opened, Range, Watch};
 use probe::{Closeness, Root};
 use report::text::Detail;
@@ -22,7 +21,7 @@ const AROUND: Span = Span::from_mins(5);
 pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut answers = Vec::new();
-    let range = range(args)?;
+    let range = range(args.at, args.since, args.until)?;
     let mut files: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
     let recording = match (files.is_empty(), range.is_all()) {
         (true, true) => {
@@ -56,20 +55,18 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Which part of the sources is meant.
-fn range(args: &Check) -> anyhow::Result<Range> {
-    if let Some(at) = args.at {
+pub(super) fn range(
+    at: Option<Moment>,
+    since: Option<Moment>,
+    until: Option<Moment>,
+) -> anyhow::Result<Range> {
+    if let Some(at) = at {
         return Ok(Range::around(at, AROUND));
     }
-    let (since, until) = (args.since, args.until);
-    let is_backwards = match (since, until) {
-        (Some(Moment::At(since)), Some(Moment::At(until))) => since > until,
-        (Some(Moment::AfterStart(since)), Some(Moment::AfterStart(until))) => since > until,
-        _ => false,
-    };
-    if is_backwards {
-        bail!("`--since` is later than `--until`; a time of day is the latest one that is past");
-    }
-    Ok(Range { since, until })
+    let range = Range { since, until };
+    // Once, and not for each of several files.
+    source::refuse_backwards(&range)?;
+    Ok(range)
 }
 
 /// This host, watched, with what its recording says of the time before.

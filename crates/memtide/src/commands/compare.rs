@@ -10,6 +10,8 @@ use report::SourceInfo;
 use report::model::{CompareReport, ComparedSource};
 use report::text::Detail;
 
+use super::export::Target;
+use super::report::write;
 use crate::cli::{Compare, Format};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -22,6 +24,10 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
     {
         bail!("standard input can be one of the two sources, not both");
     }
+    let page = match &args.output {
+        Some(path) => Some(Target::new(path, args.force)?),
+        None => None,
+    };
     let part = |since, until| Range {
         since: Option::or(since, args.part.since),
         until: Option::or(until, args.part.until),
@@ -32,21 +38,30 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
     let after = Side::open(&args.after, after, output)?;
     let comparison = diagnose::compare::compare(before.compared(), after.compared());
     let report = CompareReport::new(&comparison, before.reported(), after.reported());
-    let text = match args.format {
-        Format::Json => report::json(&report)? + "\n",
+    match page {
+        Some(target) => {
+            let html = report::html::compare(&report, &output.screen());
+            write(&html, &target, output)?;
+        }
+        None => output.print(&printed(&report, args, output)?)?,
+    }
+    Ok(match comparison.direction {
+        Direction::Better | Direction::Same => Exit::Ok,
+        Direction::Worse => Exit::Warning,
+        Direction::Unknown => Exit::Unknown,
+    })
+}
+
+fn printed(report: &CompareReport, args: &Compare, output: &Output) -> anyhow::Result<String> {
+    Ok(match args.format {
+        Format::Json => report::json(report)? + "\n",
         Format::Text => {
             let mut screen = output.screen();
             if args.all {
                 screen.detail = Detail::All;
             }
-            report::text::compare(&report, &screen)
+            report::text::compare(report, &screen)
         }
-    };
-    output.print(&text)?;
-    Ok(match comparison.direction {
-        Direction::Better | Direction::Same => Exit::Ok,
-        Direction::Worse => Exit::Warning,
-        Direction::Unknown => Exit::Unknown,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use import::Opened;
 use import::export::{quoted, rfc3339};
 use report::text::Detail;
 use timeline::Event;
@@ -18,15 +19,11 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
         .clone()
         .map_or_else(default_recording::required, Ok)?;
     let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
-    let mut events = timeline::events(&opened.timeline, &opened.facts);
+    let mut events = in_order(&opened);
     events.retain(|event| {
         let name = event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
     });
-    // People read them by the clock that is shown, whatever it did.
-    if events.iter().all(|event| event.stamp.wall.is_some()) {
-        events.sort_by_key(|event| event.stamp.wall);
-    }
     if args.format != EventsFormat::Json {
         source::warn(&opened, output);
     }
@@ -49,6 +46,15 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     };
     output.print(&text)?;
     Ok(Exit::Ok)
+}
+
+/// What happened in a source. People read it by the clock that is shown, whatever that did.
+pub(super) fn in_order(opened: &Opened) -> Vec<Event> {
+    let mut events = timeline::events(&opened.timeline, &opened.facts);
+    if events.iter().all(|event| event.stamp.wall.is_some()) {
+        events.sort_by_key(|event| event.stamp.wall);
+    }
+    events
 }
 
 fn csv(events: &[Event]) -> String {

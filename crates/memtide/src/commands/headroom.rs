@@ -4,7 +4,7 @@ use std::path::Path;
 
 use diagnose::Evidence;
 use diagnose::headroom::{Answer, Demand, DemandKind, Question, headroom};
-use import::{Moment, Wanted};
+use import::{Moment, Range};
 use report::model::headroom::HeadroomReport;
 
 use crate::cli::{AddKind, Format, Headroom};
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
         .source
         .clone()
         .map_or_else(default_recording::required, Ok)?;
-    let opened = source::open_part(&path, wanted(args, &path), output)?;
+    let opened = source::open_range(&path, range(args, &path), output)?;
     let question = question(args);
     let evidence = Evidence::new(&opened.timeline, &opened.facts);
     let answer = headroom(&evidence, &question);
@@ -41,13 +41,12 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Of a recording the last cycle, unless somebody asks for another part.
-fn wanted(args: &Headroom, path: &Path) -> Wanted {
-    let mut wanted = args.part.wanted();
-    let all = wanted.range.since.is_none() && wanted.range.until.is_none();
-    if all && import::is_recording(path) {
-        wanted.range.since = Some(Moment::BeforeEnd(args.cycle));
+fn range(args: &Headroom, path: &Path) -> Range {
+    let mut range = args.part.wanted().range;
+    if range.is_all() && import::is_recording(path) {
+        range.since = Some(Moment::BeforeEnd(args.cycle));
     }
-    wanted
+    range
 }
 
 fn question(args: &Headroom) -> Question {

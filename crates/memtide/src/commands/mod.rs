@@ -11,6 +11,7 @@ pub(crate) mod headroom;
 pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod record_from;
+pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod signals;
 pub(crate) mod source;

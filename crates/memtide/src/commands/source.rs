@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::bail;
 use import::{OpenError, Opened, Range, SourceKind, Wanted, Watch};
 
 use crate::moment;
@@ -30,6 +31,7 @@ pub(crate) fn warn(opened: &Opened, output: &Output) {
 /// [`warn`].
 pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow::Result<Opened> {
     const PARTS: u32 = 1000;
+    refuse_backwards(&wanted.range)?;
     let result = if file == Path::new("-") {
         import::open_stdin().and_then(|opened| {
             let name = opened.name.clone();
@@ -49,6 +51,15 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
         (OpenError::NotThere { .. }, Some(range)) => anyhow::Error::new(error).context(range),
         _ => error.into(),
     })
+}
+
+/// # Errors
+/// Where a range ends before it begins: it holds nothing, whatever the source has.
+pub(crate) fn refuse_backwards(range: &Range) -> anyhow::Result<()> {
+    if range.is_backwards() {
+        bail!("`--since` is later than `--until`; a time of day is the latest one that is past");
+    }
+    Ok(())
 }
 
 /// Reads what lies in a range of time. What the source lacks of the range is a problem of it, too.

@@ -163,3 +163,166 @@ fn a_source_that_cannot_be_read_is_an_error_that_names_it() {
     assert_eq!(both.status.code(), Some(3));
     assert!(stderr(&both).contains("not both"), "{}", stderr(&both));
 }
+
+/// The page of two sources, as a file and as what its readers read.
+fn paged(before: &str, after: &str) -> (String, String) {
+    let output = memtide(&["compare", before, after, "-o", "-"]);
+    let html = stdout(&output);
+    assert!(html.starts_with("<!doctype html>"), "{}", stderr(&output));
+    let text = crate::report::read(&html);
+    (html, text)
+}
+
+#[test]
+fn the_page_says_what_text_and_json_say() {
+    for (before, after) in [(RECLAIM, NO_RECLAIM), (IDLE, THRASH), (THRASH, THRASH)] {
+        let answer = json(&compared(before, after, &["--format", "json"]));
+        let (_, page) = paged(&corpus(before), &corpus(after));
+        let mut said = vec![
+            &answer["headline"],
+            &answer["before"]["headline"],
+            &answer["after"]["headline"],
+        ];
+        said.extend(answer["basis"].as_array().unwrap());
+        for finding in answer["findings"].as_array().unwrap() {
+            said.push(&finding["id"]);
+            said.extend(["before", "after"].map(|side| &finding[side]["title"]));
+        }
+        for rate in answer["rates"].as_array().unwrap() {
+            said.push(&rate["label"]);
+            said.extend(["before", "after"].map(|side| &rate[side]["text"]));
+        }
+        for fact in answer["facts"].as_array().unwrap() {
+            said.push(&fact["name"]);
+        }
+        for sentence in said.into_iter().filter_map(|it| it.as_str()) {
+            assert!(page.contains(sentence), "{before} {after}: {sentence}");
+        }
+        // Row by row: label, both values and the change stand side by side, as in the terminal.
+        let text = stdout(&compared(before, after, &[]));
+        let rows = text
+            .lines()
+            .filter(|line| line.starts_with("   ") && !line.starts_with("    "));
+        for row in rows.filter(|row| row.contains("  ") && !row.contains("left out")) {
+            let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(page.contains(&row), "{before} {after}: {row}");
+        }
+    }
+}
+
+#[test]
+fn the_page_holds_all_it_needs_and_runs_nothing() {
+    let (html, page) = paged(&corpus(RECLAIM), &corpus(NO_RECLAIM));
+    assert!(!html.contains("<script"));
+    let tags = html.split('<').filter_map(|part| part.split_once('>'));
+    for (tag, _) in tags {
+        assert!(!tag.contains(" on") && !tag.contains(" style="), "{tag}");
+    }
+    assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("));
+    assert!(html.contains("default-src 'none'"));
+    assert!(page.contains("Only before") && page.contains("Only after"));
+    // The curves of both sides, on one scale.
+    assert!(html.matches("class=\"spark\"").count() >= 10);
+    assert!(html.len() < 200 * 1024, "{}", html.len());
+}
+
+#[test]
+fn a_page_is_whole_or_not_there_and_overwrites_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("compare.html");
+    let target = target.to_str().unwrap();
+    let (one, other) = (corpus(IDLE), corpus(THRASH));
+    let write =
+        |more: &[&str]| memtide(&[&["compare", &one, &other, "-o", target][..], more].concat());
+    // The exit code says where it went, as without a page.
+    assert_eq!(write(&[]).status.code(), Some(1));
+    let refused = write(&[]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(stderr(&refused).contains("--force"), "{}", stderr(&refused));
+    assert_eq!(write(&["--force"]).status.code(), Some(1));
+    let nowhere = memtide(&["compare", &one, &other, "-o", "/no/such/directory/a.html"]);
+    assert_eq!(nowhere.status.code(), Some(3));
+    let full = memtide(&["compare", &one, &other, "-o", "/dev/full"]);
+    assert_eq!(full.status.code(), Some(3), "{}", stderr(&full));
+}
+
+#[test]
+fn a_page_shows_names_from_the_host_as_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let look = |name: &str, program: &str| {
+        let meminfo = "MemTotal: 1000000 kB\nMemFree: 600000 kB\nAnonPages: 300000 kB\n".to_owned();
+        let stat =
+            format!("7 ({program}) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 900000 75000");
+        let files = vec![
+            ("/proc/meminfo", meminfo),
+            ("/proc/7/stat", stat),
+            ("/proc/7/status", "RssAnon: 300000 kB\n".to_owned()),
+        ];
+        file(&directory, name, capture(&[files.clone(), files]))
+    };
+    let one = look("a.jsonl", "calm");
+    let other = look("b.jsonl", "</td><script>alert(1)</script>\u{202e}\"x");
+    let (html, page) = paged(&one, &other);
+    assert!(!html.contains("<script") && !html.contains('\u{202e}'));
+    assert!(page.contains("</td><script>alert(1)</script>"), "{page}");
+}
+
+#[test]
+fn any_two_captures_are_compared_and_one_with_itself_shows_nothing() {
+    use diagnose::compare::{Compared, Direction, compare};
+    let all = std::fs::read_dir(root().join("corpus")).unwrap();
+    let mut paths: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "gz"));
+    paths.sort();
+    let opened: Vec<_> = paths
+        .iter()
+        .map(|path| import::open(path, &mut |_| ()).unwrap())
+        .collect();
+    let judged: Vec<_> = opened
+        .iter()
+        .map(|it| diagnose::diagnose(&it.timeline, &it.facts))
+        .collect();
+    let side = |at: usize| Compared {
+        timeline: &opened[at].timeline,
+        facts: &opened[at].facts,
+        diagnosis: &judged[at],
+    };
+    for at in 0..paths.len() {
+        let same = compare(side(at), side(at));
+        assert!(
+            matches!(same.direction, Direction::Same | Direction::Unknown),
+            "{:?}",
+            paths[at]
+        );
+        assert!(
+            same.rates.iter().all(|rate| !rate.is_clear()) && same.facts.is_empty(),
+            "{:?}",
+            paths[at]
+        );
+        // Each against two others: neighbours are of one kind, the far one is of another.
+        for other in [(at + 1) % paths.len(), (at + 37) % paths.len()] {
+            let (there, back) = (
+                compare(side(at), side(other)),
+                compare(side(other), side(at)),
+            );
+            let both = (there.direction, back.direction);
+            assert_ne!(
+                both,
+                (Direction::Better, Direction::Better),
+                "{:?} {:?}",
+                paths[at],
+                paths[other]
+            );
+            for rate in &there.rates {
+                let same = back.rates.iter().find(|it| it.name == rate.name).unwrap();
+                assert_eq!(
+                    (&rate.before, &rate.after),
+                    (&same.after, &same.before),
+                    "{}",
+                    rate.name
+                );
+            }
+            assert!(!there.headline.is_empty() && !back.headline.is_empty());
+        }
+    }
+}

@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_input;
 mod bundle;
+mod charts;
 mod cli;
 mod compare;
 mod convert;
@@ -12,8 +13,10 @@ mod events;
 mod export;
 mod headroom;
 mod history;
+mod levels;
 mod live;
 mod pages;
 mod paste;
 mod record;
+mod report;
 mod support;

@@ -2,6 +2,7 @@
 
 use diagnose::Diagnosis;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use timeline::facts::Change;
@@ -87,10 +88,18 @@ pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
 /// # Errors
 /// None in practice, as for [`json`].
 pub fn json_schema() -> Result<String, serde_json::Error> {
+    schema_of::<Report>()
+}
+
+/// The JSON Schema of a command's answer; those of `headroom`, `compare` and `events` are published beside that of `check`.
+///
+/// # Errors
+/// None in practice, as for [`json`].
+pub fn schema_of<T: JsonSchema>() -> Result<String, serde_json::Error> {
     let schema = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()
-        .into_root_schema_for::<Report>();
+        .into_root_schema_for::<T>();
     json(&schema)
 }
 
@@ -434,6 +443,7 @@ impl Context<'_> {
             signal: measured.map(|m| m.signal.to_owned()),
             value: measured.and_then(|m| finite(m.value)),
             unit: measured.map(|m| m.unit.to_owned()),
+            value_text: measured.map(|m| m.text.clone()),
             threshold: threshold.and_then(|t| finite(t.value)),
             threshold_text: threshold.map(|t| t.text.clone()),
             at: line.at.and_then(|at| self.wall(at)),

@@ -80,6 +80,9 @@ pub struct Side {
     pub headline: String,
     /// The typical sample, whose memory is compared, in seconds from the first; null where the source has no MemTotal.
     pub typical_s: Option<f64>,
+    /// When its samples were taken, for drawing; programs have `source`.
+    #[serde(skip)]
+    pub times: Vec<Span>,
 }
 
 /// A finding of either side.
@@ -172,6 +175,9 @@ pub struct SpreadEntry {
     pub range_text: String,
     /// How many intervals.
     pub intervals: usize,
+    /// The rate at each of the side's samples, for drawing; programs read the spread.
+    #[serde(skip)]
+    pub course: Vec<Option<f64>>,
 }
 
 /// A fact that is not the same on both sides.
@@ -251,6 +257,7 @@ fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
         verdict: diagnosis.verdict.level.into(),
         headline: diagnosis.verdict.headline.clone(),
         typical_s: typical.map(Span::as_secs_f64),
+        times: timeline.times().to_vec(),
     }
 }
 
@@ -316,6 +323,7 @@ fn rate(change: &RateChange) -> RateEntry {
             text: text(it.mean),
             range_text: format!("{} to {}", text(p10), text(p90)),
             intervals: it.count(),
+            course: it.course.clone(),
         }
     };
     RateEntry {

@@ -15,6 +15,7 @@ pub const EVENTS_SCHEMA: &str = "memtide-events/1";
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EventsReport {
     /// Name and version of this contract; a change that readers must know of is another version.
+    #[schemars(extend("const" = "memtide-events/1"))]
     pub schema: &'static str,
     /// Where the samples came from.
     pub source: Source,

@@ -6,9 +6,7 @@ use super::page::{Page, Style, piece};
 use super::when::Clock;
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
-use crate::model::{
-    Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
-};
+use crate::model::{Changed, Finding, Host, Level, Report, Severity, Source, SourceKind, Step};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
@@ -21,11 +19,11 @@ const MOST_PROBLEMS: usize = 5;
 /// So many changed settings are shown, the last ones.
 const MOST_CHANGES: usize = 5;
 /// So many fields of an unknown kernel are named; the rest is counted.
-const MOST_UNKNOWN: usize = 20;
+pub(crate) const MOST_UNKNOWN: usize = 20;
 /// So many rules that lack the same thing are named; the rest is counted.
 const MOST_IDS: usize = 3;
 /// Notes about the source, not about the host.
-const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
+pub(crate) const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let mut page = Page::new(screen);
@@ -69,7 +67,7 @@ pub(super) fn host_line(
 }
 
 /// The parts of that line.
-pub(super) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
+pub(crate) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
     let mut items = Vec::new();
     items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
     items.extend(
@@ -187,23 +185,13 @@ fn verdict(page: &mut Page, report: &Report) {
 
 /// Roots, numbered, each with what it brings about; what is only worth knowing in short, until all is asked for.
 fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen) {
-    let is_root = |finding: &Finding| {
-        finding
-            .caused_by
-            .as_ref()
-            .is_none_or(|root| !report.findings.iter().any(|f| f.id == *root))
-    };
     let (in_short, in_full): (Vec<&Finding>, Vec<&Finding>) = report
-        .findings
-        .iter()
-        .filter(|f| is_root(f))
+        .roots()
+        .map(|(_, root)| root)
         .partition(|f| f.severity == Severity::Info && screen.detail == Detail::Brief);
     for (i, root) in in_full.iter().enumerate() {
-        let consequences: Vec<&Finding> = report
-            .findings
-            .iter()
-            .filter(|f| !is_root(f) && f.caused_by.as_ref() == Some(&root.id))
-            .collect();
+        let consequences = report.consequences(&root.id);
+        let consequences: Vec<&Finding> = consequences.map(|(_, finding)| finding).collect();
         page.gap();
         finding::draw(
             page,
@@ -371,16 +359,8 @@ fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
         page.hanging(&[], 0, Style::Plain, &text);
         return;
     }
-    let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();
-    for rule in rules {
-        match groups.iter_mut().find(|(needs, _)| *needs == rule.needs) {
-            Some((_, alike)) => alike.push(rule),
-            None => groups.push((&rule.needs, vec![rule])),
-        }
-    }
-    groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
     page.heading(&format!("Not evaluated ({}):", rules.len()));
-    for (needs, alike) in groups {
+    for (needs, alike) in report.not_evaluated_by_need() {
         let most = match screen.detail {
             // One name fewer would take as much room as the words for it.
             Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,

@@ -194,12 +194,7 @@ impl Block<'_, '_> {
                 continue;
             };
             // What was measured beside the proof may well stay on the calm side; then it must not look like proof.
-            let reached = match (line.value, line.threshold) {
-                (Some(value), Some(from)) if threshold.starts_with("from") => value >= from,
-                (Some(value), Some(below)) if threshold.starts_with("below") => value <= below,
-                _ => true,
-            };
-            let word = match (reached, std::mem::replace(&mut counted, true)) {
+            let word = match (line.counts(), std::mem::replace(&mut counted, true)) {
                 (false, _) => "would count ",
                 (true, false) => "counts ",
                 (true, true) => "",

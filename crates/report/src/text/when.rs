@@ -9,7 +9,7 @@ use super::Screen;
 use crate::model::{Source, SourceKind};
 
 /// How a source's times are written.
-pub(super) struct Clock<'a> {
+pub(crate) struct Clock<'a> {
     kind: SourceKind,
     zone: &'a TimeZone,
     begin: Option<Timestamp>,
@@ -23,7 +23,7 @@ pub(super) struct Clock<'a> {
 const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(source: &Source, screen: &'a Screen) -> Self {
+    pub(crate) fn new(source: &Source, screen: &'a Screen) -> Self {
         Self {
             kind: source.kind,
             zone: match source.kind {
@@ -39,7 +39,7 @@ impl<'a> Clock<'a> {
 
     /// A moment: `0:18`, or `13:42:18` live; with the day where that is not the last sample's. `None` where the source is
     /// of one moment that nobody knows.
-    pub(super) fn moment(&self, offset_s: f64, at: Option<Timestamp>) -> Option<String> {
+    pub(crate) fn moment(&self, offset_s: f64, at: Option<Timestamp>) -> Option<String> {
         self.moment_of(offset_s, at, !self.is_last_day(at))
     }
 
@@ -59,7 +59,7 @@ impl<'a> Clock<'a> {
 
     /// A moment of a list that may reach over days, always with its day: `Nov 21 13:42:18`, of another year than the
     /// source's end with that. Without a wall clock, from the start: `0:18`.
-    pub(super) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
+    pub(crate) fn listed(&self, offset_s: Option<f64>, at: Option<Timestamp>) -> Option<String> {
         let Some(at) = at else {
             return Some(self.offset(offset_s?));
         };
@@ -85,7 +85,7 @@ impl<'a> Clock<'a> {
 
     /// From the first sample to the last: `2026-11-21 13:42:18 to 13:52:18 +09:00`; without a wall clock and of a capture
     /// from the source's start: `0:11 to 0:34`.
-    pub(super) fn whole(&self) -> String {
+    pub(crate) fn whole(&self) -> String {
         let ends = self.begin.zip(self.end);
         let Some((begin, end)) = ends.filter(|_| self.kind != SourceKind::Capture) else {
             return match self.lasts_s > 0.0 {
@@ -107,7 +107,7 @@ impl<'a> Clock<'a> {
     }
 
     /// From one moment to another: `0:11–0:34`.
-    pub(super) fn range(
+    pub(crate) fn range(
         &self,
         from: (f64, Option<Timestamp>),
         to: (f64, Option<Timestamp>),
@@ -122,8 +122,13 @@ impl<'a> Clock<'a> {
         })
     }
 
+    /// How far its readers' clocks are ahead of UTC at a moment.
+    pub(crate) fn minutes_ahead(&self, at: Timestamp) -> i32 {
+        self.zone.to_offset(at).seconds() / 60
+    }
+
     /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.
-    pub(super) fn until(&self) -> Option<String> {
+    pub(crate) fn until(&self) -> Option<String> {
         let end = self.end?.to_zoned(self.zone.clone());
         // A live look is now; a capture may be from any day.
         let form = match self.kind {

@@ -51,6 +51,15 @@ pub(super) fn wrap_items(items: &[String], separator: &str, most: usize) -> Vec<
     fill(&items, separator, most)
 }
 
+/// As much as fits; where not all does, up to the last blank in it, if there is one.
+fn split_at_blank(text: &str, most: usize) -> (&str, &str) {
+    let (head, tail) = split_at_width(text, most);
+    match head.rsplit_once(' ').filter(|_| !tail.is_empty()) {
+        Some((head, _)) => (head, text.strip_prefix(head).unwrap_or(tail).trim_start()),
+        None => (head, tail),
+    }
+}
+
 fn fill(words: &[String], separator: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
     let mut lines = Vec::new();
@@ -69,7 +78,7 @@ fn fill(words: &[String], separator: &str, most: usize) -> Vec<String> {
         }
         let mut rest = word.as_str();
         loop {
-            let (head, tail) = split_at_width(rest, most);
+            let (head, tail) = split_at_blank(rest, most);
             if tail.is_empty() {
                 line.push_str(head);
                 used = width(head);
@@ -151,5 +160,17 @@ mod tests {
     fn items_stay_whole_and_no_line_ends_with_their_separator() {
         let items = ["one more".to_owned(), "two".to_owned(), "three".to_owned()];
         assert_eq!(wrap_items(&items, " · ", 14), ["one more · two", "three"]);
+    }
+
+    #[test]
+    fn an_item_that_is_too_long_is_broken_at_its_blanks() {
+        let items = [
+            "7 d of a recording".to_owned(),
+            "judged every 60 s".to_owned(),
+        ];
+        assert_eq!(
+            wrap_items(&items, " · ", 10),
+            ["7 d of a", "recording", "judged", "every 60 s"]
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! What docs/ holds is what the code says: `BLESS=1 cargo test -p memtide-report` writes it, otherwise stale files fail.
 
-use report::model::{RuleEntry, SignalEntry};
+use report::model::headroom::HeadroomReport;
+use report::model::{CompareReport, EventsReport, RuleEntry, SignalEntry, schema_of};
 
 /// The five headings of a rule's documentation.
 const HEADINGS: [&str; 5] = [
@@ -26,11 +27,15 @@ fn fresh(name: &str, text: &str) {
 }
 
 #[test]
-fn the_published_schema_is_fresh() {
-    fresh(
-        "report.schema.json",
-        &(report::json_schema().unwrap() + "\n"),
-    );
+fn the_published_schemas_are_fresh() {
+    for (name, schema) in [
+        ("report", schema_of::<report::Report>()),
+        ("headroom", schema_of::<HeadroomReport>()),
+        ("compare", schema_of::<CompareReport>()),
+        ("events", schema_of::<EventsReport>()),
+    ] {
+        fresh(&format!("{name}.schema.json"), &(schema.unwrap() + "\n"));
+    }
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(crate) fn evidence(text: &str, threshold: Option<&str>) -> Evidence {
         signal: Some("vm.pswpin".into()),
         value: Some(10_000_000.0),
         unit: Some("bytes/s".into()),
+        value_text: Some("9.5 MiB/s".into()),
         threshold: threshold.map(|_| 1_048_576.0),
         threshold_text: threshold.map(str::to_owned),
         at: None,

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::fixtures;
 
 /// Text that tries everything: any characters, and more of the bad ones than chance would bring.
-fn any_text() -> impl Strategy<Value = String> {
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
     let bad = prop::sample::select(vec![
         '\u{1b}',
         '\n',
@@ -45,7 +45,7 @@ fn any_value() -> impl Strategy<Value = Option<f64>> {
 }
 
 prop_compose! {
-    fn any_report()(
+    pub(crate) fn any_report()(
         texts in prop::collection::vec(any_text(), 12),
         values in prop::collection::vec(any_value(), 0..300),
         offsets in prop::array::uniform3(any::<f64>()),

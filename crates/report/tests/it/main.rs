@@ -9,4 +9,5 @@ mod docs;
 mod fixtures;
 mod headroom;
 mod hostile;
+mod html;
 mod screens;

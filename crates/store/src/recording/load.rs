@@ -41,6 +41,23 @@ struct Placed<'a> {
     places: Vec<Option<usize>>,
 }
 
+/// Whether a sample lies in a window; one without a wall clock lies in no part of the time.
+pub(super) fn is_within((since, until): head::Window, wall: Option<WallClock>) -> bool {
+    let Some(wall) = wall else {
+        return since.is_none() && until.is_none();
+    };
+    since.is_none_or(|since| since <= wall) && until.is_none_or(|until| wall <= until)
+}
+
+/// Appends a sample without readings. Gives whether it follows the one before, or is known to be unrelated to it.
+pub(super) fn append(timeline: &mut Timeline, sample: &Taken) -> bool {
+    let follows = sample.is_unrelated || timeline.push_bare(sample.stamp).is_ok();
+    if sample.is_unrelated || !follows {
+        timeline.push_bare_unrelated(sample.stamp);
+    }
+    follows
+}
+
 /// The table that a segment's samples are read from, or its minutes.
 fn table(by_minute: bool) -> &'static str {
     match by_minute {
@@ -219,10 +236,7 @@ impl Loading {
     }
 
     fn wants(&self, wall: Option<WallClock>) -> bool {
-        let Some(wall) = wall else {
-            return self.since.is_none() && self.until.is_none();
-        };
-        self.since.is_none_or(|since| since <= wall) && self.until.is_none_or(|until| wall <= until)
+        is_within(self.window(), wall)
     }
 
     /// Appends samples without readings; of each minute only the last where they are to be thinned out.
@@ -254,11 +268,8 @@ impl Loading {
     }
 
     fn push(&mut self, sample: &Taken) -> usize {
-        if sample.is_unrelated {
-            self.timeline.push_bare_unrelated(sample.stamp);
-        } else if self.timeline.push_bare(sample.stamp).is_err() {
+        if !append(&mut self.timeline, sample) {
             self.unexplained += 1;
-            self.timeline.push_bare_unrelated(sample.stamp);
         }
         self.timeline.len() - 1
     }

@@ -6,7 +6,7 @@ use units::{Span, WallClock};
 use super::names;
 use super::picks::Picks;
 use super::runs::Joined;
-use super::table::{Cells, Column, Opened, Part, Shape};
+use super::table::{Cells, Column, Opened, Shape};
 
 /// When a sample was taken, how it is related to the one before, and which tables were read in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,36 +170,38 @@ pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
     Ok(taken.collect())
 }
 
-/// Appends the readings of a file to a timeline.
-pub(super) fn read(file: &Opened, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
+/// Appends the readings of the signals that are wanted to a timeline.
+pub(super) fn read(
+    file: &Opened,
+    wanted: impl Fn(SignalId) -> bool,
+    picks: &Picks,
+    timeline: &mut Timeline,
+) -> Result<(), String> {
     let part = file.part(0).map_err(|e| e.to_string())?;
     let (mut cells, mut joined) = (Cells::default(), Joined::default());
     for (column, name) in file.columns().iter().enumerate() {
-        let Some(signal) = names::signal(name) else {
+        let Some(signal) = names::signal(name).filter(|signal| wanted(*signal)) else {
             continue;
         };
-        read_signal(&part, column, picks, (&mut cells, &mut joined))
+        part.numbers(column, &mut cells)
             .map_err(|e| format!("column `{name}`: {e}"))?;
-        if !joined.is_empty() {
-            fill_host(timeline, signal, &mut joined, picks);
+        if signal.def().entity != Entity::Host || cells.values.is_empty() {
+            continue;
+        }
+        match picks.all_from() {
+            Some(first) => timeline.fill_host(signal, cells.runs(first)),
+            None => {
+                join(&cells, picks, &mut joined);
+                if !joined.is_empty() {
+                    timeline.fill_host(signal, joined.drain(picks));
+                }
+            }
         }
     }
     Ok(())
 }
 
-fn fill_host(timeline: &mut Timeline, signal: SignalId, joined: &mut Joined, picks: &Picks) {
-    if signal.def().entity == Entity::Host {
-        timeline.fill_host(signal, joined.drain(picks));
-    }
-}
-
-fn read_signal(
-    part: &Part<'_>,
-    column: usize,
-    picks: &Picks,
-    (cells, joined): (&mut Cells, &mut Joined),
-) -> Result<(), String> {
-    part.numbers(column, cells).map_err(|e| e.to_string())?;
+fn join(cells: &Cells, picks: &Picks, joined: &mut Joined) {
     let mut values = cells.values.iter();
     for (row, present) in (0..).zip(&cells.present) {
         if *present == 0 {
@@ -212,7 +214,6 @@ fn read_signal(
             joined.push(ranks, *value);
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

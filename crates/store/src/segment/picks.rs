@@ -38,6 +38,14 @@ impl Picks {
         self.places.get(at).copied().unwrap_or_default()
     }
 
+    /// The place of the first sample where all are kept and lie beside each other.
+    pub(crate) fn all_from(&self) -> Option<usize> {
+        let first = *self.places.first()?;
+        let is_all = self.next.len() == self.places.len() + 1;
+        let last = first + self.places.len() - 1;
+        (is_all && self.places.last() == Some(&last)).then_some(first)
+    }
+
     /// The places of all kept samples.
     pub(crate) fn places(&self) -> &[usize] {
         &self.places
@@ -57,5 +65,8 @@ mod tests {
         assert_eq!(picks.within(4, 4), None);
         assert_eq!(picks.within(0, 9), None, "beyond the segment");
         assert_eq!(picks.place(1), 11);
+        assert_eq!(picks.all_from(), None);
+        assert_eq!(Picks::new([Some(4), Some(5)]).all_from(), Some(4));
+        assert_eq!(Picks::new([Some(4), Some(6)]).all_from(), None);
     }
 }

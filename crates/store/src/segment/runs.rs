@@ -3,6 +3,42 @@
 use timeline::Run;
 
 use super::picks::Picks;
+use super::table::Cells;
+
+impl Cells {
+    /// Runs of rows that lie beside each other in a timeline, the first of them at sample `first`: what [`Joined`] makes of
+    /// them, without a list in between.
+    pub(super) fn runs(&self, first: usize) -> impl Iterator<Item = Run> {
+        let mut rows = (first..).zip(&self.present);
+        let mut values = self.values.iter();
+        let mut open: Option<Run> = None;
+        std::iter::from_fn(move || {
+            for (at, present) in rows.by_ref() {
+                let value = (*present > 0).then(|| values.next()).flatten();
+                let Some(value) = value.map(|value| value.cast_unsigned()) else {
+                    if open.is_some() {
+                        break;
+                    }
+                    continue;
+                };
+                match &mut open {
+                    Some(run) if run.value == value => run.last = at,
+                    _ => {
+                        let next = Run {
+                            first: at,
+                            last: at,
+                            value,
+                        };
+                        if let Some(done) = open.replace(next) {
+                            return Some(done);
+                        }
+                    }
+                }
+            }
+            open.take()
+        })
+    }
+}
 
 /// Joins rows of one signal of one entity to runs.
 #[derive(Debug, Default)]
@@ -43,5 +79,36 @@ impl Joined {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_rows_that_are_all_kept_are_those_that_are_joined() {
+        let rows = [
+            None,
+            Some(1),
+            Some(1),
+            None,
+            Some(1),
+            Some(2),
+            Some(2),
+            None,
+        ];
+        for end in 0..=rows.len() {
+            let mut cells = Cells::default();
+            rows[..end].iter().for_each(|row| cells.push(*row));
+            let picks = Picks::new((7..7 + end).map(Some));
+            let mut joined = Joined::default();
+            for (rank, row) in (0..).zip(&rows[..end]) {
+                row.iter()
+                    .for_each(|value| joined.push((rank, rank), *value));
+            }
+            let joined: Vec<Run> = joined.drain(&picks).collect();
+            assert_eq!(cells.runs(7).collect::<Vec<_>>(), joined);
+        }
     }
 }

@@ -227,6 +227,24 @@ impl Column {
         changed
     }
 
+    /// Appends runs, which begin after all that it has.
+    pub(super) fn extend(&mut self, runs: impl IntoIterator<Item = Run>) {
+        self.0.extend(runs);
+    }
+
+    /// As [`cut`](Self::cut) up to the end, in place.
+    fn keep_from(&mut self, first: usize, reads: &Reads) {
+        let from = self.0.partition_point(|run| run.last < first);
+        self.0.drain(..from);
+        self.0.retain_mut(|run| {
+            run.first = run.first.max(first);
+            let is_read = reads.touch(run);
+            run.first -= first;
+            run.last -= first;
+            is_read
+        });
+    }
+
     /// Where its first reading is and its last.
     pub(super) fn ends(&self) -> Option<(usize, usize)> {
         Some((self.0.first()?.first, self.0.last()?.last))
@@ -337,6 +355,14 @@ impl Columns {
     ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
         let columns = self.iter();
         columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
+    }
+
+    /// What lies within samples from `first` on, in place.
+    pub(super) fn keep_from(&mut self, first: usize, reads: &Reads) {
+        for (_, column) in &mut self.0 {
+            column.keep_from(first, reads);
+        }
+        self.0.retain(|(_, column)| !column.is_empty());
     }
 
     /// What lies within samples `first` to before `end`.

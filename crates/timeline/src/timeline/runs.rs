@@ -45,7 +45,17 @@ impl Timeline {
 
     /// Appends runs of a host signal, which begin after all that it has.
     pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
-        self.host.fill(runs.into_iter().map(|run| (signal, run)));
+        self.host.entry(signal).extend(runs);
+    }
+
+    /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
+    /// kept: a recording passes by part after part.
+    pub fn keep_last(&mut self, samples: usize) {
+        let first = self.len().saturating_sub(samples);
+        let mut host = std::mem::take(&mut self.host);
+        host.keep_from(first, self.reads(Entity::Host));
+        let rest = self.part(first, self.len()).alone();
+        *self = Self { host, ..rest };
     }
 
     /// Appends runs of an entity's signals, which for each signal begin after all that it has. Dropped whole and counted
@@ -125,6 +135,22 @@ mod tests {
         for index in 0..from.len() {
             let (a, b) = (from.sample(index).unwrap(), to.sample(index).unwrap());
             assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        }
+    }
+
+    #[test]
+    fn the_last_samples_that_are_kept_are_those_of_a_part() {
+        for samples in [0, 1, 4, 99] {
+            let mut kept = watched();
+            let first = kept.len().saturating_sub(samples);
+            let part = kept.part(first, kept.len()).alone();
+            kept.keep_last(samples);
+            assert_eq!(kept.times(), part.times());
+            for index in 0..part.len() {
+                let (a, b) = (kept.sample(index).unwrap(), part.sample(index).unwrap());
+                assert_eq!(format!("{a:?}"), format!("{b:?}"));
+            }
+            assert_eq!(kept.gauge(MEM_FREE).is_some(), samples > 0);
         }
     }
 

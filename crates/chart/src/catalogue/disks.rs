@@ -1,0 +1,151 @@
+//! Disks: what they read and write, and how busy they are. Partitions and loop devices never reach the timeline.
+
+use diagnose::{Evidence, Missing, Need};
+use timeline::signals::{
+    DISK_IO_TIME, DISK_READ_BYTES, DISK_WRITE_BYTES, DISKSTATS, PGPGIN, PGPGOUT,
+};
+use timeline::{Counter, Entity, EntitySeries, Signal};
+use units::Bytes;
+
+use super::sketch::{Sketch, curve, downwards, rate, scaled, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour};
+
+/// Disks that are drawn at most; those that move most.
+const MOST: usize = 8;
+/// What an idle host reads and writes.
+const IDLE: f64 = 1_048_576.0;
+/// Below this share of time a disk makes nobody wait.
+const IDLE_SHARE: f64 = 0.1;
+/// `DISK_IO_TIME` counts milliseconds.
+const PER_MILLISECOND: f64 = 1e-3;
+
+/// What disks read and write.
+pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "disks",
+        "Disks",
+        "Read upwards, written downwards.",
+        ChartKind::Mirror,
+        ChartUnit::BytesPerSecond,
+    )
+    .quiet_up_to(IDLE);
+    let disks = busiest(cx);
+    if disks.is_empty() {
+        return whole_host(cx, sketch);
+    }
+    let is_one = disks.len() == 1;
+    let of = |number: usize, of_one| if is_one { of_one } else { Colour::Nth(number) };
+    let numbered = disks.into_iter().enumerate();
+    numbered
+        .fold(sketch.of_entities(), |sketch, (n, disk)| {
+            let read = rate(
+                format!("read-{n}"),
+                format!("{disk}: read"),
+                of(n, Colour::Read),
+                signals![DISK_READ_BYTES, PGPGIN],
+            );
+            let write = rate(
+                format!("write-{n}"),
+                format!("{disk}: written"),
+                of(n, Colour::Write),
+                signals![DISK_WRITE_BYTES, PGPGOUT],
+            );
+            let key = disk.clone();
+            sketch
+                .line(cx, read, move |cx| {
+                    let disk = known(cx, &disk)?;
+                    Ok(curve(&cx.rate_of(disk, DISK_READ_BYTES)?))
+                })
+                .line(cx, downwards(write), move |cx| {
+                    let disk = known(cx, &key)?;
+                    Ok(curve(&cx.rate_of(disk, DISK_WRITE_BYTES)?))
+                })
+        })
+        .done()
+}
+
+/// Where no disk is told apart: what the kernel counts for all of them.
+fn whole_host(cx: &Evidence<'_>, sketch: Sketch) -> Chart {
+    sketch
+        .line(
+            cx,
+            rate("read", "read", Colour::Read, signals![PGPGIN]),
+            |cx| cx.rate(PGPGIN).map(|track| curve(&track)),
+        )
+        .line(
+            cx,
+            downwards(rate("write", "written", Colour::Write, signals![PGPGOUT])),
+            |cx| cx.rate(PGPGOUT).map(|track| curve(&track)),
+        )
+        .done()
+}
+
+/// How busy disks are.
+pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "disk_busy",
+        "Disks busy",
+        "Share of time with at least one request under way. At 100 % a spinning disk is full; \
+         a fast one may take more.",
+        ChartKind::Lines,
+        ChartUnit::Share,
+    )
+    .of_entities()
+    .top(Some(1.0))
+    .quiet_up_to(IDLE_SHARE);
+    let disks = busiest(cx);
+    if disks.is_empty() {
+        return sketch.lacks(cx, no_disks(cx));
+    }
+    let numbered = disks.into_iter().enumerate();
+    numbered
+        .fold(sketch, |sketch, (n, disk)| {
+            let series = rate(
+                format!("disk-{n}"),
+                disk.clone(),
+                Colour::Nth(n),
+                signals![DISK_IO_TIME],
+            );
+            sketch.line(cx, series, move |cx| {
+                let busy = cx.rate_of(known(cx, &disk)?, DISK_IO_TIME)?;
+                let shares = scaled(&busy, PER_MILLISECOND).into_iter();
+                // Clocks of two kinds race: no disk is busy for longer than the time.
+                Ok(shares.map(|share| share.map(|s| s.min(1.0))).collect())
+            })
+        })
+        .done()
+}
+
+/// The disks that moved most, which keep their colour in every chart.
+fn busiest(cx: &Evidence<'_>) -> Vec<String> {
+    let moved = |disk: &EntitySeries, signal| increase(cx, disk, signal).unwrap_or_default();
+    let mut disks: Vec<(f64, &EntitySeries)> = cx
+        .timeline
+        .entities(Entity::Disk)
+        .map(|disk| {
+            let bytes = moved(disk, DISK_READ_BYTES) + moved(disk, DISK_WRITE_BYTES);
+            (bytes, disk)
+        })
+        .collect();
+    disks.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut names = disks.into_iter().map(|(_, disk)| disk.key.clone());
+    names.by_ref().take(MOST).collect()
+}
+
+fn increase(cx: &Evidence<'_>, disk: &EntitySeries, signal: Signal<Counter<Bytes>>) -> Option<f64> {
+    let rate = cx.timeline.rate_of(disk, signal)?;
+    Some(rate.integral_in(&rate.whole()?))
+}
+
+fn known<'a>(cx: &Evidence<'a>, disk: &str) -> Result<&'a EntitySeries, Missing> {
+    let known = cx.timeline.entity(Entity::Disk, disk);
+    known.ok_or_else(|| no_disks(cx))
+}
+
+fn no_disks(cx: &Evidence<'_>) -> Missing {
+    let names = signals![DISK_IO_TIME];
+    match cx.timeline.absent.get(DISKSTATS) {
+        Some(timeline::Absence::PermissionDenied) => Missing::because(names, Need::Root(DISKSTATS)),
+        _ => Missing::because(names, Need::File(DISKSTATS)),
+    }
+}

@@ -1,0 +1,202 @@
+//! Control groups: those near their limit as lines with it; where none is, what each holds as a stack.
+
+use std::collections::HashSet;
+
+use diagnose::Evidence;
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL,
+    CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX,
+};
+use timeline::{Entity, EntitySeries, Gauge, Signal, cgroup};
+use units::{Limit, Quantity};
+
+use super::sketch::{Sketch, curve, level, signals};
+use super::sums::Sums;
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
+
+/// Groups that are drawn at most.
+const MOST: usize = 8;
+/// Limits that are drawn at most: more lines than that nobody tells apart.
+const MOST_LIMITS: usize = 3;
+/// A group that came this near to its limit is worth being seen against it; rules ask for 95 % and more.
+const NEAR: f64 = 0.8;
+/// Container runtimes nest a handful of groups; a hostile path may have millions.
+const DEEPEST: usize = 64;
+
+/// `None` where no control group's memory is known.
+pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
+    let known: Vec<&EntitySeries> = cx
+        .timeline
+        .entities(Entity::Cgroup)
+        .filter(|group| cx.timeline.last_of(group, CGROUP_CURRENT).is_some())
+        .collect();
+    if known.is_empty() {
+        return None;
+    }
+    let limited = near_a_limit(cx, &known);
+    match limited.is_empty() {
+        true => stack(cx, &known),
+        false => Some(lines(cx, &limited)),
+    }
+}
+
+/// What groups without groups below them hold. A group's figure contains those below it, so only these may be added up.
+fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
+    let above: HashSet<&str> = known
+        .iter()
+        .flat_map(|group| cgroup::ancestors(&group.key).skip(1).take(DEEPEST))
+        .collect();
+    let leaves = known.iter().map(|group| group.key.as_str());
+    let leaves = leaves.filter(|key| !above.contains(key));
+    let sums = Sums {
+        entity: Entity::Cgroup,
+        signals: vec![(CGROUP_CURRENT.id(), 1)],
+        name: |group| &group.key,
+        only: Some(leaves.map(str::to_owned).collect()),
+    };
+    let all = sums.largest(cx);
+    let shown = all.len().min(MOST);
+    let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();
+    let others = all.len() - shown;
+    let rest = (others > 0).then(|| format!("others ({others})"));
+    let labels = names.iter().cloned().chain(rest).enumerate();
+    let series: Vec<_> = labels
+        .map(|(n, label)| {
+            let signals = signals![CGROUP_CURRENT, CGROUP_ANON, CGROUP_FILE];
+            level(format!("group-{n}"), label, Colour::Nth(n), signals)
+        })
+        .collect();
+    let count = series.len();
+    let chart = sketch(
+        "Memory charged to groups, page cache included. A group that has others below it is \
+         left out: it is their sum.",
+        ChartKind::Stack,
+    )
+    .together(
+        series,
+        Box::new(move |part| {
+            let mut curves = sums.curves(part, &names);
+            curves.truncate(count);
+            curves
+        }),
+    );
+    (count > 0).then_some(chart)
+}
+
+/// Groups and their limits.
+fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
+    let sketch = sketch(
+        "Memory charged to the groups that came near their limit, page cache included, and the \
+         nearest limits.",
+        ChartKind::Lines,
+    );
+    let shown = limited.iter().take(MOST).enumerate();
+    let sketch = shown.fold(sketch, |sketch, (n, group)| {
+        let signals = signals![CGROUP_CURRENT, CGROUP_ANON, CGROUP_FILE];
+        let series = level(
+            format!("group-{n}"),
+            group.key.clone(),
+            Colour::Nth(n),
+            signals,
+        );
+        let key = group.key.clone();
+        sketch.line(cx, series, move |cx| {
+            let group = cx.timeline.entity(Entity::Cgroup, &key);
+            let track = group.map(|group| cx.gauge_of(group, CGROUP_CURRENT));
+            track
+                .unwrap_or_else(|| Err(lacking()))
+                .map(|track| curve(&track))
+        })
+    });
+    let near = limited.iter().take(MOST_LIMITS).enumerate();
+    near.fold(sketch, |sketch, (n, group)| {
+        let label = format!("{} of {}", group.knob, group.key);
+        let series = level(
+            format!("limit-{n}"),
+            label,
+            Colour::Limit,
+            vec![group.limit.def().name],
+        );
+        let (key, limit) = (group.key.clone(), group.limit);
+        sketch.moving_limit(cx, series, move |cx| {
+            let group = cx.timeline.entity(Entity::Cgroup, &key);
+            group.map_or_else(|| Err(lacking()), |group| Ok(moving(cx, group, limit)))
+        })
+    })
+    .done()
+}
+
+fn sketch(help: &'static str, kind: ChartKind) -> Sketch {
+    Sketch::new("cgroups", "Control groups", help, kind, ChartUnit::Bytes).of_entities()
+}
+
+fn lacking() -> diagnose::Missing {
+    let names = signals![CGROUP_CURRENT];
+    diagnose::Missing::because(names, diagnose::Need::File(CGROUP_CURRENT.def().file))
+}
+
+/// A group and the limit that it came near to.
+struct Limited {
+    key: String,
+    limit: Signal<Gauge<Limit>>,
+    knob: &'static str,
+    /// Of the limit, at most.
+    used: f64,
+}
+
+/// The groups that came near a limit of their own or were held back by it, the nearest first.
+fn near_a_limit(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Vec<Limited> {
+    let knobs = [(CGROUP_HIGH, "memory.high"), (CGROUP_MAX, "memory.max")];
+    let nearest = |group: &EntitySeries| {
+        let of = |(limit, knob)| {
+            let used = used(cx, group, limit)?;
+            Some(Limited {
+                key: group.key.clone(),
+                limit,
+                knob,
+                used,
+            })
+        };
+        knobs
+            .into_iter()
+            .filter_map(of)
+            .max_by(|a, b| a.used.total_cmp(&b.used))
+            .filter(|limited| limited.used >= NEAR || was_held_back(cx, group))
+    };
+    let mut limited: Vec<_> = known.iter().filter_map(|group| nearest(group)).collect();
+    limited.sort_by(|a, b| b.used.total_cmp(&a.used).then_with(|| a.key.cmp(&b.key)));
+    limited
+}
+
+/// The largest part of a limit that was ever in use; `None` where it limits nothing.
+fn used(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Option<f64> {
+    let limits = moving(cx, group, limit);
+    let held = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
+    let ram = cx.ram().ok().map(Quantity::as_f64);
+    let both = held.values().iter().zip(&limits);
+    let shares = both.filter_map(|(held, limit)| {
+        let limit = limit.filter(|limit| *limit > 0.0 && ram.is_none_or(|ram| *limit < ram))?;
+        Some((*held)? / limit)
+    });
+    shares.reduce(f64::max)
+}
+
+/// A limit over time; none where it is unlimited.
+fn moving(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) -> Curve {
+    let track = cx.timeline.gauge_of(group, limit);
+    let values = track.map_or_else(Vec::new, |track| track.values().to_vec());
+    let finite = |value: Option<f64>| value.filter(|v| v.is_finite());
+    values.into_iter().map(finite).collect()
+}
+
+/// Whether its limit held it back while it was watched, however much it held at the looks themselves.
+fn was_held_back(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
+    [
+        CGROUP_EVENTS_HIGH,
+        CGROUP_EVENTS_MAX,
+        CGROUP_EVENTS_OOM_KILL,
+    ]
+    .into_iter()
+    .filter_map(|signal| cx.timeline.rate_of(group, signal)?.max())
+    .any(|(peak, _)| peak.get() > 0.0)
+}

@@ -1,0 +1,299 @@
+//! Where memory went: all of RAM as one stack, from what nobody can give back to what is free.
+
+use diagnose::Evidence;
+use diagnose::accounting::{Accounting, account};
+use timeline::signals::{
+    DENTRIES_NEGATIVE, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON,
+    MEM_ANON_HUGE, MEM_BALLOON, MEM_BOUNCE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB,
+    MEM_HW_CORRUPTED, MEM_INACTIVE_ANON, MEM_INACTIVE_FILE, MEM_KERNEL_STACK, MEM_KRECLAIMABLE,
+    MEM_MAPPED, MEM_PAGE_TABLES, MEM_PERCPU, MEM_SHMEM, MEM_SLAB, MEM_SLAB_RECLAIMABLE,
+    MEM_SLAB_UNRECLAIMABLE, MEM_SWAP_CACHED, MEM_UNACCOUNTED, MEM_VMALLOC_USED, MEM_ZSWAP,
+    PAGE_CACHE, SLAB_PAGES, ZONE_PCP, ZRAM_USED,
+};
+
+use units::{Bytes, Quantity};
+
+use super::sketch::{Sketch, level, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+
+/// A part of the stack.
+pub(super) struct Part {
+    /// Id of the accounting's term, or [`UNACCOUNTED`].
+    pub(super) id: &'static str,
+    pub(super) label: &'static str,
+    pub(super) colour: Colour,
+    /// What it shows, and what lies within it.
+    pub(super) signals: Vec<&'static str>,
+    /// Most hosts have none of it: it is drawn only where there ever was some.
+    is_rare: bool,
+}
+
+/// The remainder's place among the terms.
+const UNACCOUNTED: &str = "unaccounted";
+
+const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above the process memory can mostly be taken \
+                    back, what lies below cannot.";
+
+/// The chart of all of RAM.
+pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "where",
+        "Where memory went",
+        HELP,
+        ChartKind::Stack,
+        ChartUnit::Bytes,
+    )
+    .wide()
+    .of_entities();
+    let first = match account(cx, 0) {
+        Ok(first) => first,
+        Err(missing) => return sketch.lacks(cx, missing),
+    };
+    let drawn = stacks(cx, &parts());
+    if drawn.iter().flatten().all(Option::is_none) {
+        return sketch.absent(mismatch(&first));
+    }
+    let kept: Vec<Part> = parts()
+        .into_iter()
+        .zip(&drawn)
+        .filter(|(part, curve)| part.is_drawn(curve))
+        .map(|(part, _)| part)
+        .collect();
+    let series = kept.iter().map(Part::series).collect();
+    sketch
+        .top(top(&drawn))
+        .together(series, Box::new(move |part| stacks(part, &kept)))
+}
+
+/// The parts from the bottom of the stack to its top. Terms that are one area for people stand beside each other and have
+/// one colour.
+pub(super) fn parts() -> Vec<Part> {
+    use Colour as C;
+    let part = |id, label, colour, signals| Part {
+        id,
+        label,
+        colour,
+        signals,
+        is_rare: false,
+    };
+    let rare = |id, label, colour, signals| Part {
+        is_rare: true,
+        ..part(id, label, colour, signals)
+    };
+    vec![
+        part(
+            "kernel_stack",
+            "kernel stacks",
+            C::KernelStacks,
+            signals![MEM_KERNEL_STACK],
+        ),
+        part(
+            "page_tables",
+            "page tables",
+            C::PageTables,
+            signals![MEM_PAGE_TABLES],
+        ),
+        part("percpu", "per-CPU data", C::Percpu, signals![MEM_PERCPU]),
+        part("vmalloc", "vmalloc", C::Vmalloc, signals![MEM_VMALLOC_USED]),
+        rare("bounce", "bounce buffers", C::Vmalloc, signals![MEM_BOUNCE]),
+        part(
+            "slab_unreclaimable",
+            "slab, not reclaimable",
+            C::SlabUnreclaimable,
+            signals![MEM_SLAB_UNRECLAIMABLE, MEM_SLAB, SLAB_PAGES],
+        ),
+        part(
+            "slab",
+            "slab",
+            C::SlabUnreclaimable,
+            signals![MEM_SLAB, SLAB_PAGES],
+        ),
+        rare(
+            "balloon",
+            "balloon of the hypervisor",
+            C::Balloon,
+            signals![MEM_BALLOON],
+        ),
+        rare(
+            "hw_corrupted",
+            "broken RAM",
+            C::Balloon,
+            signals![MEM_HW_CORRUPTED],
+        ),
+        part(
+            UNACCOUNTED,
+            "unaccounted",
+            C::Unaccounted,
+            signals![MEM_UNACCOUNTED],
+        ),
+        rare(
+            "hugetlb_used",
+            "huge pages in use",
+            C::Hugetlb,
+            signals![MEM_HUGETLB, HUGEPAGES_TOTAL],
+        ),
+        rare(
+            "hugetlb_unused",
+            "huge pages, unused",
+            C::Hugetlb,
+            signals![MEM_HUGETLB, HUGEPAGES_TOTAL, HUGETLB_UNUSED],
+        ),
+        rare(
+            "compressed_pool",
+            "compressed swap",
+            C::Zram,
+            signals![ZRAM_USED, MEM_ZSWAP],
+        ),
+        part(
+            "shmem",
+            "shared memory, tmpfs",
+            C::Shared,
+            signals![MEM_SHMEM],
+        ),
+        part(
+            "anon",
+            "process memory (anonymous)",
+            C::Anon,
+            signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
+        ),
+        part(
+            "swapcache",
+            "swap cache",
+            C::SwapCache,
+            signals![MEM_SWAP_CACHED],
+        ),
+        part(
+            "slab_reclaimable",
+            "slab, reclaimable",
+            C::SlabReclaimable,
+            signals![
+                MEM_SLAB_RECLAIMABLE,
+                MEM_SLAB,
+                SLAB_PAGES,
+                DENTRIES_NEGATIVE
+            ],
+        ),
+        rare(
+            "kernel_reclaimable",
+            "other reclaimable kernel memory",
+            C::SlabReclaimable,
+            signals![MEM_KRECLAIMABLE],
+        ),
+        part("buffers", "buffers", C::Buffers, signals![MEM_BUFFERS]),
+        part(
+            "file_cache",
+            "file cache",
+            C::FileCache,
+            signals![
+                PAGE_CACHE,
+                MEM_CACHED,
+                MEM_MAPPED,
+                MEM_ACTIVE_FILE,
+                MEM_INACTIVE_FILE
+            ],
+        ),
+        part("pcp", "free, per-CPU lists", C::Pcp, signals![ZONE_PCP]),
+        part("free", "free", C::Free, signals![MEM_FREE]),
+    ]
+}
+
+impl Part {
+    /// The series that shows it.
+    fn series(&self) -> Series {
+        level(self.id, self.label, self.colour, self.signals.clone())
+    }
+
+    fn is_drawn(&self, curve: &Curve) -> bool {
+        let mut known = curve.iter().flatten();
+        match self.is_rare {
+            true => known.any(|bytes| *bytes > 0.0),
+            false => known.next().is_some(),
+        }
+    }
+}
+
+/// The curves of these parts, which at each sample add up to MemTotal. None where counters contradict each other.
+pub(super) fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
+    let mut curves = vec![vec![None; cx.timeline.len()]; parts.len()];
+    for index in 0..cx.timeline.len() {
+        let Ok(accounting) = account(cx, index) else {
+            continue;
+        };
+        if accounting.is_broken() {
+            continue;
+        }
+        let sizes = sizes(&accounting, parts);
+        for (curve, size) in curves.iter_mut().zip(sizes) {
+            curve[index] = size;
+        }
+    }
+    for curve in &mut curves {
+        if curve.iter().all(Option::is_none) {
+            curve.clear();
+        }
+    }
+    curves
+}
+
+/// The size of the part with this id, as it was measured.
+pub(super) fn size(accounting: &Accounting, id: &str) -> Option<f64> {
+    match id {
+        UNACCOUNTED => u64::try_from(accounting.unaccounted_bytes)
+            .ok()
+            .map(Bytes::new),
+        _ => accounting.term(id),
+    }
+    .map(Quantity::as_f64)
+}
+
+/// The parts' sizes at one sample. What has no part is unaccounted.
+fn sizes(accounting: &Accounting, parts: &[Part]) -> Vec<Option<f64>> {
+    let of = |part: &Part| size(accounting, part.id);
+    let mut sizes: Vec<Option<f64>> = parts.iter().map(of).collect();
+    if let Some(rest) = parts.iter().position(|part| part.id == UNACCOUNTED) {
+        fill_up(&mut sizes, rest, accounting.total.as_f64());
+    }
+    sizes
+}
+
+/// Makes a stack add up to `total` (whole numbers of bytes): what no part explains becomes the part at `rest`. What
+/// counters of one instant exceed the total by, within their drift, is taken off the largest parts above that, where it
+/// shows least; off the topmost it would falsify free memory, which is least when it matters most.
+pub(super) fn fill_up(sizes: &mut [Option<f64>], rest: usize, total: f64) {
+    sizes[rest] = None;
+    let known: f64 = sizes.iter().flatten().sum();
+    sizes[rest] = Some((total - known).max(0.0));
+    let mut excess = (known - total).max(0.0);
+    while excess > 0.0 {
+        let above = sizes[rest + 1..].iter_mut().flatten();
+        let largest = above.max_by(|a, b| a.total_cmp(b));
+        let Some(largest) = largest.filter(|size| **size > 0.0) else {
+            return;
+        };
+        let off = excess.min(*largest);
+        *largest -= off;
+        excess -= off;
+    }
+}
+
+/// The highest that the stack ever reaches: MemTotal, which changes with balloons and hotplug only.
+fn top(curves: &[Curve]) -> Option<f64> {
+    let samples = curves.iter().map(Vec::len).max()?;
+    let sum = |index: usize| {
+        let at = |curve: &Curve| curve.get(index).copied().flatten();
+        curves.iter().filter_map(at).sum::<f64>()
+    };
+    (0..samples).map(sum).reduce(f64::max)
+}
+
+fn mismatch(accounting: &Accounting) -> String {
+    let terms = accounting
+        .terms
+        .iter()
+        .map(|term| term.bytes)
+        .sum::<Bytes>();
+    format!(
+        "does not add up: MemTotal {}, its parts {terms}; the figures belong to different things",
+        accounting.total
+    )
+}

@@ -1,0 +1,148 @@
+//! NUMA nodes: where the memory of each went, on one scale.
+
+use diagnose::Evidence;
+use timeline::signals::{
+    NODE_ACTIVE_FILE, NODE_ANON, NODE_FILE, NODE_FOREIGN, NODE_FREE, NODE_INACTIVE_FILE,
+    NODE_SHMEM, NODE_SLAB, NODE_TOTAL,
+};
+use timeline::{Entity, EntitySeries, Gauge, Signal};
+use units::{Bytes, Quantity};
+
+use super::memory::fill_up;
+use super::sketch::{Sketch, level, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+
+/// Place of what the other areas do not explain: the bottom.
+const REST: usize = 0;
+
+const HELP: &str = "Memory of one NUMA node; all nodes have one scale.";
+
+/// A chart for each node, where there are several.
+pub(super) fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
+    let numbered = cx.timeline.entities(Entity::Node);
+    let mut nodes: Vec<(u32, &EntitySeries)> = numbered
+        .filter_map(|node| Some((node.key.parse().ok()?, node)))
+        .collect();
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    nodes.sort_by_key(|(number, _)| *number);
+    let sizes = nodes.iter().filter_map(|(_, node)| {
+        let total = cx.timeline.gauge_of(node, NODE_TOTAL)?;
+        Some(total.max()?.0.as_f64())
+    });
+    let top = sizes.reduce(f64::max);
+    let charts = nodes.into_iter();
+    charts
+        .map(|(number, node)| chart(cx, number, &node.key, top))
+        .collect()
+}
+
+fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
+    let sketch = Sketch::new(
+        format!("node-{number}"),
+        format!("Node {number}"),
+        HELP,
+        ChartKind::Stack,
+        ChartUnit::Bytes,
+    )
+    .of_entities()
+    .top(top);
+    let drawn = areas(cx, key);
+    let told: Vec<bool> = drawn.iter().map(|curve| !curve.is_empty()).collect();
+    if !told.contains(&true) {
+        return sketch.absent(format!("the memory of node {number} was not recorded"));
+    }
+    let kept = series().into_iter().zip(&told).filter(|(_, told)| **told);
+    let kept = kept.map(|(series, _)| series).collect();
+    let key = key.to_owned();
+    sketch.together(
+        kept,
+        Box::new(move |part| {
+            let drawn = areas(part, &key).into_iter().zip(&told);
+            let kept = drawn.filter(|(_, told)| **told);
+            kept.map(|(curve, _)| curve).collect()
+        }),
+    )
+}
+
+/// From the bottom.
+fn series() -> Vec<Series> {
+    vec![
+        level(
+            "rest",
+            "kernel and unaccounted",
+            Colour::Unaccounted,
+            signals![NODE_TOTAL],
+        ),
+        level(
+            "slab",
+            "slab",
+            Colour::SlabUnreclaimable,
+            signals![NODE_SLAB],
+        ),
+        level(
+            "shared",
+            "shared memory, tmpfs",
+            Colour::Shared,
+            signals![NODE_SHMEM],
+        ),
+        level(
+            "anon",
+            "process memory (anonymous)",
+            Colour::Anon,
+            signals![NODE_ANON],
+        ),
+        level(
+            "file",
+            "file cache",
+            Colour::FileCache,
+            signals![NODE_FILE, NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
+        ),
+        level(
+            "free",
+            "free",
+            Colour::Free,
+            signals![NODE_FREE, NODE_FOREIGN],
+        ),
+    ]
+}
+
+/// The areas of a node in the order of [`series`]; empty where not told.
+fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
+    let samples = cx.timeline.len();
+    let gauge = |signal: Signal<Gauge<Bytes>>| {
+        let node = cx.timeline.entity(Entity::Node, key);
+        let track = node.and_then(|node| cx.timeline.gauge_of(node, signal));
+        track.map_or_else(|| vec![None; samples], |track| track.values().to_vec())
+    };
+    let total = gauge(NODE_TOTAL);
+    let shared = gauge(NODE_SHMEM);
+    let mut file = gauge(NODE_FILE);
+    for (file, shared) in file.iter_mut().zip(&shared) {
+        *file = file.map(|file| (file - shared.unwrap_or_default()).max(0.0));
+    }
+    let mut areas = vec![
+        vec![None; samples],
+        gauge(NODE_SLAB),
+        shared,
+        gauge(NODE_ANON),
+        file,
+        gauge(NODE_FREE),
+    ];
+    for index in 0..samples {
+        let mut sizes: Vec<Option<f64>> = areas.iter().map(|area| area[index]).collect();
+        if let Some(total) = total[index] {
+            fill_up(&mut sizes, REST, total);
+        }
+        for (area, size) in areas.iter_mut().zip(sizes) {
+            area[index] = size;
+        }
+    }
+    for area in &mut areas {
+        if area.iter().all(Option::is_none) {
+            area.clear();
+        }
+    }
+    areas
+}

@@ -1,0 +1,62 @@
+//! Waiting: the shares of time for which tasks waited for memory and for disks.
+
+use diagnose::Evidence;
+use timeline::signals::{PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+use timeline::{Counter, Signal};
+use units::Micros;
+
+use super::sketch::{Sketch, curve, rate};
+use crate::{Chart, ChartKind, ChartUnit, Colour};
+
+/// Below this share of time nobody waits for memory: healthy hosts stay below 1 % (`diagnose`, stalls).
+const CALM_MEMORY: f64 = 0.01;
+/// The same for disks, where a busy healthy host waits more.
+const CALM_IO: f64 = 0.05;
+
+/// Waiting for memory.
+pub(super) fn memory(cx: &Evidence<'_>) -> Chart {
+    waiting(
+        cx,
+        "pressure",
+        "Waiting for memory",
+        PSI_MEMORY_SOME,
+        PSI_MEMORY_FULL,
+    )
+    .quiet_up_to(CALM_MEMORY)
+    .done()
+}
+
+/// Waiting for disks.
+pub(super) fn io(cx: &Evidence<'_>) -> Chart {
+    waiting(cx, "io_wait", "Waiting for I/O", PSI_IO_SOME, PSI_IO_FULL)
+        .quiet_up_to(CALM_IO)
+        .done()
+}
+
+fn waiting(
+    cx: &Evidence<'_>,
+    id: &str,
+    title: &str,
+    some: Signal<Counter<Micros>>,
+    full: Signal<Counter<Micros>>,
+) -> Sketch {
+    let share = |signal| move |cx: &Evidence<'_>| cx.stall(signal).map(|track| curve(&track));
+    Sketch::new(
+        id,
+        title,
+        "Share of time, as the kernel measures it (PSI). All tasks: nothing could run.",
+        ChartKind::Lines,
+        ChartUnit::Share,
+    )
+    .top(Some(1.0))
+    .line(
+        cx,
+        rate("some", "some task", Colour::PsiSome, vec![some.def().name]),
+        share(some),
+    )
+    .line(
+        cx,
+        rate("full", "all tasks", Colour::PsiFull, vec![full.def().name]),
+        share(full),
+    )
+}

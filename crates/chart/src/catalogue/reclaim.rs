@@ -1,0 +1,82 @@
+//! Reclaim: pages that were taken too early, and who had to look for pages to take.
+
+use diagnose::Evidence;
+use timeline::signals::{
+    ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
+};
+
+use super::sketch::{Sketch, curve, rate, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour};
+
+/// Refaults of a calm host: a labelled capture of files that fit shows 91 pages in its busiest second.
+const FEW_REFAULTS: f64 = 100.0;
+/// Pages that a host looks at without anybody noticing: 52 in the worst second of a stream that kswapd keeps up with.
+const FEW_SCANNED: f64 = 100.0;
+
+/// Pages that came back after eviction.
+pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
+    Sketch::new(
+        "refaults",
+        "Evicted too early (refaults)",
+        "Pages that were dropped and soon needed again: memory is smaller than what is in use.",
+        ChartKind::Lines,
+        ChartUnit::PagesPerSecond,
+    )
+    .quiet_up_to(FEW_REFAULTS)
+    .line(
+        cx,
+        rate(
+            "file",
+            "file pages read again",
+            Colour::FileCache,
+            signals![REFAULT_FILE, REFAULT_BOTH],
+        ),
+        |cx| cx.refaults_file().map(|track| curve(&track)),
+    )
+    .line(
+        cx,
+        rate(
+            "anon",
+            "process pages swapped in again",
+            Colour::Anon,
+            signals![REFAULT_ANON],
+        ),
+        |cx| cx.refaults_anon().map(|track| curve(&track)),
+    )
+    .done()
+}
+
+/// Pages that were looked at for being taken.
+pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
+    Sketch::new(
+        "reclaim",
+        "Reclaim",
+        "Pages looked at. Direct: by the very task that waits for memory (an allocation \
+         stall); kswapd works in the background.",
+        ChartKind::Lines,
+        ChartUnit::PagesPerSecond,
+    )
+    .quiet_up_to(FEW_SCANNED)
+    .line(
+        cx,
+        rate(
+            "kswapd",
+            "in the background (kswapd)",
+            Colour::Kswapd,
+            signals![PGSCAN_KSWAPD],
+        ),
+        |cx| cx.rate(PGSCAN_KSWAPD).map(|track| curve(&track)),
+    )
+    .line(
+        cx,
+        // A stall is one task that began to look for pages itself.
+        rate(
+            "direct",
+            "by allocating tasks (direct)",
+            Colour::Direct,
+            signals![PGSCAN_DIRECT, ALLOCSTALL],
+        ),
+        |cx| cx.rate(PGSCAN_DIRECT).map(|track| curve(&track)),
+    )
+    .done()
+}

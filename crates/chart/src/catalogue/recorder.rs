@@ -1,0 +1,51 @@
+//! The recorder itself: how late it came, and what it took.
+
+use diagnose::Evidence;
+use timeline::signals::{RECORDER_CPU, RECORDER_LATE};
+
+use super::sketch::{Sketch, level, scaled, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour};
+
+/// Both signals are microseconds.
+const PER_MILLISECOND: f64 = 1e-3;
+/// A recorder on a calm host comes late by some milliseconds.
+const PUNCTUAL: f64 = 100.0;
+
+/// How late samples were. A host that does not let its recorder run does not let others run either.
+pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "recorder",
+        "The recorder itself",
+        "How late samples were, and the CPU time that recording took in each second. Late \
+         samples mean that nothing could run.",
+        ChartKind::Lines,
+        ChartUnit::Millis,
+    )
+    .quiet_up_to(PUNCTUAL);
+    if cx.gauge(RECORDER_LATE).is_err() && cx.rate(RECORDER_CPU).is_err() {
+        return sketch.absent("not recorded: only memtide record tells it".to_owned());
+    }
+    sketch
+        .line(
+            cx,
+            level("late", "late by", Colour::Nth(0), signals![RECORDER_LATE]),
+            |cx| {
+                cx.gauge(RECORDER_LATE)
+                    .map(|track| scaled(&track, PER_MILLISECOND))
+            },
+        )
+        .line(
+            cx,
+            super::sketch::rate(
+                "cpu",
+                "CPU time per second",
+                Colour::Nth(1),
+                signals![RECORDER_CPU],
+            ),
+            |cx| {
+                cx.rate(RECORDER_CPU)
+                    .map(|track| scaled(&track, PER_MILLISECOND))
+            },
+        )
+        .done()
+}

@@ -1,0 +1,128 @@
+//! How much room there is: free memory and its floor, and headroom.
+
+use diagnose::headroom::{Course, Needs};
+use diagnose::{Evidence, Missing, Need};
+use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, ZONE_LOW};
+
+use super::sketch::{Sketch, curve, level, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+
+/// Free memory, what is available, and where the kernel holds free memory.
+pub(super) fn free(cx: &Evidence<'_>) -> Chart {
+    // The floor is the zones'. Free and available are the host's own, and a dip of theirs must not be lost where only
+    // those can be drawn.
+    Sketch::new(
+        "free",
+        "Free and its floor",
+        "Logarithmic. Reclaim holds free memory between the two edges of the floor; what \
+         counts is available.",
+        ChartKind::Lines,
+        ChartUnit::Bytes,
+    )
+    .log()
+    .line(
+        cx,
+        level(
+            "available",
+            "available",
+            Colour::FileCache,
+            signals![MEM_AVAILABLE],
+        ),
+        |cx| cx.gauge(MEM_AVAILABLE).map(|track| curve(&track)),
+    )
+    .line(
+        cx,
+        level("free", "free", Colour::Nth(0), signals![MEM_FREE]),
+        |cx| cx.gauge(MEM_FREE).map(|track| curve(&track)),
+    )
+    .moving_limit(
+        cx,
+        level(
+            "floor-low",
+            "floor, where kswapd starts",
+            Colour::Limit,
+            signals![ZONE_LOW],
+        ),
+        |cx| cx.floor().map(|floor| curve(&floor.low)),
+    )
+    .moving_limit(
+        cx,
+        level(
+            "floor-high",
+            "floor, where kswapd stops",
+            Colour::Limit,
+            signals![MEM_FLOOR_HIGH],
+        ),
+        |cx| cx.floor().map(|floor| curve(&floor.high)),
+    )
+    .done()
+}
+
+/// What could be added, over time.
+pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "headroom",
+        "Headroom",
+        "What more would fit: available memory less the page cache that the workload likely \
+         needs. Below 0 memory was short.",
+        ChartKind::Lines,
+        ChartUnit::Bytes,
+    )
+    .of_entities();
+    let Some(needs) = Needs::of(cx) else {
+        return sketch.lacks(cx, lacking(cx));
+    };
+    let Some(course) = needs.course(cx) else {
+        return sketch.lacks(cx, lacking(cx));
+    };
+    let kept: Vec<_> = courses()
+        .into_iter()
+        .filter(|(_, pick)| pick(&course).is_some())
+        .collect();
+    let picks: Vec<Pick> = kept.iter().map(|(_, pick)| *pick).collect();
+    let series = kept.into_iter().map(|(series, _)| series).collect();
+    sketch.limit("nothing left", 0.0).together(
+        series,
+        Box::new(move |part| {
+            let course = needs.course(part);
+            let curve = |pick: &Pick| pick(course.as_ref()?).cloned();
+            picks
+                .iter()
+                .map(|pick| curve(pick).unwrap_or_default())
+                .collect()
+        }),
+    )
+}
+
+/// One curve of headroom's course, where it has it.
+type Pick = fn(&Course) -> Option<&Curve>;
+
+fn courses() -> [(Series, Pick); 4] {
+    let room = |id, label, number| level(id, label, Colour::Nth(number), Vec::new());
+    [
+        (
+            level(
+                "available",
+                "available",
+                Colour::FileCache,
+                signals![MEM_AVAILABLE],
+            ),
+            |course| Some(&course.available),
+        ),
+        (room("likely", "headroom, likely", 0), |course| {
+            course.likely.as_ref()
+        }),
+        (room("lower", "headroom, at least", 1), |course| {
+            course.lower.as_ref()
+        }),
+        (room("upper", "headroom, at most", 2), |course| {
+            course.upper.as_ref()
+        }),
+    ]
+}
+
+fn lacking(cx: &Evidence<'_>) -> Missing {
+    cx.gauge(MEM_AVAILABLE)
+        .err()
+        .unwrap_or_else(|| Missing::because(vec![MEM_AVAILABLE.def().name], Need::SameTime))
+}

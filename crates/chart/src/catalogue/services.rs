@@ -1,0 +1,158 @@
+//! What services want: memory of processes by systemd unit or control group, else by program.
+
+use diagnose::{Evidence, Missing, Need};
+use timeline::signals::{
+    PROC_RSS, PROC_RSS_ANON, PROC_SWAP, PROCESS_STATUS, SERVICE_RSS, SERVICE_RSS_ANON, SERVICE_SWAP,
+};
+use timeline::{Entity, EntitySeries};
+use units::Quantity;
+
+use super::sketch::{Sketch, level};
+use super::sums::{Sum, Sums};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Series};
+
+/// Areas at most; the rest is one more.
+const MOST: usize = 12;
+/// Where all of it is less than this part of RAM, the line of MemTotal would only press it flat.
+const WORTH_A_LIMIT: f64 = 0.5;
+
+const ANONYMOUS: &str = "Anonymous memory in RAM and in swap: what must be somewhere. What is shared after a fork counts \
+                         for each; files and shared memory do not count.";
+const RESIDENT: &str = "Resident memory and swap: this source does not tell anonymous memory apart, so files and shared \
+                        pages count for each that maps them.";
+
+/// Who owns memory in a source, and how it is measured.
+#[derive(Debug, Clone)]
+pub(super) struct Owners {
+    pub(super) sums: Sums,
+    /// Names of the signals, for the series.
+    pub(super) signals: Vec<&'static str>,
+    help: &'static str,
+}
+
+impl Owners {
+    /// Services where they were recorded, else the processes of one program; by anonymous memory where it is told.
+    ///
+    /// # Errors
+    /// [`Missing`] where no process is known.
+    pub(super) fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
+        let has = |entity, signal| {
+            let mut all = cx.timeline.entities(entity);
+            all.any(|one: &EntitySeries| one.runs().any(|(known, _)| known == signal))
+        };
+        let page = cx.facts.page_size.map(|page| page.bytes().get());
+        let kinds = [
+            (
+                Entity::Service,
+                SERVICE_RSS_ANON.id(),
+                Some(1),
+                SERVICE_SWAP.id(),
+                ANONYMOUS,
+            ),
+            (
+                Entity::Service,
+                SERVICE_RSS.id(),
+                page,
+                SERVICE_SWAP.id(),
+                RESIDENT,
+            ),
+            (
+                Entity::Process,
+                PROC_RSS_ANON.id(),
+                Some(1),
+                PROC_SWAP.id(),
+                ANONYMOUS,
+            ),
+            (
+                Entity::Process,
+                PROC_RSS.id(),
+                page,
+                PROC_SWAP.id(),
+                RESIDENT,
+            ),
+        ];
+        let told = kinds
+            .into_iter()
+            .find_map(|(entity, held, scale, swapped, help)| {
+                let scale = scale.filter(|_| has(entity, held))?;
+                Some(Self {
+                    sums: Sums {
+                        entity,
+                        signals: vec![(held, scale), (swapped, 1)],
+                        name,
+                        only: None,
+                    },
+                    signals: [held, swapped].map(|signal| signal.def().name).to_vec(),
+                    help,
+                })
+            });
+        told.ok_or_else(|| {
+            Missing::because(vec![PROC_RSS_ANON.def().name], Need::File(PROCESS_STATUS))
+        })
+    }
+
+    fn title(&self) -> &'static str {
+        match self.sums.entity {
+            Entity::Service => "What services want",
+            _ => "What processes want",
+        }
+    }
+}
+
+fn name(series: &EntitySeries) -> &str {
+    match series.label.is_empty() {
+        true => &series.key,
+        false => &series.label,
+    }
+}
+
+/// The largest owners of memory as a stack.
+pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
+    let sketch = |title, help| {
+        Sketch::new("services", title, help, ChartKind::Stack, ChartUnit::Bytes)
+            .wide()
+            .of_entities()
+    };
+    let owners = match Owners::of(cx) {
+        Ok(owners) => owners,
+        Err(missing) => return sketch("What processes want", ANONYMOUS).lacks(cx, missing),
+    };
+    let sketch = sketch(owners.title(), owners.help);
+    let all = owners.sums.largest(cx);
+    if all.is_empty() {
+        return sketch.absent("no process held memory of its own".to_owned());
+    }
+    let shown = all.len().min(MOST);
+    let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();
+    let sketch = match ram_worth_showing(cx, &all[..shown]) {
+        Some(ram) => sketch.limit("MemTotal", ram),
+        None => sketch,
+    };
+    let series = series(&owners, &names, all.len() - shown);
+    let count = series.len();
+    sketch.together(
+        series,
+        Box::new(move |part| {
+            let mut curves = owners.sums.curves(part, &names);
+            curves.truncate(count);
+            curves
+        }),
+    )
+}
+
+/// One for each name, and one for the others if there are any.
+fn series(owners: &Owners, names: &[String], others: usize) -> Vec<Series> {
+    let of = |(n, label): (usize, String)| {
+        let signals = owners.signals.clone();
+        level(format!("owner-{n}"), label, Colour::Nth(n), signals)
+    };
+    let rest = (others > 0).then(|| format!("others ({others})"));
+    let labels = names.iter().cloned().chain(rest);
+    labels.enumerate().map(of).collect()
+}
+
+fn ram_worth_showing(cx: &Evidence<'_>, largest: &[Sum]) -> Option<f64> {
+    let ram = cx.ram().ok()?.as_f64();
+    let held: f64 = largest.iter().map(|sum| sum.most).sum();
+    (held >= ram * WORTH_A_LIMIT).then_some(ram)
+}

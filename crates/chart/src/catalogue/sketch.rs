@@ -1,0 +1,251 @@
+//! A chart while it is put together: lines are asked once whether the source tells them, and what nobody tells is left out.
+
+use diagnose::{Evidence, Missing, Need};
+use timeline::Track;
+use units::Quantity;
+
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series};
+
+/// Names of signals for a series: `signals![MEM_FREE, MEM_AVAILABLE]`.
+macro_rules! signals {
+    ($($signal:expr),* $(,)?) => { vec![$($signal.def().name),*] };
+}
+pub(super) use signals;
+
+/// Computes one curve, or says what a source lacks for it.
+type Line = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
+
+/// Lines that one computation gives together: one for each series, in order; empty ones where a part does not tell.
+type Together = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
+
+/// A chart of lines, to be completed by the methods below.
+pub(super) struct Sketch {
+    chart: Chart,
+    lines: Vec<Line>,
+    has_data: bool,
+    missing: Option<Missing>,
+}
+
+impl Sketch {
+    /// A chart without series; of the host's own signals until said otherwise.
+    pub(super) fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        help: &'static str,
+        kind: ChartKind,
+        unit: ChartUnit,
+    ) -> Self {
+        Self {
+            chart: Chart {
+                id: id.into(),
+                title: title.into(),
+                help,
+                kind,
+                unit,
+                is_wide: false,
+                is_log: false,
+                top: None,
+                series: Vec::new(),
+                limits: Vec::new(),
+                quiet_up_to: None,
+                absent: None,
+                is_of_host: true,
+                draw: nothing(),
+            },
+            lines: Vec::new(),
+            has_data: false,
+            missing: None,
+        }
+    }
+
+    /// Over the whole width, with a table of values.
+    pub(super) fn wide(mut self) -> Self {
+        self.chart.is_wide = true;
+        self
+    }
+
+    /// With a logarithmic axis.
+    pub(super) fn log(mut self) -> Self {
+        self.chart.is_log = true;
+        self
+    }
+
+    /// With a fixed upper end.
+    pub(super) fn top(mut self, top: Option<f64>) -> Self {
+        self.chart.top = top;
+        self
+    }
+
+    /// No news up to this value.
+    pub(super) fn quiet_up_to(mut self, value: f64) -> Self {
+        self.chart.quiet_up_to = Some(value);
+        self
+    }
+
+    /// It needs rows of entities: the host's own signals do not tell it.
+    pub(super) fn of_entities(mut self) -> Self {
+        self.chart.is_of_host = false;
+        self
+    }
+
+    /// A line, if the source tells it.
+    pub(super) fn line(
+        mut self,
+        cx: &Evidence<'_>,
+        series: Series,
+        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
+    ) -> Self {
+        match curve(cx) {
+            Ok(_) => {
+                self.has_data = true;
+                self.chart.series.push(series);
+                self.lines.push(Box::new(curve));
+            }
+            Err(missing) => self.missing = self.missing.or(Some(named(cx, missing))),
+        }
+        self
+    }
+
+    /// A limit that moves, if the source tells it; by itself it makes no chart.
+    pub(super) fn moving_limit(
+        mut self,
+        cx: &Evidence<'_>,
+        series: Series,
+        curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
+    ) -> Self {
+        if curve(cx).is_ok() {
+            self.chart.limits.push(Limit {
+                label: series.label.clone(),
+                value: LimitValue::Moving(series.id.clone()),
+            });
+            self.chart.series.push(series);
+            self.lines.push(Box::new(curve));
+        }
+        self
+    }
+
+    /// A limit at one value.
+    pub(super) fn limit(mut self, label: &str, value: f64) -> Self {
+        self.chart.limits.push(Limit {
+            label: label.to_owned(),
+            value: LimitValue::Fixed(value),
+        });
+        self
+    }
+
+    /// The chart of its lines; where the source tells none of them it says what the first one lacks.
+    pub(super) fn done(self) -> Chart {
+        if !self.has_data {
+            let why = self.missing.as_ref().map_or_else(String::new, why);
+            return self.absent(why);
+        }
+        let lines = self.lines;
+        let draw = move |part: &Evidence<'_>| {
+            let curves = lines.iter().map(|line| line(part).unwrap_or_default());
+            curves.collect()
+        };
+        Chart {
+            draw: Box::new(draw),
+            ..self.chart
+        }
+    }
+
+    /// The chart of series that one computation gives together.
+    pub(super) fn together(self, series: Vec<Series>, draw: Together) -> Chart {
+        Chart {
+            series,
+            draw,
+            ..self.chart
+        }
+    }
+
+    /// The chart that cannot be drawn, and why.
+    pub(super) fn absent(self, why: String) -> Chart {
+        Chart {
+            series: Vec::new(),
+            limits: Vec::new(),
+            absent: Some(why),
+            draw: nothing(),
+            ..self.chart
+        }
+    }
+
+    /// The chart that cannot be drawn for want of something.
+    pub(super) fn lacks(self, cx: &Evidence<'_>, missing: Missing) -> Chart {
+        self.absent(why(&named(cx, missing)))
+    }
+}
+
+fn nothing() -> Draw {
+    Box::new(|_| Vec::new())
+}
+
+/// Where nothing of a file is known, it is the file that is missing and not its field.
+fn named(cx: &Evidence<'_>, mut missing: Missing) -> Missing {
+    if let Need::Field { file, .. } = missing.need {
+        let mut known = cx.timeline.host_runs().map(|(signal, _)| signal.def().file);
+        if known.all(|known| known != file) {
+            missing.need = Need::File(file);
+        }
+    }
+    missing
+}
+
+/// Why something cannot be drawn, with the file and what would help.
+fn why(missing: &Missing) -> String {
+    match &missing.need {
+        need @ (Need::TwoLooks | Need::SameTime | Need::FinerFigures | Need::PageSize) => {
+            format!("cannot be drawn: needs {need}")
+        }
+        need => format!("not recorded: needs {need}"),
+    }
+}
+
+/// A series of levels: straight lines, or areas.
+pub(super) fn level(
+    id: impl Into<String>,
+    label: impl Into<String>,
+    colour: Colour,
+    signals: Vec<&'static str>,
+) -> Series {
+    Series {
+        id: id.into(),
+        label: label.into(),
+        colour,
+        is_steps: false,
+        is_negative: false,
+        signals,
+    }
+}
+
+/// A series of a counter's rates: steps that end at their sample.
+pub(super) fn rate(
+    id: impl Into<String>,
+    label: impl Into<String>,
+    colour: Colour,
+    signals: Vec<&'static str>,
+) -> Series {
+    Series {
+        is_steps: true,
+        ..level(id, label, colour, signals)
+    }
+}
+
+/// The same, drawn downwards in a mirrored chart.
+pub(super) fn downwards(series: Series) -> Series {
+    Series {
+        is_negative: true,
+        ..series
+    }
+}
+
+/// The values of a track.
+pub(super) fn curve<Q: Quantity>(track: &Track<Q>) -> Curve {
+    track.values().to_vec()
+}
+
+/// The values of a track, each so many times as large.
+pub(super) fn scaled<Q: Quantity>(track: &Track<Q>, factor: f64) -> Curve {
+    let values = track.values().iter();
+    values.map(|value| value.map(|v| v * factor)).collect()
+}

@@ -1,0 +1,164 @@
+//! Memory of many entities, added up by name. Processes come and go by the thousand, and none needs a curve of its own:
+//! each run of equal readings is two changes of a sum, so the cost is that of the runs, however many samples there are.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use diagnose::Evidence;
+use timeline::{BreakKind, Entity, EntitySeries, SignalId};
+
+use crate::Curve;
+
+/// What is added up, and by which name.
+#[derive(Debug, Clone)]
+pub(super) struct Sums {
+    pub(super) entity: Entity,
+    /// Signals, and how many bytes one of their unit is.
+    pub(super) signals: Vec<(SignalId, u64)>,
+    pub(super) name: fn(&EntitySeries) -> &str,
+    /// Only these names count; all where it is `None`.
+    pub(super) only: Option<HashSet<String>>,
+}
+
+/// The sum of one name over a whole source, in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sum {
+    pub(super) name: String,
+    pub(super) most: f64,
+    pub(super) first: f64,
+    pub(super) last: f64,
+}
+
+/// By how much a sum changes at a sample. Wider than any sum of readings, however hostile.
+type Change = (usize, i128);
+
+impl Sums {
+    /// The sums of all names that ever held something, the largest first.
+    pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<Sum> {
+        let mut groups: BTreeMap<&str, Vec<Change>> = BTreeMap::new();
+        for series in self.counted(cx) {
+            let changes = groups.entry((self.name)(series)).or_default();
+            self.each_change(series, |change| changes.push(change));
+        }
+        let reads = self.reads(cx);
+        let (first, last) = (reads.first().copied(), reads.last().copied());
+        let mut sums: Vec<Sum> = groups
+            .into_iter()
+            .map(|(name, mut changes)| {
+                let at = |index: Option<usize>| {
+                    let until = changes.iter().filter(|(at, _)| Some(*at) <= index);
+                    until.map(|(_, by)| by).sum()
+                };
+                let (first, last) = (at(first), at(last));
+                Sum {
+                    name: name.to_owned(),
+                    first: float(first),
+                    last: float(last),
+                    most: float(most(&mut changes)),
+                }
+            })
+            .filter(|sum| sum.most > 0.0)
+            .collect();
+        sums.sort_by(|a, b| b.most.total_cmp(&a.most).then_with(|| a.name.cmp(&b.name)));
+        sums
+    }
+
+    /// The curves of these names, and behind them that of all others.
+    pub(super) fn curves(&self, cx: &Evidence<'_>, names: &[String]) -> Vec<Curve> {
+        let places: HashMap<&str, usize> = names
+            .iter()
+            .enumerate()
+            .map(|(place, name)| (name.as_str(), place))
+            .collect();
+        let speakers = self.speakers(cx);
+        if speakers.iter().all(Option::is_none) {
+            return vec![Curve::new(); names.len() + 1];
+        }
+        // By how much each sum changes at each sample.
+        let mut changes = vec![vec![0; speakers.len() + 1]; names.len() + 1];
+        for series in self.counted(cx) {
+            let place = places.get((self.name)(series)).copied();
+            let changes = &mut changes[place.unwrap_or(names.len())];
+            self.each_change(series, |(at, by)| changes[at] += by);
+        }
+        let curves = changes.iter().map(|changes| curve(changes, &speakers));
+        curves.collect()
+    }
+
+    fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
+        let series = cx.timeline.entities(self.entity);
+        series.filter(|series| {
+            let name = (self.name)(series);
+            self.only.as_ref().is_none_or(|only| only.contains(name))
+        })
+    }
+
+    /// What an entity changes of its sum.
+    fn each_change(&self, series: &EntitySeries, mut take: impl FnMut(Change)) {
+        for (signal, runs) in series.runs() {
+            let Some((_, scale)) = self.signals.iter().find(|(known, _)| *known == signal) else {
+                continue;
+            };
+            for run in runs {
+                let bytes = i128::from(run.value) * i128::from(*scale);
+                take((run.first, bytes));
+                take((run.last + 1, -bytes));
+            }
+        }
+    }
+
+    /// The samples in which such entities were read.
+    fn reads(&self, cx: &Evidence<'_>) -> Vec<usize> {
+        let samples = 0..cx.timeline.len();
+        let was_read = |at: &usize| cx.timeline.was_read(self.entity, *at);
+        samples.filter(was_read).collect()
+    }
+
+    /// For each sample, the one that speaks for it: a reading speaks for the time since the one before, unless something
+    /// broke in between.
+    fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
+        let is_break = |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
+        let breaks = cx.timeline.breaks().iter();
+        let breaks: Vec<usize> = breaks
+            .filter(|gap| is_break(gap.kind))
+            .map(|gap| gap.before)
+            .collect();
+        let breaks_until = |at: usize| breaks.partition_point(|gap| *gap <= at);
+        let mut speakers = vec![None; cx.timeline.len()];
+        let mut before: Option<usize> = None;
+        for at in self.reads(cx) {
+            speakers[at] = Some(at);
+            if let Some(before) = before.filter(|b| breaks_until(*b) == breaks_until(at)) {
+                speakers[before + 1..at].fill(Some(at));
+            }
+            before = Some(at);
+        }
+        speakers
+    }
+}
+
+/// The largest sum.
+fn most(changes: &mut [Change]) -> i128 {
+    // Of one sample what goes comes first, else a value that merely changed would count twice.
+    changes.sort_unstable();
+    let sums = changes.iter().scan(0, |sum: &mut i128, (_, by)| {
+        *sum += by;
+        Some(*sum)
+    });
+    sums.max().unwrap_or(0)
+}
+
+/// The sum at each sample, as the one that speaks for it says.
+fn curve(changes: &[i128], speakers: &[Option<usize>]) -> Curve {
+    let sums = changes.iter().scan(0, |sum: &mut i128, by| {
+        *sum += by;
+        Some(*sum)
+    });
+    let sums: Vec<f64> = sums.map(float).collect();
+    let at = |speaker: &Option<usize>| speaker.map(|speaker| sums[speaker]);
+    speakers.iter().map(at).collect()
+}
+
+#[allow(clippy::cast_precision_loss)] // drawn, and exact below 8 PiB
+fn float(bytes: i128) -> f64 {
+    bytes as f64
+}

@@ -1,0 +1,99 @@
+//! Swap: what moves, and how much lies there.
+
+use diagnose::{Evidence, Missing};
+use timeline::Track;
+use timeline::signals::{
+    PSWPIN, PSWPOUT, SWAP_AREA_USED, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWAPIN_ALL,
+};
+use units::{Pages, PerSecond, Quantity};
+
+use super::sketch::{Sketch, curve, downwards, level, rate, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
+
+/// The odd cold page: up to 10 pages a second (`swap-cold-harmless` calls that quiet).
+const ODD_PAGES: f64 = 10.0;
+/// A megabyte of swap is on any host that has some.
+const ODD_BYTES: f64 = 1_048_576.0;
+
+/// Swapped in and out.
+pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
+    let page = cx.page_size().ok().map(|page| page.bytes().as_f64());
+    let unit = page.map_or(ChartUnit::PagesPerSecond, |_| ChartUnit::BytesPerSecond);
+    Sketch::new(
+        "swap",
+        "Swap in and out",
+        "In hurts: somebody waits for it. Out is only preparation.",
+        ChartKind::Mirror,
+        unit,
+    )
+    .quiet_up_to(ODD_PAGES * page.unwrap_or(1.0))
+    .line(
+        cx,
+        rate(
+            "in",
+            "swapped in",
+            Colour::SwapIn,
+            signals![PSWPIN, SWAPIN_ALL],
+        ),
+        |cx| moved(cx, cx.swapped_in()),
+    )
+    .line(
+        cx,
+        downwards(rate(
+            "out",
+            "swapped out",
+            Colour::SwapOut,
+            signals![PSWPOUT],
+        )),
+        |cx| moved(cx, cx.swapped_out()),
+    )
+    .done()
+}
+
+/// In bytes where the size of a page is known.
+fn moved(
+    cx: &Evidence<'_>,
+    pages: Result<Track<PerSecond<Pages>>, Missing>,
+) -> Result<Curve, Missing> {
+    let pages = pages?;
+    Ok(match cx.page_size() {
+        Ok(page) => curve(&pages.to_bytes(page)),
+        Err(_) => curve(&pages),
+    })
+}
+
+/// Swap that is used.
+pub(super) fn used(cx: &Evidence<'_>) -> Chart {
+    let size = cx.gauge(SWAP_TOTAL).ok();
+    let most = size
+        .and_then(|size| size.max())
+        .map(|(size, _)| size.as_f64());
+    let sketch = Sketch::new(
+        "swap_used",
+        "Swap used",
+        "A stock: harmless while it does not move.",
+        ChartKind::Lines,
+        ChartUnit::Bytes,
+    )
+    .quiet_up_to(ODD_BYTES);
+    if most == Some(0.0) {
+        return sketch.absent("this host has no swap (SwapTotal is 0)".to_owned());
+    }
+    let sketch = sketch.top(most).line(
+        cx,
+        level(
+            "used",
+            "used",
+            Colour::SwapIn,
+            signals![SWAP_USED, SWAP_FREE, SWAP_AREA_USED],
+        ),
+        |cx| cx.swap_used().map(|track| curve(&track)),
+    );
+    sketch
+        .moving_limit(
+            cx,
+            level("size", "size of swap", Colour::Limit, signals![SWAP_TOTAL]),
+            |cx| cx.gauge(SWAP_TOTAL).map(|track| curve(&track)),
+        )
+        .done()
+}

@@ -1,0 +1,94 @@
+//! Writing: what waits for the disk against what may wait, and how fast it is made and written.
+
+use diagnose::Evidence;
+use timeline::signals::{
+    DIRTY_AND_WRITEBACK, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
+    NR_DIRTY_THRESHOLD, NR_WRITTEN,
+};
+
+use super::sketch::{Sketch, curve, level, rate, signals};
+use crate::{Chart, ChartKind, ChartUnit, Colour};
+
+/// Unwritten data that any host has: log files, metadata.
+const LITTLE: f64 = 16.0 * 1_048_576.0;
+/// What an idle host writes.
+const SLOW: f64 = 1_048_576.0;
+
+/// Data that waits to be written, and the kernel's limits for it.
+pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
+    let sketch = Sketch::new(
+        "dirty",
+        "Waiting to be written",
+        "Data of files that is in memory only. Writers are slowed down as the sum nears the \
+         limit.",
+        ChartKind::Stack,
+        ChartUnit::Bytes,
+    )
+    .quiet_up_to(LITTLE)
+    .line(
+        cx,
+        level(
+            "writeback",
+            "being written",
+            Colour::Writeback,
+            signals![MEM_WRITEBACK, DIRTY_AND_WRITEBACK],
+        ),
+        |cx| cx.gauge(MEM_WRITEBACK).map(|track| curve(&track)),
+    )
+    .line(
+        cx,
+        level(
+            "dirty",
+            "waiting (dirty)",
+            Colour::Dirty,
+            signals![MEM_DIRTY, DIRTY_AND_WRITEBACK],
+        ),
+        |cx| cx.gauge(MEM_DIRTY).map(|track| curve(&track)),
+    );
+    let limits = [
+        ("limit", "limit", NR_DIRTY_THRESHOLD),
+        (
+            "background",
+            "writing begins",
+            NR_DIRTY_BACKGROUND_THRESHOLD,
+        ),
+    ];
+    limits
+        .into_iter()
+        .fold(sketch, |sketch, (id, label, signal)| {
+            sketch.moving_limit(
+                cx,
+                level(id, label, Colour::Limit, signals![signal]),
+                move |cx| cx.bytes(signal).map(|track| curve(&track)),
+            )
+        })
+        .done()
+}
+
+/// How fast data is made, and how fast it is written.
+pub(super) fn speed(cx: &Evidence<'_>) -> Chart {
+    Sketch::new(
+        "write",
+        "Write speed",
+        "What writers put into memory, and what reaches the disk.",
+        ChartKind::Lines,
+        ChartUnit::BytesPerSecond,
+    )
+    .quiet_up_to(SLOW)
+    .line(
+        cx,
+        rate(
+            "dirtied",
+            "into the cache",
+            Colour::Dirty,
+            signals![NR_DIRTIED],
+        ),
+        |cx| cx.bytes_rate(NR_DIRTIED).map(|track| curve(&track)),
+    )
+    .line(
+        cx,
+        rate("written", "to disk", Colour::Write, signals![NR_WRITTEN]),
+        |cx| cx.bytes_rate(NR_WRITTEN).map(|track| curve(&track)),
+    )
+    .done()
+}

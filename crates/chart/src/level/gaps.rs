@@ -1,0 +1,25 @@
+//! Where nothing was recorded.
+
+use timeline::{BreakKind, Timeline};
+use units::Span;
+
+use super::grid::is_of_samples;
+
+/// Stretches of a source in which it has no samples though time went on: gaps, sleep, reboots.
+pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
+    at(timeline, timeline.times())
+}
+
+/// The same of a part, whose samples were taken at these times.
+pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
+    let breaks = part.breaks().iter();
+    let breaks = breaks.filter(|gap| is_of_samples(gap.kind) && gap.kind != BreakKind::Unrelated);
+    let gaps = breaks.filter_map(|gap| {
+        let before = times.get(gap.before.checked_sub(1)?)?;
+        Some((*before, *times.get(gap.before)?))
+    });
+    // A machine that slept took no samples meanwhile: two breaks, one gap.
+    let mut gaps: Vec<_> = gaps.collect();
+    gaps.dedup();
+    gaps
+}

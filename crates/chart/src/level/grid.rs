@@ -1,0 +1,370 @@
+//! Columns of equal time, and what is known of a series in each.
+
+use std::ops::Range;
+
+use timeline::{BreakKind, Timeline};
+use units::Span;
+
+use super::Cells;
+
+/// Columns of equal time. A moment on a border belongs to the column that ends there.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Grid {
+    from: Span,
+    step: Span,
+    columns: usize,
+}
+
+impl Grid {
+    /// At most so many columns over all of a timeline.
+    pub(super) fn over(timeline: &Timeline, most: usize) -> Self {
+        let (from, to) = ends(timeline);
+        let columns = u64::try_from(most.max(1)).unwrap_or(u64::MAX);
+        let step = (to - from).as_nanos().div_ceil(columns);
+        Self::of_step(timeline, Span::from_nanos(step.max(1)))
+    }
+
+    /// Columns of this width over all of a timeline.
+    pub(super) fn of_step(timeline: &Timeline, step: Span) -> Self {
+        let (from, to) = ends(timeline);
+        let columns = (to - from)
+            .as_nanos()
+            .div_ceil(step.as_nanos().max(1))
+            .max(1);
+        Self {
+            from,
+            step,
+            columns: usize::try_from(columns).unwrap_or(usize::MAX),
+        }
+    }
+
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    pub(super) fn step(&self) -> Span {
+        self.step
+    }
+
+    /// The column that a moment lies in; what is beyond the ends counts to the first and the last.
+    fn column(&self, at: Span) -> usize {
+        let nanos = (at - self.from).as_nanos();
+        let column = nanos.saturating_sub(1) / self.step.as_nanos().max(1);
+        usize::try_from(column)
+            .unwrap_or(usize::MAX)
+            .min(self.columns - 1)
+    }
+
+    /// Where each column ends.
+    pub(super) fn ends(&self) -> Vec<Span> {
+        (0..self.columns).map(|column| self.end(column)).collect()
+    }
+
+    fn end(&self, column: usize) -> Span {
+        let number = u64::try_from(column).unwrap_or(u64::MAX).saturating_add(1);
+        let nanos = self.step.as_nanos().saturating_mul(number);
+        self.from.plus(Span::from_nanos(nanos))
+    }
+
+    /// The same time in columns that are so many times as wide.
+    pub(super) fn merged(&self, by: usize) -> Self {
+        let times = u64::try_from(by).unwrap_or(u64::MAX);
+        Self {
+            from: self.from,
+            step: Span::from_nanos(self.step.as_nanos().saturating_mul(times)),
+            columns: self.columns.div_ceil(by.max(1)),
+        }
+    }
+}
+
+/// When a timeline begins and ends.
+fn ends(timeline: &Timeline) -> (Span, Span) {
+    let times = timeline.times();
+    let from = times.first().copied().unwrap_or_default();
+    (from, times.last().copied().unwrap_or(from))
+}
+
+/// That a sample speaks for so long within a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Slot {
+    sample: usize,
+    column: usize,
+    seconds: f64,
+}
+
+/// For which columns the samples of a part speak.
+#[derive(Debug, Default)]
+pub(super) struct Slots(Vec<Slot>);
+
+impl Slots {
+    /// The value at a sample speaks for the time since the one before. After a break nobody knows that time: then it speaks
+    /// for its moment, which counts as the usual distance of samples. `times`: when the samples were taken, on the
+    /// clock of the grid.
+    pub(super) fn of(part: &Timeline, times: &[Span], grid: &Grid) -> Self {
+        let usual = part.interval().unwrap_or(Span::from_secs(1));
+        let mut slots = Self(Vec::with_capacity(times.len()));
+        let mut breaks = part.breaks().iter().peekable();
+        for (sample, at) in times.iter().enumerate() {
+            let mut is_broken = sample == 0;
+            while let Some(gap) = breaks.next_if(|gap| gap.before <= sample) {
+                is_broken |= gap.before == sample && is_of_samples(gap.kind);
+            }
+            match sample.checked_sub(1).filter(|_| !is_broken) {
+                Some(before) => slots.spread(sample, times[before], *at, grid),
+                None => slots.put(sample, grid.column(*at), usual),
+            }
+        }
+        slots
+    }
+
+    /// Those of some of the samples.
+    pub(super) fn only(mut self, samples: &Range<usize>) -> Self {
+        self.0.retain(|slot| samples.contains(&slot.sample));
+        self
+    }
+
+    /// Those in columns that do not lie in a gap.
+    pub(super) fn outside(mut self, gaps: &[(Span, Span)], grid: &Grid) -> Self {
+        let mut is_told = vec![true; grid.columns()];
+        for (from, to) in gaps {
+            let first = grid.column(from.plus(Span::from_nanos(1)));
+            for (column, is_told) in is_told.iter_mut().enumerate().skip(first) {
+                if grid.end(column) > *to {
+                    break;
+                }
+                *is_told &= grid.end(column) - grid.step < *from;
+            }
+        }
+        self.0.retain(|slot| is_told[slot.column]);
+        self
+    }
+
+    fn put(&mut self, sample: usize, column: usize, time: Span) {
+        self.0.push(Slot {
+            sample,
+            column,
+            seconds: time.as_secs_f64(),
+        });
+    }
+
+    fn spread(&mut self, sample: usize, from: Span, to: Span, grid: &Grid) {
+        let last = grid.column(to);
+        let mut from = from;
+        // The first moment of a column belongs to the one before.
+        let first = grid.column(from.plus(Span::from_nanos(1)));
+        for column in first..last {
+            let end = grid.end(column);
+            self.put(sample, column, end - from);
+            from = end;
+        }
+        self.put(sample, last, to - from);
+    }
+}
+
+/// Whether a break means that no samples were taken, or that those before tell nothing; a clock that was set does not.
+pub(super) fn is_of_samples(kind: BreakKind) -> bool {
+    !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_))
+}
+
+/// What is known of a series in one column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sum {
+    /// Values times seconds.
+    sum: f64,
+    seconds: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Sum {
+    const NOTHING: Self = Self {
+        sum: 0.0,
+        seconds: 0.0,
+        least: f64::INFINITY,
+        most: f64::NEG_INFINITY,
+    };
+
+    fn take(&mut self, value: f64, seconds: f64) {
+        self.sum += value * seconds;
+        self.seconds += seconds;
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.seconds += other.seconds;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+
+    fn is_told(&self) -> bool {
+        self.least <= self.most
+    }
+
+    /// Rounding must not put a mean outside of what it is the mean of; a value of no time at all is its own mean.
+    fn mean(&self) -> f64 {
+        match self.seconds > 0.0 {
+            true => (self.sum / self.seconds).clamp(self.least, self.most),
+            false => self.least,
+        }
+    }
+}
+
+/// What is known of a series in the columns of a grid.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sums(Vec<Sum>);
+
+impl Sums {
+    pub(super) fn new(grid: &Grid) -> Self {
+        Self(vec![Sum::NOTHING; grid.columns()])
+    }
+
+    /// Takes the values of a part in. Whatever is no number was not measured.
+    pub(super) fn take(&mut self, slots: &Slots, curve: &[Option<f64>]) {
+        for slot in &slots.0 {
+            if let Some(Some(value)) = curve.get(slot.sample)
+                && value.is_finite()
+                && let Some(sum) = self.0.get_mut(slot.column)
+            {
+                sum.take(*value, slot.seconds);
+            }
+        }
+    }
+
+    /// Whether anything is known.
+    pub(super) fn is_told(&self) -> bool {
+        self.0.iter().any(Sum::is_told)
+    }
+
+    /// Columns of which nothing is known are as in others of the same grid.
+    pub(super) fn or_else(&mut self, others: &Self) {
+        let empty = self.0.iter_mut().zip(&others.0);
+        for (sum, other) in empty.filter(|(sum, _)| !sum.is_told()) {
+            *sum = *other;
+        }
+    }
+
+    /// The same in columns that are so many times as wide.
+    pub(super) fn merged(&self, by: usize) -> Self {
+        let merge = |sums: &[Sum]| {
+            let mut merged = Sum::NOTHING;
+            sums.iter().for_each(|sum| merged.add(sum));
+            merged
+        };
+        Self(self.0.chunks(by.max(1)).map(merge).collect())
+    }
+
+    /// The means, and the extremes where these are known of every sample.
+    pub(super) fn cells(&self, with_extremes: bool) -> Cells {
+        let all = |of: fn(&Sum) -> f64| {
+            let cells = self.0.iter().map(|sum| sum.is_told().then(|| of(sum)));
+            cells.collect::<Vec<_>>()
+        };
+        if !self.is_told() {
+            return Cells::default();
+        }
+        Cells {
+            mean: all(Sum::mean),
+            extremes: with_extremes.then(|| (all(|sum| sum.least), all(|sum| sum.most))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Sample;
+
+    const fn second(n: u64) -> Span {
+        Span::from_secs(n)
+    }
+
+    fn watched(at: &[u64]) -> Timeline {
+        let mut timeline = Timeline::default();
+        for second in at {
+            timeline
+                .push(&Sample::at(Span::from_secs(*second)))
+                .unwrap();
+        }
+        timeline
+    }
+
+    fn cells(at: &[u64], columns: usize, curve: &[Option<f64>]) -> Cells {
+        let timeline = watched(at);
+        let grid = Grid::over(&timeline, columns);
+        let mut sums = Sums::new(&grid);
+        sums.take(&Slots::of(&timeline, timeline.times(), &grid), curve);
+        sums.cells(true)
+    }
+
+    #[test]
+    fn a_moment_on_a_border_belongs_to_the_column_that_ends_there() {
+        let grid = Grid::over(&watched(&[0, 100]), 10);
+        assert_eq!(grid.ends()[..2], [second(10), second(20)]);
+        let columns = [0, 1, 10, 11, 100, 5_000].map(|at| grid.column(second(at)));
+        assert_eq!(columns, [0, 0, 0, 1, 9, 9]);
+        let later = watched(&[0, 500, 600]).part(1, 3);
+        assert_eq!(Grid::over(&later, 10).ends()[0], second(510));
+    }
+
+    #[test]
+    fn a_grid_never_has_more_columns_than_are_asked_for_and_reaches_the_end() {
+        for to in [1, 2, 1_499, 1_500, 1_501, 86_399, 604_799] {
+            let grid = Grid::over(&watched(&[0, to]), 1_500);
+            assert!(grid.columns() <= 1_500, "{to}");
+            assert!(*grid.ends().last().unwrap() >= second(to), "{to}");
+            let merged = grid.merged(7);
+            assert!(*merged.ends().last().unwrap() >= second(to), "{to}");
+        }
+        assert_eq!(Grid::over(&watched(&[0]), 1_500).columns(), 1);
+    }
+
+    #[test]
+    fn a_value_speaks_for_the_time_since_the_sample_before() {
+        // 30 s of value 8 reach over three columns; 1 s of 2 and 9 s of 4 share one.
+        let found = cells(&[0, 1, 10, 40], 4, &[None, Some(2.0), Some(4.0), Some(8.0)]);
+        let mean = [Some(3.8), Some(8.0), Some(8.0), Some(8.0)];
+        assert_eq!(found.mean, mean);
+        let (least, most) = found.extremes.unwrap();
+        assert_eq!((least[0], most[0]), (Some(2.0), Some(4.0)));
+    }
+
+    #[test]
+    fn nothing_is_told_of_the_time_before_a_sample_after_a_gap() {
+        let mut at: Vec<u64> = (0..50).collect();
+        at.extend(500..550);
+        let curve: Vec<_> = (0..100).map(|i| Some(f64::from(i))).collect();
+        let found = cells(&at, 55, &curve);
+        let is_told = |column: usize| found.mean[column].is_some();
+        assert!((0..5).all(is_told) && (50..55).all(is_told));
+        assert!((5..50).all(|column| !is_told(column)));
+    }
+
+    #[test]
+    fn merged_columns_are_those_of_a_wider_grid() {
+        let timeline = watched(&(0..1_000).collect::<Vec<_>>());
+        let curve: Vec<_> = (0..1_000)
+            .map(|i| (i % 7 > 1).then(|| f64::from(i * i % 101)))
+            .collect();
+        let fine = Grid::of_step(&timeline, second(5));
+        let of = |grid: &Grid| {
+            let mut sums = Sums::new(grid);
+            sums.take(&Slots::of(&timeline, timeline.times(), grid), &curve);
+            sums
+        };
+        let (merged, wide) = (of(&fine).merged(4), of(&fine.merged(4)));
+        let (merged, wide) = (merged.cells(true), wide.cells(true));
+        assert_eq!(merged.extremes, wide.extremes);
+        for (a, b) in merged.mean.iter().zip(&wide.mean) {
+            assert!((a.unwrap() - b.unwrap()).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_was_not_measured() {
+        let curve = [Some(f64::NAN), Some(f64::INFINITY), Some(1.0)];
+        let found = cells(&[0, 1, 2], 2, &curve);
+        assert_eq!(found.mean, [None, Some(1.0)]);
+    }
+}

@@ -1,0 +1,200 @@
+//! A long recording in columns: its minutes are in memory, and its samples pass by once.
+
+use diagnose::Evidence;
+use timeline::signals::{CPU_IDLE, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT};
+use timeline::{Entity, SignalId, Timeline};
+use units::Span;
+
+use super::clock::{Clock, Placed};
+use super::grid::{Grid, Slots, Sums};
+use super::{Drawing, Level, MOST_COLUMNS, draw, gaps};
+use crate::{Chart, ChartKind, pack};
+
+/// Columns of the finest level of the whole: a week by the minute.
+const MOST_FINE: usize = 10_080;
+/// What that level may take of the page; the rest is for stretches that are drawn sample by sample.
+const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
+
+/// Keeps of every sample of a recording what its columns show.
+///
+/// Only charts of the host's own signals that are not stacks are drawn from samples: lines have a band from the least to
+/// the largest value, which a stack does not, as least values do not add up to anything. All others are drawn from the
+/// minutes, and only their means are told.
+#[derive(Debug)]
+pub struct Reducer<'a> {
+    charts: &'a [Chart],
+    whole: &'a Evidence<'a>,
+    clock: Clock<'a>,
+    grid: Grid,
+    /// For each chart, for each of its series; none for charts that are drawn from the minutes.
+    sums: Vec<Vec<Sums>>,
+    /// Up to when samples were taken in.
+    until: Option<Span>,
+    /// The shortest usual distance of samples of a part.
+    interval: Option<Span>,
+    gaps: Vec<(Span, Span)>,
+}
+
+impl<'a> Reducer<'a> {
+    /// Of these charts, and of a recording whose minutes these are.
+    pub fn new(charts: &'a [Chart], whole: &'a Evidence<'a>) -> Self {
+        let grid = Grid::of_step(whole.timeline, step(whole.timeline));
+        let sums = charts.iter().map(|chart| match is_scanned(chart) {
+            true => vec![Sums::new(&grid); chart.series.len()],
+            false => Vec::new(),
+        });
+        Self {
+            charts,
+            whole,
+            clock: Clock::of(whole.timeline),
+            sums: sums.collect(),
+            grid,
+            until: None,
+            interval: None,
+            gaps: Vec::new(),
+        }
+    }
+
+    /// Takes the next part in. It may begin with samples of the one before.
+    pub fn take(&mut self, part: &Evidence<'_>) {
+        let Some(Placed { times, within }) = self.clock.place(part.timeline) else {
+            return;
+        };
+        let is_new = |at: &usize| self.until.is_none_or(|until| times[*at] > until);
+        let Some(first) = within.clone().find(is_new) else {
+            return;
+        };
+        let new = first..within.end;
+        let slots = Slots::of(part.timeline, &times, &self.grid).only(&new);
+        for (chart, sums) in self.charts.iter().zip(&mut self.sums) {
+            if sums.is_empty() {
+                continue;
+            }
+            for (sums, curve) in sums.iter_mut().zip(draw(chart, part)) {
+                sums.take(&slots, &curve);
+            }
+        }
+        let gaps = gaps::at(part.timeline, &times).into_iter();
+        self.gaps
+            .extend(gaps.filter(|(_, to)| self.until.is_none_or(|until| *to > until)));
+        self.until = Some(times[new.end - 1]);
+        let interval = part.timeline.interval();
+        self.interval = self.interval.into_iter().chain(interval).min();
+    }
+
+    /// The usual distance of samples, as far as they passed by.
+    pub fn interval(&self) -> Option<Span> {
+        self.interval
+    }
+
+    /// The drawing: all of the recording in as many columns as a page is wide, and finer as far as there is room.
+    pub fn drawing(self) -> Drawing {
+        let sums = self.all();
+        let level = |by: usize| self.level(&sums, by);
+        let stored = self.interval.unwrap_or_default().as_nanos();
+        let coarsest = self.grid.columns().div_ceil(MOST_COLUMNS);
+        let finest = stored.div_ceil(self.grid.step().as_nanos().max(1)).max(1);
+        let mut finest = usize::try_from(finest).unwrap_or(usize::MAX).min(coarsest);
+        let mut drawing = Drawing {
+            gaps: self.gaps(),
+            ..Drawing::default()
+        };
+        drawing.push(self.charts, level(coarsest));
+        while finest < coarsest {
+            let fine = level(finest);
+            let bytes = pack::size(self.charts, &fine);
+            if bytes <= MOST_FINE_BYTES {
+                drawing.push(self.charts, fine);
+                break;
+            }
+            finest = (finest * bytes.div_ceil(MOST_FINE_BYTES)).max(finest + 1);
+        }
+        drawing
+    }
+
+    fn level(&self, sums: &[Vec<Sums>], by: usize) -> Level {
+        let cells = sums.iter().zip(&self.sums).map(|(sums, scanned)| {
+            let sums = sums.iter().enumerate();
+            let cells = sums.map(|(place, sums)| {
+                let is_scanned = scanned.get(place).is_some_and(Sums::is_told);
+                sums.merged(by).cells(is_scanned)
+            });
+            cells.collect()
+        });
+        Level {
+            cells: cells.collect(),
+            times: self.grid.merged(by).ends(),
+            is_reduced: true,
+        }
+    }
+
+    /// Those of the samples, and those of the minutes where no sample tells.
+    fn all(&self) -> Vec<Vec<Sums>> {
+        let timeline = self.whole.timeline;
+        let slots = Slots::of(timeline, timeline.times(), &self.grid);
+        // A minute that came late speaks for the time before it, of which samples know that it was not recorded.
+        let slots = slots.outside(&self.gaps(), &self.grid);
+        let charts = self.charts.iter().zip(&self.sums).map(|(chart, scanned)| {
+            let curves = draw(chart, self.whole).into_iter().enumerate();
+            let sums = curves.map(|(place, curve)| {
+                let mut by_minute = Sums::new(&self.grid);
+                by_minute.take(&slots, &curve);
+                let Some(mut sums) = scanned.get(place).cloned() else {
+                    return by_minute;
+                };
+                sums.or_else(&by_minute);
+                sums
+            });
+            sums.collect()
+        });
+        charts.collect()
+    }
+
+    /// Samples know better than minutes where there were none. A part that cannot be read is no gap where its minutes are.
+    fn gaps(&self) -> Vec<(Span, Span)> {
+        let times = self.whole.timeline.times();
+        if self.until.is_none() {
+            return gaps::of(self.whole.timeline);
+        }
+        let is_empty = |(from, to): &&(Span, Span)| {
+            let after = times.partition_point(|time| time <= from);
+            times.get(after).is_none_or(|time| time >= to)
+        };
+        self.gaps.iter().filter(is_empty).copied().collect()
+    }
+}
+
+/// The width of a column of the finest level: one that people count in.
+fn step(whole: &Timeline) -> Span {
+    const SECONDS: [u64; 12] = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1_800];
+    let fits = |step: &Span| Grid::of_step(whole, *step).columns() <= MOST_FINE;
+    let steps = SECONDS.into_iter().map(Span::from_secs);
+    let hours = (1..).map(Span::from_hours);
+    steps.chain(hours).find(fits).unwrap_or(Span::from_hours(1))
+}
+
+fn is_scanned(chart: &Chart) -> bool {
+    chart.is_of_host && chart.kind != ChartKind::Stack && chart.absent.is_none()
+}
+
+/// The host's signals that charts are drawn from sample by sample: what a recording must be scanned for.
+pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
+    let named = charts.iter().filter(|chart| is_scanned(chart));
+    let named = named.flat_map(|chart| &chart.series);
+    let named: Vec<&str> = named
+        .flat_map(|series| series.signals.iter().copied())
+        .collect();
+    let is_read = |id: &SignalId| named.contains(&id.def().name) || BESIDE.contains(id);
+    let host = Entity::Host.signals().filter_map(SignalId::at);
+    host.filter(is_read).collect()
+}
+
+/// Signals that no series is named after, but that curves are computed from. A test in `memtide` draws all captures from
+/// what is scanned only.
+const BESIDE: [SignalId; 5] = [
+    ZSWPIN.id(),
+    ZSWPOUT.id(),
+    SWPIN_ZERO.id(),
+    SWPOUT_ZERO.id(),
+    CPU_IDLE.id(),
+];

@@ -1,0 +1,144 @@
+//! Which stretches are worth drawing sample by sample.
+
+use std::ops::Range;
+
+use timeline::Timeline;
+use units::Span;
+
+/// What lies around a finding is shown with it, this share of its length (UI.md § 6) …
+const AROUND: f64 = 0.15;
+/// … and at least so much, as around a moment.
+const LEAST: Span = Span::from_mins(10);
+/// Rows of one stretch at most: an hour at one sample a second.
+const MOST_ROWS: f64 = 3_600.0;
+/// Rows of all stretches at most. An hour of a busy host takes 0.1 to 0.2 s of CPU time to read, and about 0.4 MiB of the
+/// page.
+const MOST_ROWS_OF_ALL: f64 = 7_200.0;
+
+/// The stretches of a source around these, which come in the order of how much they matter; none overlaps another.
+/// `interval`: the distance of samples.
+pub(super) fn sharp(
+    around: &[(Span, Span)],
+    whole: &Timeline,
+    interval: Span,
+) -> Vec<(Span, Span)> {
+    let end = whole.times().last().copied().unwrap_or_default();
+    let begin = whole.times().first().copied().unwrap_or_default();
+    let interval = interval.max(Span::from_millis(1));
+    let mut left = interval.times(MOST_ROWS_OF_ALL);
+    let mut chosen: Vec<(Span, Span)> = Vec::new();
+    for (from, to) in around {
+        let margin = (*to - *from).times(AROUND).max(LEAST);
+        let from = (*from - margin).max(begin);
+        let to = to.plus(margin).min(end);
+        let to = to.min(from.plus(interval.times(MOST_ROWS)));
+        let Some((from, to)) = beside(&chosen, from, to) else {
+            continue;
+        };
+        let to = to.min(from.plus(left));
+        if from < to {
+            left = left - (to - from);
+            chosen.push((from, to));
+        }
+    }
+    joined(chosen, interval.times(MOST_ROWS))
+}
+
+/// What of a stretch others do not cover, the longest piece of it.
+fn beside(others: &[(Span, Span)], from: Span, to: Span) -> Option<(Span, Span)> {
+    let mut others = others.to_vec();
+    others.sort_unstable();
+    let mut pieces = Vec::new();
+    let mut free = from;
+    for (start, end) in others.into_iter().chain([(to, to)]) {
+        if start > free {
+            pieces.push((free, start.min(to)));
+        }
+        free = free.max(end);
+    }
+    let pieces = pieces.into_iter().filter(|(from, to)| from < to);
+    pieces.max_by_key(|(from, to)| *to - *from)
+}
+
+/// Stretches that touch become one, unless that is too long; each stands where the one that matters more stood.
+fn joined(stretches: Vec<(Span, Span)>, most: Span) -> Vec<(Span, Span)> {
+    let mut joined: Vec<(Span, Span)> = Vec::new();
+    for (from, to) in stretches {
+        let touching = joined.iter_mut().find(|(start, end)| {
+            (*end == from || to == *start) && (*end).max(to) - (*start).min(from) <= most
+        });
+        match touching {
+            Some(stretch) => *stretch = (stretch.0.min(from), stretch.1.max(to)),
+            None => joined.push((from, to)),
+        }
+    }
+    joined
+}
+
+/// The samples of a timeline within a stretch, and one on each side so that lines reach its ends.
+pub(super) fn samples(timeline: &Timeline, from: Span, to: Span) -> Range<usize> {
+    let times = timeline.times();
+    let first = times.partition_point(|time| *time < from).saturating_sub(1);
+    let end = times.partition_point(|time| *time <= to) + 1;
+    first..end.min(times.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Sample;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    fn minute(n: u64) -> Span {
+        Span::from_mins(n)
+    }
+
+    /// Ten hours by the minute.
+    fn whole() -> Timeline {
+        let mut timeline = Timeline::default();
+        for at in 0..=600 {
+            timeline.push(&Sample::at(minute(at))).unwrap();
+        }
+        timeline
+    }
+
+    #[test]
+    fn a_finding_is_shown_with_what_lies_around_it() {
+        let found = sharp(&[(minute(100), minute(110))], &whole(), SECOND);
+        assert_eq!(found, [(minute(90), minute(120))]);
+        let at_start = sharp(&[(minute(2), minute(2))], &whole(), SECOND);
+        assert_eq!(at_start, [(minute(0), minute(12))]);
+    }
+
+    #[test]
+    fn none_is_longer_than_an_hour_and_all_are_no_longer_than_two() {
+        let around = [0, 100, 200, 300].map(|at| (minute(at), minute(at + 90)));
+        let found = sharp(&around, &whole(), SECOND);
+        let lasts: Span = found
+            .iter()
+            .fold(Span::ZERO, |sum, (from, to)| sum.plus(*to - *from));
+        assert!(found.iter().all(|(from, to)| *to - *from <= minute(60)));
+        assert_eq!(lasts, minute(120));
+        // Twelve hours at one sample in ten seconds are as many rows.
+        assert!(
+            sharp(&around, &whole(), Span::from_secs(10))
+                .iter()
+                .any(|(from, to)| *to - *from > minute(90))
+        );
+    }
+
+    #[test]
+    fn what_overlaps_is_drawn_once() {
+        let around = [(minute(100), minute(110)), (minute(105), minute(125))];
+        assert_eq!(
+            sharp(&around, &whole(), SECOND),
+            [(minute(90), minute(135))]
+        );
+        let within = [(minute(100), minute(110)), (minute(104), minute(104))];
+        assert_eq!(
+            sharp(&within, &whole(), SECOND),
+            [(minute(90), minute(120))]
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Headroom over time: the same terms, sample by sample, on all of a source or on any part of it.
+
+use timeline::Stamp;
+use units::Bytes;
+
+use super::terms::{Levels, Series};
+use super::{ReadCache, Short, short};
+use crate::evidence::Evidence;
+
+/// Headroom sample by sample, in bytes; below zero where memory was short; `None` where nothing was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// What can be had without swapping, as the kernel says it, or the counters.
+    pub available: Vec<Option<f64>>,
+    /// With the page cache that is likely needed; `None` where there are bounds only.
+    pub likely: Option<Vec<Option<f64>>>,
+    /// With the most that may be needed; `None` where nothing bounds that, and where it is `likely`.
+    pub lower: Option<Vec<Option<f64>>>,
+    /// With the least that may be needed; `None` where it is `likely`.
+    pub upper: Option<Vec<Option<f64>>>,
+}
+
+/// Headroom over the whole of a source.
+pub fn course(cx: &Evidence<'_>) -> Option<Course> {
+    Needs::of(cx)?.course(cx)
+}
+
+/// What must stay in memory, judged by all of a source, so that any part of it can be measured against it.
+#[derive(Debug, Clone)]
+pub struct Needs {
+    read_cache: ReadCache,
+    write_cache: (Bytes, Bytes),
+    /// When memory was short: from, to.
+    short: Vec<(Stamp, Stamp)>,
+}
+
+impl Needs {
+    /// `None` where nothing tells what can be had.
+    pub fn of(cx: &Evidence<'_>) -> Option<Self> {
+        let mut unknown = Vec::new();
+        let levels = Levels::measured(cx, &mut unknown).ok()?;
+        let short = short::times(cx);
+        Some(Self {
+            read_cache: ReadCache::estimated(cx, &levels, &short, &mut unknown),
+            write_cache: levels.write_cache,
+            short: short.iter().filter_map(|short| ends(cx, short)).collect(),
+        })
+    }
+
+    /// Headroom on the samples of the source or of a part of it; `None` where that part does not tell what can be had.
+    pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
+        let mut levels = Levels::measured(part, &mut Vec::new()).ok()?;
+        levels.write_cache = self.write_cache;
+        let is_short = |index: usize| {
+            let stamp = part.timeline.stamp(index);
+            stamp.is_some_and(|stamp| self.short.iter().any(|ends| lies_between(stamp, *ends)))
+        };
+        let series = Series::of(part, &levels, &self.read_cache, is_short);
+        let (lower, likely, upper) = (series.lower, series.likely, series.upper);
+        Some(Course {
+            lower: lower.filter(|lower| likely.as_ref() != Some(lower)),
+            upper: Some(upper).filter(|upper| likely.as_ref() != Some(upper)),
+            likely,
+            available: levels.available.values().to_vec(),
+        })
+    }
+}
+
+/// The clocks at both ends of a short time.
+fn ends(cx: &Evidence<'_>, short: &Short) -> Option<(Stamp, Stamp)> {
+    let when = short.when?;
+    cx.timeline
+        .stamp(when.first)
+        .zip(cx.timeline.stamp(when.last))
+}
+
+/// By the wall clock where there is one, as the other starts anew with each boot.
+fn lies_between(stamp: Stamp, (from, to): (Stamp, Stamp)) -> bool {
+    match (from.wall, stamp.wall, to.wall) {
+        (Some(from), Some(at), Some(to)) => from <= at && at <= to,
+        _ => from.boot <= stamp.boot && stamp.boot <= to.boot,
+    }
+}

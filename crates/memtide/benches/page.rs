@@ -1,0 +1,80 @@
+//! What a page costs: size, CPU time and peak memory of `memtide report` of a week at 1 Hz, of a day and of an hour of it.
+//!
+//! `cargo bench -p memtide --bench page [-- DIRECTORY]`; a directory that is given is kept and used again.
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+#[path = "../../store/benches/week/mod.rs"]
+mod week;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Clock ticks a second in `/proc` (USER_HZ), as on all common machines.
+const TICKS: f64 = 100.0;
+
+fn main() {
+    let given = std::env::args()
+        .nth(1)
+        .filter(|argument| !argument.starts_with('-'));
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = given.map_or_else(|| temporary.path().join("week"), PathBuf::from);
+    week::made(&directory);
+    let page = temporary.path().join("page.html");
+    for (name, since) in [
+        ("hour", Some("+167h")),
+        ("six hours", Some("+162h")),
+        ("day", Some("+144h")),
+        ("week", None),
+    ] {
+        measure(name, since, &directory, &page);
+    }
+}
+
+fn measure(name: &str, since: Option<&str>, directory: &Path, page: &Path) {
+    let before = children_cpu();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memtide"));
+    command.arg("report").arg(directory).arg("-o").arg(page);
+    command.args(since.map(|since| format!("--since={since}")));
+    let mut child = command
+        .arg("--force")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let peak = peak_kib(&mut child);
+    let bytes = std::fs::metadata(page).unwrap().len();
+    println!(
+        "{name:10} {:6} KiB  {:5.2} s of CPU  {:4} MiB peak",
+        bytes / 1024,
+        children_cpu() - before,
+        peak / 1024
+    );
+}
+
+/// CPU time of all children that ended so far, in seconds.
+fn children_cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
+    let ticks = fields
+        .skip(13)
+        .take(2)
+        .map(|field| field.parse::<f64>().unwrap());
+    ticks.sum::<f64>() / TICKS
+}
+
+/// The most that a child ever had in memory, looked at until it ends.
+fn peak_kib(child: &mut Child) -> u64 {
+    let path = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("VmHWM"));
+        let size = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+        peak = size.unwrap_or(0).max(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,102 @@
+//! What of a source is drawn, and how closely: all samples of a short one, of a long recording every peak.
+
+use std::path::Path;
+
+use chart::{Chart, Drawing, Reducer, charts, scanned};
+use diagnose::Evidence;
+use import::{Moment, Opened, Range, Resolution, Wanted};
+use report::Report;
+use report::html::{Picture, worth_a_closer_look};
+use timeline::Timeline;
+use units::{Count, Span};
+
+/// A picture, and what is to be said about it.
+pub(super) struct Drawn {
+    pub(super) picture: Picture,
+    /// Which part of the source it shows, where that is not all of it.
+    pub(super) part: Option<String>,
+    /// What was wrong with the source while it was read more closely.
+    pub(super) problems: Vec<String>,
+}
+
+/// The picture of a source.
+pub(super) fn drawn(path: &Path, range: Range, opened: &Opened, report: &Report) -> Drawn {
+    let longest = longest(&opened.timeline);
+    let timeline = longest.as_ref().unwrap_or(&opened.timeline);
+    let whole = Evidence::new(timeline, &opened.facts);
+    let charts = charts(&whole);
+    let stretches = worth_a_closer_look(report);
+    let (drawing, problems) = match opened.thinned_to {
+        Some(_) => scan(path, range, &charts, &whole, &stretches),
+        None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),
+    };
+    let begin = timeline.times().first().copied().unwrap_or_default();
+    Drawn {
+        picture: Picture::new(charts, drawing, begin),
+        part: longest.as_ref().map(|part| said(part, &opened.timeline)),
+        problems,
+    }
+}
+
+/// The longest part of looks of which nobody knows how they lie in time; `None` where all of it is one.
+fn longest(timeline: &Timeline) -> Option<Timeline> {
+    if timeline.is_one_stretch() {
+        return None;
+    }
+    timeline.stretches().into_iter().max_by_key(Timeline::len)
+}
+
+fn said(part: &Timeline, whole: &Timeline) -> String {
+    let count = |samples: usize| Count::new(samples as u64);
+    format!(
+        "Nobody knows how the looks of this source lie in time: charts show the longest part of it, {} of {} looks.",
+        count(part.len()),
+        count(whole.len())
+    )
+}
+
+/// Of a recording of which only the minutes are in memory: every peak of the whole, and every sample of what matters.
+fn scan(
+    path: &Path,
+    range: Range,
+    charts: &[Chart],
+    whole: &Evidence<'_>,
+    stretches: &[(Span, Span)],
+) -> (Drawing, Vec<String>) {
+    let mut reducer = Reducer::new(charts, whole);
+    let passed = import::scan(path, range, &scanned(charts), &mut |part| {
+        reducer.take(&Evidence::new(part, whole.facts));
+    });
+    let mut problems = passed.unwrap_or_else(|error| vec![error.to_string()]);
+    let interval = reducer.interval().unwrap_or(Span::from_secs(1));
+    let mut drawing = reducer.drawing();
+    for (from, to) in drawing.worth_sharpening(stretches, whole.timeline, interval) {
+        match closely(path, whole.timeline, from, to) {
+            Some(Ok(part)) => {
+                let part = Evidence::new(&part.timeline, whole.facts);
+                drawing.sharpen(charts, &part, whole.timeline);
+            }
+            Some(Err(error)) => problems.push(error.to_string()),
+            None => {}
+        }
+    }
+    (drawing, problems)
+}
+
+/// Every sample of a part of a recording; `None` where no wall clock tells which.
+fn closely(
+    path: &Path,
+    whole: &Timeline,
+    from: Span,
+    to: Span,
+) -> Option<Result<Opened, import::OpenError>> {
+    let (since, until) = (whole.wall_at(from)?, whole.wall_at(to)?);
+    let wanted = Wanted {
+        range: Range {
+            since: Some(Moment::At(since)),
+            until: Some(Moment::At(until)),
+        },
+        resolution: Resolution::Full,
+    };
+    Some(import::open_part(path, wanted, &mut |_| {}))
+}

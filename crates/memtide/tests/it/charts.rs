@@ -1,0 +1,185 @@
+//! Charts of the labelled captures: every stack adds up, and every finding is seen on some chart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chart::{Chart, ChartKind, Curve, charts};
+use diagnose::Evidence;
+use import::Opened;
+use timeline::signals::{MEM_TOTAL, by_name};
+use units::Quantity;
+
+use crate::support::root;
+
+/// Signals that findings rest on and that no chart shows, and why.
+const NOT_DRAWN: [(&str, &str); 15] = [
+    (
+        "cgroup.events_high",
+        "events; the group and its limit are drawn",
+    ),
+    (
+        "cgroup.events_max",
+        "events; the group and its limit are drawn",
+    ),
+    ("cgroup.events_oom_kill", "an event, and listed as such"),
+    (
+        "cgroup.psi.io.some",
+        "of one group; its memory and limit are drawn",
+    ),
+    (
+        "cgroup.psi.memory.some",
+        "of one group; its memory and limit are drawn",
+    ),
+    (
+        "cgroup.refault_file",
+        "of one group; its memory and limit are drawn",
+    ),
+    ("mem.committed_as", "a promise, not memory"),
+    (
+        "proc.private_dirty",
+        "read of few processes and rarely; what they want is drawn",
+    ),
+    (
+        "swap.total",
+        "drawn as the limit of swap used, unless the finding is that there is none",
+    ),
+    ("vm.oom_kill", "an event, and listed as such"),
+    (
+        "vm.pgmajfault",
+        "faults, while the pages that they read again are drawn",
+    ),
+    (
+        "vm.thp_fault_alloc",
+        "a total; what huge pages take is process memory",
+    ),
+    (
+        "vm.workingset_activate_file",
+        "told as a share of the refaults, which are drawn",
+    ),
+    (
+        "vm.zone_reclaim_success",
+        "counts reclaims whose scanned pages are drawn",
+    ),
+    ("zone.min", "of one zone; the floor is drawn for the host"),
+];
+
+fn captures() -> impl Iterator<Item = (String, Opened)> {
+    opened("corpus", ".jsonl.gz")
+}
+
+fn pastes() -> impl Iterator<Item = (String, Opened)> {
+    opened("corpus/pasted", ".paste")
+}
+
+fn opened(folder: &str, ending: &str) -> impl Iterator<Item = (String, Opened)> {
+    let folder = std::fs::read_dir(root().join(folder)).unwrap();
+    let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.to_string_lossy().ends_with(ending));
+    paths.sort();
+    assert!(paths.len() > 20);
+    paths.into_iter().map(|path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, import::open(&path, &mut |_| ()).unwrap())
+    })
+}
+
+fn drawn(chart: &Chart, cx: &Evidence<'_>, name: &str) -> Vec<Curve> {
+    let curves = (chart.draw)(cx);
+    assert_eq!(curves.len(), chart.series.len(), "{name}: {}", chart.id);
+    for (curve, series) in curves.iter().zip(&chart.series) {
+        let place = format!("{name}: {} {}", chart.id, series.id);
+        assert_eq!(curve.len(), cx.timeline.len(), "{place}");
+        assert!(curve.iter().flatten().all(|v| v.is_finite()), "{place}");
+    }
+    curves
+}
+
+fn sum(curves: &[Curve], index: usize) -> f64 {
+    curves.iter().filter_map(|curve| curve[index]).sum()
+}
+
+#[test]
+fn the_stack_of_memory_adds_up_to_memtotal_at_every_sample_of_every_capture() {
+    let mut samples = 0;
+    for (name, source) in captures() {
+        let cx = Evidence::new(&source.timeline, &source.facts);
+        let charts = charts(&cx);
+        let memory = &charts[0];
+        assert_eq!(
+            (memory.id.as_str(), &memory.absent),
+            ("where", &None),
+            "{name}"
+        );
+        let curves = drawn(memory, &cx, &name);
+        for index in 0..source.timeline.len() {
+            let total = source.timeline.at(MEM_TOTAL, index).unwrap().as_f64();
+            assert_eq!(sum(&curves, index), total, "{name} at {index}");
+            samples += 1;
+        }
+        assert_eq!(
+            memory.top,
+            Some(source.timeline.last(MEM_TOTAL).unwrap().as_f64())
+        );
+    }
+    assert!(samples > 1000);
+}
+
+#[test]
+fn charts_of_captures_and_pastes_are_whole() {
+    for (name, source) in captures().chain(pastes()) {
+        let cx = Evidence::new(&source.timeline, &source.facts);
+        let charts = charts(&cx);
+        let ids: BTreeSet<_> = charts.iter().map(|chart| chart.id.as_str()).collect();
+        assert_eq!(ids.len(), charts.len(), "{name}");
+        for chart in &charts {
+            let curves = drawn(chart, &cx, &name);
+            assert_eq!(
+                chart.absent.is_some(),
+                curves.is_empty(),
+                "{name}: {}",
+                chart.id
+            );
+            if let (ChartKind::Stack, Some(top)) = (chart.kind, chart.top) {
+                let highest = (0..cx.timeline.len()).map(|index| sum(&curves, index));
+                let highest = highest.fold(0.0, f64::max);
+                assert!(
+                    highest <= top * (1.0 + 1e-9),
+                    "{name}: {} {highest}",
+                    chart.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_finding_rests_on_is_seen_on_a_chart() {
+    let mut not_drawn: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, source) in captures() {
+        let cx = Evidence::new(&source.timeline, &source.facts);
+        let charts = charts(&cx);
+        let shown = charts.iter().flat_map(|chart| &chart.series);
+        let shown: BTreeSet<&str> = shown.flat_map(|series| series.signals.clone()).collect();
+        for finding in diagnose::diagnose(&source.timeline, &source.facts).findings {
+            let measured = finding
+                .evidence
+                .iter()
+                .filter_map(|line| line.measured.as_ref());
+            // A setting is no signal.
+            let signals = measured.map(|measured| measured.signal);
+            let signals: Vec<_> = signals.filter(|signal| by_name(signal).is_some()).collect();
+            let mut unseen = signals.clone();
+            unseen.retain(|signal| !shown.contains(signal));
+            assert!(
+                signals.is_empty() || unseen.len() < signals.len(),
+                "{name}: {} is on no chart: {unseen:?}",
+                finding.id
+            );
+            for signal in unseen {
+                not_drawn.entry(signal).or_default().insert(finding.id);
+            }
+        }
+    }
+    let allowed: BTreeSet<&str> = NOT_DRAWN.iter().map(|(signal, _)| *signal).collect();
+    let found: BTreeSet<&str> = not_drawn.keys().copied().collect();
+    assert_eq!(found, allowed, "{not_drawn:#?}");
+}

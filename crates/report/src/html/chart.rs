@@ -1,0 +1,182 @@
+//! Charts: a place for the script to draw in, what the curves say in words, and a table for whoever has no script.
+
+use super::escape::{Html, Tag, tag};
+use super::page::section;
+use super::{Scene, memory};
+use crate::picture::{Shown, shown};
+
+/// So many moments of curves are in their table …
+const MOST_ROWS: usize = 12;
+/// … and where there are many curves, so many values.
+const MOST_VALUES: usize = 48;
+/// With fewer moments a table would tell nothing.
+const FEWEST_ROWS: usize = 6;
+
+pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
+    let picture = scene.picture;
+    if picture.charts.is_empty() && picture.absent.is_empty() && scene.report.accounting.is_none() {
+        return;
+    }
+    section(html, ("charts", "charts-heading"), "Charts", |html| {
+        memory::draw(html, scene);
+        if scene.picture.times().len() < 2 {
+            html.tagged(
+                Tag::of("p", "absent"),
+                "One look has levels only: flows need a second one.",
+            );
+            return;
+        }
+        part(html, scene);
+        let all = 0..picture.charts.len();
+        let (quiet, loud): (Vec<usize>, Vec<usize>) =
+            all.partition(|index| picture.is_quiet(*index, &scene.report.findings));
+        loud.iter()
+            .for_each(|index| figure(html, scene, *index, false));
+        self::quiet(html, scene, &quiet);
+        for absent in &picture.absent {
+            let text = format!("{}: {}", absent.title, absent.why);
+            html.tagged(Tag::of("p", "absent"), &text);
+        }
+    });
+}
+
+/// Which part of several is drawn.
+fn part(html: &mut Html, scene: &Scene<'_>) {
+    if let Some(text) = scene.page.part {
+        html.tagged(Tag::of("p", "part"), text);
+    }
+}
+
+/// Charts that show no news, in a line that opens.
+fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
+    if charts.is_empty() {
+        return;
+    }
+    html.within(Tag::of("details", "quiet"), |html| {
+        let titles: Vec<&str> = charts
+            .iter()
+            .map(|index| scene.picture.charts[*index].title.as_str())
+            .collect();
+        html.within(tag("summary"), |html| {
+            html.raw("Quiet signals, no news in the whole range: ")
+                .text(&titles.join(", "));
+        });
+        for index in charts {
+            figure(html, scene, *index, true);
+        }
+    });
+}
+
+fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet: bool) {
+    let chart = &scene.picture.charts[index];
+    let class = match (chart.is_wide, is_quiet) {
+        (true, true) => "chart is-wide is-quiet",
+        (true, false) => "chart is-wide",
+        (false, true) => "chart is-quiet",
+        (false, false) => "chart",
+    };
+    let figure = Tag::of("figure", class)
+        .with("id", &format!("chart-{}", chart.id))
+        .with("data-chart", &chart.id);
+    html.raw("\n").within(figure, |html| {
+        caption(html, scene, index);
+        let says = format!("{}: {}", chart.title, scene.picture.says(index));
+        let plot = Tag::of("div", "plot")
+            .with("role", "img")
+            .with("aria-label", &says);
+        html.within(plot, |_| {});
+        html.raw("<div class=\"values\"></div>");
+        table(html, scene, index);
+    });
+}
+
+fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
+    let chart = &scene.picture.charts[index];
+    html.within(tag("figcaption"), |html| {
+        html.tagged(tag("h3"), &chart.title);
+        html.tagged(Tag::of("p", "help"), chart.help);
+        let proves = scene.picture.evidence_of(index, &scene.report.findings);
+        if proves.is_empty() {
+            return;
+        }
+        html.within(Tag::of("p", "evidence-for"), |html| {
+            html.raw("evidence for ");
+            for (i, finding) in proves.into_iter().enumerate() {
+                html.raw(if i > 0 { ", " } else { "" });
+                let link = tag("a").with("href", &format!("#finding-{finding}"));
+                html.tagged(link, &scene.report.findings[finding].id);
+            }
+        });
+    });
+}
+
+fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
+    let chart = &scene.picture.charts[index];
+    let series: Vec<usize> = (0..chart.series.len())
+        .filter(|series| has_news(scene, index, *series))
+        .collect();
+    html.within(Tag::of("details", "table"), |html| {
+        html.raw("<summary>Table</summary>");
+        html.tagged(tag("p"), &scene.picture.says(index));
+        if series.is_empty() {
+            return;
+        }
+        html.within(tag("table"), |html| {
+            html.raw("<thead><tr><th>time</th>");
+            for series in &series {
+                html.tagged(tag("th"), &chart.series[*series].label);
+            }
+            html.raw("</tr></thead>");
+            html.within(tag("tbody"), |html| {
+                for column in instants(scene, series.len()) {
+                    row(html, scene, (index, &series), column);
+                }
+            });
+        });
+    });
+}
+
+/// Whether a series is anything but 0 throughout, which its chart's sentence says already.
+fn has_news(scene: &Scene<'_>, chart: usize, series: usize) -> bool {
+    let ends = scene.picture.least_and_most(Shown { chart, series });
+    ends.is_some_and(|(least, most)| least < 0.0 || most > 0.0)
+}
+
+fn row(html: &mut Html, scene: &Scene<'_>, (chart, series): (usize, &[usize]), column: usize) {
+    let unit = scene.picture.charts[chart].unit;
+    let at = scene.picture.times()[column].as_secs_f64();
+    html.within(tag("tr"), |html| {
+        html.tagged(tag("th"), &scene.moment(at));
+        for series in series {
+            let cells = scene.picture.cells(Shown {
+                chart,
+                series: *series,
+            });
+            let value = cells.and_then(|cells| *cells.mean.get(column)?);
+            let value = value.map_or_else(|| "–".to_owned(), |value| shown(unit, value));
+            html.tagged(tag("td"), &value);
+        }
+    });
+}
+
+/// Columns for the tables: spread over the picture, and the one of the moment that matters.
+fn instants(scene: &Scene<'_>, series: usize) -> Vec<usize> {
+    let times = scene.picture.times();
+    let last = times.len().saturating_sub(1);
+    let most = (MOST_VALUES / series.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+    let rows = most - 1;
+    let mut columns: Vec<usize> = match times.len() <= rows {
+        true => (0..times.len()).collect(),
+        false => (0..rows).map(|row| row * last / (rows - 1)).collect(),
+    };
+    let worst = scene.picture.worst_s(scene.report);
+    columns.push(
+        times
+            .partition_point(|time| time.as_secs_f64() < worst)
+            .min(last),
+    );
+    columns.sort_unstable();
+    columns.dedup();
+    columns.truncate(if times.is_empty() { 0 } else { most });
+    columns
+}

@@ -1,0 +1,78 @@
+//! What could not be looked for and what would help; what was looked for and is not there.
+
+use super::Scene;
+use super::escape::{Html, Tag, tag};
+use super::finding::command;
+use super::page::section;
+
+pub(super) fn not_evaluated(html: &mut Html, scene: &Scene<'_>) {
+    let report = scene.report;
+    if report.not_evaluated.is_empty() && report.next.is_empty() {
+        return;
+    }
+    let heading = format!("Not evaluated ({})", report.not_evaluated.len());
+    section(
+        html,
+        ("not-evaluated", "not-evaluated-heading"),
+        &heading,
+        |html| {
+            html.within(tag("ul"), |html| {
+                for (needs, alike) in report.not_evaluated_by_need() {
+                    html.within(tag("li"), |html| {
+                        for (i, rule) in alike.iter().enumerate() {
+                            html.raw(if i > 0 { ", " } else { "" })
+                                .tagged(tag("code"), &rule.id);
+                        }
+                        html.raw(if alike.len() == 1 {
+                            " needs "
+                        } else {
+                            " need "
+                        })
+                        .text(needs);
+                    });
+                }
+            });
+            next(html, scene);
+        },
+    );
+}
+
+/// What to run to learn more.
+fn next(html: &mut Html, scene: &Scene<'_>) {
+    if scene.report.next.is_empty() {
+        return;
+    }
+    html.tagged(tag("h3"), "What would tell more");
+    html.within(Tag::of("ul", "next"), |html| {
+        for step in &scene.report.next {
+            html.within(tag("li"), |html| {
+                html.text(&step.tells);
+                command(html, "", &step.command);
+            });
+        }
+    });
+}
+
+pub(super) fn clear(html: &mut Html, scene: &Scene<'_>) {
+    let rules = &scene.report.clear;
+    if rules.is_empty() {
+        return;
+    }
+    let heading = match rules.len() {
+        1 => "1 rule found nothing".to_owned(),
+        n => format!("{n} rules found nothing"),
+    };
+    section(html, ("clear", "clear-heading"), &heading, |html| {
+        html.within(tag("details"), |html| {
+            html.raw("<summary>Which, and why that is certain</summary>");
+            html.within(tag("dl"), |html| {
+                for rule in rules {
+                    html.within(tag("dt"), |html| {
+                        html.tagged(tag("code"), &rule.id);
+                    });
+                    html.tagged(tag("dd"), &rule.because);
+                }
+            });
+        });
+    });
+}

@@ -1,0 +1,53 @@
+//! A file of HTML that holds all it needs: its head with the policy that forbids everything else, and its style.
+
+use sha2::{Digest as _, Sha256};
+
+use super::escape::{Html, tag};
+
+/// The pages' style, made in `web/`.
+pub(super) const STYLE: &str = include_str!("../../assets/page.css");
+
+/// What a file has beside its body.
+pub(super) struct Head<'a> {
+    pub(super) title: &'a str,
+    /// Style beside that of all pages.
+    pub(super) style: &'static str,
+    /// The script that the body holds, if any.
+    pub(super) script: Option<&'a str>,
+}
+
+/// The whole file.
+pub(super) fn draw(page: &Head<'_>, body: impl FnOnce(&mut Html)) -> String {
+    let mut html = Html::default();
+    html.raw("<!doctype html>\n<html lang=\"en\">\n");
+    html.within(tag("head"), |html| head(html, page));
+    html.raw("\n");
+    html.within(tag("body"), body);
+    html.raw("\n</html>\n");
+    html.finish()
+}
+
+fn head(html: &mut Html, page: &Head<'_>) {
+    html.raw("<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    html.raw("<meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" content=\"no-referrer\">");
+    let script = page.script.map_or_else(String::new, |script| {
+        format!(" script-src '{}';", hash(script))
+    });
+    let policy = format!(
+        "default-src 'none'; style-src '{}';{script} img-src data:; base-uri 'none'; form-action 'none'",
+        hash(&[STYLE, page.style].concat()),
+    );
+    let policy_tag = tag("meta").with("http-equiv", "Content-Security-Policy");
+    html.open(&policy_tag.with_own("content", &policy));
+    html.tagged(tag("title"), page.title);
+    html.raw("<style>")
+        .raw(STYLE)
+        .raw(page.style)
+        .raw("</style>");
+}
+
+/// What a policy names an element's text by.
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    format!("sha256-{}", data_encoding::BASE64.encode(&digest))
+}

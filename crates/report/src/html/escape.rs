@@ -1,0 +1,236 @@
+//! The one way into the page: markup is what this program's own source holds, everything else is text.
+//!
+//! Markup can only be a `&'static str`, so no name of a process can become a tag, an attribute or a class. Text is made
+//! plain first ([`crate::text::escape`]: what steers, hides or reorders is written out) and then written for HTML. No
+//! text stands in an element that a browser reads as code: [`json`] is for those. Names longer than a reader wants are cut.
+
+use std::fmt::{Display, Write as _};
+
+use crate::text::escape::escape;
+
+/// A word longer than this is a name that somebody chose; its beginning tells it apart. Paths of control groups of containers
+/// have some 220 characters.
+const LONGEST_WORD: usize = 400;
+/// A sentence longer than this is not one.
+const LONGEST_TEXT: usize = 2_000;
+
+/// HTML as it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Html(String);
+
+impl Html {
+    /// All that was written.
+    pub(crate) fn finish(self) -> String {
+        self.0
+    }
+
+    /// Markup of our own, as it is.
+    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Text, whoever wrote it.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.0.push_str(&plain(text));
+        self
+    }
+
+    /// Text of several lines, for an element that keeps them.
+    pub(crate) fn lines(&mut self, text: &str) -> &mut Self {
+        for (i, line) in text.lines().enumerate() {
+            self.raw(if i > 0 { "\n" } else { "" }).text(line);
+        }
+        self
+    }
+
+    /// A tag with what is in it.
+    pub(crate) fn within(&mut self, tag: Tag, inside: impl FnOnce(&mut Self)) -> &mut Self {
+        self.open(&tag);
+        inside(self);
+        self.0.push_str("</");
+        self.0.push_str(tag.name);
+        self.0.push('>');
+        self
+    }
+
+    /// A tag with text in it.
+    pub(crate) fn tagged(&mut self, tag: Tag, text: &str) -> &mut Self {
+        self.within(tag, |html| {
+            html.text(text);
+        })
+    }
+
+    /// A tag that holds nothing and is not closed.
+    pub(crate) fn open(&mut self, tag: &Tag) -> &mut Self {
+        self.0.push('<');
+        self.0.push_str(tag.name);
+        self.0.push_str(&tag.attributes);
+        self.0.push('>');
+        self
+    }
+
+    /// What a script of the page reads, in an element that runs nothing.
+    pub(crate) fn json(&mut self, json: &str) -> &mut Self {
+        self.0.push_str(&self::json(json));
+        self
+    }
+
+    /// Characters of base64, which are neither text nor markup; anything else is left out.
+    pub(crate) fn base64(&mut self, encoded: &str) -> &mut Self {
+        let is_base64 = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+        self.0.extend(encoded.chars().filter(is_base64));
+        self
+    }
+}
+
+/// The beginning of an element: its name and attributes.
+#[derive(Debug, Clone)]
+pub(crate) struct Tag {
+    name: &'static str,
+    attributes: String,
+}
+
+/// An element without attributes.
+pub(crate) const fn tag(name: &'static str) -> Tag {
+    Tag {
+        name,
+        attributes: String::new(),
+    }
+}
+
+impl Tag {
+    /// An element of a class, or of several.
+    pub(crate) fn of(name: &'static str, class: &'static str) -> Self {
+        tag(name).with("class", class)
+    }
+
+    /// With an attribute whose value may be anybody's text.
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        // Writing to a String cannot fail.
+        let _ = write!(self.attributes, " {name}=\"{}\"", plain(value));
+        self
+    }
+
+    /// With an attribute whose value is our own text, however long, that needs no escaping but of quotes.
+    pub(crate) fn with_own(mut self, name: &'static str, value: &str) -> Self {
+        let value = value.replace('&', "&amp;").replace('"', "&quot;");
+        let _ = write!(self.attributes, " {name}=\"{value}\"");
+        self
+    }
+
+    /// With an attribute whose value prints itself.
+    pub(crate) fn showing(self, name: &'static str, value: impl Display) -> Self {
+        self.with(name, &value.to_string())
+    }
+}
+
+/// Text for HTML, in elements and in quoted attributes alike.
+fn plain(text: &str) -> String {
+    let text = escape(text);
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in short(&text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// Text whose words and whose whole have an end: what is cut ends with `…`.
+pub(crate) fn short(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
+    let (mut of_word, mut of_text) = (0, 0);
+    for c in text.chars() {
+        of_word = if c.is_whitespace() { 0 } else { of_word + 1 };
+        if of_word > LONGEST_WORD + 1 {
+            continue;
+        }
+        if of_text == LONGEST_TEXT {
+            kept.push('…');
+            break;
+        }
+        of_text += 1;
+        kept.push(if of_word > LONGEST_WORD { '…' } else { c });
+    }
+    kept
+}
+
+/// JSON that may stand in a `script` element: nothing in it ends that element, and old parsers of JavaScript read it, too.
+fn json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        match c {
+            '<' => safe.push_str("\\u003c"),
+            '>' => safe.push_str("\\u003e"),
+            '&' => safe.push_str("\\u0026"),
+            '\u{2028}' => safe.push_str("\\u2028"),
+            '\u{2029}' => safe.push_str("\\u2029"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut html = Html::default();
+        html.text(text);
+        html.finish()
+    }
+
+    #[test]
+    fn no_text_is_markup() {
+        for (text, safe) in [
+            ("hog", "hog"),
+            (
+                "</script><script>alert(1)</script>",
+                "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;",
+            ),
+            ("a & \"b\" 'c'", "a &amp; &quot;b&quot; &#39;c&#39;"),
+            ("nul\0", "nul\\x00"),
+            ("evil\u{202e}gpj", "evil\\u{202e}gpj"),
+            ("&lt;", "&amp;lt;"),
+        ] {
+            assert_eq!(written(text), safe);
+        }
+    }
+
+    #[test]
+    fn an_attribute_ends_where_we_end_it() {
+        let mut html = Html::default();
+        html.tagged(tag("i").with("title", "\" onmouseover=\"x"), "<b>");
+        assert_eq!(
+            html.finish(),
+            "<i title=\"&quot; onmouseover=&quot;x\">&lt;b&gt;</i>"
+        );
+    }
+
+    #[test]
+    fn long_names_and_texts_are_cut() {
+        let name = "x".repeat(4096);
+        let shown = short(&format!("before {name} after"));
+        assert_eq!(shown.chars().count(), 7 + LONGEST_WORD + 1 + 6);
+        assert!(shown.ends_with("x… after"), "{shown}");
+        let words = "word ".repeat(4096);
+        let shown = short(&words);
+        assert_eq!(shown.chars().count(), LONGEST_TEXT + 1);
+        assert!(shown.ends_with('…'));
+    }
+
+    #[test]
+    fn json_stays_json_and_ends_no_element() {
+        let text = "</script><!-- \u{2028} & \\";
+        let encoded = json(&serde_json::to_string(text).unwrap());
+        assert!(!encoded.contains(['<', '>', '&', '\u{2028}']));
+        assert_eq!(serde_json::from_str::<String>(&encoded).unwrap(), text);
+    }
+}

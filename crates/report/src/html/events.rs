@@ -1,0 +1,66 @@
+//! What happened, in order of time.
+
+use super::Scene;
+use super::escape::{Html, Tag, tag};
+use super::page::section;
+use crate::model::EventEntry;
+use crate::model::page::is_main;
+
+/// A page with more would be a log.
+const MOST: usize = 300;
+
+pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
+    let all = &scene.page.events.events;
+    if all.is_empty() {
+        return;
+    }
+    section(html, ("events", "events-heading"), "Events", |html| {
+        let told = chosen(all);
+        html.within(Tag::of("ol", "events"), |html| {
+            told.iter().for_each(|event| entry(html, scene, event));
+        });
+        if let Some(more) = all.len().checked_sub(told.len()).filter(|more| *more > 0) {
+            let more = format!("And {more} more: memtide events tells all of them.");
+            html.tagged(Tag::of("p", "more"), &more);
+        }
+    });
+}
+
+/// All where they are few; else those first that explain what charts show.
+fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
+    let main = all.iter().filter(|event| is_main(event)).count();
+    let mut room_for_main = MOST;
+    let mut room_for_rest = MOST.saturating_sub(main);
+    let is_told = |event: &&EventEntry| {
+        let room = match is_main(event) {
+            true => &mut room_for_main,
+            false => &mut room_for_rest,
+        };
+        let has_room = *room > 0;
+        *room = room.saturating_sub(1);
+        has_room
+    };
+    all.iter().filter(is_told).collect()
+}
+
+fn entry(html: &mut Html, scene: &Scene<'_>, event: &EventEntry) {
+    let begin_s = scene.picture.begin_s();
+    let ends = 0.0..=scene.picture.span_s();
+    let at_s = event.offset_s.map(|at_s| at_s - begin_s);
+    let mut item = tag("li");
+    if let Some(at_s) = at_s.filter(|at_s| ends.contains(at_s)) {
+        item = item.showing("data-at", format!("{at_s:.3}"));
+    }
+    html.within(item, |html| {
+        if let Some(when) = scene.clock.listed(event.offset_s, event.at) {
+            html.tagged(tag("time"), &when).raw(" ");
+        }
+        html.tagged(Tag::of("span", "text"), &event.text);
+        if let Some(report) = &event.report {
+            html.within(tag("details"), |html| {
+                html.raw("<summary>The kernel's report</summary><pre>");
+                html.lines(report).raw("</pre>");
+            });
+        }
+    });
+}

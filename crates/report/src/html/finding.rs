@@ -1,0 +1,280 @@
+//! What was found: each root with its proof, its cause and what to do about it, and what it brings about inside of it.
+
+use units::{Quantity as _, Ratio, Span};
+
+use super::escape::{Html, Tag, tag};
+use super::figures::of_evidence;
+use super::page::section;
+use super::{Scene, icon, spark};
+use crate::model::{Evidence, Finding, Fix, Severity};
+
+pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
+    let report = scene.report;
+    if report.findings.is_empty() && report.earlier.is_empty() {
+        return;
+    }
+    section(html, ("findings", "findings-heading"), "Findings", |html| {
+        for (index, root) in report.roots() {
+            draw(html, scene, index, root);
+        }
+        earlier(html, scene);
+    });
+}
+
+/// How much it matters, in a word.
+pub(super) const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Critical => "critical",
+    }
+}
+
+fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+    let class = match finding.severity {
+        Severity::Info => "finding is-info",
+        Severity::Warning => "finding is-warning",
+        Severity::Critical => "finding is-critical",
+    };
+    html.raw("\n")
+        .within(numbered(Tag::of("article", class), index), |html| {
+            icon::of_severity(html, finding.severity);
+            html.tagged(Tag::of("h3", "title"), &finding.title);
+            inside(html, scene, index, finding);
+            for (index, consequence) in scene.report.consequences(&finding.id) {
+                self::consequence(html, scene, index, consequence);
+            }
+        });
+}
+
+/// What follows from a finding, folded: it goes when the root does.
+fn consequence(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+    let class = match finding.severity {
+        Severity::Info => "consequence is-info",
+        Severity::Warning => "consequence is-warning",
+        Severity::Critical => "consequence is-critical",
+    };
+    html.raw("\n")
+        .within(numbered(Tag::of("details", class), index), |html| {
+            html.within(tag("summary"), |html| {
+                icon::of_severity(html, finding.severity);
+                html.raw("<span class=\"leads\">leads to</span> ");
+                let title = Tag::of("span", "title").with("role", "heading");
+                html.tagged(title.with("aria-level", "4"), &finding.title);
+            });
+            inside(html, scene, index, finding);
+        });
+}
+
+fn numbered(tag: Tag, index: usize) -> Tag {
+    tag.with("id", &format!("finding-{index}"))
+        .showing("data-finding", index)
+}
+
+fn inside(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+    meta(html, scene, index, finding);
+    html.within(Tag::of("div", "columns"), |html| {
+        html.within(Tag::of("div", "left"), |html| {
+            evidence(html, scene, finding);
+            affected(html, finding);
+            ruled_out(html, finding);
+        });
+        html.within(Tag::of("div", "right"), |html| advice(html, finding));
+    });
+}
+
+fn meta(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+    html.within(Tag::of("p", "meta"), |html| {
+        html.tagged(Tag::of("span", "chip severity"), word(finding.severity))
+            .raw(" ");
+        html.tagged(Tag::of("code", "id"), &finding.id).raw(" ");
+        if let Some(when) = when(scene, finding) {
+            html.tagged(Tag::of("span", "when"), &when).raw(" ");
+        }
+        if let Some(share) = finding.share {
+            let share = format!("{} of the range", Ratio::from_f64(share));
+            html.tagged(Tag::of("span", "share"), &share).raw(" ");
+        }
+        html.tagged(Tag::of("span", "confidence"), &finding.confidence_word);
+        if scene.has_charts() {
+            let button = Tag::of("button", "show js-only").with("type", "button");
+            html.tagged(button.showing("data-finding", index), "Show on charts");
+        }
+    });
+}
+
+/// From when to when, and how long: `0:11–0:34 · 23 s`.
+pub(super) fn when(scene: &Scene<'_>, finding: &Finding) -> Option<String> {
+    let (from, to) = (finding.from_s?, finding.to_s?);
+    let range = scene.clock.range((from, finding.from), (to, finding.to))?;
+    let lasts = Span::from_secs_f64(to - from);
+    Some(match lasts {
+        Span::ZERO => range,
+        lasts => format!("{range} · {lasts}"),
+    })
+}
+
+fn evidence(html: &mut Html, scene: &Scene<'_>, finding: &Finding) {
+    if finding.evidence.is_empty() {
+        return;
+    }
+    html.within(Tag::of("table", "evidence"), |html| {
+        html.raw("<caption>Evidence</caption>");
+        // What a kernel report tells are sentences, without columns.
+        if finding.evidence.iter().any(|line| line.signal.is_some()) {
+            html.raw("<thead><tr><th scope=\"col\">signal</th><th scope=\"col\">value</th>");
+            html.raw("<th scope=\"col\">threshold</th><th scope=\"col\">over the range</th></tr></thead>");
+        }
+        html.within(tag("tbody"), |html| {
+            for line in &finding.evidence {
+                html.within(tag("tr"), |html| row(html, scene, finding, line));
+            }
+        });
+    });
+}
+
+fn row(html: &mut Html, scene: &Scene<'_>, finding: &Finding, line: &Evidence) {
+    let at = line.at_s.and_then(|at_s| scene.clock.moment(at_s, line.at));
+    let sentence = match at {
+        Some(at) => format!("{} ({at})", line.text),
+        None => line.text.clone(),
+    };
+    let Some(signal) = &line.signal else {
+        let whole = tag("th").with("scope", "row").with("colspan", "4");
+        html.within(whole, |html| {
+            html.tagged(Tag::of("span", "says"), &sentence);
+        });
+        return;
+    };
+    html.within(tag("th").with("scope", "row"), |html| {
+        html.tagged(Tag::of("span", "says"), &sentence).raw(" ");
+        html.tagged(Tag::of("code", "signal"), signal);
+    });
+    html.tagged(
+        Tag::of("td", "value"),
+        line.value_text.as_deref().unwrap_or("–"),
+    );
+    let threshold = line
+        .threshold_text
+        .as_ref()
+        .map(|text| match line.counts() {
+            true => text.clone(),
+            false => format!("would count {text}"),
+        });
+    html.tagged(Tag::of("td", "threshold"), &threshold.unwrap_or_default());
+    let shown = scene.picture.proof(finding, signal);
+    let graph = shown.map(|at| of_evidence(scene, finding, line, at));
+    spark::cell(html, graph.as_ref());
+}
+
+fn affected(html: &mut Html, finding: &Finding) {
+    if finding.affected.is_empty() {
+        return;
+    }
+    html.tagged(tag("h4"), "Affected");
+    html.within(Tag::of("dl", "affected"), |html| {
+        for one in &finding.affected {
+            let name = match one.kind.as_str() {
+                "process" => one.name.clone(),
+                kind => format!("{kind} {}", one.name),
+            };
+            html.tagged(tag("dt"), &name).tagged(tag("dd"), &one.what);
+        }
+    });
+}
+
+fn ruled_out(html: &mut Html, finding: &Finding) {
+    if finding.ruled_out.is_empty() {
+        return;
+    }
+    html.tagged(tag("h4"), "Ruled out");
+    html.within(Tag::of("ul", "ruled-out"), |html| {
+        for other in &finding.ruled_out {
+            html.within(tag("li"), |html| {
+                html.tagged(tag("code"), &other.id)
+                    .raw(": ")
+                    .text(&other.because);
+            });
+        }
+    });
+}
+
+fn advice(html: &mut Html, finding: &Finding) {
+    paragraph(html, "Cause", &finding.cause);
+    if !finding.fix.is_empty() {
+        html.tagged(tag("h4"), "Fix");
+        html.within(Tag::of("ol", "fix"), |html| {
+            for fix in &finding.fix {
+                html.within(tag("li"), |html| self::fix(html, fix));
+            }
+        });
+    }
+    paragraph(html, "Verify", &finding.verify);
+    if !finding.confidence_why.is_empty() {
+        html.tagged(Tag::of("p", "confidence-why"), &finding.confidence_why);
+    }
+    references(html, finding);
+}
+
+fn paragraph(html: &mut Html, heading: &str, text: &str) {
+    if !text.is_empty() {
+        html.tagged(tag("h4"), heading).tagged(tag("p"), text);
+    }
+}
+
+fn fix(html: &mut Html, fix: &Fix) {
+    if !fix.what.is_empty() {
+        html.tagged(tag("p"), &fix.what);
+    }
+    command(html, "now", &fix.now);
+    command(html, "keep", &fix.persistent);
+}
+
+/// A command that can be copied; nothing where there is none.
+pub(super) fn command(html: &mut Html, when: &str, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    html.within(Tag::of("div", "command"), |html| {
+        html.tagged(Tag::of("span", "when"), when);
+        html.raw("<pre><code>")
+            .lines(text.trim_end())
+            .raw("</code></pre>");
+        html.raw("<button type=\"button\" class=\"copy js-only\">Copy</button>");
+    });
+}
+
+fn references(html: &mut Html, finding: &Finding) {
+    if !finding.aliases.is_empty() {
+        let aliases = format!("Also called {}.", finding.aliases.join(", "));
+        html.tagged(Tag::of("p", "aliases"), &aliases);
+    }
+    if finding.references.is_empty() {
+        return;
+    }
+    html.within(Tag::of("ul", "references"), |html| {
+        for reference in &finding.references {
+            html.tagged(tag("li"), reference);
+        }
+    });
+}
+
+/// What a recording shows that is over.
+fn earlier(html: &mut Html, scene: &Scene<'_>) {
+    if scene.report.earlier.is_empty() {
+        return;
+    }
+    html.tagged(tag("h3"), "Earlier, and over");
+    html.within(Tag::of("ul", "earlier"), |html| {
+        for finding in &scene.report.earlier {
+            html.within(tag("li"), |html| {
+                if let Some(when) = when(scene, finding) {
+                    html.tagged(Tag::of("span", "when"), &when).raw(" ");
+                }
+                html.tagged(Tag::of("code", "id"), &finding.id)
+                    .raw(" ")
+                    .text(&finding.title);
+            });
+        }
+    });
+}

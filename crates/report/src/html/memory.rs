@@ -1,0 +1,173 @@
+//! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and a table of what it is made of.
+
+use chart::Colour;
+use units::{Bytes, Quantity as _, Ratio};
+
+use super::Scene;
+use super::escape::{Html, Tag, tag};
+use crate::model::{Accounting, Term};
+
+/// A bar's length and height in its own units.
+const LENGTH: f64 = 1000.0;
+
+/// What a term looks like.
+pub(super) fn colour(id: &str) -> Colour {
+    match id {
+        "free" => Colour::Free,
+        "pcp" => Colour::Pcp,
+        "file_cache" => Colour::FileCache,
+        "buffers" => Colour::Buffers,
+        "slab_reclaimable" | "kernel_reclaimable" => Colour::SlabReclaimable,
+        "anon" => Colour::Anon,
+        "swapcache" => Colour::SwapCache,
+        "shmem" => Colour::Shared,
+        "page_tables" => Colour::PageTables,
+        "kernel_stack" => Colour::KernelStacks,
+        "percpu" => Colour::Percpu,
+        "vmalloc" => Colour::Vmalloc,
+        "hugetlb_used" | "hugetlb_unused" => Colour::Hugetlb,
+        "compressed_pool" => Colour::Zram,
+        "balloon" => Colour::Balloon,
+        _ => Colour::SlabUnreclaimable,
+    }
+}
+
+/// A part of a bar: what it is, its colour, its size.
+type Part<'a> = (&'a str, Colour, u64);
+
+pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
+    let Some(accounting) = &scene.report.accounting else {
+        return;
+    };
+    html.within(
+        Tag::of("figure", "accounting").with("id", "accounting"),
+        |html| {
+            html.within(tag("figcaption"), |html| {
+                html.tagged(tag("h3"), &heading(scene, accounting));
+                if let Some(available) = accounting.available_bytes {
+                    html.tagged(
+                        Tag::of("p", "help"),
+                        &format!("{} available", Bytes::new(available)),
+                    );
+                }
+            });
+            let parts = parts(accounting);
+            bar(html, &parts, accounting.total_bytes);
+            table(html, &parts, accounting.total_bytes);
+            swap_and_nodes(html, accounting);
+        },
+    );
+}
+
+fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
+    let total = Bytes::new(accounting.total_bytes);
+    match scene.clock.moment(accounting.at_s, accounting.at) {
+        Some(at) => format!("What {total} of RAM held at {at}"),
+        None => format!("What {total} of RAM held"),
+    }
+}
+
+/// Terms in their order, which is from what cannot be given back to what is free; the remainder in front.
+fn parts(accounting: &Accounting) -> Vec<Part<'_>> {
+    let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
+    let name = match accounting.broken_down {
+        true => "unaccounted",
+        false => "not broken down",
+    };
+    let of_term = |term: &'_ Term| (colour(&term.id), term.bytes);
+    let terms = accounting.terms.iter().map(|term| {
+        let (colour, bytes) = of_term(term);
+        (term.label.as_str(), colour, bytes)
+    });
+    let all = std::iter::once((name, Colour::Unaccounted, rest)).chain(terms);
+    all.filter(|(_, _, bytes)| *bytes > 0).collect()
+}
+
+fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
+    let said: Vec<String> = parts
+        .iter()
+        .map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes)))
+        .collect();
+    let svg = Tag::of("svg", "bar")
+        .with("viewBox", "0 0 1000 40")
+        .with("preserveAspectRatio", "none")
+        .with("role", "img")
+        .with("aria-label", &said.join(", "));
+    html.within(svg, |html| {
+        let mut from = 0.0;
+        for (_, colour, bytes) in parts {
+            let length = share(*bytes, total) * LENGTH;
+            let part = tag("rect")
+                .with("class", &format!("c-{}", colour.name()))
+                .with(
+                    "fill",
+                    &format!("var(--{})", colour.name().replace('_', "-")),
+                )
+                .showing("x", format!("{from:.1}"))
+                .showing("width", format!("{length:.1}"));
+            html.open(&part.with("y", "0").with("height", "40"))
+                .raw("</rect>");
+            from += length;
+        }
+    });
+}
+
+#[allow(clippy::cast_precision_loss)] // a share
+fn share(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => part as f64 / whole as f64,
+    }
+}
+
+fn table(html: &mut Html, parts: &[Part<'_>], total: u64) {
+    html.within(Tag::of("table", "terms"), |html| {
+        html.raw("<thead><tr><th scope=\"col\">what</th><th scope=\"col\">size</th><th scope=\"col\">share</th></tr></thead>");
+        html.within(tag("tbody"), |html| {
+            for (name, colour, bytes) in parts {
+                html.within(tag("tr"), |html| {
+                    html.within(tag("th").with("scope", "row"), |html| {
+                        key(html, *colour);
+                        html.text(name);
+                    });
+                    html.tagged(tag("td"), &Bytes::new(*bytes).to_string());
+                    html.tagged(tag("td"), &Ratio::from_f64(share(*bytes, total)).to_string());
+                });
+            }
+        });
+    });
+}
+
+/// A patch of a colour.
+pub(super) fn key(html: &mut Html, colour: Colour) {
+    let fill = format!("var(--{})", colour.name().replace('_', "-"));
+    let svg = Tag::of("svg", "key")
+        .with("viewBox", "0 0 10 10")
+        .with("aria-hidden", "true");
+    html.within(svg, |html| {
+        let patch = tag("rect").with("class", &format!("c-{}", colour.name()));
+        html.open(
+            &patch
+                .with("fill", &fill)
+                .with("width", "10")
+                .with("height", "10"),
+        )
+        .raw("</rect>");
+    });
+}
+
+fn swap_and_nodes(html: &mut Html, accounting: &Accounting) {
+    html.within(Tag::of("ul", "places"), |html| {
+        for node in &accounting.nodes {
+            let (free, total) = (Bytes::new(node.free_bytes), Bytes::new(node.total_bytes));
+            html.tagged(
+                tag("li"),
+                &format!("node {}: {free} of {total} free", node.node),
+            );
+        }
+        if let Some(swap) = &accounting.swap {
+            let (used, total) = (Bytes::new(swap.used_bytes), Bytes::new(swap.total_bytes));
+            html.tagged(tag("li"), &format!("swap: {used} of {total} used"));
+        }
+    });
+}

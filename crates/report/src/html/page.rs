@@ -1,0 +1,166 @@
+//! The file itself: its head with the policy, the blocks in their order, and the data that the script reads.
+
+use super::escape::{Html, Tag, tag};
+use super::{
+    Scene, chart, clear, document, events, facts, finding, headroom, note, recorded, verdict,
+};
+use crate::model::page::PageMeta;
+use crate::picture::Picture;
+use crate::text::check::host_items;
+
+/// The page's script, made in `web/`.
+const SCRIPT: &str = include_str!("../../assets/page.js");
+
+pub(super) fn draw(scene: &Scene<'_>) -> String {
+    let title = format!(
+        "{}: {} · memtide",
+        verdict::word(scene.report.verdict),
+        name(scene)
+    );
+    let head = document::Head {
+        title: &title,
+        style: "",
+        script: Some(SCRIPT),
+    };
+    document::draw(&head, |html| body(html, scene))
+}
+
+fn body(html: &mut Html, scene: &Scene<'_>) {
+    let has_findings = !scene.report.findings.is_empty();
+    let first = if has_findings {
+        "#findings"
+    } else {
+        "#verdict"
+    };
+    html.tagged(
+        Tag::of("a", "skip").with("href", first),
+        "Skip to what was found",
+    )
+    .raw("\n");
+    host_line(html, scene);
+    strip(html, scene);
+    html.raw("\n<main>\n");
+    verdict::draw(html, scene);
+    if scene.has_charts() {
+        html.raw("\n<div id=\"navigator\"></div>\n");
+    }
+    finding::draw_all(html, scene);
+    note::draw_all(html, scene);
+    chart::draw_all(html, scene);
+    if let Some(report) = scene.page.headroom {
+        headroom::draw(html, report, &scene.clock);
+    }
+    facts::draw(html, scene);
+    events::draw(html, scene);
+    clear::not_evaluated(html, scene);
+    clear::clear(html, scene);
+    recorded::draw(html, scene);
+    html.raw("\n</main>\n");
+    html.raw("<footer>Written by memtide ")
+        .text(env!("CARGO_PKG_VERSION"))
+        .raw(". This page holds everything it shows and asks nobody for anything.</footer>\n");
+    data(html, scene);
+}
+
+/// What the page is about: the heading that was asked for, else the host, else the file.
+pub(super) fn name(scene: &Scene<'_>) -> String {
+    let source = scene.report.source.name.as_deref();
+    let file = source.map(|name| {
+        name.rsplit('/')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name)
+    });
+    let known = scene.page.title.or(scene.report.host.hostname.as_deref());
+    known.or(file).unwrap_or("this host").to_owned()
+}
+
+fn host_line(html: &mut Html, scene: &Scene<'_>) {
+    let report = scene.report;
+    html.within(Tag::of("header", "host-line"), |html| {
+        html.tagged(Tag::of("span", "brand"), "memtide");
+        let name = name(scene);
+        html.tagged(Tag::of("span", "host"), &name);
+        let items = host_items(&report.host, &report.source, &scene.clock);
+        for item in items.iter().filter(|item| **item != name) {
+            html.tagged(Tag::of("span", "meta"), item);
+        }
+        if let Some(cpus) = report.host.cpus {
+            let plural = if cpus == 1 { "" } else { "s" };
+            html.tagged(Tag::of("span", "meta"), &format!("{cpus} CPU{plural}"));
+        }
+        let range = scene.clock.whole();
+        if report.source.samples > 1 && !items.iter().any(|item| item.contains(&range)) {
+            html.tagged(Tag::of("span", "range"), &range);
+        }
+    });
+}
+
+/// What was wrong with the source, where a reader sees it before believing the rest.
+fn strip(html: &mut Html, scene: &Scene<'_>) {
+    let problems = &scene.report.source.problems;
+    let Some(first) = problems.first() else {
+        return;
+    };
+    html.within(Tag::of("p", "strip"), |html| {
+        html.text(first);
+        if let Some(more) = problems.len().checked_sub(1).filter(|more| *more > 0) {
+            html.raw(" · <a href=\"#recorded\">")
+                .text(&format!("and {more} more"))
+                .raw("</a>");
+        }
+    });
+}
+
+/// A block of the page with its heading.
+pub(super) fn section(
+    html: &mut Html,
+    (id, heading_id): (&'static str, &'static str),
+    heading: &str,
+    inside: impl FnOnce(&mut Html),
+) {
+    html.raw("\n");
+    let block = tag("section")
+        .with("id", id)
+        .with("aria-labelledby", heading_id);
+    html.within(block, |html| {
+        html.tagged(tag("h2").with("id", heading_id), heading);
+        inside(html);
+    });
+}
+
+fn data(html: &mut Html, scene: &Scene<'_>) {
+    let nothing = Picture::default();
+    let picture = if scene.has_charts() {
+        scene.picture
+    } else {
+        &nothing
+    };
+    let packed = ::chart::pack(&picture.charts, &picture.drawing);
+    let begin = scene.report.source.from;
+    let zone_min = begin.map(|begin| scene.clock.minutes_ahead(begin));
+    let events = &scene.page.events.events;
+    let meta = PageMeta::new(scene.report, picture, events, &packed.scales, zone_min);
+    // Every value of it can be written.
+    let meta = serde_json::to_string(&meta).unwrap_or_default();
+    html.raw("<script type=\"application/json\" id=\"memtide-page\">")
+        .json(&meta)
+        .raw("</script>\n");
+    html.raw("<script type=\"application/octet-stream\" id=\"memtide-data\">");
+    html.base64(&data_encoding::BASE64.encode(&packed.bytes))
+        .raw("</script>\n");
+    html.raw("<script>").raw(SCRIPT).raw("</script>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::document::STYLE;
+
+    #[test]
+    fn our_own_script_and_style_end_where_we_end_them() {
+        for (text, end) in [(SCRIPT, "</script"), (STYLE, "</style")] {
+            assert!(!text.to_lowercase().contains(end));
+            assert!(!text.contains("<!--"));
+        }
+    }
+}

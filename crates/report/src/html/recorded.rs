@@ -1,0 +1,136 @@
+//! Where the figures come from: how they were recorded, how closely they were looked at, and what was wrong with that.
+
+use units::{Count, Span};
+
+use super::Scene;
+use super::escape::{Html, Tag, tag};
+use super::note::{self, is_about_the_source};
+use super::page::section;
+use crate::model::{Source, SourceKind};
+use crate::text::check::MOST_UNKNOWN;
+
+pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
+    let source = &scene.report.source;
+    section(
+        html,
+        ("recorded", "recorded-heading"),
+        "How this was recorded",
+        |html| {
+            html.within(Tag::of("dl", "recorded"), |html| {
+                for (name, value) in rows(scene) {
+                    html.tagged(tag("dt"), name).tagged(tag("dd"), &value);
+                }
+            });
+            list(html, "Problems with this source", &source.problems);
+            inputs(html, source);
+            unknown_fields(html, &source.unknown_fields);
+            let notes = scene
+                .report
+                .notes
+                .iter()
+                .filter(|it| is_about_the_source(it));
+            notes.for_each(|it| note::draw(html, it));
+        },
+    );
+}
+
+fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
+    let source = &scene.report.source;
+    let mut rows = vec![("kind", kind(source.kind).to_owned())];
+    // The directory is known to whoever wrote the page, and nobody else's business.
+    let file_name = |name: &String| {
+        name.rsplit('/')
+            .find(|part| !part.is_empty())
+            .map(str::to_owned)
+    };
+    rows.extend(
+        source
+            .name
+            .as_ref()
+            .and_then(file_name)
+            .map(|name| ("name", name)),
+    );
+    rows.push(("time", scene.clock.whole()));
+    rows.push(("samples", Count::new(source.samples as u64).to_string()));
+    let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
+    rows.extend(
+        source
+            .interval_s
+            .map(|every| ("distance of samples", format!("{} (median)", span(every)))),
+    );
+    if let Some(every) = source.thinned_to_s {
+        let what = format!(
+            "one sample every {}; charts have every peak, and the worst times in full",
+            span(every)
+        );
+        rows.push(("judged", what));
+    }
+    if scene.picture.is_reduced() {
+        let columns = Count::new(scene.picture.times().len() as u64);
+        rows.push((
+            "drawn",
+            format!("{columns} columns, each with its least, mean and largest value"),
+        ));
+    }
+    let lines = Count::new(source.lines_skipped as u64);
+    if source.lines_skipped > 0 {
+        rows.push(("lines skipped", lines.to_string()));
+    }
+    rows
+}
+
+const fn kind(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Live => "this host, watched",
+        SourceKind::Capture => "a capture of kernel files",
+        SourceKind::Text => "text that somebody pasted or saved",
+        SourceKind::Bundle => "a support bundle",
+        SourceKind::Recording => "a recording by memtide record",
+    }
+}
+
+fn list(html: &mut Html, heading: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    html.tagged(tag("h3"), &format!("{heading} ({})", items.len()));
+    html.within(tag("ul"), |html| {
+        for item in items {
+            html.tagged(tag("li"), item);
+        }
+    });
+}
+
+/// Of use to whoever teaches memtide a new kernel.
+fn unknown_fields(html: &mut Html, fields: &[String]) {
+    if fields.is_empty() {
+        return;
+    }
+    let named = fields.len().min(MOST_UNKNOWN);
+    let mut text = fields[..named].join(", ");
+    if let Some(more) = fields.len().checked_sub(named).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    html.tagged(tag("h3"), "Kernel fields that memtide does not know");
+    html.tagged(tag("p"), &text);
+}
+
+/// What was recognised in a text, block by block.
+fn inputs(html: &mut Html, source: &Source) {
+    if source.inputs.is_empty() {
+        return;
+    }
+    html.tagged(tag("h3"), "What was recognised");
+    html.within(Tag::of("table", "inputs"), |html| {
+        html.raw("<thead><tr><th scope=\"col\">lines</th><th scope=\"col\">form</th><th scope=\"col\">what</th></tr></thead>");
+        html.within(tag("tbody"), |html| {
+            for input in &source.inputs {
+                let file = input.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
+                html.within(tag("tr"), |html| {
+                    html.tagged(tag("td"), &format!("{file}{} to {}", input.first_line, input.last_line));
+                    html.tagged(tag("td"), &input.form).tagged(tag("td"), &input.what);
+                });
+            }
+        });
+    });
+}

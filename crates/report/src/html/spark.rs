@@ -1,0 +1,270 @@
+//! Small graphs that need no script: a curve over the whole picture, tinted where something was found.
+//!
+//! In `svg.spark` are `rect.tint`, `path.line`, which is filled down to 0, and `path.limit`, a line.
+
+use std::fmt::Write as _;
+
+use units::Span;
+
+use super::escape::{Html, Tag, tag};
+
+/// A graph's width in its own units; the page's style says how large it is shown.
+const WIDTH: f64 = 240.0;
+/// Where the curve's highest and lowest point lie; the graph is 56 high, and strokes are not cut.
+const CEILING: f64 = 4.0;
+const FLOOR: f64 = 52.0;
+/// More points than this are not told apart at the size that it is shown in.
+const MOST_POINTS: usize = 120;
+
+/// Which value of several speaks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keep {
+    /// The largest: it is harm that rises.
+    #[default]
+    Most,
+    /// The least: it is what runs out.
+    Least,
+}
+
+/// A curve to be drawn small.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spark<'a> {
+    /// When each value was measured.
+    pub(crate) times: &'a [Span],
+    /// The values.
+    pub(crate) values: &'a [Option<f64>],
+    /// Which values are kept where there are too many.
+    pub(crate) keep: Keep,
+    /// From when to when it is tinted, in seconds.
+    pub(crate) tint: Option<(f64, f64)>,
+    /// Where it counts, in the values' unit.
+    pub(crate) threshold: Option<f64>,
+    /// Whether it stands in the colour of what is found, not in that of text.
+    pub(crate) is_loud: bool,
+    /// The upper end, where several graphs are to be compared; else it is the largest value.
+    pub(crate) top: Option<f64>,
+}
+
+/// Draws it; nothing where fewer than two values were measured.
+pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
+    let measured = spark.values.iter().flatten();
+    if measured.clone().count() < 2 {
+        return;
+    }
+    let most = measured.copied().fold(0.0, f64::max);
+    // A threshold far above would press the curve flat, and is then no news.
+    let shown = spark.threshold.filter(|at| *at <= most * 4.0);
+    let top = spark
+        .top
+        .unwrap_or_else(|| shown.map_or(most, |at| most.max(at)));
+    let place = Place {
+        span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
+        top: if top > 0.0 { top } else { 1.0 },
+    };
+    let ink = match spark.is_loud {
+        true => "var(--s)",
+        false => "var(--ink-2)",
+    };
+    let svg = Tag::of("svg", "spark")
+        .with("viewBox", "0 0 240 56")
+        .with("preserveAspectRatio", "none")
+        .with("aria-hidden", "true")
+        .with("color", ink);
+    html.within(svg, |html| {
+        tint(html, spark, place);
+        // The stroke is the style's, which knows both themes.
+        let curve = Tag::of("path", "line").with("fill", "currentColor");
+        let curve = curve.with("fill-opacity", ".14");
+        html.open(&curve.with_own("d", &path(spark, place)))
+            .raw("</path>");
+        if let Some(at) = shown {
+            let limit = Tag::of("path", "limit");
+            html.open(&limit.with_own("d", &format!("M0 {}h240", place.y(at))))
+                .raw("</path>");
+        }
+    });
+}
+
+fn tint(html: &mut Html, spark: &Spark<'_>, place: Place) {
+    let Some((from, to)) = spark.tint else {
+        return;
+    };
+    let (from, to) = (place.x(from), place.x(to));
+    let tinted = Tag::of("rect", "tint").showing("x", from);
+    let tinted = tinted
+        .showing("width", (to - from).max(2))
+        .with("height", "56");
+    html.open(&tinted).raw("</rect>");
+}
+
+/// Where values lie in the drawing.
+#[derive(Clone, Copy)]
+struct Place {
+    span_s: f64,
+    top: f64,
+}
+
+impl Place {
+    fn x(self, at_s: f64) -> i32 {
+        match self.span_s > 0.0 {
+            true => whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH),
+            false => 0,
+        }
+    }
+
+    fn y(self, value: f64) -> i32 {
+        let share = (value / self.top).clamp(0.0, 1.0);
+        whole(FLOOR - share * (FLOOR - CEILING))
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // within the graph
+fn whole(at: f64) -> i32 {
+    at.round() as i32
+}
+
+/// The curve as a path from the floor up, along the values, and down again. Where nothing was measured, it is broken.
+fn path(spark: &Spark<'_>, place: Place) -> String {
+    let mut path = String::new();
+    let mut run: Vec<(i32, i32)> = Vec::new();
+    for (at, value) in thinned(spark).into_iter().chain([(0.0, None)]) {
+        match value {
+            Some(value) => push(&mut run, (place.x(at), place.y(value))),
+            None => draw_run(&mut path, &std::mem::take(&mut run)),
+        }
+    }
+    path
+}
+
+/// Adds a point; one in the middle of a level stretch says nothing.
+fn push(run: &mut Vec<(i32, i32)>, point: (i32, i32)) {
+    if let [.., before, last] = run.as_slice()
+        && before.1 == last.1
+        && last.1 == point.1
+    {
+        run.pop();
+    }
+    run.push(point);
+}
+
+fn draw_run(path: &mut String, run: &[(i32, i32)]) {
+    let Some(first) = run.first() else {
+        return;
+    };
+    // Writing to a String cannot fail.
+    let _ = write!(path, "M{} {FLOOR}V{}", first.0, first.1);
+    for (i, pair) in run.windows(2).enumerate() {
+        let (x, y) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        // A minus separates two numbers as well as a blank.
+        let command = if i == 0 { "l" } else { " " };
+        let blank = if y < 0 { "" } else { " " };
+        let _ = write!(path, "{command}{x}{blank}{y}");
+    }
+    let _ = write!(path, "V{FLOOR}");
+}
+
+/// At most so many points as can be told apart: each the largest or least of its part of the time.
+fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
+    let points = spark.times.iter().zip(spark.values);
+    let all: Vec<(f64, Option<f64>)> = points
+        .map(|(at, value)| (at.as_secs_f64(), *value))
+        .collect();
+    if all.len() <= MOST_POINTS {
+        return all;
+    }
+    let parts = all.chunks(all.len().div_ceil(MOST_POINTS));
+    parts
+        .filter_map(|part| {
+            let measured = part.iter().filter_map(|(_, value)| *value);
+            let speaks = match spark.keep {
+                Keep::Most => measured.reduce(f64::max),
+                Keep::Least => measured.reduce(f64::min),
+            };
+            Some((part.last()?.0, speaks))
+        })
+        .collect()
+}
+
+/// A cell of a table with such a graph in it.
+pub(crate) fn cell(html: &mut Html, spark: Option<&Spark<'_>>) {
+    html.within(tag("td"), |html| {
+        if let Some(spark) = spark {
+            draw(html, spark);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(n: u64) -> Vec<Span> {
+        (0..n).map(Span::from_secs).collect()
+    }
+
+    fn drawn(spark: &Spark<'_>) -> String {
+        let mut html = Html::default();
+        draw(&mut html, spark);
+        html.finish()
+    }
+
+    #[test]
+    fn what_was_not_measured_breaks_the_line() {
+        let times = seconds(5);
+        let values = [Some(1.0), Some(2.0), None, Some(2.0), Some(0.0)];
+        let spark = Spark {
+            times: &times,
+            values: &values,
+            ..Spark::default()
+        };
+        let svg = drawn(&spark);
+        assert!(
+            svg.contains("d=\"M0 52V28l60-24V52M180 52V4l60 48V52\""),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn level_stretches_are_two_points() {
+        let times = seconds(9);
+        let values = [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0].map(Some);
+        let spark = Spark {
+            times: &times,
+            values: &values,
+            ..Spark::default()
+        };
+        let svg = drawn(&spark);
+        assert!(svg.contains("M0 52V28l90 0 30-24 120 0V52"), "{svg}");
+    }
+
+    #[test]
+    fn one_value_is_no_curve() {
+        let times = seconds(2);
+        let spark = Spark {
+            times: &times,
+            values: &[None, Some(1.0)],
+            ..Spark::default()
+        };
+        assert_eq!(drawn(&spark), "");
+    }
+
+    #[test]
+    fn a_peak_of_one_sample_is_seen_however_long_it_is() {
+        let times = seconds(10_000);
+        let mut values = vec![Some(1.0); times.len()];
+        values[7_777] = Some(9.0);
+        let spark = Spark {
+            times: &times,
+            values: &values,
+            ..Spark::default()
+        };
+        let points = thinned(&spark);
+        assert!(points.len() <= MOST_POINTS);
+        assert!(points.iter().any(|(_, value)| *value == Some(9.0)));
+        let least = Spark {
+            keep: Keep::Least,
+            ..spark
+        };
+        assert!(thinned(&least).iter().all(|(_, value)| *value == Some(1.0)));
+    }
+}

@@ -1,0 +1,50 @@
+//! The answer first: how it stands in a word and a sentence, what to do in another, and up to four figures.
+
+use super::Scene;
+use super::escape::{Html, Tag, tag};
+use super::{figures, icon};
+use crate::model::{Level, Report};
+
+/// How it stands, in a word.
+pub(super) const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Ok => "OK",
+        Level::Warning => "Warning",
+        Level::Critical => "Critical",
+        Level::Unknown => "Unknown",
+    }
+}
+
+const fn class(level: Level) -> &'static str {
+    match level {
+        Level::Ok => "verdict is-ok",
+        Level::Warning => "verdict is-warning",
+        Level::Critical => "verdict is-critical",
+        Level::Unknown => "verdict is-unknown",
+    }
+}
+
+pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
+    let report = scene.report;
+    let block = Tag::of("section", class(report.verdict)).with("id", "verdict");
+    html.within(block.with("aria-labelledby", "headline"), |html| {
+        icon::of_level(html, report.verdict);
+        html.tagged(Tag::of("p", "level"), word(report.verdict));
+        html.tagged(tag("h1").with("id", "headline"), &report.headline);
+        for remark in &report.remarks {
+            html.tagged(Tag::of("p", "remark"), remark);
+        }
+        if let Some(todo) = todo(report) {
+            html.tagged(Tag::of("p", "todo"), todo);
+        }
+        figures::draw(html, scene);
+    });
+}
+
+/// The first thing to do about the first finding, where something is wrong.
+fn todo(report: &Report) -> Option<&str> {
+    let is_wrong = matches!(report.verdict, Level::Warning | Level::Critical);
+    let leading = report.findings.first().filter(|_| is_wrong)?;
+    let first = leading.fix.iter().map(|fix| fix.what.as_str());
+    first.into_iter().find(|what| !what.is_empty())
+}

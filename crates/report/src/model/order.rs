@@ -1,0 +1,52 @@
+//! The order in which a report is told, the same in text and on the page.
+
+use super::{Evidence, Finding, NotEvaluated, Report};
+
+impl Report {
+    /// Findings that follow from no other one, with their places among all.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (usize, &Finding)> {
+        let all = self.findings.iter().enumerate();
+        all.filter(|(_, finding)| self.is_root(finding))
+    }
+
+    /// What a root brings about, with its places among all findings.
+    pub(crate) fn consequences<'a>(
+        &'a self,
+        root: &'a str,
+    ) -> impl Iterator<Item = (usize, &'a Finding)> {
+        let all = self.findings.iter().enumerate();
+        all.filter(move |(_, finding)| {
+            !self.is_root(finding) && finding.caused_by.as_deref() == Some(root)
+        })
+    }
+
+    fn is_root(&self, finding: &Finding) -> bool {
+        let is_found = |root: &String| self.findings.iter().any(|other| other.id == *root);
+        !finding.caused_by.as_ref().is_some_and(is_found)
+    }
+
+    /// What could not be looked for, by what would make it possible; what most rules need comes first.
+    pub(crate) fn not_evaluated_by_need(&self) -> Vec<(&str, Vec<&NotEvaluated>)> {
+        let mut groups: Vec<(&str, Vec<&NotEvaluated>)> = Vec::new();
+        for rule in &self.not_evaluated {
+            match groups.iter_mut().find(|(needs, _)| *needs == rule.needs) {
+                Some((_, alike)) => alike.push(rule),
+                None => groups.push((&rule.needs, vec![rule])),
+            }
+        }
+        groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
+        groups
+    }
+}
+
+impl Evidence {
+    /// Whether the value is on that side of its threshold that counts; also where there is none.
+    pub(crate) fn counts(&self) -> bool {
+        let threshold = self.threshold_text.as_deref().unwrap_or_default();
+        match (self.value, self.threshold) {
+            (Some(value), Some(from)) if threshold.starts_with("from") => value >= from,
+            (Some(value), Some(below)) if threshold.starts_with("below") => value <= below,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! What the page's script reads: which curves there are, where findings and events lie, and how the packed numbers are laid
+//! out. It says nothing that the page's text does not say as well.
+
+use chart::{ChartKind, ChartUnit, LimitValue};
+use serde::Serialize;
+
+use super::{EventEntry, Finding, Report, Severity, SourceKind};
+use crate::picture::{Picture, Shown, is_limit};
+
+/// Name and version of this contract.
+pub const PAGE_FORMAT: &str = "memtide-page/1";
+
+/// All of it. Times are seconds from the picture's beginning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PageMeta {
+    /// Name and version of this contract.
+    pub format: &'static str,
+    /// The wall clock at second 0; null where times are read as offsets.
+    pub start_unix_ms: Option<i64>,
+    /// How far the reader's clock is ahead of UTC at second 0.
+    pub utc_offset_min: Option<i32>,
+    /// What to add to a time where it is read as an offset: people count from the source's first sample.
+    pub offset_s: f64,
+    /// How long the picture is.
+    pub span_s: f64,
+    /// The usual distance between samples.
+    pub interval_s: Option<f64>,
+    /// The moment that matters.
+    pub worst_s: f64,
+    /// How the packed numbers are laid out; the first covers everything.
+    pub levels: Vec<LevelMeta>,
+    /// Stretches in which nothing was recorded: from, to.
+    pub gaps: Vec<[f64; 2]>,
+    /// Charts that have data, in the page's order.
+    pub charts: Vec<ChartMeta>,
+    /// Findings, in the order of the report.
+    pub findings: Vec<FindingMeta>,
+    /// What happened, in order of time.
+    pub events: Vec<EventMeta>,
+}
+
+/// A stretch of time in columns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelMeta {
+    /// Its first column.
+    pub from_s: f64,
+    /// Its last column.
+    pub to_s: f64,
+    /// How many columns.
+    pub rows: usize,
+    /// Whether a column may hold more than one sample.
+    pub is_reduced: bool,
+}
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChartMeta {
+    /// Its anchor is `chart-ID`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// `stack`, `lines` or `mirror`.
+    pub kind: &'static str,
+    /// `bytes`, `bytes/s`, `pages/s`, `share`, `count`, `count/s` or `ms`.
+    pub unit: &'static str,
+    /// Whether it takes the whole width and has a table of values at the cursor.
+    pub is_wide: bool,
+    /// Whether its vertical axis is logarithmic.
+    pub is_log: bool,
+    /// A fixed upper end of that axis.
+    pub top: Option<f64>,
+    /// Its curves.
+    pub series: Vec<SeriesMeta>,
+    /// Its limits.
+    pub limits: Vec<LimitMeta>,
+    /// Which findings it proves.
+    pub evidence_of: Vec<usize>,
+    /// What it shows, in words.
+    pub says: String,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SeriesMeta {
+    /// Unique in its chart.
+    pub id: String,
+    /// What people call it; harmless, but text.
+    pub label: String,
+    /// The name of its colour.
+    pub colour: String,
+    /// What one of the packed numbers stands for, in the chart's unit.
+    pub scale: f64,
+    /// Drawn as steps that end at their sample.
+    pub is_steps: bool,
+    /// Drawn downwards.
+    pub is_negative: bool,
+    /// Drawn as a limit and not as data.
+    pub is_limit: bool,
+}
+
+/// A limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitMeta {
+    /// What it is.
+    pub label: String,
+    /// Where it is; null where a series tells.
+    pub value: Option<f64>,
+    /// Which series tells.
+    pub series: Option<String>,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingMeta {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Its rule.
+    pub id: String,
+    /// Its sentence; harmless, but text.
+    pub title: String,
+    /// When it began; null for a state without a beginning.
+    pub from_s: Option<f64>,
+    /// When it ended.
+    pub to_s: Option<f64>,
+    /// Ids of the charts that prove it, the best first.
+    pub charts: Vec<String>,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventMeta {
+    /// When.
+    pub at_s: f64,
+    /// What; harmless, but text.
+    pub text: String,
+    /// Whether it is worth a label of its own.
+    pub is_main: bool,
+}
+
+/// Kinds of events that explain what charts show.
+const MAIN: [&str; 7] = [
+    "oom-kill",
+    "allocation-failure",
+    "cgroup-limit",
+    "fact-changed",
+    "boot",
+    "suspend",
+    "samples-lost",
+];
+/// More would not be told apart on any screen.
+const MOST_EVENTS: usize = 500;
+
+/// Whether an event is one that explains what charts show.
+pub(crate) fn is_main(event: &EventEntry) -> bool {
+    MAIN.contains(&event.kind)
+}
+
+impl PageMeta {
+    /// All of it; `scales` has a number for each series of each chart of the picture.
+    pub(crate) fn new(
+        report: &Report,
+        picture: &Picture,
+        events: &[EventEntry],
+        scales: &[Vec<f64>],
+        utc_offset_min: Option<i32>,
+    ) -> Self {
+        let has_clock = report.source.kind != SourceKind::Capture;
+        let from = report.source.from.filter(|_| has_clock);
+        #[allow(clippy::cast_possible_truncation)] // milliseconds of some days
+        let begin_ms = (picture.begin_s() * 1e3).round() as i64;
+        Self {
+            format: PAGE_FORMAT,
+            start_unix_ms: from.map(|from| from.as_millisecond().saturating_add(begin_ms)),
+            utc_offset_min: utc_offset_min.filter(|_| from.is_some()),
+            offset_s: report.source.cut_at_s.unwrap_or_default() + picture.begin_s(),
+            span_s: picture.span_s(),
+            interval_s: report.source.interval_s,
+            worst_s: picture.worst_s(report),
+            levels: levels(picture),
+            gaps: gaps(picture),
+            charts: charts(report, picture, scales),
+            findings: findings(report, picture),
+            events: events_of(events, picture),
+        }
+    }
+}
+
+fn levels(picture: &Picture) -> Vec<LevelMeta> {
+    let second = |at: Option<&units::Span>| at.map_or(0.0, |at| at.as_secs_f64());
+    let levels = picture.drawing.levels.iter();
+    let meta = levels.map(|level| LevelMeta {
+        from_s: second(level.times.first()),
+        to_s: second(level.times.last()),
+        rows: level.times.len(),
+        is_reduced: level.is_reduced,
+    });
+    meta.collect()
+}
+
+fn gaps(picture: &Picture) -> Vec<[f64; 2]> {
+    let gaps = picture.drawing.gaps.iter();
+    gaps.map(|(from, to)| [from.as_secs_f64(), to.as_secs_f64()])
+        .collect()
+}
+
+fn charts(report: &Report, picture: &Picture, scales: &[Vec<f64>]) -> Vec<ChartMeta> {
+    let shown = picture.charts.iter().enumerate();
+    let meta = shown.map(|(index, chart)| {
+        let scale = |series: usize| scales.get(index).and_then(|of| of.get(series));
+        ChartMeta {
+            id: chart.id.clone(),
+            title: harmless(&chart.title),
+            kind: kind(chart.kind),
+            unit: unit(chart.unit),
+            is_wide: chart.is_wide,
+            is_log: chart.is_log,
+            top: chart.top.filter(|top| top.is_finite()),
+            series: series(chart, &scale),
+            limits: limits(chart),
+            evidence_of: picture.evidence_of(index, &report.findings),
+            says: harmless(&picture.says(index)),
+        }
+    });
+    meta.collect()
+}
+
+fn series<'a>(chart: &chart::Chart, scale: &impl Fn(usize) -> Option<&'a f64>) -> Vec<SeriesMeta> {
+    let all = chart.series.iter().enumerate();
+    let meta = all.map(|(i, series)| SeriesMeta {
+        id: series.id.clone(),
+        label: harmless(&series.label),
+        colour: series.colour.name(),
+        scale: scale(i).copied().unwrap_or(1.0),
+        is_steps: series.is_steps,
+        is_negative: series.is_negative,
+        is_limit: is_limit(chart, &series.id),
+    });
+    meta.collect()
+}
+
+fn limits(chart: &chart::Chart) -> Vec<LimitMeta> {
+    let meta = chart.limits.iter().map(|limit| {
+        let (value, series) = match &limit.value {
+            LimitValue::Fixed(value) => (Some(*value).filter(|v| v.is_finite()), None),
+            LimitValue::Moving(series) => (None, Some(series.clone())),
+        };
+        LimitMeta {
+            label: harmless(&limit.label),
+            value,
+            series,
+        }
+    });
+    meta.collect()
+}
+
+fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
+    let meta = report.findings.iter().map(|finding| {
+        let within = picture.stretch_of(finding);
+        FindingMeta {
+            severity: finding.severity,
+            id: finding.id.clone(),
+            title: harmless(&finding.title),
+            from_s: within.map(|(from, _)| from),
+            to_s: within.map(|(_, to)| to),
+            charts: charts_of(finding, picture),
+        }
+    });
+    meta.collect()
+}
+
+/// The charts that prove a finding: those of its first evidence first.
+fn charts_of(finding: &Finding, picture: &Picture) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    let signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
+    for Shown { chart, .. } in signals.flat_map(|signal| picture.showing(signal)) {
+        let id = &picture.charts[chart].id;
+        if !ids.contains(id) {
+            ids.push(id.clone());
+        }
+    }
+    ids
+}
+
+/// Events on the picture. Where they are many, each stretch of time has one that speaks for all in it.
+fn events_of(events: &[EventEntry], picture: &Picture) -> Vec<EventMeta> {
+    let ends = 0.0..=picture.span_s();
+    let placed = events.iter().filter_map(|event| {
+        let at_s = event.offset_s? - picture.begin_s();
+        ends.contains(&at_s).then_some((at_s, event))
+    });
+    let placed: Vec<(f64, &EventEntry)> = placed.collect();
+    let step = match placed.len() <= MOST_EVENTS {
+        true => return placed.iter().map(|told| event(&[*told])).collect(),
+        #[allow(clippy::cast_precision_loss)] // some hundred
+        false => picture.span_s() / MOST_EVENTS as f64,
+    };
+    let together = |one: &(f64, &EventEntry), other: &(f64, &EventEntry)| {
+        (one.0 / step)
+            .floor()
+            .total_cmp(&(other.0 / step).floor())
+            .is_eq()
+    };
+    placed.chunk_by(together).map(event).collect()
+}
+
+/// The first that explains something, else the first, with how many more there are.
+fn event(together: &[(f64, &EventEntry)]) -> EventMeta {
+    let main = together.iter().find(|(_, event)| is_main(event));
+    let told = main.or(together.first());
+    let text = told.map_or("", |(_, event)| &event.text);
+    EventMeta {
+        at_s: told.map_or(0.0, |(at_s, _)| *at_s),
+        text: match together.len() {
+            0 | 1 => harmless(text),
+            n => harmless(&format!("{text}, and {} more events about then", n - 1)),
+        },
+        is_main: main.is_some(),
+    }
+}
+
+/// Text as the page shows it elsewhere, for a script that sets it as text.
+fn harmless(text: &str) -> String {
+    crate::html::short(&crate::text::escape::escape(text))
+}
+
+const fn kind(kind: ChartKind) -> &'static str {
+    match kind {
+        ChartKind::Stack => "stack",
+        ChartKind::Lines => "lines",
+        ChartKind::Mirror => "mirror",
+    }
+}
+
+/// What a unit is called in this contract.
+pub(crate) const fn unit(unit: ChartUnit) -> &'static str {
+    match unit {
+        ChartUnit::Bytes => "bytes",
+        ChartUnit::BytesPerSecond => "bytes/s",
+        ChartUnit::PagesPerSecond => "pages/s",
+        ChartUnit::Share => "share",
+        ChartUnit::Count => "count",
+        ChartUnit::CountPerSecond => "count/s",
+        ChartUnit::Millis => "ms",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event_at(second: f64, kind: &'static str) -> EventEntry {
+        EventEntry {
+            at: None,
+            offset_s: Some(second),
+            kind,
+            subject: None,
+            text: format!("{kind} at {second}"),
+            report: None,
+        }
+    }
+
+    fn picture(lasts: u64) -> Picture {
+        let mut drawing = chart::Drawing::default();
+        drawing.levels.push(chart::Level {
+            times: vec![units::Span::ZERO, units::Span::from_secs(lasts)],
+            ..chart::Level::default()
+        });
+        Picture::new(Vec::new(), drawing, units::Span::ZERO)
+    }
+
+    #[test]
+    fn few_events_are_told_each() {
+        let events = [
+            event_at(1.0, "blocked"),
+            event_at(2.0, "boot"),
+            event_at(99.0, "boot"),
+        ];
+        let told = events_of(&events, &picture(10));
+        let told: Vec<_> = told.iter().map(|it| (it.at_s, it.is_main)).collect();
+        assert_eq!(told, [(1.0, false), (2.0, true)]);
+    }
+
+    #[test]
+    fn of_many_events_none_is_forgotten() {
+        let mut events: Vec<_> = (0..5_000)
+            .map(|i| event_at(f64::from(i), "blocked"))
+            .collect();
+        events[4_007].kind = "oom-kill";
+        let told = events_of(&events, &picture(5_000));
+        assert_eq!(told.len(), MOST_EVENTS);
+        let kill = told.iter().find(|it| it.is_main).unwrap();
+        assert_eq!(kill.text, "blocked at 4007, and 9 more events about then");
+        assert!((kill.at_s - 4_007.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,451 @@
+//! What of a source can be drawn: its charts with their curves, and which of them shows what.
+
+use chart::{Cells, Chart, ChartKind, ChartUnit, Drawing, LimitValue};
+use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
+
+use crate::model::{Finding, Report};
+
+/// Charts that have data, with their curves; and those that have none, with why. Its second 0 is the first sample that is
+/// drawn.
+#[derive(Debug, Default)]
+pub struct Picture {
+    pub(crate) charts: Vec<Chart>,
+    pub(crate) drawing: Drawing,
+    pub(crate) absent: Vec<Absent>,
+    /// How long after the first sample of what was judged it begins.
+    begin: Span,
+}
+
+/// A chart that cannot be drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Absent {
+    pub(crate) title: String,
+    pub(crate) why: String,
+}
+
+/// The chart of changes since the first sample.
+const GROWTH: &str = "growth";
+
+/// A series of a chart, by numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) chart: usize,
+    pub(crate) series: usize,
+}
+
+impl Picture {
+    /// What was drawn of these charts; `begin` is the time of the first sample of what was drawn.
+    pub fn new(charts: Vec<Chart>, mut drawing: Drawing, begin: Span) -> Self {
+        let drawn: Vec<bool> = (0..charts.len()).map(|index| drawing.has(index)).collect();
+        for level in &mut drawing.levels {
+            let mut keep = drawn.iter();
+            level.cells.retain(|_| keep.next() == Some(&true));
+        }
+        let (mut kept, mut absent) = (Vec::new(), Vec::new());
+        for (chart, has_data) in charts.into_iter().zip(drawn) {
+            match has_data {
+                true => kept.push(chart),
+                false => absent.push(Absent {
+                    title: chart.title,
+                    why: chart
+                        .absent
+                        .unwrap_or_else(|| "nothing was measured".to_owned()),
+                }),
+            }
+        }
+        move_back(&mut drawing, begin);
+        Self {
+            charts: kept,
+            drawing,
+            absent,
+            begin,
+        }
+    }
+
+    /// How long after the first sample of what was judged it begins.
+    pub(crate) fn begin_s(&self) -> f64 {
+        self.begin.as_secs_f64()
+    }
+
+    /// When its first level's columns end.
+    pub(crate) fn times(&self) -> &[Span] {
+        self.drawing
+            .levels
+            .first()
+            .map_or(&[], |level| &level.times)
+    }
+
+    /// How long it is.
+    pub(crate) fn span_s(&self) -> f64 {
+        self.times().last().map_or(0.0, |last| last.as_secs_f64())
+    }
+
+    /// Whether a column of the first level may hold more than one sample.
+    pub(crate) fn is_reduced(&self) -> bool {
+        self.drawing.levels.first().is_some_and(|it| it.is_reduced)
+    }
+
+    /// The first level of a series.
+    pub(crate) fn cells(&self, at: Shown) -> Option<&Cells> {
+        self.drawing
+            .levels
+            .first()?
+            .cells
+            .get(at.chart)?
+            .get(at.series)
+    }
+
+    /// Series that show a signal: lines before stacks, where one term is hard to follow.
+    pub(crate) fn showing(&self, signal: &str) -> Vec<Shown> {
+        let of_chart = |(chart, it): (usize, &Chart)| {
+            let series = it.series.iter().enumerate();
+            let shows = series.filter(|(_, series)| series.signals.contains(&signal));
+            shows
+                .map(|(series, _)| Shown { chart, series })
+                .collect::<Vec<_>>()
+        };
+        let charts = self.charts.iter().enumerate();
+        let mut all: Vec<Shown> = charts.flat_map(of_chart).collect();
+        all.retain(|at| self.least_and_most(*at).is_some());
+        all.sort_by_key(|at| self.charts[at.chart].kind == ChartKind::Stack);
+        all
+    }
+
+    /// The series that shows what a finding measured: of several alike (control groups, disks) the one that it is about. A
+    /// chart of changes shows no levels.
+    pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<Shown> {
+        let all = self.showing(signal);
+        let is_it = |at: &&Shown| {
+            let chart = &self.charts[at.chart];
+            let alike = all.iter().filter(|other| other.chart == at.chart);
+            let label = &chart.series[at.series].label;
+            let is_meant = || {
+                finding
+                    .affected
+                    .iter()
+                    .any(|it| is_name_of(label, &it.name))
+            };
+            chart.id != GROWTH && (alike.count() == 1 || is_meant())
+        };
+        all.iter().find(is_it).copied()
+    }
+
+    /// The least and the largest value of a series; `None` where nothing was measured.
+    pub(crate) fn least_and_most(&self, at: Shown) -> Option<(f64, f64)> {
+        let cells = self.cells(at)?;
+        let of = |column: &[Option<f64>]| column.iter().flatten().copied().collect::<Vec<_>>();
+        let (least, most) = match &cells.extremes {
+            Some((least, most)) => (of(least), of(most)),
+            None => (of(&cells.mean), of(&cells.mean)),
+        };
+        let least = least.into_iter().reduce(f64::min)?;
+        Some((least, most.into_iter().reduce(f64::max)?))
+    }
+
+    /// Which findings a chart proves.
+    pub(crate) fn evidence_of(&self, chart: usize, findings: &[Finding]) -> Vec<usize> {
+        let series = &self.charts[chart].series;
+        let shows = |signal: &String| {
+            let mut all = series.iter();
+            all.any(|series| series.signals.contains(&signal.as_str()))
+        };
+        let proves = |finding: &Finding| {
+            let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
+            signals.any(shows)
+        };
+        let all = findings.iter().enumerate();
+        all.filter(|(_, finding)| proves(finding))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Whether a chart shows no news, so that a line says it.
+    pub(crate) fn is_quiet(&self, chart: usize, findings: &[Finding]) -> bool {
+        let Some(up_to) = self.charts[chart].quiet_up_to else {
+            return false;
+        };
+        let all = self.charts[chart].series.iter().enumerate();
+        let data = all.filter(|(_, series)| !is_limit(&self.charts[chart], &series.id));
+        let series = data.map(|(series, _)| series);
+        let most = series.filter_map(|series| self.least_and_most(Shown { chart, series }));
+        let is_calm = most.fold(true, |calm, (_, most)| calm && most <= up_to);
+        is_calm && self.evidence_of(chart, findings).is_empty()
+    }
+
+    /// What a chart shows, in words: each series with its least and largest value.
+    pub(crate) fn says(&self, chart: usize) -> String {
+        let it = &self.charts[chart];
+        let (mut said, mut zero) = (Vec::new(), Vec::new());
+        for (series, about) in it.series.iter().enumerate() {
+            match self.least_and_most(Shown { chart, series }) {
+                #[allow(clippy::float_cmp)] // exactly nothing
+                Some((0.0, 0.0)) => zero.push(about.label.clone()),
+                Some((least, most)) => {
+                    said.push(format!("{} {}", about.label, from_to(it.unit, least, most)))
+                }
+                None => {}
+            }
+        }
+        if !zero.is_empty() {
+            said.push(format!("0 throughout: {}", zero.join(", ")));
+        }
+        said.join("; ")
+    }
+
+    /// When a finding held, from the picture's beginning; `None` where that is outside of it, or it has no time.
+    pub(crate) fn stretch_of(&self, finding: &Finding) -> Option<(f64, f64)> {
+        let (from, to) = (
+            finding.from_s? - self.begin_s(),
+            finding.to_s? - self.begin_s(),
+        );
+        (to >= 0.0 && from <= self.span_s()).then(|| (from.max(0.0), to.min(self.span_s())))
+    }
+
+    /// The moment that matters: of the leading finding's evidence, else its graph's peak, else when least was available.
+    pub(crate) fn worst_s(&self, report: &Report) -> f64 {
+        let leading = report.findings.first();
+        let at = leading
+            .and_then(|finding| self.moment_of(finding))
+            .or_else(|| self.least_available())
+            .or_else(|| {
+                let accounting = report.accounting.as_ref()?;
+                Some(accounting.at_s - self.begin_s())
+            });
+        at.unwrap_or_default().clamp(0.0, self.span_s())
+    }
+
+    fn moment_of(&self, finding: &Finding) -> Option<f64> {
+        let of_evidence = finding.evidence.iter().find_map(|it| it.at_s);
+        let at = of_evidence.or_else(|| peak_of(finding)).or_else(|| {
+            let (from, to) = (finding.from_s?, finding.to_s?);
+            Some(f64::midpoint(from, to))
+        });
+        at.map(|at| at - self.begin_s())
+    }
+
+    /// When least was available.
+    fn least_available(&self) -> Option<f64> {
+        let signal = timeline::signals::MEM_AVAILABLE;
+        let name = timeline::AnySignal::definition(signal).name;
+        let shown = *self.showing(name).first()?;
+        let cells = self.cells(shown)?;
+        let column = cells
+            .extremes
+            .as_ref()
+            .map_or(&cells.mean, |(least, _)| least);
+        let values = column.iter().zip(self.times());
+        let measured = values.filter_map(|(value, time)| Some(((*value)?, time)));
+        let least = measured.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(least.1.as_secs_f64())
+    }
+}
+
+/// Stretches of a source that are worth a closer look than the whole: where something was found, in the order of the
+/// report, and the moment that its accounting is about, which is a stretch without length.
+pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
+    let found = report.findings.iter().filter_map(|finding| {
+        let ends = (finding.from_s?, finding.to_s?);
+        Some((Span::from_secs_f64(ends.0), Span::from_secs_f64(ends.1)))
+    });
+    let moment = report.accounting.as_ref().map(|accounting| {
+        let at = Span::from_secs_f64(accounting.at_s);
+        (at, at)
+    });
+    found.chain(moment).collect()
+}
+
+/// Whether a series is named after this: `web.service` after `/system.slice/web.service`, too.
+fn is_name_of(label: &str, name: &str) -> bool {
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    !name.is_empty() && (label == name || last(label) == last(name))
+}
+
+/// Whether a series is drawn as a limit that others are measured against.
+pub(crate) fn is_limit(chart: &Chart, series: &str) -> bool {
+    let is_it = |limit: &LimitValue| matches!(limit, LimitValue::Moving(id) if id == series);
+    chart.limits.iter().any(|limit| is_it(&limit.value))
+}
+
+/// Where a finding's graph is highest while the finding held.
+fn peak_of(finding: &Finding) -> Option<f64> {
+    let graph = finding.graph.as_ref()?;
+    #[allow(clippy::cast_precision_loss)] // at most 240 points
+    let step = (graph.to_s - graph.from_s) / graph.values.len().max(1) as f64;
+    let (from, to) = (finding.from_s?, finding.to_s?);
+    #[allow(clippy::cast_precision_loss)]
+    let middle = |i: usize| graph.from_s + step * (i as f64 + 0.5);
+    let values = graph.values.iter().enumerate();
+    let within = values.filter_map(|(i, value)| {
+        let at = middle(i);
+        (from..=to).contains(&at).then_some((at, (*value)?))
+    });
+    within.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+}
+
+/// Moves a drawing to where it begins at second 0.
+fn move_back(drawing: &mut Drawing, begin: Span) {
+    let times = drawing.levels.iter_mut().flat_map(|level| &mut level.times);
+    let gaps = drawing.gaps.iter_mut().flat_map(|(from, to)| [from, to]);
+    times.chain(gaps).for_each(|time| *time = *time - begin);
+}
+
+/// `6.2 to 403 MiB` where the unit is the same, else `900 KiB to 403 MiB`; one value where it never changed.
+fn from_to(unit: ChartUnit, least: f64, most: f64) -> String {
+    let (least, most) = (shown(unit, least), shown(unit, most));
+    if least == most {
+        return most;
+    }
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {most}"),
+        _ => format!("{least} to {most}"),
+    }
+}
+
+/// A chart's value as people read it.
+pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
+    match unit {
+        ChartUnit::Bytes if value < 0.0 => format!("-{}", Bytes::from_f64(-value)),
+        ChartUnit::Bytes => Bytes::from_f64(value).to_string(),
+        ChartUnit::BytesPerSecond => BytesPerSecond::from_f64(value).to_string(),
+        ChartUnit::PagesPerSecond => PerSecond::<Pages>::from_f64(value).to_string(),
+        ChartUnit::Share => Ratio::from_f64(value).to_string(),
+        ChartUnit::Count => Count::from_f64(value).to_string(),
+        ChartUnit::CountPerSecond => PerSecond::<Count>::from_f64(value).to_string(),
+        ChartUnit::Millis => Span::from_secs_f64(value / 1e3).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chart::{Colour, Level, Limit, Series};
+
+    use super::*;
+    use crate::model::{Affected, Severity};
+
+    fn series(id: &str, label: &str) -> Series {
+        Series {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            colour: Colour::Nth(0),
+            is_steps: false,
+            is_negative: false,
+            signals: vec!["cgroup.current"],
+        }
+    }
+
+    fn chart(id: &str, series: Vec<Series>) -> Chart {
+        Chart {
+            id: id.to_owned(),
+            title: id.to_owned(),
+            help: "",
+            kind: ChartKind::Lines,
+            unit: ChartUnit::Bytes,
+            is_wide: false,
+            is_log: false,
+            top: None,
+            series,
+            limits: Vec::new(),
+            quiet_up_to: Some(10.0),
+            absent: None,
+            is_of_host: false,
+            draw: Box::new(|_| Vec::new()),
+        }
+    }
+
+    /// These charts, with these values of each of their series.
+    fn picture(charts: Vec<Chart>, values: &[Vec<Vec<Option<f64>>>]) -> Picture {
+        let mut drawing = Drawing::default();
+        let cells = |mean: &Vec<Option<f64>>| Cells {
+            mean: mean.clone(),
+            extremes: None,
+        };
+        let of_chart = |chart: &Vec<Vec<_>>| chart.iter().map(cells).collect();
+        drawing.levels.push(Level {
+            times: (0..3).map(Span::from_secs).collect(),
+            is_reduced: false,
+            cells: values.iter().map(of_chart).collect(),
+        });
+        Picture::new(charts, drawing, Span::ZERO)
+    }
+
+    fn about(name: &str) -> Finding {
+        let affected = vec![Affected {
+            kind: "cgroup".to_owned(),
+            name: name.to_owned(),
+            what: String::new(),
+        }];
+        Finding {
+            id: String::new(),
+            severity: Severity::Info,
+            title: String::new(),
+            confidence: 0.0,
+            confidence_word: String::new(),
+            confidence_why: String::new(),
+            from: None,
+            to: None,
+            from_s: None,
+            to_s: None,
+            share: None,
+            evidence: Vec::new(),
+            ruled_out: Vec::new(),
+            cause: String::new(),
+            fix: Vec::new(),
+            verify: String::new(),
+            affected,
+            references: Vec::new(),
+            aliases: Vec::new(),
+            caused_by: None,
+            graph: None,
+        }
+    }
+
+    #[test]
+    fn of_several_alike_the_one_that_is_meant_proves_it() {
+        let value = vec![Some(1.0), Some(2.0), None];
+        let groups = vec![series("a", "a.service"), series("b", "b.service")];
+        let changes = vec![series("a", "b.service")];
+        let charts = vec![chart("growth", changes), chart("cgroups", groups)];
+        let picture = picture(charts, &[vec![value.clone()], vec![value.clone(), value]]);
+        let proof = |name| picture.proof(&about(name), "cgroup.current");
+        assert_eq!(
+            proof("/system.slice/b.service"),
+            Some(Shown {
+                chart: 1,
+                series: 1
+            })
+        );
+        assert_eq!(proof("/system.slice/c.service"), None);
+        assert_eq!(picture.proof(&about("x"), "mem.free"), None);
+    }
+
+    #[test]
+    fn a_limit_far_above_is_no_news() {
+        let all = || vec![series("dirty", "dirty"), series("limit", "limit")];
+        let values = vec![vec![Some(1.0), Some(0.0), None], vec![Some(900.0); 3]];
+        let mut quiet = chart("dirty", all());
+        quiet.limits = vec![Limit {
+            label: "limit".to_owned(),
+            value: LimitValue::Moving("limit".to_owned()),
+        }];
+        let picture = picture(vec![quiet, chart("loud", all())], &[values.clone(), values]);
+        assert!(picture.is_quiet(0, &[]));
+        assert!(!picture.is_quiet(1, &[]));
+        assert_eq!(picture.says(0), "dirty 0 to 1 B; limit 900 B");
+    }
+
+    #[test]
+    fn charts_without_data_say_why_and_keep_the_others_in_their_place() {
+        let mut absent = chart("pressure", vec![series("a", "a")]);
+        absent.absent = Some("not recorded".to_owned());
+        let charts = vec![absent, chart("free", vec![series("a", "a")])];
+        let picture = picture(charts, &[vec![vec![None; 3]], vec![vec![Some(7.0); 3]]]);
+        assert_eq!(picture.charts.len(), 1);
+        assert_eq!(picture.charts[0].id, "free");
+        let at = Shown {
+            chart: 0,
+            series: 0,
+        };
+        assert_eq!(picture.least_and_most(at), Some((7.0, 7.0)));
+        assert_eq!(picture.absent[0].why, "not recorded");
+    }
+}

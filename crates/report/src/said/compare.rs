@@ -1,0 +1,318 @@
+//! The words of `compare`: tables of rows `label, before, after, change`, and what is told below them.
+
+use units::{Count, Ratio};
+
+use crate::model::{
+    AmountEntry, CompareReport, Direction, FactEntry, FindingEntry, FoundEntry, RateEntry, Side,
+    SpreadEntry,
+};
+use crate::said::signed;
+
+/// So many rows of a table are shown unless all are asked for.
+const MOST_ROWS: usize = 10;
+/// So many facts.
+const MOST_FACTS: usize = 12;
+/// So many names of what only one side tells.
+const MOST_NAMES: usize = 8;
+
+/// How much of a table is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The largest changes, as many as a screen holds.
+    Short,
+    /// What changed.
+    Changed,
+    /// What did not change, too.
+    All,
+}
+
+impl Extent {
+    const fn at_most(self, most: usize) -> usize {
+        match self {
+            Self::Short => most,
+            Self::Changed | Self::All => usize::MAX,
+        }
+    }
+}
+
+/// Rows under a heading.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) heading: &'static str,
+    pub(crate) rows: Vec<Row>,
+    /// Sentences below it: what is left out, and why.
+    pub(crate) below: Vec<String>,
+}
+
+/// What a row is about, the two values, the change.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Row {
+    pub(crate) label: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
+    pub(crate) change: String,
+    /// Whether it stands out: the verdict, the cause.
+    pub(crate) is_strong: bool,
+    /// A line below it; empty for none.
+    pub(crate) more: String,
+    /// Index of the report's entry that it tells; none for the verdict.
+    pub(crate) entry: Option<usize>,
+}
+
+/// The direction in capitals.
+pub(crate) const fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Better => "BETTER",
+        Direction::Same => "SAME",
+        Direction::Worse => "WORSE",
+        Direction::Unknown => "UNKNOWN",
+    }
+}
+
+/// The verdicts, then findings of either side.
+pub(crate) fn findings(report: &CompareReport) -> Table {
+    let level = |side: &Side| format!("{:?}", side.verdict).to_lowercase();
+    let verdict = Row {
+        label: "verdict".to_owned(),
+        before: level(&report.before),
+        after: level(&report.after),
+        change: word(report.direction).to_lowercase(),
+        is_strong: true,
+        ..Row::default()
+    };
+    let rows = report.findings.iter().enumerate();
+    let rows = rows.map(|(index, finding)| found(finding, index));
+    Table {
+        heading: "Findings",
+        rows: std::iter::once(verdict).chain(rows).collect(),
+        below: Vec::new(),
+    }
+}
+
+fn found(finding: &FindingEntry, index: usize) -> Row {
+    let severity = |found: Option<&FoundEntry>| match found {
+        Some(found) => format!("{:?}", found.severity).to_lowercase(),
+        None => "-".to_owned(),
+    };
+    Row {
+        label: finding.id.clone(),
+        before: severity(finding.before.as_ref()),
+        after: severity(finding.after.as_ref()),
+        change: match finding.change.as_str() {
+            "unknown" => "cannot tell".to_owned(),
+            change => change.to_owned(),
+        },
+        entry: Some(index),
+        ..Row::default()
+    }
+}
+
+/// Where memory was.
+pub(crate) fn memory(report: &CompareReport, extent: Extent) -> Table {
+    let is_other_size = is_other_size(report);
+    let indexed = report.memory.iter().enumerate();
+    let (told, rest): (Vec<_>, Vec<_>) =
+        indexed.partition(|(_, it)| extent == Extent::All || is_amount_told(it));
+    let rows = told.into_iter();
+    let rows = rows.map(|(index, it)| amount(it, index, is_other_size));
+    let noise = rest
+        .iter()
+        .filter(|(_, it)| it.certainty.is_some() && it.kind != "owner");
+    let (rows, left) = cut(rows.collect(), MOST_ROWS, extent);
+    let same = same(
+        noise.count(),
+        "amounts differ by less than 1 % of RAM, or than within a side",
+    );
+    Table {
+        heading: "Memory (typical sample of each)",
+        rows,
+        below: left.into_iter().chain(same).collect(),
+    }
+}
+
+fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
+    let size = |bytes: Option<i64>, share: Option<f64>| match (bytes, share) {
+        (None, _) => "-".to_owned(),
+        (Some(bytes), Some(share)) if is_other_size => {
+            let percent = Ratio::new(share).to_string().replace(' ', "");
+            format!("{} {percent}", signed(bytes, '-'))
+        }
+        (Some(bytes), _) => signed(bytes, '-'),
+    };
+    Row {
+        label: match amount.kind.as_str() {
+            "owner" => format!("by {}", amount.label),
+            _ => amount.label.clone(),
+        },
+        before: size(amount.before_bytes, amount.before_share),
+        after: size(amount.after_bytes, amount.after_share),
+        change: amount_change(amount, is_other_size),
+        entry: Some(index),
+        ..Row::default()
+    }
+}
+
+fn is_amount_told(amount: &AmountEntry) -> bool {
+    /// What only one side tells is worth a line from here on.
+    const WORTH: f64 = 0.01;
+    match amount.certainty {
+        Some("noise") => false,
+        Some(_) => true,
+        None => amount
+            .before_share
+            .or(amount.after_share)
+            .is_some_and(|share| share >= WORTH),
+    }
+}
+
+fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
+    let shares = amount.before_share.zip(amount.after_share);
+    match (amount.certainty, shares) {
+        (Some("noise"), _) => "~".to_owned(),
+        (Some(_), Some((before, after))) if is_other_size => {
+            let sign = if after < before { '-' } else { '+' };
+            format!("{sign}{} RAM", Ratio::new((after - before).abs()))
+        }
+        (Some(_), _) => amount.change.clone().unwrap_or_default(),
+        (None, _) => one_side(amount.before_bytes.is_some()),
+    }
+}
+
+/// How fast things went.
+pub(crate) fn rates(report: &CompareReport, extent: Extent) -> Table {
+    let indexed = report.rates.iter().enumerate();
+    let (told, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_told(it, extent));
+    let noise = rest.iter().filter(|(_, it)| it.certainty.is_some()).count();
+    let rows = told.into_iter().map(|(index, it)| rate(it, index, extent));
+    let (rows, left) = cut(rows.collect(), MOST_ROWS + 4, extent);
+    let same = same(
+        noise,
+        "rates do not differ by more than the intervals within a side",
+    );
+    Table {
+        heading: "Rates (mean over the time)",
+        rows,
+        below: left.into_iter().chain(same).collect(),
+    }
+}
+
+fn is_rate_told(rate: &RateEntry, extent: Extent) -> bool {
+    let moved = |it: &Option<SpreadEntry>| it.as_ref().is_some_and(|it| it.mean > 0.0);
+    match rate.certainty {
+        Some("clear") => true,
+        Some("noise") => extent == Extent::All,
+        _ => moved(&rate.before) || moved(&rate.after),
+    }
+}
+
+fn rate(rate: &RateEntry, index: usize, extent: Extent) -> Row {
+    let text = |spread: &Option<SpreadEntry>| match spread {
+        Some(spread) => spread.text.clone(),
+        None => "-".to_owned(),
+    };
+    Row {
+        label: rate.label.clone(),
+        before: text(&rate.before),
+        after: text(&rate.after),
+        change: match (rate.certainty, &rate.change) {
+            (Some("too-few"), _) => "too few".to_owned(),
+            (Some("noise"), _) => "~".to_owned(),
+            (Some(_), Some(change)) => change.clone(),
+            _ => one_side(rate.before.is_some()),
+        },
+        more: match (&rate.before, &rate.after, rate.lead) {
+            (Some(before), Some(after), Some(lead)) if extent == Extent::All => {
+                spreads(before, after, lead)
+            }
+            _ => String::new(),
+        },
+        entry: Some(index),
+        ..Row::default()
+    }
+}
+
+fn spreads(before: &SpreadEntry, after: &SpreadEntry, lead: f64) -> String {
+    let higher = Ratio::new(f64::midpoint(1.0, lead));
+    format!(
+        "8 of 10 intervals: {} before, {} after; after is higher in {higher} of {} × {} pairs",
+        before.range_text,
+        after.range_text,
+        Count::new(before.intervals as u64),
+        Count::new(after.intervals as u64)
+    )
+}
+
+/// Facts of both sides that differ; below, those that only one side tells.
+pub(crate) fn facts(report: &CompareReport, extent: Extent) -> Table {
+    let indexed = report.facts.iter().enumerate();
+    let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
+    let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
+    let rows = differ.into_iter().map(|(index, it)| fact(it, index));
+    let (rows, left) = cut(rows.collect(), MOST_FACTS, extent);
+    let (before, after): (Vec<_>, Vec<_>) = one
+        .into_iter()
+        .map(|(_, fact)| fact)
+        .partition(|fact| fact.before.is_some());
+    let told = [("before", before), ("after", after)];
+    let told = told
+        .into_iter()
+        .filter_map(|(side, facts)| told_by_one(side, &facts, extent));
+    Table {
+        heading: "Facts that differ",
+        rows,
+        below: left.into_iter().chain(told).collect(),
+    }
+}
+
+fn fact(fact: &FactEntry, index: usize) -> Row {
+    Row {
+        label: fact.name.clone(),
+        before: fact.before.clone().unwrap_or_default(),
+        after: fact.after.clone().unwrap_or_default(),
+        change: if fact.explains { "explains" } else { "" }.to_owned(),
+        is_strong: fact.explains,
+        entry: Some(index),
+        ..Row::default()
+    }
+}
+
+fn told_by_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<String> {
+    if facts.is_empty() {
+        return None;
+    }
+    let most = extent.at_most(MOST_NAMES);
+    let shown = facts.iter().take(most).map(|fact| fact.name.as_str());
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = match facts.len().saturating_sub(most) {
+        0 => String::new(),
+        n => format!(" and {} more", Count::new(n as u64)),
+    };
+    Some(format!("Told {side} only, so not compared: {shown}{more}."))
+}
+
+/// Whether the hosts' RAM differs: then amounts alone say little.
+fn is_other_size(report: &CompareReport) -> bool {
+    let mut facts = report.facts.iter();
+    facts.any(|fact| fact.name == "ram" && fact.before.is_some() && fact.after.is_some())
+}
+
+fn one_side(is_before: bool) -> String {
+    match is_before {
+        true => "before only",
+        false => "after only",
+    }
+    .to_owned()
+}
+
+fn same(n: usize, what: &str) -> Option<String> {
+    (n > 0).then(|| format!("{} {what}.", Count::new(n as u64)))
+}
+
+/// So many rows, and what is told of the others.
+fn cut(mut rows: Vec<Row>, most: usize, extent: Extent) -> (Vec<Row>, Option<String>) {
+    let most = extent.at_most(most);
+    let left = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    let text = "smaller changes are left out; --all shows them";
+    (rows, same(left, text))
+}

@@ -1,0 +1,257 @@
+//! The words of `headroom`.
+
+use units::Bytes;
+
+use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
+use crate::said::signed;
+use crate::text::when::Clock;
+
+/// Headings.
+pub(crate) const TERMS: &str = "What it was computed from, at the worst moment:";
+pub(crate) const OTHER_LIMITS: &str = "Other limits:";
+pub(crate) const NOT_KNOWN: &str = "Not known:";
+
+/// A line of the terms: with what sign it counts, what it is, how much, and what that rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TermLine {
+    /// `−`, `+` or nothing.
+    pub(crate) sign: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) size: String,
+    pub(crate) text: String,
+}
+
+/// A sentence with what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+}
+
+/// The answer in capitals.
+pub(crate) const fn word(answer: FitAnswer) -> &'static str {
+    match answer {
+        FitAnswer::Fits => "FITS",
+        FitAnswer::Tight => "TIGHT",
+        FitAnswer::DoesNotFit => "DOES NOT FIT",
+        FitAnswer::Unknown => "CANNOT TELL",
+    }
+}
+
+/// What binds, when the worst was and who ran then, and what else belongs to the answer.
+pub(crate) fn first(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
+    let binds = Some(&report.binds).filter(|binds| !binds.is_empty());
+    let binds = binds.map(|binds| line("binds", binds.clone()));
+    let notes = report.remarks.iter();
+    let notes = notes.map(|remark| line("note", remark.clone()));
+    binds
+        .into_iter()
+        .chain(worst(report, clock))
+        .chain(notes)
+        .collect()
+}
+
+/// How far the estimate could be off, what was watched, what the demand would do, how much RAM is enough, and the formula by hand.
+pub(crate) fn further(report: &HeadroomReport) -> Vec<Line> {
+    let cycle = line("cycle", report.cycle.text.clone());
+    let by_hand = report.article.as_ref().map(|article| {
+        let differs = if article.differs {
+            ""
+        } else {
+            " (about the same)"
+        };
+        line("by hand", format!("{}{differs}", article.text))
+    });
+    let lines = [
+        bounds(report),
+        Some(cycle),
+        added(report),
+        smallest_ram(report),
+        by_hand,
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// Limits that do not bind.
+pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<Line> {
+    let others = report.limits.iter();
+    let others = others.filter(|limit| !report.binds.contains(&limit.text));
+    others
+        .map(|limit| line(limit.kind, limit.text.clone()))
+        .collect()
+}
+
+/// What decides and is not told.
+pub(crate) fn unknown(report: &HeadroomReport) -> Vec<Line> {
+    let unknown = report.unknown.iter();
+    unknown
+        .map(|one| line(one.what, one.text.clone()))
+        .collect()
+}
+
+const fn line(label: &'static str, text: String) -> Line {
+    Line { label, text }
+}
+
+/// When the worst was, and who ran then.
+fn worst(report: &HeadroomReport, clock: &Clock<'_>) -> Option<Line> {
+    let room = report.room.as_ref()?;
+    let who: Vec<String> = report
+        .then
+        .iter()
+        .map(|one| format!("{} ({})", one.name, one.what))
+        .collect();
+    let who = match who.is_empty() {
+        true => "who ran is not told".to_owned(),
+        false => who.join(", "),
+    };
+    let moment = clock.moment(room.worst_at_s, room.worst_at);
+    let moment = moment.filter(|_| report.source.samples > 1);
+    Some(line(
+        "worst",
+        moment.map_or_else(|| who.clone(), |at| format!("at {at}: {who}")),
+    ))
+}
+
+/// The terms at the worst moment, in the order in which they are taken off.
+pub(crate) fn terms(terms: &Terms) -> Vec<TermLine> {
+    let mut lines = vec![available(terms), kept(terms), write_cache(terms)];
+    let cache = &terms.read_cache;
+    let (size, bounds) = read_cache(cache);
+    lines.push(TermLine {
+        sign: "−",
+        label: "read cache",
+        size,
+        text: format!("{bounds}: {}", cache.text),
+    });
+    lines.extend(terms.left_out_bytes.map(|left_out| TermLine {
+        sign: "+",
+        label: "left out",
+        size: Bytes::new(left_out).to_string(),
+        text: "of the cache, which available leaves out already".to_owned(),
+    }));
+    lines
+}
+
+fn available(terms: &Terms) -> TermLine {
+    TermLine {
+        sign: "",
+        label: "available",
+        size: Bytes::new(terms.available_bytes).to_string(),
+        text: match terms.available_is_told {
+            true => "the kernel's MemAvailable",
+            false => "MemAvailable is not told: free memory and files",
+        }
+        .to_owned(),
+    }
+}
+
+fn kept(terms: &Terms) -> TermLine {
+    let floor = (terms.floor_low_bytes, terms.floor_high_bytes);
+    let predicted = match terms.floor_is_measured {
+        true => "",
+        false => " (predicted for a host of this size)",
+    };
+    TermLine {
+        sign: "−",
+        label: "kept free",
+        size: terms
+            .kept_bytes
+            .map_or_else(unknown_size, |kept| Bytes::new(kept).to_string()),
+        text: format!(
+            "beyond the floor of {} to {}{predicted}, left out of it already",
+            Bytes::new(floor.0),
+            Bytes::new(floor.1)
+        ),
+    }
+}
+
+fn write_cache(terms: &Terms) -> TermLine {
+    let least = Bytes::new(terms.write_cache_lower_bytes);
+    let most = Bytes::new(terms.write_cache_upper_bytes);
+    let is_measured = least == most;
+    TermLine {
+        sign: "−",
+        label: "write cache",
+        size: if is_measured {
+            most.to_string()
+        } else {
+            unknown_size()
+        },
+        text: match is_measured {
+            true => "what waited for disks for 99 % of the time, at most".to_owned(),
+            false => format!("{least} to {most}: not measured, up to where writers run free"),
+        },
+    }
+}
+
+fn unknown_size() -> String {
+    "unknown".to_owned()
+}
+
+/// The estimate or `unknown`, and the bounds: `0 B to 340 MiB`.
+fn read_cache(cache: &ReadCache) -> (String, String) {
+    let lower = Bytes::new(cache.lower_bytes);
+    let size = cache.likely_bytes.map(Bytes::new);
+    let size = size.map_or_else(unknown_size, |size| size.to_string());
+    let bounds = match cache.upper_bytes.map(Bytes::new) {
+        Some(upper) => format!("{lower} to {upper}"),
+        None if lower > Bytes::ZERO => format!("more than {lower}"),
+        None => "anything".to_owned(),
+    };
+    (size, bounds)
+}
+
+/// Between what headroom lies for certain, where there is an estimate; else the headline says it.
+fn bounds(report: &HeadroomReport) -> Option<Line> {
+    let least = report.room.as_ref()?.least;
+    let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
+    (lower < least.upper_bytes).then(|| {
+        let text = format!(
+            "{} at worst if all cache that may be needed is, {} if none is",
+            signed(lower, '−'),
+            signed(least.upper_bytes, '−')
+        );
+        line("bounds", text)
+    })
+}
+
+fn added(report: &HeadroomReport) -> Option<Line> {
+    let added = report.added.as_ref()?;
+    let left = added.left_bytes.map(|left| {
+        let size = Bytes::new(left.unsigned_abs());
+        match left < 0 {
+            true => format!("At the worst moment {size} would be lacking. "),
+            false => format!("At the worst moment {size} would be left. "),
+        }
+    });
+    let text = format!("{}{}", left.unwrap_or_default(), added.text.join(" "));
+    Some(line("added", text))
+}
+
+fn smallest_ram(report: &HeadroomReport) -> Option<Line> {
+    let with = match report.asked.add_bytes {
+        Some(_) => ", with what is added",
+        None => "",
+    };
+    let enough = |bytes: u64, are: &str| {
+        format!(
+            "{} {are} enough for the worst moment{with}",
+            Bytes::new(bytes)
+        )
+    };
+    let text = match (report.smallest_ram_bytes, report.smallest_ram_bytes_safe) {
+        (Some(likely), Some(safe)) if likely != safe => format!(
+            "{}; {} if all cache that may be needed is",
+            enough(likely, "would be"),
+            Bytes::new(safe)
+        ),
+        (Some(needed), _) => enough(needed, "would be"),
+        (None, Some(safe)) => enough(safe, "are surely"),
+        (None, None) if !report.short.is_empty() => {
+            "more than there is; how much more, a recording after adding some tells".to_owned()
+        }
+        (None, None) => return None,
+    };
+    Some(line("RAM", text))
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# The program and style of the HTML report. `build` writes crates/report/assets anew; `test` checks types, fails where what
+# is committed is not what web/ builds, and tests it: pages in Chromium are made by the binary that MEMTIDE names;
+# `pictures DIR [all]` makes screenshots of such pages.
+set -eu
+cd "$(dirname "$0")/.."
+want=${1:-test}
+assets=crates/report/assets
+memtide=${MEMTIDE:-${CARGO_TARGET_DIR:-target}/release/memtide}
+
+major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
+if [ "${major:-0}" -lt 18 ]; then
+    echo "error: web/ needs node 18 or later; this is ${major:-none}" >&2
+    echo "help: scripts/setup.sh test" >&2
+    exit 3
+fi
+# Installed once, and again when the lock file changes.
+if ! cmp -s web/package-lock.json web/node_modules/.installed; then
+    (cd web && npm ci --no-fund --no-audit --loglevel=error)
+    cp web/package-lock.json web/node_modules/.installed
+fi
+tool() { # of web/node_modules, in web/
+    (cd web && PATH="$PWD/node_modules/.bin:$PATH" "$@")
+}
+
+case $want in
+build)
+    tool vite build --logLevel warn
+    wc -c "$assets/page.js" "$assets/page.css"
+    exit
+    ;;
+pictures)
+    mkdir -p "${2:?usage: scripts/web.sh pictures DIR [all]}"
+    MEMTIDE=$(realpath "$memtide") tool vite-node screenshots.ts "$(realpath "$2")" ${3:+"$3"}
+    exit
+    ;;
+esac
+
+tool tsc --noEmit
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+MEMTIDE_ASSETS=$built tool vite build --logLevel warn
+for file in page.js page.css; do
+    cmp -s "$built/$file" "$assets/$file" && continue
+    echo "error: $assets/$file is not what web/ builds" >&2
+    echo "help: make web" >&2
+    exit 1
+done
+# The page is mailed: program and style have 120 KiB in all.
+if [ "$(cat "$built"/page.* | wc -c)" -gt $((120 * 1024)) ]; then
+    echo "error: $assets is larger than 120 KiB" >&2
+    exit 1
+fi
+if [ -x "$memtide" ]; then
+    MEMTIDE=$(realpath "$memtide")
+    export MEMTIDE
+fi
+tool vitest run

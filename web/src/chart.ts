@@ -1,0 +1,174 @@
+/** One chart of the page: a uPlot for axes, scales and the pointer, with our own curves painted onto it. */
+
+import uPlot from "uplot";
+
+import { timeAxis, valueAxis } from "./axes";
+import type { Context } from "./context";
+import { Curves } from "./curves";
+import { element } from "./dom";
+import { frameOf } from "./frame";
+import { tints } from "./marks";
+import { paint } from "./paint";
+import { pointer } from "./pointer";
+import { values, type Values } from "./values";
+
+const HEIGHTS = { where: 400, wide: 300, small: 176 } as const;
+const PHONE = { where: 300, wide: 240, small: 160 } as const;
+
+export class ChartView {
+  readonly curves: Curves;
+  /** Whether it is on the screen; only such charts are redrawn. */
+  isSeen = false;
+  #isStale = false;
+  #plot: uPlot | null = null;
+  readonly #line = element("div", "cursor-line");
+  readonly #host: HTMLElement;
+  readonly #values: Values;
+
+  constructor(
+    readonly figure: HTMLElement,
+    index: number,
+    private readonly context: Context,
+  ) {
+    const chart = context.meta.charts[index];
+    if (chart === undefined) throw new Error(`no chart ${index}`);
+    this.curves = new Curves(chart, index, context.levels, context.meta.gaps, context.looking.whole);
+    this.#host = part(figure, "plot");
+    this.#values = values(part(figure, "values"), this.curves);
+  }
+
+  get isDrawn(): boolean {
+    return this.#plot !== null;
+  }
+
+  /** Draws for the first time. A figure inside closed details has no width yet and waits. */
+  draw(): void {
+    const { clientWidth: width } = this.#host;
+    if (this.#plot !== null || width === 0) return;
+    this.#host.classList.add("is-drawn");
+    this.#host.textContent = "";
+    this.#plot = new uPlot(this.#options(width), [[0, 1], [null, null]], this.#host);
+    this.#plot.over.append(this.#line);
+    this.curves.look(this.context.looking.view);
+    pointer(this.#plot, this.context.looking, (at) => this.curves.snapped(at));
+    this.showCursor();
+    this.describe();
+  }
+
+  #height(width: number): number {
+    const { chart } = this.curves;
+    const size = chart.id === "where" ? "where" : chart.is_wide ? "wide" : "small";
+    if (width < 420) return PHONE[size];
+    // Beside a table the plot is as high as that, so that names and areas stand next to each other.
+    const table = this.#values.isBeside ? this.#values.host.scrollHeight : 0;
+    return Math.max(HEIGHTS[size], table);
+  }
+
+  #options(width: number): uPlot.Options {
+    const { looking, clock, theme } = this.context;
+    const { chart } = this.curves;
+    const [low, high] = this.curves.ends();
+    return {
+      width,
+      height: this.#height(width),
+      padding: [8, 6, 0, 0],
+      legend: { show: false },
+      cursor: {
+        x: false,
+        y: false,
+        points: { show: false },
+        drag: { x: true, y: false, setScale: false, dist: 5 },
+        // uPlot would show the whole range of the data by itself.
+        bind: { dblclick: () => null },
+      },
+      scales: {
+        x: { time: false, range: () => [looking.view.from, looking.view.to] },
+        y: chart.is_log ? { distr: 3, log: 10, range: () => [low, high] } : { range: () => [low, high] },
+      },
+      series: [{}, { show: true, stroke: "transparent", points: { show: false } }],
+      axes: [timeAxis(clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.is_wide ? 48 : 30)],
+      hooks: { draw: [(u) => this.#paint(u)] },
+    };
+  }
+
+  #paint(u: uPlot): void {
+    const { meta, looking, theme } = this.context;
+    paint(frameOf(u, theme.current), this.curves, {
+      tints: tints(meta.findings, this.curves.chart.evidence_of, looking.finding),
+      events: meta.events,
+      gaps: meta.gaps,
+    });
+  }
+
+  /** Something that the picture depends on has changed. */
+  refresh(): void {
+    if (!this.isSeen) {
+      this.#isStale = true;
+      return;
+    }
+    this.#isStale = false;
+    const { view } = this.context.looking;
+    this.curves.look(view);
+    this.#plot?.setScale("x", { min: view.from, max: view.to });
+    this.showCursor();
+  }
+
+  /** Colours have changed; axes are drawn anew, too. */
+  recolour(): void {
+    this.#plot?.redraw(false, true);
+  }
+
+  /** Comes onto the screen or leaves it. */
+  see(isSeen: boolean): void {
+    this.isSeen = isSeen;
+    if (!isSeen) return;
+    this.draw();
+    if (this.#isStale) this.refresh();
+    this.describe();
+  }
+
+  fit(width = this.#host.clientWidth, height = this.#height(width)): void {
+    if (this.#plot === null || width === 0) return;
+    if (width !== this.#plot.width || height !== this.#plot.height) this.#plot.setSize({ width, height });
+    this.showCursor();
+  }
+
+  showCursor(): void {
+    const { looking } = this.context;
+    if (this.#plot === null) return;
+    placeCursor(this.#plot, this.#line, looking.cursor, looking.view, looking.isHovering);
+    this.#values.show(this.curves.at(looking.cursor, looking.isHovering));
+  }
+
+  /** Says in the plot's label what it shows and what the cursor reads. */
+  describe(): void {
+    const { looking, clock } = this.context;
+    const { chart } = this.curves;
+    const reading = this.curves.at(looking.cursor, looking.isHovering);
+    const now = chart.series.map((series, index) => `${series.label} ${reading.text(index)}`).join(", ");
+    this.#host.setAttribute("aria-label", `${chart.title}. ${chart.says} At ${clock.moment(looking.cursor)}: ${now}.`);
+  }
+}
+
+function part(figure: HTMLElement, name: string): HTMLElement {
+  const found = figure.querySelector<HTMLElement>(`.${name}`);
+  if (found !== null) return found;
+  const made = element("div", name);
+  figure.append(made);
+  return made;
+}
+
+export function placeCursor(
+  plot: uPlot,
+  line: HTMLElement,
+  at: number,
+  view: { from: number; to: number },
+  isHovering: boolean,
+): void {
+  const isInside = at >= view.from - 1e-6 && at <= view.to + 1e-6;
+  line.hidden = !isInside;
+  line.classList.toggle("is-pinned", !isHovering);
+  const width = plot.bbox.width / devicePixelRatio;
+  const x = ((at - view.from) / Math.max(view.to - view.from, 1e-6)) * width;
+  line.style.transform = `translateX(${x.toFixed(1)}px)`;
+}

@@ -1,0 +1,42 @@
+/** Colours for the canvas: those of the style sheet, so that no colour is written twice. */
+
+export type Theme = "light" | "dark";
+
+const known = new Map<string, readonly [light: string, dark: string]>();
+
+/** The colour of a variable, which the style sheet holds as `light-dark(#rrggbb,#rrggbb)`. */
+function variable(name: string, theme: Theme): string {
+  let pair = known.get(name);
+  if (pair === undefined) {
+    const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+    const [light = "#15202b", dark = "#e8edf2"] = text.match(/#[\da-f]{6}/gi) ?? [];
+    known.set(name, (pair = [light, dark]));
+  }
+  return pair[theme === "light" ? 0 : 1];
+}
+
+/** The name of a curve's colour as a variable's: `file_cache` is `file-cache`. */
+export function variableName(colour: string): string {
+  return colour.replace(/_/g, "-");
+}
+
+/** The colour of a curve; what the style sheet does not know is drawn in ink. */
+export function dataColour(name: string, theme: Theme): string {
+  return variable(variableName(name), theme);
+}
+
+export function severityColour(name: string, theme: Theme): string {
+  return variable(`is-${name}`, theme);
+}
+
+export function surface(name: "ink" | "ink-3" | "panel" | "grid", theme: Theme): string {
+  return variable(name, theme);
+}
+
+/** The same colour, seen through: an `opacity` of 0 is nothing. */
+export function translucent(colour: string, opacity: number): string {
+  const alpha = Math.round(opacity * 255)
+    .toString(16)
+    .padStart(2, "0");
+  return colour + alpha;
+}

@@ -1,0 +1,167 @@
+/** The curves of a chart: which picture is shown, what is on top of what, and what they are worth at a moment. */
+
+import { cut, type Cut } from "./cut";
+import { range, value } from "./format";
+import { nearest, type Levels, type Picture, type View } from "./levels";
+import type { Chart } from "./page";
+import { edges } from "./stack";
+
+export class Curves {
+  #shown: Picture;
+  #broken: Uint8Array;
+  #cut: Cut | null = null;
+  #sums: Float64Array[] | null = null;
+
+  constructor(
+    readonly chart: Chart,
+    private readonly index: number,
+    private readonly levels: Levels,
+    private readonly gaps: readonly (readonly [number, number])[],
+    whole: View,
+  ) {
+    this.#shown = levels.picture(index, whole);
+    this.#broken = breaks(this.#shown.times, gaps);
+  }
+
+  /** All rows from which the view is cut. */
+  get picture(): Picture {
+    return this.#shown;
+  }
+
+  /** Takes the picture that suits a view. */
+  look(view: View): void {
+    const picture = this.levels.picture(this.index, view);
+    if (picture.key === this.#shown.key) return;
+    this.#shown = picture;
+    this.#broken = breaks(picture.times, this.gaps);
+  }
+
+  /** Cuts out what is to be painted, `pixels` wide. */
+  prepare(view: View, pixels: number): void {
+    this.#cut = cut(this.#shown, this.#broken, view, pixels);
+    this.#sums = null;
+  }
+
+  /** What is painted. */
+  get cut(): Cut {
+    return (this.#cut ??= cut(this.#shown, this.#broken, this.levels.range, Infinity));
+  }
+
+  #isData = (series: number): boolean => this.chart.series[series]?.is_limit === false;
+
+  /** The upper edges of a stack's areas. */
+  get edges(): Float64Array[] {
+    return (this.#sums ??= edges(this.cut, this.#isData));
+  }
+
+  /** Whether a row does not follow from the one before: a gap lies between. */
+  isBroken = (row: number): boolean => this.cut.broken[row] === 1;
+
+  /** The values of a series as painted: downwards where it is the negative one of a mirror. */
+  drawn(series: number, part: "mean" | "min" | "max" = "mean"): Float64Array | null {
+    const column = this.cut.columns[series] ?? null;
+    const values = column === null ? null : column[part];
+    if (values === null || this.chart.series[series]?.is_negative !== true) return values;
+    return values.map((value) => -value);
+  }
+
+  /** The time of the sample that is closest to a moment. */
+  snapped(at: number): number {
+    const { times } = this.#shown;
+    return times[nearest(times, at)] ?? at;
+  }
+
+  /** What a series says at a moment: as drawn while the pointer moves, else from the finest level that knows it. */
+  at(moment: number, isHovering: boolean): Reading {
+    const picture = isHovering ? this.#shown : this.levels.finestAt(this.index, moment);
+    const row = nearest(picture.times, moment);
+    return new Reading(this.chart, picture, row);
+  }
+
+  /** The ends of the vertical axis, which stay while zooming. */
+  ends(): [low: number, high: number] {
+    const { chart } = this;
+    const of = (wanted: (series: number) => boolean) =>
+      chart.series.flatMap((_, series) => (wanted(series) ? (this.levels.extent(this.index, series) ?? []) : []));
+    const up = of((series) => this.#isData(series) && chart.series[series]?.is_negative !== true);
+    const down = of((series) => this.#isData(series) && chart.series[series]?.is_negative === true);
+    const peak = chart.kind === "stack" ? this.#highestSum() : Math.max(0, ...up.map((extent) => extent.to));
+    const depth = Math.max(0, ...down.map((extent) => extent.to));
+    const limits = this.#limitsWithin(of, Math.max(peak, depth));
+    if (chart.is_log) return logEnds([...up, ...limits.map((to) => ({ from: to, to }))]);
+    const high = Math.max(chart.top ?? 0, Math.max(peak, ...limits) * (chart.top === null ? 1.1 : 1));
+    const least = Math.min(0, ...up.map((extent) => extent.from), -depth);
+    return [least * 1.1, high > 0 || least < 0 ? high : EMPTY[chart.unit]];
+  }
+
+  /** Limits far above all data would press it flat; they are left out of the range. */
+  #limitsWithin(of: (wanted: (series: number) => boolean) => View[], peak: number): number[] {
+    const fixed = this.chart.limits.flatMap((limit) => limit.value ?? []);
+    const moving = of((series) => !this.#isData(series)).map((extent) => extent.to);
+    return [...fixed, ...moving].filter((limit) => limit <= FAR * peak || this.chart.is_log);
+  }
+
+  #highestSum(): number {
+    let highest = 0;
+    for (const picture of this.levels.pictures(this.index)) {
+      for (const sum of edges(picture, this.#isData).at(-1) ?? []) if (sum > highest) highest = sum;
+    }
+    return highest;
+  }
+}
+
+const FAR = 3;
+
+/** The upper end where everything is 0. */
+const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, count: 1, "count/s": 1, ms: 1 } as const;
+
+function logEnds(extents: readonly View[]): [number, number] {
+  const highest = Math.max(1, ...extents.map((extent) => extent.to));
+  // Below a page there is nothing to see; a zero is drawn at the lower end.
+  const least = Math.max(4096, highest / 2 ** 24);
+  const lowest = Math.min(highest, ...extents.map((extent) => Math.max(extent.from, least)));
+  return [lowest * 0.7, highest * 1.4];
+}
+
+/** Which rows come after a gap. */
+function breaks(times: Float64Array, gaps: readonly (readonly [number, number])[]): Uint8Array {
+  const broken = new Uint8Array(times.length);
+  for (const [from, to] of gaps) {
+    for (let row = 1; row < times.length; row++) {
+      if ((times[row - 1] ?? 0) < to && (times[row] ?? 0) > from) broken[row] = 1;
+    }
+  }
+  return broken;
+}
+
+/** All series of a chart at one row. */
+export class Reading {
+  constructor(
+    private readonly chart: Chart,
+    private readonly picture: Picture,
+    private readonly row: number,
+  ) {}
+
+  /** NaN where nothing was measured. */
+  number(series: number): number {
+    return this.picture.columns[series]?.mean[this.row] ?? NaN;
+  }
+
+  /** In words; from the least to the largest where a row holds many samples. */
+  text(series: number): string {
+    const column = this.picture.columns[series] ?? null;
+    if (column === null) return "–";
+    const [min, max] = [column.min?.[this.row], column.max?.[this.row]];
+    if (this.chart.kind === "stack" || min === undefined || max === undefined) {
+      return value(this.number(series), this.chart.unit);
+    }
+    return range(min, max, this.chart.unit);
+  }
+
+  total(): number {
+    const known = this.chart.series.flatMap((series, index) => (series.is_limit ? [] : [this.number(index)]));
+    const present = known.filter((value) => !Number.isNaN(value));
+    return present.length === 0 ? NaN : present.reduce((sum, value) => sum + value, 0);
+  }
+}
+

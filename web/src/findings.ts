@@ -1,0 +1,150 @@
+/** From findings to charts and back: "Show on charts", sparklines, events, links between both, and copying commands. */
+
+import type { Context } from "./context";
+import { all, button, scrollTo } from "./dom";
+
+/** So much of a finding's length is shown on either side of it. */
+const MARGIN = 0.15;
+
+export class Findings {
+  constructor(private readonly context: Context) {
+    for (const show of all<HTMLButtonElement>("button.show[data-finding]")) {
+      const index = Number(show.dataset.finding);
+      if (context.meta.findings[index]?.from_s == null) show.hidden = true;
+      show.addEventListener("click", () => this.showOnCharts(index));
+    }
+    for (const link of all<HTMLAnchorElement>('a[href^="#finding-"], a[href^="#chart-"]')) this.#follow(link);
+    for (const chip of all(".evidence-for")) shorten(chip);
+    for (const spark of all("svg.spark")) this.#sparkline(spark);
+    for (const entry of all("[data-at]")) this.#event(entry);
+  }
+
+  /** Zooms to a finding and scrolls to the first chart that shows it. */
+  showOnCharts(index: number): void {
+    const { meta, looking } = this.context;
+    const finding = meta.findings[index];
+    if (finding === undefined || finding.from_s === null || finding.to_s === null) return;
+    const margin = Math.max((finding.to_s - finding.from_s) * MARGIN, meta.interval_s ?? 1);
+    looking.select(index);
+    looking.show(finding.from_s - margin, finding.to_s + margin);
+    if (looking.cursor < looking.view.from || looking.cursor > looking.view.to) {
+      looking.pin((finding.from_s + finding.to_s) / 2);
+    }
+    const [first] = finding.charts;
+    const target = document.getElementById(first === undefined ? "charts" : `chart-${first}`);
+    if (target !== null) this.#reveal(target, false);
+  }
+
+  /** Selects a finding and goes to its text. */
+  goTo(index: number): void {
+    const target = document.getElementById(`finding-${index}`);
+    if (target === null) return;
+    this.context.looking.select(index);
+    this.#reveal(target, true);
+  }
+
+  /** The finding before or after the selected one. */
+  step(by: number): void {
+    const { meta, looking } = this.context;
+    const count = meta.findings.length;
+    if (count === 0) return;
+    this.goTo(this.#hasStepped ? (looking.finding + by + count) % count : by > 0 ? 0 : count - 1);
+    this.#hasStepped = true;
+  }
+
+  #hasStepped = false;
+
+  /** Opens whatever an element is folded into, scrolls to it and, for text, moves the focus there. */
+  #reveal(target: HTMLElement, isFocused: boolean): void {
+    for (let inside: Element | null = target; inside !== null; inside = inside.parentElement) {
+      if (inside instanceof HTMLDetailsElement) inside.open = true;
+    }
+    scrollTo(target);
+    target.classList.remove("flash");
+    // Reading a size makes the browser notice that the class was gone, so that the flash begins again.
+    void target.offsetWidth;
+    target.classList.add("flash");
+    if (!isFocused) return;
+    if (!target.matches("details, a, button")) target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+  }
+
+  /** The address keeps the view; a link inside the page must not replace it. */
+  #follow(link: HTMLAnchorElement): void {
+    link.addEventListener("click", (event) => {
+      const target = document.getElementById(link.hash.slice(1));
+      if (target === null || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      const index = Number(target.dataset.finding ?? NaN);
+      if (Number.isNaN(index)) this.#reveal(target, true);
+      else this.goTo(index);
+    });
+  }
+
+  /** A sparkline covers the whole range: where it is clicked is a moment. */
+  #sparkline(spark: HTMLElement): void {
+    const { looking } = this.context;
+    spark.classList.add("is-clickable");
+    spark.addEventListener("click", (event) => {
+      const box = spark.getBoundingClientRect();
+      const part = (event.clientX - box.left) / Math.max(box.width, 1);
+      looking.pin(looking.whole.from + part * (looking.whole.to - looking.whole.from));
+    });
+  }
+
+  #event(entry: HTMLElement): void {
+    const at = Number(entry.dataset.at);
+    const [time] = entry.children;
+    if (Number.isNaN(at) || time === undefined) return;
+    const go = button("moment", time.textContent ?? "", () => this.#goToMoment(at));
+    go.title = "Move the cursor here";
+    time.replaceChildren(go);
+  }
+
+  #goToMoment(at: number): void {
+    const { looking } = this.context;
+    looking.pin(at);
+    if (at < looking.view.from || at > looking.view.to) looking.showWhole();
+  }
+}
+
+/** A chart that proves many findings names the first; the others are counted, and named in the title. */
+function shorten(chip: HTMLElement): void {
+  const [first, ...others] = all<HTMLAnchorElement>("a", chip);
+  if (first === undefined || others.length === 0) return;
+  chip.title = chip.textContent ?? "";
+  chip.replaceChildren("evidence for ", first, ` and ${others.length} more`);
+}
+
+/** Copy buttons say what they did; where the browser gives no clipboard, the text is selected instead. */
+export function copyButtons(): void {
+  for (const copy of all<HTMLButtonElement>("button.copy")) {
+    const command = copy.parentElement?.querySelector("code") ?? null;
+    if (command === null) continue;
+    const say = (word: string) => {
+      const before = copy.dataset.text ?? copy.textContent ?? "Copy";
+      copy.dataset.text = before;
+      copy.textContent = word;
+      setTimeout(() => (copy.textContent = before), 1600);
+    };
+    copy.addEventListener("click", () => {
+      const clipboard = navigator.clipboard as Clipboard | undefined;
+      if (clipboard === undefined) say(copySelected(command));
+      else clipboard.writeText(command.textContent ?? "").then(() => say("Copied"), () => say(copySelected(command)));
+    });
+  }
+}
+
+function copySelected(command: Element): string {
+  const selection = getSelection();
+  const range = document.createRange();
+  range.selectNodeContents(command);
+  selection?.removeAllRanges();
+  selection?.addRange(range);
+  try {
+    // Old, but the only way where a page from a file may not use the clipboard.
+    return document.execCommand("copy") ? "Copied" : "Selected";
+  } catch {
+    return "Selected";
+  }
+}

@@ -1,0 +1,127 @@
+/** Where events and findings stand under the navigator, without covering each other. Pixels in, pixels out. */
+
+import type { HostEvent } from "./page";
+
+export interface Tick {
+  x: number;
+  event: HostEvent;
+}
+
+export interface EventLabel {
+  event: HostEvent;
+  /** The left end of the text. */
+  x: number;
+  text: string;
+  /** The text ends at the event, instead of beginning there. */
+  isLeft: boolean;
+}
+
+/** So many events that their marks would be one bar: they are counted. */
+export interface Crowd {
+  x: number;
+  width: number;
+  events: HostEvent[];
+}
+
+export interface EventLane {
+  ticks: Tick[];
+  labels: EventLabel[];
+  crowds: Crowd[];
+}
+
+const BUCKET_PX = 100;
+const MOST_PER_BUCKET = 12;
+const MARK_PX = 8;
+const LONGEST = 40;
+
+export function eventLane(
+  events: readonly HostEvent[],
+  x: (at: number) => number,
+  width: number,
+  widthOf: (text: string) => number,
+): EventLane {
+  const buckets = new Map<number, HostEvent[]>();
+  for (const event of events) {
+    const bucket = Math.floor(x(event.at_s) / BUCKET_PX);
+    buckets.set(bucket, [...(buckets.get(bucket) ?? []), event]);
+  }
+  const crowds: Crowd[] = [];
+  const single: HostEvent[] = [];
+  for (const [bucket, inside] of buckets) {
+    if (inside.length <= MOST_PER_BUCKET) {
+      single.push(...inside);
+      continue;
+    }
+    const left = Math.max(bucket * BUCKET_PX, 0);
+    crowds.push({ x: left, width: Math.min(BUCKET_PX, width - left), events: inside });
+  }
+  const ticks = single.map((event) => ({ x: x(event.at_s), event }));
+  const main = ticks.filter((tick) => tick.event.is_main).sort((a, b) => a.x - b.x);
+  const taken: Span[] = [
+    ...crowds.map((crowd) => ({ from: crowd.x, to: crowd.x + crowd.width })),
+    ...main.map((tick) => ({ from: tick.x - MARK_PX / 2, to: tick.x + MARK_PX / 2 })),
+  ];
+  const labels = main.flatMap((tick) => label(tick, width, widthOf, taken) ?? []);
+  return { ticks, labels, crowds };
+}
+
+interface Span {
+  from: number;
+  to: number;
+}
+
+/** A label right of its mark, else left of it, else none: its text is still in the mark's title and the list of events. */
+function label(tick: Tick, width: number, widthOf: (text: string) => number, taken: Span[]): EventLabel | null {
+  const { event } = tick;
+  const text = event.text.length > LONGEST ? `${event.text.slice(0, LONGEST - 1)}…` : event.text;
+  const room = widthOf(text) + 6;
+  const right = { from: tick.x + MARK_PX / 2 + 1, to: tick.x + MARK_PX / 2 + 1 + room };
+  const left = { from: tick.x - MARK_PX / 2 - 1 - room, to: tick.x - MARK_PX / 2 - 1 };
+  for (const [place, isLeft] of [[right, false], [left, true]] as const) {
+    const isInside = place.from >= 0 && place.to <= width;
+    if (!isInside || taken.some((other) => place.from < other.to && other.from < place.to)) continue;
+    taken.push(place);
+    return { event, x: isLeft ? place.from : place.from + 2, text, isLeft };
+  }
+  return null;
+}
+
+export interface Bar {
+  finding: number;
+  x: number;
+  width: number;
+  row: number;
+  /** Beside the bar, where it is too short for its text. */
+  isTextOutside: boolean;
+}
+
+const LEAST_BAR = 6;
+/** The navigator must not cover the charts: what would need more rows is told by the findings' cards alone. */
+const MOST_ROWS = 3;
+
+/** A bar for each finding; those that overlap are in different rows, the first ones on top. */
+export function findingBars(
+  findings: readonly { index: number; from: number; to: number; text: string }[],
+  x: (at: number) => number,
+  width: number,
+  widthOf: (text: string) => number,
+): Bar[] {
+  const rows: Span[][] = [];
+  return findings.flatMap(({ index, from, to, text }) => {
+    const barWidth = Math.max(x(to) - x(from), LEAST_BAR);
+    const start = Math.min(x(from), width - barWidth);
+    const needed = widthOf(text) + 14;
+    const isTextOutside = barWidth < needed;
+    const isRoomRight = start + barWidth + needed <= width;
+    const place = !isTextOutside
+      ? { from: start, to: start + barWidth }
+      : isRoomRight
+        ? { from: start, to: start + barWidth + needed }
+        : { from: start - needed, to: start + barWidth };
+    let row = rows.findIndex((row) => row.every((other) => place.to <= other.from || other.to <= place.from));
+    if (row < 0 && rows.length === MOST_ROWS) return [];
+    if (row < 0) row = rows.push([]) - 1;
+    rows[row]?.push(place);
+    return { finding: index, x: start, width: barWidth, row, isTextOutside };
+  });
+}

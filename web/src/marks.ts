@@ -1,0 +1,167 @@
+/** What is drawn over and under curves: tints of findings, brackets, events, gaps, limits with their labels. */
+
+import { FONT, type Frame } from "./frame";
+import { severityColour, surface, translucent } from "./colours";
+import type { Finding, HostEvent } from "./page";
+
+export interface Tint {
+  finding: Finding;
+  from: number;
+  to: number;
+  isEvidence: boolean;
+}
+
+/**
+ * Which findings shade a chart: the selected one first, then those that it is evidence for, then the rest, and none that
+ * overlaps one already chosen, so that a shade always means one thing.
+ */
+export function tints(findings: readonly Finding[], evidenceOf: readonly number[], selected: number): Tint[] {
+  const order = findings
+    .map((_, index) => index)
+    .sort((a, b) => rank(a) - rank(b) || a - b);
+  function rank(index: number): number {
+    if (index === selected) return 0;
+    return evidenceOf.includes(index) ? 1 : 2;
+  }
+  const chosen: Tint[] = [];
+  for (const index of order) {
+    const finding = findings[index];
+    if (finding === undefined || finding.from_s === null || finding.to_s === null) continue;
+    const tint = { finding, from: finding.from_s, to: finding.to_s, isEvidence: evidenceOf.includes(index) };
+    if (chosen.every((other) => tint.to < other.from || other.to < tint.from)) chosen.push(tint);
+  }
+  return chosen;
+}
+
+export function paintTints(frame: Frame, tints: readonly Tint[]): void {
+  const { ctx } = frame;
+  for (const { finding, from, to, isEvidence } of tints) {
+    const [left, right] = [frame.x(from), frame.x(to)];
+    const colour = severityColour(finding.severity, frame.theme);
+    ctx.fillStyle = translucent(colour, isEvidence ? 0.1 : 0.05);
+    ctx.fillRect(left, frame.top, right - left, frame.bottom - frame.top);
+    if (!isEvidence) continue;
+    ctx.fillStyle = colour;
+    ctx.fillRect(left, frame.top, right - left, 3 * frame.ratio);
+  }
+}
+
+/** A stack is never tinted, which would change its colours: lines stand at the ends. */
+export function paintBrackets(frame: Frame, tints: readonly Tint[]): void {
+  const { ctx, ratio } = frame;
+  for (const { finding, from, to } of tints) {
+    const [left, right] = [frame.x(from), frame.x(to)];
+    ctx.fillStyle = severityColour(finding.severity, frame.theme);
+    ctx.fillRect(left, frame.top, right - left, 3 * ratio);
+    ctx.fillRect(left - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
+    ctx.fillRect(right - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
+  }
+}
+
+const CLOSEST_PX = 8;
+
+export function paintEvents(frame: Frame, events: readonly HostEvent[]): void {
+  const { ctx, ratio } = frame;
+  ctx.strokeStyle = translucent(surface("ink", frame.theme), 0.45);
+  ctx.lineWidth = ratio;
+  ctx.setLineDash([ratio * 1.5, ratio * 3]);
+  ctx.beginPath();
+  let last = -Infinity;
+  for (const event of events) {
+    if (!event.is_main || event.at_s < frame.from || event.at_s > frame.to) continue;
+    const x = Math.round(frame.x(event.at_s)) + 0.5;
+    // Closer than this, lines would be a curtain before the data; the navigator counts the events.
+    if (x - last < CLOSEST_PX * ratio) continue;
+    last = x;
+    ctx.moveTo(x, frame.top);
+    ctx.lineTo(x, frame.bottom);
+  }
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** Stretches without a recording. */
+export function paintGaps(frame: Frame, gaps: readonly (readonly [number, number])[], opacity: number): void {
+  const { ctx } = frame;
+  ctx.fillStyle = hatch(ctx, translucent(surface("ink-3", frame.theme), opacity), frame.ratio);
+  for (const [from, to] of gaps) {
+    const left = frame.x(from);
+    ctx.fillRect(left, frame.top, Math.max(frame.x(to) - left, frame.ratio), frame.bottom - frame.top);
+  }
+}
+
+const patterns = new Map<string, CanvasPattern>();
+
+/** Slanted lines: what no colour may stand for. */
+export function hatch(ctx: CanvasRenderingContext2D, colour: string, ratio: number): CanvasPattern | string {
+  const key = `${colour} ${ratio}`;
+  const known = patterns.get(key);
+  if (known !== undefined) return known;
+  const size = Math.round(6 * ratio);
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const pen = tile.getContext("2d");
+  if (pen === null) return colour;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.4 * ratio;
+  for (const shift of [-size, 0, size]) {
+    pen.moveTo(shift - 1, size + 1);
+    pen.lineTo(shift + size + 1, -1);
+  }
+  pen.stroke();
+  const pattern = ctx.createPattern(tile, "repeat");
+  if (pattern === null) return colour;
+  patterns.set(key, pattern);
+  return pattern;
+}
+
+/** A label's place that is taken, so that no other is written over it. */
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+const overlaps = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+/** Labels of limits: on the side with less data, above the line or below it, never on another label. */
+export class Labels {
+  readonly #taken: Box[] = [];
+  constructor(private readonly frame: Frame) {}
+
+  /** Writes at the first free place; `busy` tells how high curves reach, from 0 to 1, at the left and the right. */
+  put(text: string, y: number, busy: readonly [left: number, right: number]): void {
+    const { ctx, ratio } = this.frame;
+    ctx.font = `${11 * ratio}px ${FONT}`;
+    const width = ctx.measureText(text).width + 8 * ratio;
+    const sides = busy[0] < busy[1] ? (["left", "right"] as const) : (["right", "left"] as const);
+    for (const isAbove of [true, false]) {
+      for (const side of sides) {
+        const box = this.#box(side, y, width, isAbove);
+        if (box === null || this.#taken.some((other) => overlaps(box, other))) continue;
+        this.#write(text, box);
+        return;
+      }
+    }
+  }
+
+  #box(side: "left" | "right", y: number, width: number, isAbove: boolean): Box | null {
+    const { left, right, top, bottom, ratio } = this.frame;
+    const start = side === "left" ? left + 3 * ratio : right - width - 3 * ratio;
+    const edge = isAbove ? y - 16 * ratio : y + 2 * ratio;
+    if (edge < top + 2 * ratio || edge + 14 * ratio > bottom) return null;
+    return { left: start, right: start + width, top: edge, bottom: edge + 14 * ratio };
+  }
+
+  #write(text: string, box: Box): void {
+    const { ctx, ratio, theme } = this.frame;
+    this.#taken.push(box);
+    ctx.fillStyle = translucent(surface("panel", theme), 0.82);
+    ctx.fillRect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+    ctx.fillStyle = surface("ink", theme);
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    ctx.fillText(text, box.left + 4 * ratio, (box.top + box.bottom) / 2 + ratio / 2);
+  }
+}

@@ -1,0 +1,274 @@
+/** The strip that stays on the screen: what the cursor reads, the whole range in small, its events and findings. */
+
+import uPlot from "uplot";
+
+import { timeAxis } from "./axes";
+import { placeCursor } from "./chart";
+import type { Context } from "./context";
+import { Curves } from "./curves";
+import { button, element } from "./dom";
+import { seconds } from "./format";
+import { FONT, frameOf } from "./frame";
+import { eventLane, findingBars, type EventLane } from "./lanes";
+import { paint } from "./paint";
+import { pointer } from "./pointer";
+
+const HEIGHT = 72;
+const ROW_PX = 18;
+
+export class Navigator {
+  readonly #readout = element("p", "readout");
+  readonly #box = element("div", "overview");
+  readonly #lanes = element("div", "lanes");
+  readonly #masks = [element("div", "mask"), element("div", "mask")] as const;
+  readonly #line = element("div", "cursor-line");
+  readonly #curves: Curves;
+  #plot: uPlot | null = null;
+
+  constructor(
+    host: HTMLElement,
+    private readonly context: Context,
+    private readonly showFinding: (index: number) => void,
+    help: () => void,
+  ) {
+    const { meta, levels, looking } = context;
+    const index = Math.max(meta.charts.findIndex((chart) => chart.id === "where"), 0);
+    const chart = meta.charts[index];
+    if (chart === undefined) throw new Error("this page has no charts");
+    this.#curves = new Curves(chart, index, levels, meta.gaps, looking.whole);
+    const bar = element("div", "bar");
+    bar.append(this.#readout, this.#buttons(help));
+    this.#box.setAttribute("role", "img");
+    this.#box.setAttribute("aria-label", `The whole range in small: ${chart.title}. ${chart.says}`);
+    host.append(bar, this.#box, this.#lanes);
+    // It sticks once its upper edge has left the window.
+    const edge = new IntersectionObserver(
+      ([entry]) => host.classList.toggle("is-stuck", (entry?.intersectionRatio ?? 1) < 1),
+      { threshold: 1, rootMargin: "-1px 0px 0px 0px" },
+    );
+    edge.observe(host);
+    this.#draw();
+  }
+
+  #buttons(help: () => void): HTMLElement {
+    const { looking } = this.context;
+    const group = element("div", "zoom");
+    const named = (text: string, name: string, act: () => void) => {
+      const made = button("ghost", "", act);
+      // On a phone there is room for a word of three letters.
+      if (text === "Whole range") made.append(element("span", "wide", text), element("span", "narrow", "All"));
+      else made.textContent = text;
+      made.setAttribute("aria-label", name);
+      made.title = name;
+      return made;
+    };
+    group.append(
+      named("−", "Zoom out (-)", () => looking.zoom(2)),
+      named("+", "Zoom in (+)", () => looking.zoom(0.5)),
+      named("Whole range", "Whole range (0)", () => looking.showWhole()),
+      named("?", "Keys and how to read this page (?)", help),
+    );
+    return group;
+  }
+
+  #draw(): void {
+    const { clock, theme, looking, meta } = this.context;
+    const [low, high] = this.#curves.ends();
+    this.#plot = new uPlot(
+      {
+        width: Math.max(this.#box.clientWidth, 200),
+        height: HEIGHT,
+        padding: [2, 0, 0, 0],
+        legend: { show: false },
+        cursor: {
+          x: false,
+          y: false,
+          points: { show: false },
+          drag: { x: true, y: false, setScale: false, dist: 5 },
+          bind: { dblclick: () => null },
+        },
+        scales: {
+          x: { time: false, range: () => [looking.whole.from, looking.whole.to] },
+          y: this.#curves.chart.is_log ? { distr: 3, log: 10, range: () => [low, high] } : { range: () => [low, high] },
+        },
+        series: [{}, { stroke: "transparent", points: { show: false } }],
+        axes: [timeAxis(clock, () => theme.current, true), { show: false, size: 0 }],
+        hooks: {
+          draw: [
+            (u) => {
+              const around = { tints: [], events: meta.events, gaps: meta.gaps, isSmall: true };
+              paint(frameOf(u, theme.current), this.#curves, around);
+            },
+          ],
+        },
+      },
+      [[0, 1], [null, null]],
+      this.#box,
+    );
+    this.#plot.over.append(...this.#masks, this.#line);
+    pointer(this.#plot, looking, (at) => this.#curves.snapped(at));
+    this.#layOut();
+    this.showView();
+    this.showCursor();
+  }
+
+  fit(width = this.#box.clientWidth): void {
+    if (this.#plot === null || width === 0) return;
+    if (width !== this.#plot.width) this.#plot.setSize({ width, height: HEIGHT });
+    this.#layOut(width);
+    this.showView();
+    this.showCursor();
+  }
+
+  recolour(): void {
+    this.#plot?.redraw(false, true);
+  }
+
+  /** What is not looked at is paler. */
+  showView(): void {
+    const { view, whole } = this.context.looking;
+    const part = (at: number) => ((at - whole.from) / Math.max(whole.to - whole.from, 1e-6)) * 100;
+    this.#masks[0].style.width = `${part(view.from)}%`;
+    this.#masks[1].style.width = `${100 - part(view.to)}%`;
+  }
+
+  showCursor(): void {
+    const { looking } = this.context;
+    if (this.#plot !== null) placeCursor(this.#plot, this.#line, looking.cursor, looking.whole, looking.isHovering);
+    this.#readout.replaceChildren(...this.#words());
+  }
+
+  #words(): (Node | string)[] {
+    const { clock, looking, meta } = this.context;
+    const at = looking.cursor;
+    const words: (Node | string)[] = [element("b", "", clock.moment(at))];
+    if (clock.isOfTheWall) words.push(element("span", "offset", ` +${seconds(Math.round(at * 10) / 10)}`));
+    if (looking.isAtWorst) words.push(element("span", "", meta.findings.length > 0 ? " · worst moment" : " · tightest moment"));
+    else if (!looking.isHovering) words.push(" · pinned");
+    const event = this.#eventNear(at);
+    if (event !== null) words.push(` · ${event}`);
+    const { from, to } = looking.view;
+    if (at < from || at > to) words.push(" (outside the view)");
+    if (!looking.isWhole) {
+      words.push(element("span", "offset", ` · showing ${clock.moment(from)}–${clock.moment(to)} (${seconds(to - from)})`));
+    }
+    return words;
+  }
+
+  /** The text of the event closest to a moment, the main ones preferred; null where none is close. */
+  #eventNear(at: number): string | null {
+    const { meta, looking } = this.context;
+    const close = Math.max(0.8 * (meta.interval_s ?? 1), (looking.view.to - looking.view.from) * 0.012);
+    let best: { distance: number; text: string } | null = null;
+    for (const event of meta.events) {
+      const distance = Math.abs(event.at_s - at);
+      if (distance > close) continue;
+      const rank = distance + (event.is_main ? 0 : close / 2);
+      if (best === null || rank < best.distance) best = { distance: rank, text: event.text };
+    }
+    return best?.text ?? null;
+  }
+
+  /** Places events and findings under the plot. */
+  #layOut(width = this.#box.clientWidth): void {
+    const { whole } = this.context.looking;
+    const x = (at: number) => ((at - whole.from) / Math.max(whole.to - whole.from, 1e-6)) * width;
+    this.#lanes.replaceChildren(this.#gapLane(x), this.#events(x, width), this.#bars(x, width));
+  }
+
+  /** How long each gap is, written into it where there is room. */
+  #gapLane(x: (at: number) => number): HTMLElement {
+    const lane = element("div", "lane gaps");
+    for (const [from, to] of this.context.meta.gaps) {
+      const text = `${seconds(to - from)} not recorded`;
+      const mark = element("span", "gap", x(to) - x(from) > textWidth(text) + 8 ? text : "");
+      mark.title = `${this.context.clock.moment(from)}: ${text}`;
+      mark.style.left = `${x(from)}px`;
+      mark.style.width = `${Math.max(x(to) - x(from), 1)}px`;
+      lane.append(mark);
+    }
+    return lane;
+  }
+
+  #events(x: (at: number) => number, width: number): HTMLElement {
+    const { meta } = this.context;
+    const lane = element("div", meta.events.length > 0 ? "lane events" : "lane");
+    const placed = eventLane(meta.events, x, width, textWidth);
+    lane.append(...this.#marks(placed));
+    for (const { x, text } of placed.labels) {
+      const made = element("span", "event-label", text);
+      made.style.left = `${x}px`;
+      lane.append(made);
+    }
+    for (const crowd of placed.crowds) {
+      const { looking } = this.context;
+      const times = crowd.events.map((event) => event.at_s);
+      const made = button("crowd", `${crowd.events.length} events`, () => {
+        looking.show(Math.min(...times), Math.max(...times));
+      });
+      made.style.left = `${crowd.x}px`;
+      made.style.width = `${crowd.width}px`;
+      lane.append(made);
+    }
+    return lane;
+  }
+
+  /** A triangle for a main event, a tick for another. The list of events below the charts has the same for the keyboard. */
+  #marks(placed: EventLane): HTMLElement[] {
+    const { clock, looking } = this.context;
+    return placed.ticks.map(({ x, event }) => {
+      const made = button(event.is_main ? "event is-main" : "event", "", () => looking.pin(event.at_s));
+      made.title = `${clock.moment(event.at_s)}  ${event.text}`;
+      made.setAttribute("aria-label", made.title);
+      made.tabIndex = -1;
+      made.style.left = `${x}px`;
+      return made;
+    });
+  }
+
+  #bars(x: (at: number) => number, width: number): HTMLElement {
+    const { meta } = this.context;
+    const lane = element("div", "lane bars");
+    const roots = meta.findings.flatMap((finding, index) =>
+      finding.from_s === null || finding.to_s === null || isConsequence(index)
+        ? []
+        : [{ index, from: finding.from_s, to: finding.to_s, text: finding.id }],
+    );
+    const bars = findingBars(roots, x, width, textWidth);
+    for (const bar of bars) lane.append(...this.#bar(bar, width));
+    lane.style.height = `${(Math.max(-1, ...bars.map((bar) => bar.row)) + 1) * ROW_PX}px`;
+    return lane;
+  }
+
+  #bar(bar: ReturnType<typeof findingBars>[number], width: number): HTMLElement[] {
+    const finding = this.context.meta.findings[bar.finding];
+    if (finding === undefined) return [];
+    const made = button(`bar is-${finding.severity}`, bar.isTextOutside ? "" : finding.id, () => {
+      this.showFinding(bar.finding);
+    });
+    made.title = finding.title;
+    made.setAttribute("aria-label", `${finding.severity}: ${finding.id}`);
+    made.style.left = `${bar.x}px`;
+    made.style.width = `${bar.width}px`;
+    made.style.top = `${bar.row * ROW_PX + 2}px`;
+    if (!bar.isTextOutside) return [made];
+    const label = element("span", `bar-label is-${finding.severity}`, finding.id);
+    const needed = textWidth(finding.id) + 10;
+    label.style.left = `${bar.x + bar.width + needed > width ? bar.x - needed + 4 : bar.x + bar.width + 5}px`;
+    label.style.top = `${bar.row * ROW_PX + 2}px`;
+    return [made, label];
+  }
+}
+
+/** What follows from another finding is told inside that one's card. */
+function isConsequence(finding: number): boolean {
+  return document.getElementById(`finding-${finding}`)?.matches(".consequence, .is-consequence") ?? false;
+}
+
+const pen = document.createElement("canvas").getContext("2d");
+
+function textWidth(text: string): number {
+  if (pen === null) return text.length * 7;
+  pen.font = `600 12px ${FONT}`;
+  return pen.measureText(text).width;
+}

@@ -1,0 +1,100 @@
+/**
+ * Every colour of the page, for the light and the dark theme: the one table. It becomes the style sheet's variables when
+ * the page's program is built; the canvas is coloured from those (colours.ts). A term of memory has the same colour everywhere; colours of severity are never data's.
+ *
+ * Neighbours in the stack differ by a ΔE₇₆ of 16 or more for normal, protan, deutan and tritan sight; see the test.
+ */
+
+export type Pair = readonly [light: string, dark: string];
+
+/** What a curve is about. The names are those that the writer uses. */
+export const DATA: Readonly<Record<string, Pair>> = {
+  free: ["#E3E9EF", "#28323D"],
+  pcp: ["#C6D0DA", "#3C4957"],
+  file_cache: ["#35A07A", "#58C79F"],
+  buffers: ["#9CD8BF", "#B5E8D3"],
+  slab_reclaimable: ["#E5A800", "#E9BC45"],
+  anon: ["#0072B2", "#2E8BD0"],
+  swap_cache: ["#7DB7DC", "#9DCBEA"],
+  shared: ["#7030C8", "#8F4FF0"],
+  slab_unreclaimable: ["#C8600A", "#E48538"],
+  page_tables: ["#54260F", "#86502B"],
+  kernel_stacks: ["#A0622D", "#C98650"],
+  percpu: ["#B08968", "#DBB898"],
+  vmalloc: ["#D9C6B0", "#F0E2D2"],
+  hugetlb: ["#1B1464", "#C4B5FD"],
+  zram: ["#14532D", "#166B45"],
+  balloon: ["#7A7F87", "#9AA0A8"],
+  unaccounted: ["#15202B", "#E8EDF2"],
+  swap_in: ["#B0306A", "#F0709F"],
+  swap_out: ["#DFA3BF", "#8C4A68"],
+  dirty: ["#0F6E4F", "#2FBF8F"],
+  writeback: ["#86CDB2", "#1F7A5E"],
+  psi_some: ["#F0B67F", "#8A5425"],
+  psi_full: ["#BF4A00", "#FF9146"],
+  kswapd: ["#7C93B2", "#6F89AC"],
+  direct: ["#BF4A00", "#FF9146"],
+  read: ["#2B7BBA", "#5AA9E6"],
+  write: ["#A8641B", "#D99A4E"],
+  limit: ["#15202B", "#E8EDF2"],
+  line_1: ["#2166AC", "#6CA8E8"],
+  line_2: ["#C26A12", "#F0A858"],
+  line_3: ["#5E2B97", "#B48CF2"],
+  line_4: ["#4E8A2E", "#A6D96A"],
+  line_5: ["#8E1652", "#F86FAE"],
+  line_6: ["#3F93A6", "#7FD6E0"],
+  line_7: ["#6B4A2B", "#C99B6D"],
+  line_8: ["#6F7F8F", "#DDE6EE"],
+};
+
+/** Text, icons and edges that tell how bad it is. Each level also has its own shape and word. */
+export const SEVERITY: Readonly<Record<string, Pair>> = {
+  critical: ["#B5122B", "#FF7386"],
+  warning: ["#8F5200", "#FFB84D"],
+  info: ["#2C5F9E", "#8AB6F0"],
+  ok: ["#00695C", "#4FD0B3"],
+  unknown: ["#15202B", "#E8EDF2"],
+};
+
+/** Backgrounds of what a severity is about. */
+export const TINT: Readonly<Record<string, Pair>> = {
+  critical: ["#FDEEF0", "#2A151B"],
+  warning: ["#FFF5E3", "#271E10"],
+  info: ["#ECF2FA", "#15202E"],
+  ok: ["#E7F4F1", "#10231F"],
+  unknown: ["#EDF0F4", "#1B232C"],
+};
+
+export const SURFACE = {
+  page: ["#F4F6F8", "#0E1318"],
+  panel: ["#FFFFFF", "#161D24"],
+  ink: ["#15202B", "#E8EDF2"],
+  "ink-2": ["#46535F", "#B1BCC7"],
+  "ink-3": ["#5C6975", "#8C98A4"],
+  line: ["#DDE3E9", "#27313B"],
+  edge: ["#C3CDD6", "#3A4753"],
+  grid: ["#E9EDF1", "#222B34"],
+  hover: ["#EDF1F5", "#1D2630"],
+  code: ["#F0F3F6", "#10161C"],
+  link: ["#0B62A8", "#6BB3F0"],
+  "on-severity": ["#FFFFFF", "#0E1318"],
+} as const satisfies Record<string, Pair>;
+
+/** The style sheet's variables, each with both its colours: `--ink:light-dark(#15202B,#E8EDF2)`. Paper is white. */
+export function variables(): string {
+  const tables: [string, Readonly<Record<string, Pair>>][] = [
+    ["", SURFACE],
+    ["", DATA],
+    ["is-", SEVERITY],
+    ["tint-", TINT],
+  ];
+  const colours = tables.flatMap(([prefix, table]) =>
+    Object.entries(table).map(([name, pair]) => `--${prefix}${name.replace(/_/g, "-")}:light-dark(${pair.join()})`),
+  );
+  return [
+    `:root{color-scheme:light dark;${colours.join(";")}}`,
+    ":root[data-theme=light]{color-scheme:light}",
+    ":root[data-theme=dark]{color-scheme:dark}",
+    "@media print{:root:root{color-scheme:light}}",
+  ].join("\n");
+}

@@ -1,0 +1,35 @@
+/** Paper: light, everything open, two charts in a row, the pinned cursor visible. */
+
+import type { ChartView } from "./chart";
+import { all } from "./dom";
+import type { Navigator } from "./navigator";
+import type { ThemeChoice } from "./theme";
+
+/** Widths on A4 with the style sheet's margins, in CSS pixels, and heights that let a page hold several. */
+const PAGE = 700;
+const SIZES = { where: [440, 300], wide: [440, 230], alone: [676, 200], small: [318, 130] } as const;
+
+export function printing(charts: readonly ChartView[], navigator: Navigator, theme: ThemeChoice, fit: () => void): void {
+  let closed: HTMLDetailsElement[] = [];
+  addEventListener("beforeprint", () => {
+    closed = all<HTMLDetailsElement>("details:not([open])").filter((details) => !details.matches(".table"));
+    for (const details of closed) details.open = true;
+    theme.print(true);
+    navigator.fit(PAGE);
+    for (const chart of charts) {
+      chart.draw();
+      chart.fit(...size(chart));
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const details of closed) details.open = false;
+    theme.print(false);
+    fit();
+  });
+}
+
+function size({ curves: { chart } }: ChartView): readonly [width: number, height: number] {
+  if (!chart.is_wide) return SIZES.small;
+  if (chart.kind !== "stack") return SIZES.alone;
+  return chart.id === "where" ? SIZES.where : SIZES.wide;
+}

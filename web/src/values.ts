@@ -1,0 +1,133 @@
+/** The legend of a chart, which tells each series' value at the cursor: a line of them, or a table beside a wide chart. */
+
+import { variableName } from "./colours";
+import type { Curves, Reading } from "./curves";
+import { element } from "./dom";
+import { share, value } from "./format";
+import type { Series } from "./page";
+
+export interface Values {
+  host: HTMLElement;
+  /** Whether it stands beside a wide plot, and not above. */
+  isBeside: boolean;
+  show(reading: Reading): void;
+}
+
+export function values(host: HTMLElement, curves: Curves): Values {
+  const isTable = curves.chart.is_wide && curves.chart.kind === "stack";
+  return isTable ? new Table(host, curves) : new Line(host, curves);
+}
+
+function swatch(series: Series): HTMLElement {
+  const kind = series.is_limit ? "dash" : series.colour === "unaccounted" ? "hatch" : "";
+  const mark = element("i", `swatch ${kind}`);
+  mark.style.setProperty("--c", `var(--${variableName(series.colour)}, var(--ink))`);
+  mark.setAttribute("aria-hidden", "true");
+  return mark;
+}
+
+class Line implements Values {
+  readonly isBeside = false;
+  readonly #cells: { series: number; text: HTMLElement }[] = [];
+
+  constructor(
+    readonly host: HTMLElement,
+    curves: Curves,
+  ) {
+    host.classList.add("is-line");
+    curves.chart.series.forEach((series, index) => {
+      const entry = element("span", "entry");
+      const text = element("b");
+      const arrow = curves.chart.kind === "mirror" ? (series.is_negative ? " ↓" : " ↑") : "";
+      entry.append(swatch(series), element("span", "name", series.label + arrow), text);
+      host.append(entry);
+      this.#cells.push({ series: index, text });
+    });
+  }
+
+  show(reading: Reading): void {
+    for (const { series, text } of this.#cells) text.textContent = reading.text(series);
+  }
+}
+
+/** Terms of memory by what can be done about them; what is in none of the groups stands for itself. */
+const GROUPS: readonly [name: string, colours: readonly string[]][] = [
+  ["free", ["free", "pcp"]],
+  ["can be taken back", ["file_cache", "buffers", "slab_reclaimable"]],
+  ["in use", ["swap_cache", "anon", "shared", "zram", "hugetlb"]],
+  ["kernel", ["unaccounted", "balloon", "slab_unreclaimable", "vmalloc", "percpu", "page_tables", "kernel_stacks"]],
+];
+
+class Table implements Values {
+  readonly isBeside = true;
+  readonly #rows: { series: number; row: HTMLElement; text: HTMLElement; part: HTMLElement }[] = [];
+  readonly #sum = element("td", "num");
+  readonly #whole: number | null;
+  readonly #unit;
+
+  constructor(
+    readonly host: HTMLElement,
+    curves: Curves,
+  ) {
+    const { chart } = curves;
+    this.#whole = chart.top;
+    this.#unit = chart.unit;
+    const table = element("table");
+    // Widths are the columns', not those of the first row, which may be a heading across all.
+    const columns = element("colgroup");
+    columns.append(element("col"), element("col"), element("col"));
+    table.append(columns);
+    const body = table.createTBody();
+    // From the top of the stack down, so that the eye finds the area beside the name.
+    const drawn = chart.series.map((series, index) => ({ series, index })).filter(({ series }) => !series.is_limit);
+    let group = "";
+    for (const { series, index } of drawn.reverse()) {
+      const [name] = GROUPS.find(([, colours]) => colours.includes(series.colour)) ?? [""];
+      if (chart.id === "where" && name !== group) body.append(heading((group = name)));
+      body.append(this.#entry(series, index));
+    }
+    body.append(this.#footer());
+    host.classList.add("is-table");
+    host.append(table);
+  }
+
+  #entry(series: Series, index: number): HTMLElement {
+    const row = element("tr");
+    const name = element("th");
+    name.scope = "row";
+    const label = element("span", "name", series.label);
+    label.title = series.label;
+    name.append(swatch(series), label);
+    const [text, part] = [element("td", "num"), element("td", "num part")];
+    row.append(name, text, part);
+    this.#rows.push({ series: index, row, text, part });
+    return row;
+  }
+
+  #footer(): HTMLElement {
+    const row = element("tr", "sum");
+    const name = element("th", "", "together");
+    name.scope = "row";
+    row.append(name, this.#sum, element("td"));
+    return row;
+  }
+
+  show(reading: Reading): void {
+    const total = reading.total();
+    for (const { series, row, text, part } of this.#rows) {
+      const amount = reading.number(series);
+      text.textContent = reading.text(series);
+      part.textContent = share(amount / (this.#whole ?? total));
+      row.classList.toggle("is-none", !(amount > 0));
+    }
+    this.#sum.textContent = value(total, this.#unit);
+  }
+}
+
+function heading(name: string): HTMLElement {
+  const row = element("tr", "group");
+  const cell = element("th", "", name);
+  cell.colSpan = 3;
+  row.append(cell);
+  return row;
+}

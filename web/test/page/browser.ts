@@ -1,0 +1,72 @@
+/** A headless Chromium that opens pages from files, without a network, and remembers every complaint. */
+
+import { existsSync } from "node:fs";
+import puppeteer, { type Browser, type Page } from "puppeteer-core";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export function chromium(): string | null {
+  return [process.env.CHROMIUM ?? "", ...PLACES].find((path) => path !== "" && existsSync(path)) ?? null;
+}
+
+/** Why there is no page test here; null where there is one. In CI its absence is an error. */
+export function obstacle(): string | null {
+  const missing = [
+    chromium() === null ? "no chromium (help: apt-get install chromium, or set CHROMIUM)" : "",
+    process.env.MEMTIDE === undefined ? "MEMTIDE does not name a built binary (help: scripts/web.sh test)" : "",
+  ].filter((reason) => reason !== "");
+  if (missing.length === 0) return null;
+  if (process.env.CI === "true") throw new Error(`the page test cannot run: ${missing.join("; ")}`);
+  return missing.join("; ");
+}
+
+export function launch(): Promise<Browser> {
+  return puppeteer.launch({
+    executablePath: chromium() ?? "",
+    // Chromium's own sandbox needs privileges that containers rarely give.
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"],
+  });
+}
+
+export interface Look {
+  width?: number;
+  height?: number;
+  theme?: "light" | "dark";
+  hash?: string;
+  hasScript?: boolean;
+}
+
+export interface Opened {
+  page: Page;
+  /** Errors, warnings of the console, violations of the policy, dialogs, requests. */
+  complaints: string[];
+}
+
+export async function open(browser: Browser, file: string, look: Look = {}): Promise<Opened> {
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warn", "assert"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith("file://")) complaints.push(`request ${request.url()}`);
+  });
+  await page.setJavaScriptEnabled(look.hasScript ?? true);
+  await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000 });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: look.theme ?? "light" }]);
+  await page.goto(`file://${file}${look.hash ?? ""}`);
+  if (look.hasScript ?? true) {
+    await page.waitForFunction(() => document.documentElement.dataset.drawn === "all" || document.querySelector(".notice"));
+  }
+  return { page, complaints };
+}
+
+/** Waits until the page has drawn and told what changed. */
+export async function settled(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 250)));
+}

