@@ -152,8 +152,19 @@ pub struct Series {
     pub is_steps: bool,
     /// Drawn downwards in a mirrored chart. Its values are positive all the same.
     pub is_negative: bool,
-    /// Names of the signals that it shows, so that a finding's evidence is found on it.
+    /// Names of the signals that its values are: one, or what takes its place on other kernels.
     pub signals: Vec<&'static str>,
+    /// Names of signals that a reader looks for here although its values are something else: a part of it, or the rest.
+    pub beside: Vec<&'static str>,
+    /// The name of the control group that it is about; `None` of anything else.
+    pub group: Option<String>,
+}
+
+impl Series {
+    /// Names of all signals for which a reader looks here.
+    pub fn related(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.signals.iter().chain(&self.beside).copied()
+    }
 }
 
 /// A line that a chart's series are measured against.

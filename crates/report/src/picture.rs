@@ -111,21 +111,18 @@ impl Picture {
         all
     }
 
-    /// The series that shows what a finding measured: of several alike (control groups, disks) the one that it is about. A
-    /// chart of changes shows no levels.
+    /// The series that shows what a finding measured: of control groups, and of several alike (disks, processes), the one
+    /// that it is about. A chart of changes shows no levels.
     pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<Shown> {
         let all = self.showing(signal);
         let is_it = |at: &&Shown| {
             let chart = &self.charts[at.chart];
             let alike = all.iter().filter(|other| other.chart == at.chart);
-            let label = &chart.series[at.series].label;
-            let is_meant = || {
-                finding
-                    .affected
-                    .iter()
-                    .any(|it| is_name_of(label, &it.name))
-            };
-            chart.id != GROWTH && (alike.count() == 1 || is_meant())
+            let series = &chart.series[at.series];
+            let name = series.group.as_ref().unwrap_or(&series.label);
+            let is_alone = series.group.is_none() && alike.count() == 1;
+            let mut affected = finding.affected.iter();
+            chart.id != GROWTH && (is_alone || affected.any(|it| is_name_of(name, &it.name)))
         };
         all.iter().find(is_it).copied()
     }
@@ -147,7 +144,7 @@ impl Picture {
         let series = &self.charts[chart].series;
         let shows = |signal: &String| {
             let mut all = series.iter();
-            all.any(|series| series.signals.contains(&signal.as_str()))
+            all.any(|series| series.related().any(|related| related == signal))
         };
         let proves = |finding: &Finding| {
             let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
@@ -330,6 +327,8 @@ mod tests {
             is_steps: false,
             is_negative: false,
             signals: vec!["cgroup.current"],
+            beside: Vec::new(),
+            group: Some(label.to_owned()),
         }
     }
 

@@ -10,9 +10,9 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries, Gauge, Signal, cgroup};
 use units::{Limit, Quantity};
 
-use super::sketch::{Sketch, curve, level, signals};
+use super::sketch::{Sketch, beside, curve, level, signals};
 use super::sums::Sums;
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
+use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 
 /// Groups that are drawn at most.
 const MOST: usize = 8;
@@ -60,12 +60,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     let others = all.len() - shown;
     let rest = (others > 0).then(|| format!("others ({others})"));
     let labels = names.iter().cloned().chain(rest).enumerate();
-    let series: Vec<_> = labels
-        .map(|(n, label)| {
-            let signals = signals![CGROUP_CURRENT, CGROUP_ANON, CGROUP_FILE];
-            level(format!("group-{n}"), label, Colour::Nth(n), signals)
-        })
-        .collect();
+    let series: Vec<_> = labels.map(|(n, label)| held(n, label)).collect();
     let count = series.len();
     let chart = sketch(
         "Memory charged to groups, page cache included. A group that has others below it is \
@@ -92,13 +87,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
     );
     let shown = limited.iter().take(MOST).enumerate();
     let sketch = shown.fold(sketch, |sketch, (n, group)| {
-        let signals = signals![CGROUP_CURRENT, CGROUP_ANON, CGROUP_FILE];
-        let series = level(
-            format!("group-{n}"),
-            group.key.clone(),
-            Colour::Nth(n),
-            signals,
-        );
+        let series = held(n, group.key.clone());
         let key = group.key.clone();
         sketch.line(cx, series, move |cx| {
             let group = cx.timeline.entity(Entity::Cgroup, &key);
@@ -111,12 +100,11 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
     let near = limited.iter().take(MOST_LIMITS).enumerate();
     near.fold(sketch, |sketch, (n, group)| {
         let label = format!("{} of {}", group.knob, group.key);
-        let series = level(
-            format!("limit-{n}"),
-            label,
-            Colour::Limit,
-            vec![group.limit.def().name],
-        );
+        let signals = vec![group.limit.def().name];
+        let series = Series {
+            group: Some(group.key.clone()),
+            ..level(format!("limit-{n}"), label, Colour::Limit, signals)
+        };
         let (key, limit) = (group.key.clone(), group.limit);
         sketch.moving_limit(cx, series, move |cx| {
             let group = cx.timeline.entity(Entity::Cgroup, &key);
@@ -124,6 +112,16 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
         })
     })
     .done()
+}
+
+/// What a group holds.
+fn held(n: usize, name: String) -> Series {
+    let signals = signals![CGROUP_CURRENT];
+    let series = Series {
+        group: Some(name.clone()),
+        ..level(format!("group-{n}"), name, Colour::Nth(n), signals)
+    };
+    beside(series, signals![CGROUP_ANON, CGROUP_FILE])
 }
 
 fn sketch(help: &'static str, kind: ChartKind) -> Sketch {

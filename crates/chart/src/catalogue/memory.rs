@@ -13,7 +13,7 @@ use timeline::signals::{
 
 use units::{Bytes, Quantity};
 
-use super::sketch::{Sketch, level, signals};
+use super::sketch::{Sketch, beside, level, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 
 /// A part of the stack.
@@ -22,7 +22,7 @@ pub(super) struct Part {
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) colour: Colour,
-    /// What it shows, and what lies within it.
+    /// What it shows, then what lies within it or around it.
     pub(super) signals: Vec<&'static str>,
     /// Most hosts have none of it: it is drawn only where there ever was some.
     is_rare: bool,
@@ -200,7 +200,9 @@ pub(super) fn parts() -> Vec<Part> {
 impl Part {
     /// The series that shows it.
     fn series(&self) -> Series {
-        level(self.id, self.label, self.colour, self.signals.clone())
+        let (shown, related) = self.signals.split_at(self.signals.len().min(1));
+        let series = level(self.id, self.label, self.colour, shown.to_vec());
+        beside(series, related.to_vec())
     }
 
     fn is_drawn(&self, curve: &Curve) -> bool {

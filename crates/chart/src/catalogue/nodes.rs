@@ -9,7 +9,7 @@ use timeline::{Entity, EntitySeries, Gauge, Signal};
 use units::{Bytes, Quantity};
 
 use super::memory::fill_up;
-use super::sketch::{Sketch, level, signals};
+use super::sketch::{Sketch, beside, level, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 
 /// Place of what the other areas do not explain: the bottom.
@@ -69,10 +69,13 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
 /// From the bottom.
 fn series() -> Vec<Series> {
     vec![
-        level(
-            "rest",
-            "kernel and unaccounted",
-            Colour::Unaccounted,
+        beside(
+            level(
+                "rest",
+                "kernel and unaccounted",
+                Colour::Unaccounted,
+                Vec::new(),
+            ),
             signals![NODE_TOTAL],
         ),
         level(
@@ -93,17 +96,13 @@ fn series() -> Vec<Series> {
             Colour::Anon,
             signals![NODE_ANON],
         ),
-        level(
-            "file",
-            "file cache",
-            Colour::FileCache,
-            signals![NODE_FILE, NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
+        beside(
+            level("file", "file cache", Colour::FileCache, signals![NODE_FILE]),
+            signals![NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
         ),
-        level(
-            "free",
-            "free",
-            Colour::Free,
-            signals![NODE_FREE, NODE_FOREIGN],
+        beside(
+            level("free", "free", Colour::Free, signals![NODE_FREE]),
+            signals![NODE_FOREIGN],
         ),
     ]
 }

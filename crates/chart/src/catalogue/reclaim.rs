@@ -5,7 +5,7 @@ use timeline::signals::{
     ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
 };
 
-use super::sketch::{Sketch, curve, rate, signals};
+use super::sketch::{Sketch, beside, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Refaults of a calm host: a labelled capture of files that fit shows 91 pages in its busiest second.
@@ -70,11 +70,14 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     .line(
         cx,
         // A stall is one task that began to look for pages itself.
-        rate(
-            "direct",
-            "by allocating tasks (direct)",
-            Colour::Direct,
-            signals![PGSCAN_DIRECT, ALLOCSTALL],
+        beside(
+            rate(
+                "direct",
+                "by allocating tasks (direct)",
+                Colour::Direct,
+                signals![PGSCAN_DIRECT],
+            ),
+            signals![ALLOCSTALL],
         ),
         |cx| cx.rate(PGSCAN_DIRECT).map(|track| curve(&track)),
     )

@@ -215,7 +215,14 @@ pub(super) fn level(
         is_steps: false,
         is_negative: false,
         signals,
+        beside: Vec::new(),
+        group: None,
     }
+}
+
+/// A series where a reader looks for these signals, too, though its values are something else.
+pub(super) fn beside(series: Series, beside: Vec<&'static str>) -> Series {
+    Series { beside, ..series }
 }
 
 /// A series of a counter's rates: steps that end at their sample.

@@ -7,7 +7,7 @@ use timeline::signals::{
 };
 use units::{Pages, PerSecond, Quantity};
 
-use super::sketch::{Sketch, curve, downwards, level, rate, signals};
+use super::sketch::{Sketch, beside, curve, downwards, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 /// The odd cold page: up to 10 pages a second (`swap-cold-harmless` calls that quiet).
@@ -81,11 +81,9 @@ pub(super) fn used(cx: &Evidence<'_>) -> Chart {
     }
     let sketch = sketch.top(most).line(
         cx,
-        level(
-            "used",
-            "used",
-            Colour::SwapIn,
-            signals![SWAP_USED, SWAP_FREE, SWAP_AREA_USED],
+        beside(
+            level("used", "used", Colour::SwapIn, signals![SWAP_USED]),
+            signals![SWAP_FREE, SWAP_AREA_USED],
         ),
         |cx| cx.swap_used().map(|track| curve(&track)),
     );

@@ -182,7 +182,7 @@ pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
     let named = charts.iter().filter(|chart| is_scanned(chart));
     let named = named.flat_map(|chart| &chart.series);
     let named: Vec<&str> = named
-        .flat_map(|series| series.signals.iter().copied())
+        .flat_map(|series| series.related())
         .collect();
     let is_read = |id: &SignalId| named.contains(&id.def().name) || BESIDE.contains(id);
     let host = Entity::Host.signals().filter_map(SignalId::at);

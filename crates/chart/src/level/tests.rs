@@ -58,6 +58,8 @@ fn chart(id: &str, kind: ChartKind, draw: fn(&Evidence<'_>) -> Option<Curve>) ->
             is_steps: false,
             is_negative: false,
             signals: vec![MEM_FREE.def().name, PSWPIN.def().name],
+            beside: Vec::new(),
+            group: None,
         }],
         limits: Vec::new(),
         quiet_up_to: None,

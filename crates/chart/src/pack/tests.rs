@@ -22,6 +22,8 @@ fn chart(series: usize) -> Chart {
         is_steps: false,
         is_negative: false,
         signals: Vec::new(),
+        beside: Vec::new(),
+        group: None,
     });
     Chart {
         id: "test".to_owned(),

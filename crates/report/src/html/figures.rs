@@ -88,7 +88,7 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<Figure<'a>>
         }
         let threshold = evidence.threshold_text.as_ref();
         figures.push(Figure {
-            name: name(scene, at),
+            name: name(scene, at, evidence.signal.as_deref()),
             value: value.to_owned(),
             about: threshold.map_or_else(String::new, |text| format!("counts {text}")),
             at,
@@ -151,13 +151,15 @@ pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: Shown, keep: Keep) -> Spar
     }
 }
 
-/// What a series is called where its chart is not beside it: with the chart's name where there is room.
-fn name(scene: &Scene<'_>, at: Shown) -> String {
+/// What a series is called where its chart is not beside it: with the chart's name where there is room. Of a signal that
+/// takes more into account than the series the chart's name is true.
+fn name(scene: &Scene<'_>, at: Shown, signal: Option<&str>) -> String {
     let chart = &scene.picture.charts[at.chart];
     let series: &Series = &chart.series[at.series];
     let both = format!("{}: {}", chart.title, series.label);
     match chart.series.len() {
         1 => chart.title.clone(),
+        _ if series.signals.first().copied() != signal => chart.title.clone(),
         _ if both.chars().count() <= LONGEST_NAME => both,
         _ => capital(&series.label),
     }
