@@ -1,6 +1,7 @@
 /**
  * Pictures of reports, the same in every run: `vite-node screenshots.ts DIR [all]`, with MEMTIDE naming the binary. Makes
- * README's, `report-light.png` and `report-dark.png`; with `all` also each kind of page as a whole, wide and narrow.
+ * README's, `report-light.png`, and a picture of each chart that docs/report.md explains; with `all` also each kind of page
+ * as a whole, wide and narrow, light and dark.
  */
 
 import { join } from "node:path";
@@ -20,26 +21,43 @@ async function picture(browser: Browser, page: string, path: string, look: Look,
   console.log(path);
 }
 
+/** The figures that docs/report.md explains. */
+const EXPLAINED = ["where", "free", "pressure"] as const;
+
+async function pictureFigures(browser: Browser, page: string, folder: string): Promise<void> {
+  const opened = await open(browser, page, { width: 1440, height: 1180, theme: "light" });
+  for (const chart of EXPLAINED) {
+    const figure = await opened.page.$(`#chart-${chart}`);
+    if (figure === null) throw new Error(`the page has no chart ${chart}`);
+    // What sticks to the window's upper edge would cover it.
+    await opened.page.$eval("#navigator", (it) => ((it as HTMLElement).style.position = "static"));
+    await figure.scrollIntoView();
+    await settled(opened.page);
+    const path = join(folder, `report-${chart}.png`);
+    await figure.screenshot({ path });
+    console.log(path);
+  }
+  await opened.page.close();
+}
+
+async function wholePages(browser: Browser, page: string, name: string, folder: string): Promise<void> {
+  for (const [size, width] of Object.entries(WIDTHS)) {
+    for (const theme of ["light", "dark"] as const) {
+      await picture(browser, page, join(folder, `report-${name}-${size}-${theme}.png`), { width, height: 900, theme }, true);
+    }
+  }
+}
+
 async function main(folder: string, isAll: boolean): Promise<void> {
   const reason = obstacle();
   if (reason !== null) throw new Error(reason);
   const browser = await launch();
   try {
-    for (const [name, source] of Object.entries(SOURCES)) {
-      const page = report(source);
-      if (name === "swap-thrash") {
-        for (const theme of ["light", "dark"] as const) {
-          await picture(browser, page, join(folder, `report-${theme}.png`), { width: 1440, height: 1180, theme }, false);
-        }
-      }
-      if (!isAll) break;
-      for (const [size, width] of Object.entries(WIDTHS)) {
-        for (const theme of ["light", "dark"] as const) {
-          const path = join(folder, `report-${name}-${size}-${theme}.png`);
-          await picture(browser, page, path, { width, height: 900, theme }, true);
-        }
-      }
-    }
+    const thrash = report(THRASH);
+    await picture(browser, thrash, join(folder, "report-light.png"), { width: 1440, height: 1180, theme: "light" }, false);
+    await pictureFigures(browser, thrash, folder);
+    if (!isAll) return;
+    for (const [name, source] of Object.entries(SOURCES)) await wholePages(browser, report(source), name, folder);
   } finally {
     removePages();
     await browser.close();

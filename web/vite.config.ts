@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig, transformWithEsbuild, type Plugin } from "vite";
 
@@ -8,19 +8,24 @@ const root = new URL(".", import.meta.url).pathname;
 const source = join(root, "src");
 const uplot = join(root, "node_modules/uplot/dist");
 
-/** All style sheets in one: the colours, uPlot's, and those of src in the order of their names. */
+/** The sheets of the report's page, in this order behind the colours and uPlot's own. */
+const PAGE = ["page.css", "headroom.css"];
+/** What the page of `memtide compare` has beside them. */
+const COMPARE = ["compare.css"];
+
 function styles(): Plugin {
   return {
     name: "memtide-styles",
     async generateBundle() {
-      const ours = readdirSync(source).filter((name) => name.endsWith(".css")).sort();
-      const sheets = [
-        variables(),
-        withoutUnused(readFileSync(join(uplot, "uPlot.min.css"), "utf8")),
-        ...ours.map((name) => readFileSync(join(source, name), "utf8")),
-      ];
-      const { code } = await transformWithEsbuild(sheets.join("\n"), "page.css", { loader: "css", minify: true });
-      this.emitFile({ type: "asset", fileName: "page.css", source: code });
+      const read = (name: string) => readFileSync(join(source, name), "utf8");
+      const basis = [variables(), withoutUnused(readFileSync(join(uplot, "uPlot.min.css"), "utf8"))];
+      for (const [fileName, sheets] of [
+        ["page.css", [...basis, ...PAGE.map(read)]],
+        ["compare.css", COMPARE.map(read)],
+      ] as const) {
+        const { code } = await transformWithEsbuild(sheets.join("\n"), fileName, { loader: "css", minify: true });
+        this.emitFile({ type: "asset", fileName, source: code });
+      }
     },
   };
 }

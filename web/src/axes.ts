@@ -10,6 +10,9 @@ import type { Clock } from "./time";
 
 const isOfBytes = (unit: Unit) => unit === "bytes" || unit === "bytes/s";
 
+/** 1, 2, 5 of each power of ten: no step that rounding would make unequal. */
+const DECIMAL_STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** (power - 4))).flat();
+
 /** 1, 2, 4 … 512 of each binary prefix. */
 const BYTE_STEPS = Array.from({ length: 55 }, (_, power) => 2 ** power);
 
@@ -37,15 +40,17 @@ export function timeAxis(clock: Clock, theme: () => Theme, isEdged: boolean): uP
   };
 }
 
-export function valueAxis(chart: Pick<Chart, "unit" | "is_log" | "top">, theme: () => Theme, space: number): uPlot.Axis {
+export function valueAxis(chart: Pick<Chart, "kind" | "unit" | "is_log" | "top">, theme: () => Theme, space: number): uPlot.Axis {
   const axis: uPlot.Axis = {
     ...common(theme),
     size: 66,
     gap: 5,
     space,
-    values: (_u, splits) => splits.map((at) => (at === null ? "" : tick(Math.abs(at), chart.unit))),
+    // What a mirror draws downwards is not negative.
+    values: (_u, splits) =>
+      splits.map((at) => (at === null ? "" : tick(chart.kind === "mirror" ? Math.abs(at) : at, chart.unit))),
+    incrs: isOfBytes(chart.unit) ? BYTE_STEPS : DECIMAL_STEPS,
   };
-  if (isOfBytes(chart.unit)) axis.incrs = BYTE_STEPS;
   if (chart.is_log) {
     axis.splits = (u, _axis, low, high) => powers(low, high, u.bbox.height / devicePixelRatio / 24);
     axis.filter = (_u, splits) => splits;

@@ -12,8 +12,8 @@ import { paint } from "./paint";
 import { pointer } from "./pointer";
 import { values, type Values } from "./values";
 
-const HEIGHTS = { where: 400, wide: 300, small: 176 } as const;
-const PHONE = { where: 300, wide: 240, small: 160 } as const;
+const HEIGHTS = { overview: 400, wide: 300, small: 176 } as const;
+const PHONE = { overview: 300, wide: 240, small: 160 } as const;
 
 export class ChartView {
   readonly curves: Curves;
@@ -32,7 +32,7 @@ export class ChartView {
   ) {
     const chart = context.meta.charts[index];
     if (chart === undefined) throw new Error(`no chart ${index}`);
-    this.curves = new Curves(chart, index, context.levels, context.meta.gaps, context.looking.whole);
+    this.curves = new Curves(chart, index, context.levels, context.looking.whole);
     this.#host = part(figure, "plot");
     this.#values = values(part(figure, "values"), this.curves);
   }
@@ -56,8 +56,7 @@ export class ChartView {
   }
 
   #height(width: number): number {
-    const { chart } = this.curves;
-    const size = chart.id === "where" ? "where" : chart.is_wide ? "wide" : "small";
+    const { size } = this.curves.chart;
     if (width < 420) return PHONE[size];
     // Beside a table the plot is as high as that, so that names and areas stand next to each other.
     const table = this.#values.isBeside ? this.#values.host.scrollHeight : 0;
@@ -86,7 +85,7 @@ export class ChartView {
         y: chart.is_log ? { distr: 3, log: 10, range: () => [low, high] } : { range: () => [low, high] },
       },
       series: [{}, { show: true, stroke: "transparent", points: { show: false } }],
-      axes: [timeAxis(clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.is_wide ? 48 : 30)],
+      axes: [timeAxis(clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.size === "small" ? 30 : 48)],
       hooks: { draw: [(u) => this.#paint(u)] },
     };
   }

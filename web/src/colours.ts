@@ -1,5 +1,7 @@
 /** Colours for the canvas: those of the style sheet, so that no colour is written twice. */
 
+import type { Series } from "./page";
+
 export type Theme = "light" | "dark";
 
 const known = new Map<string, readonly [light: string, dark: string]>();
@@ -18,6 +20,11 @@ function variable(name: string, theme: Theme): string {
 /** The name of a curve's colour as a variable's: `file_cache` is `file-cache`. */
 export function variableName(colour: string): string {
   return colour.replace(/_/g, "-");
+}
+
+/** The name of a series' colour. Things alike have two tones in turn: more hues would say no more than their names. */
+export function seriesColour({ colour, is_alike }: Pick<Series, "colour" | "is_alike">, index: number): string {
+  return is_alike ? `alike_${(index % 2) + 1}` : colour;
 }
 
 /** The colour of a curve; what the style sheet does not know is drawn in ink. */

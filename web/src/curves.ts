@@ -8,19 +8,16 @@ import { edges } from "./stack";
 
 export class Curves {
   #shown: Picture;
-  #broken: Uint8Array;
-  #cut: Cut | null = null;
+  #cut: Cut = { times: new Float64Array(), broken: new Uint8Array(), columns: [] };
   #sums: Float64Array[] | null = null;
 
   constructor(
     readonly chart: Chart,
     private readonly index: number,
     private readonly levels: Levels,
-    private readonly gaps: readonly (readonly [number, number])[],
     whole: View,
   ) {
     this.#shown = levels.picture(index, whole);
-    this.#broken = breaks(this.#shown.times, gaps);
   }
 
   /** All rows from which the view is cut. */
@@ -30,21 +27,18 @@ export class Curves {
 
   /** Takes the picture that suits a view. */
   look(view: View): void {
-    const picture = this.levels.picture(this.index, view);
-    if (picture.key === this.#shown.key) return;
-    this.#shown = picture;
-    this.#broken = breaks(picture.times, this.gaps);
+    this.#shown = this.levels.picture(this.index, view);
   }
 
   /** Cuts out what is to be painted, `pixels` wide. */
   prepare(view: View, pixels: number): void {
-    this.#cut = cut(this.#shown, this.#broken, view, pixels);
+    this.#cut = cut(this.#shown, view, pixels);
     this.#sums = null;
   }
 
-  /** What is painted. */
+  /** What is painted; nothing before it is prepared. */
   get cut(): Cut {
-    return (this.#cut ??= cut(this.#shown, this.#broken, this.levels.range, Infinity));
+    return this.#cut;
   }
 
   #isData = (series: number): boolean => this.chart.series[series]?.is_limit === false;
@@ -113,7 +107,7 @@ export class Curves {
 const FAR = 3;
 
 /** The upper end where everything is 0. */
-const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, count: 1, "count/s": 1, ms: 1 } as const;
+const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, ms: 1 } as const;
 
 function logEnds(extents: readonly View[]): [number, number] {
   const highest = Math.max(1, ...extents.map((extent) => extent.to));
@@ -121,17 +115,6 @@ function logEnds(extents: readonly View[]): [number, number] {
   const least = Math.max(4096, highest / 2 ** 24);
   const lowest = Math.min(highest, ...extents.map((extent) => Math.max(extent.from, least)));
   return [lowest * 0.7, highest * 1.4];
-}
-
-/** Which rows come after a gap. */
-function breaks(times: Float64Array, gaps: readonly (readonly [number, number])[]): Uint8Array {
-  const broken = new Uint8Array(times.length);
-  for (const [from, to] of gaps) {
-    for (let row = 1; row < times.length; row++) {
-      if ((times[row - 1] ?? 0) < to && (times[row] ?? 0) > from) broken[row] = 1;
-    }
-  }
-  return broken;
 }
 
 /** All series of a chart at one row. */
@@ -164,4 +147,3 @@ export class Reading {
     return present.length === 0 ? NaN : present.reduce((sum, value) => sum + value, 0);
   }
 }
-

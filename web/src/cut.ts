@@ -1,85 +1,86 @@
 /**
- * What of a picture is in view, with not more rows than there are pixels: where there are more, some rows together become
- * one, with their mean and the range of their values. So drawing costs what the screen is large, and no peak is lost.
+ * What of a picture is in view, with not more rows than there are pixels: rows that end in one pixel's time become one, with
+ * their mean and the range of their values. So painting costs what the screen is large, and no peak of a line is lost.
  */
 
 import type { Column } from "./data";
 import { before, type Picture, type View } from "./levels";
 
-export interface Cut {
-  times: Float64Array;
-  columns: (Column | null)[];
-  /** 1 where a row does not follow from the one before: a gap lies between. */
-  broken: Uint8Array;
+export type Cut = Omit<Picture, "key">;
+
+export function cut(picture: Picture, view: View, pixels: number): Cut {
+  const { times } = picture;
+  // As long at each place, so that panning does not change which rows are together.
+  const pixel = (view.to - view.from) / Math.max(pixels, 1);
+  const isNext = (row: number) =>
+    row <= 0 || row >= times.length || Math.floor((times[row] ?? 0) / pixel) !== Math.floor((times[row - 1] ?? 0) / pixel);
+  // One more row on either side, so that curves reach the edges.
+  let first = Math.max(before(times, view.from) - 1, 0);
+  let end = Math.min(before(times, view.to) + 2, times.length);
+  while (!isNext(first)) first -= 1;
+  while (!isNext(end)) end += 1;
+  const starts: number[] = [];
+  for (let row = first; row < end; row++) if (isNext(row)) starts.push(row);
+  if (starts.length === end - first) return plain(picture, first, end);
+  return together(picture, Uint32Array.from([...starts, end]));
 }
 
-export function cut(picture: Picture, broken: Uint8Array, view: View, pixels: number): Cut {
-  const { times, columns } = picture;
-  // One more row on either side, so that curves reach the edges.
-  const first = Math.max(before(times, view.from) - 1, 0);
-  const last = Math.min(before(times, view.to) + 1, times.length - 1);
-  const together = Math.max(Math.ceil((last - first + 1) / Math.max(pixels, 1)), 1);
-  if (together === 1) {
-    const part = <A extends Float64Array | Uint8Array>(rows: A) => rows.subarray(first, last + 1) as A;
-    return {
-      times: part(times),
-      broken: part(broken),
-      columns: columns.map(
-        (column) =>
-          column && {
-            mean: part(column.mean),
-            min: column.min && part(column.min),
-            max: column.max && part(column.max),
-          },
-      ),
-    };
-  }
-  // Counted from the first row of all, so that panning does not change which rows are together.
-  const start = Math.floor(first / together);
-  const bins: Bins = { start, count: Math.floor(last / together) - start + 1, together };
+function plain({ times, broken, columns }: Picture, first: number, end: number): Cut {
   return {
-    times: binned(times, bins, (row, end) => times[end - 1] ?? times[row] ?? 0),
-    broken: Uint8Array.from(binned(broken, bins, (row, end) => Math.max(...broken.subarray(row, end)))),
+    times: times.subarray(first, end),
+    broken: broken.subarray(first, end),
     columns: columns.map(
       (column) =>
         column && {
-          mean: binned(column.mean, bins, (row, end) => mean(column.mean, row, end)),
-          min: binned(column.mean, bins, (row, end) => least(column.min ?? column.mean, row, end)),
-          max: binned(column.mean, bins, (row, end) => most(column.max ?? column.mean, row, end)),
+          mean: column.mean.subarray(first, end),
+          min: column.min && column.min.subarray(first, end),
+          max: column.max && column.max.subarray(first, end),
         },
     ),
   };
 }
 
-interface Bins {
-  start: number;
-  count: number;
-  together: number;
+/** Each row from one of `starts` to the next becomes one; the last of them is where all end. */
+function together(picture: Picture, starts: Uint32Array): Cut {
+  const { times, broken, columns } = picture;
+  const first = starts[0] ?? 0;
+  const weights = durations(picture, first, starts[starts.length - 1] ?? 0);
+  const each = (value: (row: number, end: number) => number) =>
+    Float64Array.from({ length: starts.length - 1 }, (_, at) => value(starts[at] ?? 0, starts[at + 1] ?? 0));
+  return {
+    times: each((_, end) => times[end - 1] ?? 0),
+    broken: Uint8Array.from(each((row, end) => (broken.subarray(row, end).includes(1) ? 1 : 0))),
+    columns: columns.map((column): Column | null => {
+      if (column === null) return null;
+      const [low, high] = [column.min ?? column.mean, column.max ?? column.mean];
+      return {
+        mean: each((row, end) => mean(column.mean, weights, first, row, end)),
+        min: each((row, end) => least(low, row, end)),
+        max: each((row, end) => most(high, row, end)),
+      };
+    }),
+  };
 }
 
-function binned(
-  rows: Float64Array | Uint8Array,
-  { start, count, together }: Bins,
-  value: (row: number, end: number) => number,
-): Float64Array {
-  const result = new Float64Array(count);
-  for (let bin = 0; bin < count; bin++) {
-    const row = (start + bin) * together;
-    result[bin] = value(row, Math.min(row + together, rows.length));
-  }
-  return result;
+/** How long each row is; one behind a gap as long as the one after it, which was measured alike. */
+function durations({ times, broken }: Picture, first: number, end: number): Float64Array {
+  const since = (row: number) =>
+    row > 0 && row < times.length && broken[row] === 0 ? (times[row] ?? 0) - (times[row - 1] ?? 0) : 0;
+  return Float64Array.from({ length: end - first }, (_, at) => since(first + at) || since(first + at + 1) || 1);
 }
 
-/** Of what was measured; NaN where nothing was. */
-function mean(values: Float64Array, row: number, end: number): number {
-  let [sum, count] = [0, 0];
+/** Of what was measured, each row by its duration; NaN where nothing was. */
+function mean(values: Float64Array, weights: Float64Array, first: number, row: number, end: number): number {
+  if (end === row + 1) return values[row] ?? NaN;
+  let [sum, whole] = [0, 0];
   for (; row < end; row++) {
     const value = values[row] ?? NaN;
     if (Number.isNaN(value)) continue;
-    sum += value;
-    count += 1;
+    const weight = weights[row - first] ?? 0;
+    sum += value * weight;
+    whole += weight;
   }
-  return count > 0 ? sum / count : NaN;
+  return whole > 0 ? sum / whole : NaN;
 }
 
 function least(values: Float64Array, row: number, end: number): number {

@@ -17,7 +17,6 @@ export interface Column {
 export interface Level {
   from: number;
   to: number;
-  isReduced: boolean;
   /** Where each row ends, seconds from the start; ascending. */
   times: Float64Array;
   /** By chart and series; null where this level does not tell it. */
@@ -58,7 +57,6 @@ export function decode(bytes: Uint8Array, meta: Pick<Meta, "levels" | "charts">)
   const levels = meta.levels.map((head) => ({
     from: head.from_s,
     to: head.to_s,
-    isReduced: head.is_reduced,
     times: times(reader, head.rows),
     charts: meta.charts.map((chart) => chart.series.map((series) => cells(reader, head.rows, series.scale))),
   }));

@@ -5,6 +5,7 @@ import { all, button, scrollTo } from "./dom";
 
 /** So much of a finding's length is shown on either side of it. */
 const MARGIN = 0.15;
+const LINKS = 'a[href^="#finding-"], a[href^="#chart-"]';
 
 export class Findings {
   constructor(private readonly context: Context) {
@@ -13,8 +14,9 @@ export class Findings {
       if (context.meta.findings[index]?.from_s == null) show.hidden = true;
       show.addEventListener("click", () => this.showOnCharts(index));
     }
-    for (const link of all<HTMLAnchorElement>('a[href^="#finding-"], a[href^="#chart-"]')) this.#follow(link);
     for (const chip of all(".evidence-for")) shorten(chip);
+    this.#follow();
+    for (const title of all(".finding > .title")) markSaid(title);
     for (const spark of all("svg.spark")) this.#sparkline(spark);
     for (const entry of all("[data-at]")) this.#event(entry);
   }
@@ -65,14 +67,17 @@ export class Findings {
     void target.offsetWidth;
     target.classList.add("flash");
     if (!isFocused) return;
-    if (!target.matches("details, a, button")) target.tabIndex = -1;
-    target.focus({ preventScroll: true });
+    // What folds is operated by its first line.
+    const spot = target.querySelector<HTMLElement>(":scope > summary") ?? target;
+    if (!spot.matches("summary, a, button")) spot.tabIndex = -1;
+    spot.focus({ preventScroll: true });
   }
 
   /** The address keeps the view; a link inside the page must not replace it. */
-  #follow(link: HTMLAnchorElement): void {
-    link.addEventListener("click", (event) => {
-      const target = document.getElementById(link.hash.slice(1));
+  #follow(): void {
+    document.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>(LINKS) : null;
+      const target = link === null ? null : document.getElementById(link.hash.slice(1));
       if (target === null || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       const index = Number(target.dataset.finding ?? NaN);
@@ -108,12 +113,24 @@ export class Findings {
   }
 }
 
-/** A chart that proves many findings names the first; the others are counted, and named in the title. */
+/** A chart that proves many findings names the first; the others are counted, and named when they are asked for. */
 function shorten(chip: HTMLElement): void {
   const [first, ...others] = all<HTMLAnchorElement>("a", chip);
   if (first === undefined || others.length === 0) return;
+  const named = [...chip.childNodes];
   chip.title = chip.textContent ?? "";
-  chip.replaceChildren("evidence for ", first, ` and ${others.length} more`);
+  const more = button("more", `${others.length} more`, () => {
+    chip.classList.add("is-long");
+    chip.replaceChildren(...named);
+    first.focus();
+  });
+  chip.replaceChildren("evidence for ", first.cloneNode(true), " and ", more);
+}
+
+/** A sentence that the verdict has in large letters need not shout a second time. */
+function markSaid(title: HTMLElement): void {
+  const said = document.querySelector("h1")?.textContent ?? "";
+  title.classList.toggle("is-said", title.textContent === said);
 }
 
 /** Copy buttons say what they did; where the browser gives no clipboard, the text is selected instead. */

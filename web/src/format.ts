@@ -86,18 +86,13 @@ function split(value: number, unit: Unit): [string, string] {
       return [number(value * 100), "%"];
     case "pages/s":
       return [number(value), "pages/s"];
-    case "count":
-      return [(value < -0.5 ? "-" : "") + number(whole(value)), ""];
-    case "count/s":
-      return [number(value), "/s"];
     case "ms":
       return time(value / 1000);
   }
 }
 
 function parts(digits: string, unit: string): string {
-  if (unit === "") return digits;
-  return unit === "/s" ? digits + unit : digits + NBSP + unit;
+  return unit === "" ? digits : digits + NBSP + unit;
 }
 
 /** A value in the unit of its chart: `6.2 MiB`; a dash where nothing was measured. */

@@ -4,6 +4,8 @@
  */
 
 import type { Column, Level } from "./data";
+import { breaks } from "./gaps";
+import type { Gap } from "./page";
 
 export interface View {
   from: number;
@@ -14,17 +16,21 @@ export interface View {
 export interface Picture {
   /** Tells pictures apart: drawn anew when it changes. */
   key: string;
-  isReduced: boolean;
   times: Float64Array;
+  /** 1 where a row does not follow from the one before: a gap lies between. */
+  broken: Uint8Array;
   columns: (Column | null)[];
 }
 
-/** More rows than this in a view are more than pixels, and only slow. */
+/** Rows of a picture, the same for all charts. */
+type Rows = Omit<Picture, "columns">;
+
+/** Each row of a view is read when it is painted, so more than this are slow; and pixels are fewer. */
 const MOST_ROWS = 4000;
 /** From this part of the view on, a finer stretch is worth a change of resolution in the middle of a curve. */
 const WORTH = 0.3;
 
-export function rowsIn(level: Level, view: View): number {
+function rowsIn(level: Level, view: View): number {
   return after(level.times, view.to) - before(level.times, view.from);
 }
 
@@ -66,7 +72,14 @@ export class Levels {
   readonly #finestFirst: Level[];
   readonly #whole: Level;
 
-  constructor(private readonly all: Level[]) {
+  readonly #rows = new Map<string, Rows>();
+  /** The last picture of each chart that was joined: the same one as long as the view moves within its levels. */
+  readonly #lastJoined = new Map<number, Picture>();
+
+  constructor(
+    private readonly all: Level[],
+    private readonly gaps: readonly Gap[] = [],
+  ) {
     const [whole] = all;
     if (whole === undefined) throw new Error("this page has no level of its charts' data");
     this.#whole = whole;
@@ -98,29 +111,44 @@ export class Levels {
 
   #plain(chart: number, level: Level): Picture {
     return {
-      key: String(this.all.indexOf(level)),
-      isReduced: level.isReduced,
-      times: level.times,
+      ...this.#rowsOf(String(this.all.indexOf(level)), () => level.times),
       columns: level.charts[chart] ?? [],
     };
   }
 
+  /** Made once for all charts. */
+  #rowsOf(key: string, times: () => Float64Array): Rows {
+    let rows = this.#rows.get(key);
+    if (rows === undefined) {
+      const all = times();
+      this.#rows.set(key, (rows = { key, times: all, broken: breaks(all, this.gaps) }));
+    }
+    return rows;
+  }
+
   #joined(chart: number, coarse: Level, fine: Level): Picture {
-    const head = before(coarse.times, fine.from);
-    const tail = after(coarse.times, fine.to);
-    const join = (a: Float64Array, b: Float64Array) => concatenated(a.subarray(0, head), b, a.subarray(tail));
+    const key = `${this.all.indexOf(coarse)}/${this.all.indexOf(fine)}`;
+    const last = this.#lastJoined.get(chart);
+    if (last?.key === key) return last;
+    const seam = seamOf(coarse.times, fine.times);
     const columns = (coarse.charts[chart] ?? []).map((around, i): Column | null => {
       const inside = fine.charts[chart]?.[i] ?? null;
       if (around === null || inside === null) return null;
       const hasExtremes = around.min !== null || inside.min !== null;
       return {
-        mean: join(around.mean, inside.mean),
-        min: hasExtremes ? join(around.min ?? around.mean, inside.min ?? inside.mean) : null,
-        max: hasExtremes ? join(around.max ?? around.mean, inside.max ?? inside.mean) : null,
+        mean: joined(around.mean, inside.mean, seam),
+        min: hasExtremes ? joined(around.min ?? around.mean, inside.min ?? inside.mean, seam) : null,
+        max: hasExtremes ? joined(around.max ?? around.mean, inside.max ?? inside.mean, seam) : null,
       };
     });
-    const key = `${this.all.indexOf(coarse)}/${this.all.indexOf(fine)}`;
-    return { key, isReduced: fine.isReduced, times: join(coarse.times, fine.times), columns };
+    const times = () => {
+      const all = joined(coarse.times, fine.times, seam);
+      if (seam.edge !== null) all[seam.head - 1] = seam.edge;
+      return all;
+    };
+    const picture = { ...this.#rowsOf(key, times), columns };
+    this.#lastJoined.set(chart, picture);
+    return picture;
   }
 
   /** A chart at each level. */
@@ -154,12 +182,31 @@ export class Levels {
   }
 }
 
-function concatenated(...pieces: Float64Array[]): Float64Array {
-  const whole = new Float64Array(pieces.reduce((rows, piece) => rows + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
+/** Where fine rows take the place of coarse ones. */
+interface Seam {
+  /** So many coarse rows come before the fine ones. */
+  head: number;
+  /** The first coarse row after them. */
+  tail: number;
+  /** Where the last one before them is cut off, if it reaches into them: what it tells of the time before is kept. */
+  edge: number | null;
+}
+
+function seamOf(coarse: Float64Array, fine: Float64Array): Seam {
+  const [first = 0, second = first] = fine;
+  const tail = after(coarse, fine[fine.length - 1] ?? 0);
+  const head = before(coarse, first);
+  // The first fine row tells of the time since the sample before it.
+  const edge = first - (second - first);
+  const isCut = head < coarse.length && (coarse[head] ?? 0) > edge && edge > (coarse[head - 1] ?? -Infinity);
+  return isCut ? { head: head + 1, tail, edge } : { head, tail, edge: null };
+}
+
+function joined(around: Float64Array, inside: Float64Array, { head, tail }: Seam): Float64Array {
+  const end = around.subarray(tail);
+  const whole = new Float64Array(head + inside.length + end.length);
+  whole.set(around.subarray(0, head));
+  whole.set(inside, head);
+  whole.set(end, head + inside.length);
   return whole;
 }

@@ -23,7 +23,7 @@ async function context(theme: ThemeChoice): Promise<Context | null> {
   // A single look has nothing over time: the page's text is all there is.
   if (meta.charts.length === 0 || (meta.levels[0]?.rows ?? 0) < 2) return null;
   const bytes = await inflate(document.getElementById("memtide-data")?.textContent ?? "");
-  const levels = new Levels(decode(bytes, meta));
+  const levels = new Levels(decode(bytes, meta), meta.gaps);
   const least = Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5);
   const looking = new Looking({ from: 0, to: Math.max(meta.span_s, 1e-3) }, meta.worst_s, least);
   return { meta, levels, clock: new Clock(meta), looking, theme };
@@ -57,7 +57,7 @@ function chartViews(context: Context): ChartView[] {
 /** Changes of state go to what is on the screen; the rest follows when it gets there. */
 function wire(context: Context, charts: ChartView[], navigator: Navigator): void {
   const { looking, theme } = context;
-  looking.onChange((_, changed) => {
+  looking.onChange((changed) => {
     if (changed.has("view")) navigator.showView();
     navigator.showCursor();
     for (const chart of charts) {

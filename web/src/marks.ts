@@ -2,7 +2,8 @@
 
 import { FONT, type Frame } from "./frame";
 import { severityColour, surface, translucent } from "./colours";
-import type { Finding, HostEvent } from "./page";
+import { merged } from "./gaps";
+import type { Finding, Gap, HostEvent } from "./page";
 
 export interface Tint {
   finding: Finding;
@@ -58,7 +59,7 @@ export function paintBrackets(frame: Frame, tints: readonly Tint[]): void {
   }
 }
 
-const CLOSEST_PX = 8;
+const CLOSEST_PX = 32;
 
 export function paintEvents(frame: Frame, events: readonly HostEvent[]): void {
   const { ctx, ratio } = frame;
@@ -80,13 +81,16 @@ export function paintEvents(frame: Frame, events: readonly HostEvent[]): void {
   ctx.setLineDash([]);
 }
 
-/** Stretches without a recording. */
-export function paintGaps(frame: Frame, gaps: readonly (readonly [number, number])[], opacity: number): void {
+/** Stretches without a recording. Those that less than a pixel lies between are one. */
+export function paintGaps(frame: Frame, gaps: readonly Gap[], opacity: number): void {
   const { ctx } = frame;
   ctx.fillStyle = hatch(ctx, translucent(surface("ink-3", frame.theme), opacity), frame.ratio);
-  for (const [from, to] of gaps) {
-    const left = frame.x(from);
-    ctx.fillRect(left, frame.top, Math.max(frame.x(to) - left, frame.ratio), frame.bottom - frame.top);
+  const pixel = ((frame.to - frame.from) / Math.max(frame.right - frame.left, 1)) * frame.ratio;
+  for (const [from, to] of merged(gaps, frame, pixel)) {
+    // Not beyond the frame: a canvas is slow with what is far outside of it.
+    const left = Math.max(frame.x(from), frame.left);
+    const right = Math.min(Math.max(frame.x(to), left + frame.ratio), frame.right);
+    ctx.fillRect(left, frame.top, right - left, frame.bottom - frame.top);
   }
 }
 

@@ -9,12 +9,15 @@ import { Curves } from "./curves";
 import { button, element } from "./dom";
 import { seconds } from "./format";
 import { FONT, frameOf } from "./frame";
+import { merged } from "./gaps";
 import { eventLane, findingBars, type EventLane } from "./lanes";
 import { paint } from "./paint";
 import { pointer } from "./pointer";
 
 const HEIGHT = 72;
 const ROW_PX = 18;
+/** Gaps closer than this are one for the pointer. */
+const APART_PX = 4;
 
 export class Navigator {
   readonly #readout = element("p", "readout");
@@ -26,16 +29,16 @@ export class Navigator {
   #plot: uPlot | null = null;
 
   constructor(
-    host: HTMLElement,
+    private readonly host: HTMLElement,
     private readonly context: Context,
     private readonly showFinding: (index: number) => void,
     help: () => void,
   ) {
     const { meta, levels, looking } = context;
-    const index = Math.max(meta.charts.findIndex((chart) => chart.id === "where"), 0);
+    const index = Math.max(meta.charts.findIndex((chart) => chart.size === "overview"), 0);
     const chart = meta.charts[index];
     if (chart === undefined) throw new Error("this page has no charts");
-    this.#curves = new Curves(chart, index, levels, meta.gaps, looking.whole);
+    this.#curves = new Curves(chart, index, levels, looking.whole);
     const bar = element("div", "bar");
     bar.append(this.#readout, this.#buttons(help));
     this.#box.setAttribute("role", "img");
@@ -150,7 +153,7 @@ export class Navigator {
     const { from, to } = looking.view;
     if (at < from || at > to) words.push(" (outside the view)");
     if (!looking.isWhole) {
-      words.push(element("span", "offset", ` · showing ${clock.moment(from)}–${clock.moment(to)} (${seconds(to - from)})`));
+      words.push(element("span", "offset", ` · showing ${clock.range(from, to)} (${seconds(to - from)})`));
     }
     return words;
   }
@@ -173,16 +176,21 @@ export class Navigator {
   #layOut(width = this.#box.clientWidth): void {
     const { whole } = this.context.looking;
     const x = (at: number) => ((at - whole.from) / Math.max(whole.to - whole.from, 1e-6)) * width;
-    this.#lanes.replaceChildren(this.#gapLane(x), this.#events(x, width), this.#bars(x, width));
+    this.#lanes.replaceChildren(this.#gapLane(x, width), this.#events(x, width), this.#bars(x, width));
+    // What is scrolled to must not end up under what sticks: on a phone that is the bar alone.
+    const height = this.host.offsetHeight || (this.#readout.parentElement?.offsetHeight ?? 0);
+    document.documentElement.style.setProperty("--sticky", `${height}px`);
   }
 
   /** How long each gap is, written into it where there is room. */
-  #gapLane(x: (at: number) => number): HTMLElement {
+  #gapLane(x: (at: number) => number, width: number): HTMLElement {
+    const { meta, clock, looking } = this.context;
+    const { whole } = looking;
     const lane = element("div", "lane gaps");
-    for (const [from, to] of this.context.meta.gaps) {
-      const text = `${seconds(to - from)} not recorded`;
+    for (const [from, to, lost] of merged(meta.gaps, whole, ((whole.to - whole.from) * APART_PX) / Math.max(width, 1))) {
+      const text = `${seconds(lost)} not recorded`;
       const mark = element("span", "gap", x(to) - x(from) > textWidth(text) + 8 ? text : "");
-      mark.title = `${this.context.clock.moment(from)}: ${text}`;
+      mark.title = `${clock.range(from, to)}: ${text}`;
       mark.style.left = `${x(from)}px`;
       mark.style.width = `${Math.max(x(to) - x(from), 1)}px`;
       lane.append(mark);
@@ -226,11 +234,12 @@ export class Navigator {
     });
   }
 
+  /** What follows from another finding is told inside that one's card. */
   #bars(x: (at: number) => number, width: number): HTMLElement {
     const { meta } = this.context;
     const lane = element("div", "lane bars");
     const roots = meta.findings.flatMap((finding, index) =>
-      finding.from_s === null || finding.to_s === null || isConsequence(index)
+      finding.from_s === null || finding.to_s === null || !finding.is_root
         ? []
         : [{ index, from: finding.from_s, to: finding.to_s, text: finding.id }],
     );
@@ -258,11 +267,6 @@ export class Navigator {
     label.style.top = `${bar.row * ROW_PX + 2}px`;
     return [made, label];
   }
-}
-
-/** What follows from another finding is told inside that one's card. */
-function isConsequence(finding: number): boolean {
-  return document.getElementById(`finding-${finding}`)?.matches(".consequence, .is-consequence") ?? false;
 }
 
 const pen = document.createElement("canvas").getContext("2d");

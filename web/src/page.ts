@@ -1,7 +1,7 @@
 /** What the writer put into the page: the head of its data, as `memtide-page/1` defines it. Times are seconds from the start. */
 
 export type ChartKind = "stack" | "lines" | "mirror";
-export type Unit = "bytes" | "bytes/s" | "pages/s" | "share" | "count" | "count/s" | "ms";
+export type Unit = "bytes" | "bytes/s" | "pages/s" | "share" | "ms";
 
 export interface Series {
   id: string;
@@ -13,6 +13,13 @@ export interface Series {
   is_steps: boolean;
   is_negative: boolean;
   is_limit: boolean;
+  /** The pale one of a pair of colours. */
+  is_pale?: true;
+  is_hatched?: true;
+  /** One of several alike in a stack: told apart by lines between them, not by hues. */
+  is_alike?: true;
+  /** The heading under which a table has it, with its neighbours of the same group. */
+  group?: string;
 }
 
 export interface Limit {
@@ -26,11 +33,14 @@ export interface Chart {
   title: string;
   kind: ChartKind;
   unit: Unit;
-  is_wide: boolean;
+  /** The overview and the wide ones take the whole width. */
+  size: "overview" | "wide" | "small";
   is_log: boolean;
   top: number | null;
   series: Series[];
   limits: Limit[];
+  /** Ids of the two series between which a band lies. */
+  band: [low: string, high: string] | null;
   evidence_of: number[];
   says: string;
 }
@@ -39,17 +49,21 @@ export interface LevelHead {
   from_s: number;
   to_s: number;
   rows: number;
-  is_reduced: boolean;
 }
 
 export interface Finding {
-  severity: string;
+  severity: "critical" | "warning" | "info";
   id: string;
   title: string;
   from_s: number | null;
   to_s: number | null;
   charts: string[];
+  /** Whether it follows from no other. */
+  is_root: boolean;
 }
+
+/** A stretch in which nothing was recorded, or several close together: from, to, and how much of it is missing. */
+export type Gap = [from: number, to: number, lost: number];
 
 export interface HostEvent {
   at_s: number;
@@ -60,26 +74,23 @@ export interface HostEvent {
 export interface Meta {
   format: string;
   start_unix_ms: number | null;
-  utc_offset_min: number | null;
+  /** By how many minutes the reader's clock is ahead of UTC, from which second on. */
+  offsets: [from: number, minutes: number][];
+  /** The day of the source's last sample, whose moments need no day; null where every moment has its day. */
+  last_day: [from: number, to: number] | null;
   /** What to add to a time where it is read as an offset: people count from the source's first sample. */
-  offset_s?: number;
+  offset_s: number;
   span_s: number;
   interval_s: number | null;
   worst_s: number;
   levels: LevelHead[];
-  gaps: [number, number][];
+  gaps: Gap[];
   charts: Chart[];
   findings: Finding[];
   events: HostEvent[];
 }
 
-const FORMAT = "memtide-page/1";
-
-/** Reads the head. The page is complete without charts, so what is wrong is told in words and nothing else is lost. */
+/** Reads the head, which the same binary wrote as this program: nothing else can be in the file. */
 export function readMeta(text: string): Meta {
-  const meta = JSON.parse(text) as Meta;
-  if (meta.format !== FORMAT) {
-    throw new Error(`this page's charts have the format ${meta.format}, expected ${FORMAT}`);
-  }
-  return meta;
+  return JSON.parse(text) as Meta;
 }

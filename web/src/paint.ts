@@ -3,14 +3,14 @@
 import type { Curves } from "./curves";
 import type { Frame } from "./frame";
 import { hatch, Labels, paintBrackets, paintEvents, paintGaps, paintTints, type Tint } from "./marks";
-import { dataColour, surface, translucent } from "./colours";
-import type { HostEvent, Series } from "./page";
-import { area, band, line, visible, type Curve } from "./paths";
+import { dataColour, seriesColour, surface, translucent } from "./colours";
+import type { Gap, HostEvent, Series } from "./page";
+import { area, band, line, type Curve } from "./paths";
 
 export interface Surroundings {
   tints: readonly Tint[];
   events: readonly HostEvent[];
-  gaps: readonly (readonly [number, number])[];
+  gaps: readonly Gap[];
   /** Without limits and their labels. */
   isSmall?: boolean;
 }
@@ -27,7 +27,7 @@ export function paint(frame: Frame, curves: Curves, around: Surroundings): void 
   if (!isStack) paintTints(frame, around.tints);
   if (isStack) paintStack(frame, curves);
   else paintCurves(frame, curves);
-  if (isStack) paintBrackets(frame, around.tints.filter((tint) => tint.isEvidence || curves.chart.is_wide));
+  if (isStack) paintBrackets(frame, around.tints.filter((tint) => tint.isEvidence || curves.chart.size !== "small"));
   if (around.isSmall !== true) paintLimits(frame, curves);
   paintEvents(frame, around.events);
   ctx.restore();
@@ -44,15 +44,14 @@ function curve(curves: Curves, series: number, values: Float64Array): Curve {
 
 function paintStack(frame: Frame, curves: Curves): void {
   const { ctx, theme, ratio } = frame;
-  const isOfAlike = curves.chart.series.some((series) => series.colour.startsWith("line_"));
   // From the top down, each area to the bottom of the chart: what lies below covers the rest, and no hairline is left
   // between two areas.
   for (let index = curves.chart.series.length - 1; index >= 0; index--) {
     const [series, top] = [curves.chart.series[index], curves.edges[index]];
     if (series === undefined || series.is_limit || top === undefined || !curves.cut.columns[index]) continue;
     const shape = area(curve(curves, index, top), null, frame);
-    const colour = dataColour(series.colour, theme);
-    if (series.colour === "unaccounted") {
+    const colour = dataColour(seriesColour(series, index), theme);
+    if (series.is_hatched) {
       ctx.fillStyle = surface("panel", theme);
       ctx.fill(shape);
       ctx.fillStyle = hatch(ctx, colour, ratio);
@@ -60,10 +59,10 @@ function paintStack(frame: Frame, curves: Curves): void {
       ctx.fillStyle = colour;
     }
     ctx.fill(shape);
-    if (!isOfAlike) continue;
+    if (!series.is_alike) continue;
     // Things alike are told apart by a thin line, terms of memory by their colours.
     ctx.strokeStyle = surface("panel", theme);
-    ctx.lineWidth = 0.7 * ratio;
+    ctx.lineWidth = ratio;
     ctx.stroke(line(curve(curves, index, top), frame));
   }
 }
@@ -96,8 +95,7 @@ function paintFilled(frame: Frame, curves: Curves, series: Series, index: number
   const { ctx, theme } = frame;
   const colour = dataColour(series.colour, theme);
   // A pale colour of a pair is pale already.
-  const isPale = ["swap_out", "writeback", "psi_some"].includes(series.colour);
-  ctx.fillStyle = translucent(colour, series.is_steps ? (isPale ? 0.65 : 0.82) : 0.22);
+  ctx.fillStyle = translucent(colour, series.is_steps ? (series.is_pale ? 0.65 : 0.82) : 0.22);
   ctx.fill(area(curve(curves, index, values), null, frame));
   paintBand(frame, curves, series, index);
   stroke(frame, curves, series, index, series.is_steps ? 1 : 1.5);
@@ -126,11 +124,12 @@ function paintBand(frame: Frame, curves: Curves, series: Series, index: number):
   frame.ctx.fill(band(curve(curves, index, mean), isDown ? max : min, isDown ? min : max, frame));
 }
 
-/** The floor is a band from its low to its high mark: the series of both, where a chart has them. */
+/** The two edges of the floor, where a chart has one. */
 function floorOf(curves: Curves): { high: number; below: Float64Array; above: Float64Array } | null {
-  const find = (end: string) => curves.chart.series.findIndex((series) => series.is_limit && series.id.endsWith(end));
-  const high = find("high");
-  const [below, above] = [curves.drawn(find("low")), curves.drawn(high)];
+  const { band, series } = curves.chart;
+  if (band === null) return null;
+  const [low, high] = band.map((id) => series.findIndex((one) => one.id === id)) as [number, number];
+  const [below, above] = [curves.drawn(low), curves.drawn(high)];
   return below === null || above === null ? null : { high, below, above };
 }
 
@@ -180,16 +179,15 @@ function movingLine(frame: Frame, curves: Curves, id: string): number | null {
   const values = curves.drawn(index);
   if (values === null) return null;
   dashed(frame, line(curve(curves, index, values), frame));
-  const [, last] = visible(curves.cut.times, frame);
-  const at = values[last] ?? NaN;
+  const at = values.at(-1) ?? NaN;
   const y = frame.y(at);
   return Number.isNaN(at) || y < frame.top ? null : y;
 }
 
 /** How high curves reach near the left and the right end, where labels can stand. */
 function busy(frame: Frame, curves: Curves): [number, number] {
-  const [first, last] = visible(curves.cut.times, frame);
-  const third = Math.floor((last - first) / 3);
+  const last = curves.cut.times.length - 1;
+  const third = Math.floor(last / 3);
   const reach = (from: number, to: number) => {
     let top = frame.bottom;
     for (let series = 0; series < curves.chart.series.length; series++) {
@@ -202,5 +200,5 @@ function busy(frame: Frame, curves: Curves): [number, number] {
     }
     return (frame.bottom - top) / (frame.bottom - frame.top);
   };
-  return [reach(first, first + third), reach(last - third, last)];
+  return [reach(0, third), reach(last - third, last)];
 }

@@ -37,6 +37,8 @@ export const DATA: Readonly<Record<string, Pair>> = {
   read: ["#2B7BBA", "#5AA9E6"],
   write: ["#A8641B", "#D99A4E"],
   limit: ["#15202B", "#E8EDF2"],
+  alike_1: ["#4F86B0", "#3F78A6"],
+  alike_2: ["#A3C3DC", "#86B4DA"],
   line_1: ["#2166AC", "#6CA8E8"],
   line_2: ["#C26A12", "#F0A858"],
   line_3: ["#5E2B97", "#B48CF2"],

@@ -12,12 +12,11 @@ export interface Curve {
   isBroken: (row: number) => boolean;
 }
 
-/** Calls `each` with the first and the last row of every unbroken part that reaches into the frame. */
-export function eachRun(curve: Curve, frame: Frame, each: (first: number, last: number) => void): void {
+/** Calls `each` with the first and the last row of every unbroken part. */
+function eachRun(curve: Curve, each: (first: number, last: number) => void): void {
   const { times, values } = curve;
   let first = -1;
-  const [start, end] = visible(times, frame);
-  for (let row = start; row <= end; row++) {
+  for (let row = 0; row < times.length; row++) {
     const isMissing = Number.isNaN(values[row] ?? NaN);
     if (first >= 0 && (isMissing || curve.isBroken(row))) {
       each(first, row - 1);
@@ -25,20 +24,7 @@ export function eachRun(curve: Curve, frame: Frame, each: (first: number, last: 
     }
     if (!isMissing && first < 0) first = row;
   }
-  if (first >= 0) each(first, end);
-}
-
-/** The rows inside the frame and one more on either side, so that curves reach its edges. */
-export function visible(times: Float64Array, frame: Frame): [number, number] {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] ?? 0) < frame.from) low = middle + 1;
-    else high = middle;
-  }
-  let end = low;
-  while (end < times.length - 1 && (times[end] ?? 0) <= frame.to) end += 1;
-  return [Math.max(low - 1, 0), Math.min(end, times.length - 1)];
+  if (first >= 0) each(first, times.length - 1);
 }
 
 /** Where the time of a row begins on the canvas: at the row before, if that is not beyond a gap. */
@@ -67,7 +53,7 @@ function trace(path: Path2D, curve: Curve, values: Float64Array | null, frame: F
 /** The line of a curve. A sample that stands alone is a dot as wide as the line, or it would not be seen. */
 export function line(curve: Curve, frame: Frame): Path2D {
   const path = new Path2D();
-  eachRun(curve, frame, (first, last) => {
+  eachRun(curve, (first, last) => {
     const at = frame.x(curve.times[first] ?? 0);
     const start = curve.isSteps ? beginning(curve, frame, first) : at - (first === last ? frame.ratio : 0);
     path.moveTo(start, frame.y(curve.values[first] ?? 0));
@@ -80,7 +66,7 @@ export function line(curve: Curve, frame: Frame): Path2D {
 export function area(curve: Curve, below: Float64Array | null, frame: Frame): Path2D {
   const path = new Path2D();
   const isWide = (first: number, last: number) => curve.isSteps || last > first;
-  eachRun(curve, frame, (first, last) => {
+  eachRun(curve, (first, last) => {
     if (!isWide(first, last)) {
       const x = frame.x(curve.times[first] ?? 0);
       const top = frame.y(curve.values[first] ?? 0);
@@ -106,8 +92,7 @@ function zeroed(below: Float64Array | null): Float64Array | null {
 /** The range of values within each row's time, never thinner than a pixel: a peak of one sample is seen at any zoom. */
 export function band(curve: Curve, min: Float64Array, max: Float64Array, frame: Frame): Path2D {
   const path = new Path2D();
-  const [start, end] = visible(curve.times, frame);
-  for (let row = start; row <= end; row++) {
+  for (let row = 0; row < curve.times.length; row++) {
     const [low, high] = [min[row] ?? NaN, max[row] ?? NaN];
     if (Number.isNaN(low) || Number.isNaN(high)) continue;
     const right = frame.x(curve.times[row] ?? 0);

@@ -1,4 +1,4 @@
-/** Paper: light, everything open, two charts in a row, the pinned cursor visible. */
+/** Paper: light, all but tables and kernel logs open, two charts in a row, the pinned cursor visible. */
 
 import type { ChartView } from "./chart";
 import { all } from "./dom";
@@ -7,12 +7,12 @@ import type { ThemeChoice } from "./theme";
 
 /** Widths on A4 with the style sheet's margins, in CSS pixels, and heights that let a page hold several. */
 const PAGE = 700;
-const SIZES = { where: [440, 300], wide: [440, 230], alone: [676, 200], small: [318, 130] } as const;
+const SIZES = { overview: [440, 300], wide: [440, 230], alone: [676, 200], small: [318, 130] } as const;
 
 export function printing(charts: readonly ChartView[], navigator: Navigator, theme: ThemeChoice, fit: () => void): void {
   let closed: HTMLDetailsElement[] = [];
   addEventListener("beforeprint", () => {
-    closed = all<HTMLDetailsElement>("details:not([open])").filter((details) => !details.matches(".table"));
+    closed = all<HTMLDetailsElement>("details:not([open])").filter((details) => !details.matches(".table, .events details"));
     for (const details of closed) details.open = true;
     theme.print(true);
     navigator.fit(PAGE);
@@ -29,7 +29,5 @@ export function printing(charts: readonly ChartView[], navigator: Navigator, the
 }
 
 function size({ curves: { chart } }: ChartView): readonly [width: number, height: number] {
-  if (!chart.is_wide) return SIZES.small;
-  if (chart.kind !== "stack") return SIZES.alone;
-  return chart.id === "where" ? SIZES.where : SIZES.wide;
+  return chart.size !== "small" && chart.kind !== "stack" ? SIZES.alone : SIZES[chart.size];
 }

@@ -12,42 +12,66 @@ const STEPS = [
 ];
 const DAY = 86_400;
 
+type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "offset_s">;
+
 export class Clock {
-  /** Seconds since 1970 in the host's zone at the start; without a wall clock, what an offset counts from. */
+  /** Seconds since 1970; without a wall clock, what an offset counts from. */
   readonly #start: number;
+  /** From which second on the clock is so many seconds ahead of UTC; in order, and never empty. */
+  readonly #ahead: readonly { from: number; seconds: number }[];
+  readonly #lastDay: Known["last_day"];
   readonly isOfTheWall: boolean;
 
-  constructor(meta: Pick<Meta, "start_unix_ms" | "utc_offset_min" | "offset_s" | "span_s">) {
-    this.isOfTheWall = meta.start_unix_ms !== null;
-    this.#start =
-      meta.start_unix_ms === null ? (meta.offset_s ?? 0) : meta.start_unix_ms / 1000 + (meta.utc_offset_min ?? 0) * 60;
-    this.#days = Math.floor((this.#start + meta.span_s) / DAY) - Math.floor(this.#start / DAY);
+  constructor(known: Known) {
+    this.isOfTheWall = known.start_unix_ms !== null;
+    this.#start = known.start_unix_ms === null ? known.offset_s : known.start_unix_ms / 1000;
+    const changes = known.offsets.map(([from, minutes]) => ({ from, seconds: minutes * 60 }));
+    this.#ahead = changes.length > 0 ? changes : [{ from: 0, seconds: 0 }];
+    this.#lastDay = known.last_day;
   }
 
-  /** How many midnights the range holds. */
-  readonly #days: number;
-
-  /** A moment, to the second: `02:23:33`, with its day where the range has several; of a capture `0:24`. */
+  /** A moment, to the second: `02:23:33`, with its day where that is not the last sample's; of a capture `0:24`. */
   moment(at: number): string {
+    return this.#moment(at, this.#namesDay(at));
+  }
+
+  /** From one moment to another: `0:11–0:34`. */
+  range(from: number, to: number): string {
+    const namesDay = this.#namesDay(from) || this.#namesDay(to);
+    const [first, last] = [this.#moment(from, namesDay), this.#moment(to, namesDay)];
+    return first === last ? first : `${first}–${last}`;
+  }
+
+  #moment(at: number, namesDay: boolean): string {
     if (!this.isOfTheWall) return offset(this.#start + at);
-    const text = this.#utc(at).toISOString().slice(11, 19);
-    return this.#days > 0 ? `${this.#day(at)} ${text}` : text;
+    const text = this.#shown(at).toISOString().slice(11, 19);
+    return namesDay ? `${this.#day(at)} ${text}` : text;
+  }
+
+  #namesDay(at: number): boolean {
+    return this.#lastDay === null || at < this.#lastDay[0] || at >= this.#lastDay[1];
   }
 
   /** `Nov 21`. */
   #day(at: number): string {
-    return this.#utc(at).toLocaleDateString("en-US", { month: "short", day: "numeric", timeZone: "UTC" });
+    return this.#shown(at).toLocaleDateString("en-US", { month: "short", day: "numeric", timeZone: "UTC" });
   }
 
-  #utc(at: number): Date {
-    return new Date((this.#start + at) * 1000);
+  /** What the clock shows: seconds since 1970 as if it were UTC. */
+  #local(at: number): number {
+    const since = this.#ahead.filter(({ from }) => from <= at + 1e-6).at(-1) ?? this.#ahead[0];
+    return this.#start + at + (since?.seconds ?? 0);
+  }
+
+  #shown(at: number): Date {
+    return new Date(Math.round(this.#local(at) * 1000));
   }
 
   /** A label of an axis whose labels are `step` apart. */
   label(at: number, step: number): string {
     if (!this.isOfTheWall) return step < 1 ? `${(this.#start + at).toFixed(1)} s` : offset(this.#start + at);
-    const date = this.#utc(at + 1e-6);
-    const isMidnight = (this.#start + at) % DAY < 1e-3;
+    const date = this.#shown(at);
+    const isMidnight = (this.#local(at) + 1e-4) % DAY < 1e-3;
     if (step >= DAY || (isMidnight && step >= 60)) {
       return date.toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) + " " + date.getUTCDate();
     }
@@ -60,9 +84,15 @@ export class Clock {
     const least = ((to - from) / Math.max(width, 1)) * space;
     const step = STEPS.find((step) => step >= least) ?? Math.ceil(least / DAY) * DAY;
     const at: number[] = [];
-    for (let i = Math.ceil((this.#start + from) / step - 1e-6); i * step <= this.#start + to + 1e-6; i++) {
-      at.push(i * step - this.#start);
-    }
+    this.#ahead.forEach((since, index) => {
+      const zero = this.#start + since.seconds;
+      const first = zero + (index === 0 ? from : Math.max(from, since.from));
+      const last = zero + Math.min(to, this.#ahead[index + 1]?.from ?? Infinity);
+      for (let i = Math.ceil(first / step - 1e-6); i * step <= last + 1e-6; i++) {
+        // Where the clock changes, two round times can stand too close together.
+        if (i * step - zero - (at.at(-1) ?? -Infinity) >= least - 1e-6) at.push(i * step - zero);
+      }
+    });
     return { at, step };
   }
 }

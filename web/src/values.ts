@@ -1,6 +1,6 @@
 /** The legend of a chart, which tells each series' value at the cursor: a line of them, or a table beside a wide chart. */
 
-import { variableName } from "./colours";
+import { seriesColour, variableName } from "./colours";
 import type { Curves, Reading } from "./curves";
 import { element } from "./dom";
 import { share, value } from "./format";
@@ -14,14 +14,14 @@ export interface Values {
 }
 
 export function values(host: HTMLElement, curves: Curves): Values {
-  const isTable = curves.chart.is_wide && curves.chart.kind === "stack";
+  const isTable = curves.chart.size !== "small" && curves.chart.kind === "stack";
   return isTable ? new Table(host, curves) : new Line(host, curves);
 }
 
-function swatch(series: Series): HTMLElement {
-  const kind = series.is_limit ? "dash" : series.colour === "unaccounted" ? "hatch" : "";
+function swatch(series: Series, index: number): HTMLElement {
+  const kind = series.is_limit ? "dash" : series.is_hatched ? "hatch" : "";
   const mark = element("i", `swatch ${kind}`);
-  mark.style.setProperty("--c", `var(--${variableName(series.colour)}, var(--ink))`);
+  mark.style.setProperty("--c", `var(--${variableName(seriesColour(series, index))}, var(--ink))`);
   mark.setAttribute("aria-hidden", "true");
   return mark;
 }
@@ -39,7 +39,7 @@ class Line implements Values {
       const entry = element("span", "entry");
       const text = element("b");
       const arrow = curves.chart.kind === "mirror" ? (series.is_negative ? " ↓" : " ↑") : "";
-      entry.append(swatch(series), element("span", "name", series.label + arrow), text);
+      entry.append(swatch(series, index), element("span", "name", series.label + arrow), text);
       host.append(entry);
       this.#cells.push({ series: index, text });
     });
@@ -49,14 +49,6 @@ class Line implements Values {
     for (const { series, text } of this.#cells) text.textContent = reading.text(series);
   }
 }
-
-/** Terms of memory by what can be done about them; what is in none of the groups stands for itself. */
-const GROUPS: readonly [name: string, colours: readonly string[]][] = [
-  ["free", ["free", "pcp"]],
-  ["can be taken back", ["file_cache", "buffers", "slab_reclaimable"]],
-  ["in use", ["swap_cache", "anon", "shared", "zram", "hugetlb"]],
-  ["kernel", ["unaccounted", "balloon", "slab_unreclaimable", "vmalloc", "percpu", "page_tables", "kernel_stacks"]],
-];
 
 class Table implements Values {
   readonly isBeside = true;
@@ -80,10 +72,10 @@ class Table implements Values {
     const body = table.createTBody();
     // From the top of the stack down, so that the eye finds the area beside the name.
     const drawn = chart.series.map((series, index) => ({ series, index })).filter(({ series }) => !series.is_limit);
-    let group = "";
+    let group: string | undefined;
     for (const { series, index } of drawn.reverse()) {
-      const [name] = GROUPS.find(([, colours]) => colours.includes(series.colour)) ?? [""];
-      if (chart.id === "where" && name !== group) body.append(heading((group = name)));
+      if (series.group !== undefined && series.group !== group) body.append(heading(series.group));
+      group = series.group;
       body.append(this.#entry(series, index));
     }
     body.append(this.#footer());
@@ -97,7 +89,7 @@ class Table implements Values {
     name.scope = "row";
     const label = element("span", "name", series.label);
     label.title = series.label;
-    name.append(swatch(series), label);
+    name.append(swatch(series, index), label);
     const [text, part] = [element("td", "num"), element("td", "num part")];
     row.append(name, text, part);
     this.#rows.push({ series: index, row, text, part });

@@ -2,7 +2,7 @@
 
 import type { View } from "./levels";
 
-export interface State {
+interface State {
   view: View;
   /** Where the cursor stays when nothing hovers. */
   pinned: number;
@@ -13,7 +13,7 @@ export interface State {
 }
 
 type Part = "view" | "cursor" | "finding";
-type Listener = (state: Readonly<State>, changed: ReadonlySet<Part>) => void;
+type Listener = (changed: ReadonlySet<Part>) => void;
 
 export class Looking {
   #state: State;
@@ -74,7 +74,7 @@ export class Looking {
     this.#frame = 0;
     const changed = this.#changed;
     this.#changed = new Set();
-    if (changed.size > 0) for (const listener of this.#listeners) listener(this.#state, changed);
+    if (changed.size > 0) for (const listener of this.#listeners) listener(changed);
   }
 
   show(from: number, to: number): void {

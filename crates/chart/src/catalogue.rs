@@ -26,9 +26,10 @@ use crate::Chart;
 /// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why. Nodes are there
 /// where the host has several, control groups where any is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
+    let held = services::Held::of(cx);
     let mut charts = vec![
         memory::chart(cx),
-        services::chart(cx),
+        services::chart(cx, &held),
         room::headroom(cx),
         room::free(cx),
         pressure::memory(cx),
@@ -45,6 +46,6 @@ pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
     ];
     charts.extend(nodes::charts(cx));
     charts.extend(groups::chart(cx));
-    charts.extend([growth::chart(cx), recorder::chart(cx)]);
+    charts.extend([growth::chart(cx, &held), recorder::chart(cx)]);
     charts
 }

@@ -1,6 +1,7 @@
 //! What a chart is: its title, unit, series and limits, and the function that computes its curves.
 
 use diagnose::Evidence;
+use diagnose::accounting::terms::Standing;
 
 /// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
 pub type Curve = Vec<Option<f64>>;
@@ -99,6 +100,29 @@ pub enum Colour {
 }
 
 impl Colour {
+    /// The colour of a term of [`diagnose::accounting`]. Terms that are one area for people have one.
+    pub fn of_term(id: &str) -> Self {
+        match id {
+            "kernel_stack" => Self::KernelStacks,
+            "page_tables" => Self::PageTables,
+            "percpu" => Self::Percpu,
+            "vmalloc" | "bounce" => Self::Vmalloc,
+            "slab" | "slab_unreclaimable" => Self::SlabUnreclaimable,
+            "balloon" | "hw_corrupted" => Self::Balloon,
+            "hugetlb_used" | "hugetlb_unused" => Self::Hugetlb,
+            "compressed_pool" => Self::Zram,
+            "shmem" => Self::Shared,
+            "anon" => Self::Anon,
+            "swapcache" => Self::SwapCache,
+            "slab_reclaimable" | "kernel_reclaimable" => Self::SlabReclaimable,
+            "buffers" => Self::Buffers,
+            "file_cache" => Self::FileCache,
+            "pcp" => Self::Pcp,
+            "free" => Self::Free,
+            _ => Self::Unaccounted,
+        }
+    }
+
     /// Its name on the page: `file_cache`; of several alike `line_1` to `line_8`, over and over.
     pub fn name(self) -> String {
         let name = match self {
@@ -158,6 +182,8 @@ pub struct Series {
     pub beside: Vec<&'static str>,
     /// The name of the control group that it is about; `None` of anything else.
     pub group: Option<String>,
+    /// What can be done with the memory that it shows; `None` of anything else.
+    pub standing: Option<Standing>,
 }
 
 impl Series {
@@ -227,5 +253,26 @@ impl std::fmt::Debug for Chart {
             .field("id", &self.id)
             .field("title", &self.title)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diagnose::accounting::terms;
+
+    use super::Colour;
+
+    #[test]
+    fn every_term_has_a_colour_and_terms_of_one_colour_lie_together() {
+        let coloured = |kind: &&terms::Kind| Colour::of_term(kind.id) != Colour::Unaccounted;
+        let bare: Vec<_> = terms::ALL.iter().filter(|kind| !coloured(kind)).collect();
+        assert_eq!(bare, [&terms::UNACCOUNTED]);
+        let mut areas: Vec<Colour> = terms::ALL
+            .iter()
+            .map(|kind| Colour::of_term(kind.id))
+            .collect();
+        areas.dedup();
+        let again = |(i, area): (usize, &Colour)| areas[..i].contains(area);
+        assert!(!areas.iter().enumerate().any(again), "{areas:?}");
     }
 }

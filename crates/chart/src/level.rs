@@ -7,6 +7,7 @@
 mod clock;
 mod gaps;
 mod grid;
+mod peaks;
 mod reducer;
 mod stretches;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use units::Span;
 use crate::{Chart, Curve, pack};
 use clock::Clock;
 use grid::{Grid, Slots, Sums};
+use reducer::{MOST_FINE, MOST_FINE_BYTES};
 pub use reducer::{Reducer, scanned};
 
 /// A page is this many columns wide at most (UI.md § 5); a source with no more samples is drawn sample by sample.
@@ -79,11 +81,13 @@ impl Drawing {
             drawing.push(charts, Level::raw(charts, cx, cx.timeline.times()));
             return drawing;
         }
-        drawing.push(charts, Level::reduced(charts, cx));
+        drawing.push(charts, Level::reduced(charts, cx, MOST_COLUMNS));
         let is_whole = samples <= MOST_SAMPLES && drawing.add_part(charts, cx, 0..samples);
         if !is_whole {
+            drawing.add_finer(charts, cx);
             let interval = cx.timeline.interval().unwrap_or_default();
-            for (from, to) in stretches::sharp(stretches, cx.timeline, interval) {
+            let stretches = peaks::among(stretches, cx);
+            for (from, to) in stretches::sharp(&stretches, cx.timeline, interval) {
                 drawing.add_part(charts, cx, stretches::samples(cx.timeline, from, to));
             }
         }
@@ -117,6 +121,19 @@ impl Drawing {
             return false;
         };
         self.add(charts, Level::raw(charts, part, &placed.times))
+    }
+
+    /// Adds the whole in as many columns as half of the page has room for; the rest is for every sample of what matters.
+    fn add_finer(&mut self, charts: &[Chart], cx: &Evidence<'_>) {
+        let halves = std::iter::successors(Some(MOST_FINE), |columns| Some(columns / 2));
+        let finer = halves.take_while(|columns| *columns > MOST_COLUMNS);
+        for columns in finer.filter(|columns| *columns < cx.timeline.len()) {
+            let level = Level::reduced(charts, cx, columns);
+            if pack::size(charts, &level) <= MOST_FINE_BYTES {
+                self.add(charts, level);
+                return;
+            }
+        }
     }
 
     fn add_part(&mut self, charts: &[Chart], cx: &Evidence<'_>, samples: Range<usize>) -> bool {
@@ -163,9 +180,9 @@ impl Level {
         }
     }
 
-    /// All of a source in as many columns as a page is wide.
-    fn reduced(charts: &[Chart], cx: &Evidence<'_>) -> Self {
-        let grid = Grid::over(cx.timeline, MOST_COLUMNS);
+    /// All of a source in so many columns.
+    fn reduced(charts: &[Chart], cx: &Evidence<'_>, columns: usize) -> Self {
+        let grid = Grid::over(cx.timeline, columns);
         let slots = Slots::of(cx.timeline, cx.timeline.times(), &grid);
         let cells = charts.iter().map(|chart| {
             let sums = draw(chart, cx).into_iter().map(|curve| {
@@ -183,7 +200,8 @@ impl Level {
     }
 }
 
-/// A chart's curves, one for each series; empty where there is none, or where it is not as long as the part.
+/// A chart's curves, one for each series; empty where there is none, or where it is not as long as the part. What is no
+/// number was not measured.
 fn draw(chart: &Chart, part: &Evidence<'_>) -> Vec<Curve> {
     let mut curves = (chart.draw)(part);
     curves.resize(chart.series.len(), Curve::new());
@@ -192,6 +210,9 @@ fn draw(chart: &Chart, part: &Evidence<'_>) -> Vec<Curve> {
         .filter(|curve| curve.len() != part.timeline.len())
     {
         curve.clear();
+    }
+    for value in curves.iter_mut().flatten() {
+        *value = value.filter(|value| value.is_finite());
     }
     curves
 }

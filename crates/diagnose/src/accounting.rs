@@ -5,6 +5,7 @@
 //! people ask for them.
 
 mod owners;
+pub mod terms;
 mod tree;
 
 use timeline::{
@@ -23,7 +24,9 @@ use timeline::{
 use units::{Bytes, Pages, Ratio, Span};
 
 use crate::evidence::Evidence;
-use crate::missing::Missing;
+use crate::missing::{Missing, Need};
+
+use terms::Kind;
 
 pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use tree::Node;
@@ -37,6 +40,16 @@ pub struct Term {
     pub bytes: Bytes,
     /// What people call it.
     pub label: &'static str,
+}
+
+impl Term {
+    const fn of(kind: Kind, bytes: Bytes) -> Self {
+        Self {
+            id: kind.id,
+            bytes,
+            label: kind.label,
+        }
+    }
 }
 
 /// What RAM held at one moment.
@@ -59,10 +72,16 @@ pub struct Accounting {
 /// What RAM held at sample `index`.
 ///
 /// # Errors
-/// [`Missing`] where the source has no MemTotal.
+/// [`Missing`] where the source has no MemTotal, and where nothing was read at this sample that it could be held against.
 pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     let total = match cx.timeline.at(MEM_TOTAL, index) {
         Some(total) => total,
+        // RAM of another sample, and nothing of this one, would be a host that is all unexplained.
+        None if cx.timeline.at(MEM_FREE, index).is_none() => {
+            cx.ram()?;
+            let names = vec![MEM_TOTAL.def().name, MEM_FREE.def().name];
+            return Err(Missing::because(names, Need::SameTime));
+        }
         None => cx.ram()?,
     };
     let mut ledger = Ledger {
@@ -71,10 +90,10 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
         terms: Vec::new(),
         missing: Vec::new(),
     };
-    ledger.user_memory();
-    ledger.huge_pages();
     ledger.kernel_memory();
-    let before_cache = ledger.terms.len();
+    let above_kernel = ledger.terms.len();
+    ledger.huge_pages();
+    ledger.user_memory();
     ledger.cache_and_free();
     let Ledger {
         mut terms, missing, ..
@@ -84,14 +103,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     // did not leaves them unexplained. So it explains what nothing else does, and no more.
     let balloon = balloon(cx, index).map(|b| b.min(Bytes::new(u64::try_from(rest).unwrap_or(0))));
     if let Some(bytes) = balloon {
-        terms.insert(
-            before_cache,
-            Term {
-                id: "balloon",
-                bytes,
-                label: "balloon of the hypervisor",
-            },
-        );
+        terms.insert(above_kernel, Term::of(terms::BALLOON, bytes));
     }
     Ok(Accounting {
         at: cx.timeline.times().get(index).copied().unwrap_or_default(),
@@ -197,22 +209,21 @@ impl Ledger<'_, '_> {
         Some(pages.to_bytes(self.cx.facts.page_size?))
     }
 
-    fn put(&mut self, id: &'static str, label: &'static str, bytes: Option<Bytes>) {
-        if let Some(bytes) = bytes {
-            self.terms.push(Term { id, bytes, label });
-        }
+    fn put(&mut self, kind: Kind, bytes: Option<Bytes>) {
+        self.terms.extend(bytes.map(|bytes| Term::of(kind, bytes)));
     }
 
     fn user_memory(&mut self) {
+        self.put(terms::COMPRESSED_POOL, self.compressed_pool());
+        let shmem = self.read(MEM_SHMEM);
+        self.put(terms::SHMEM, shmem);
         let anon = self.read(MEM_ANON);
-        self.put("anon", "anonymous", anon);
+        self.put(terms::ANON, anon);
         let swap_cache = self.swap_cache_alone();
         if swap_cache.is_none() {
             self.missing.push(MEM_SWAP_CACHED.def().name);
         }
-        self.put("swapcache", "swap cache", swap_cache);
-        let shmem = self.read(MEM_SHMEM);
-        self.put("shmem", "shared memory", shmem);
+        self.put(terms::SWAP_CACHE, swap_cache);
     }
 
     /// The pages of SwapCached that neither AnonPages nor Cached counts: what the LRU lists hold beyond those (a page in
@@ -259,32 +270,34 @@ impl Ledger<'_, '_> {
         match unused {
             Some(unused) => {
                 let used = whole.saturating_sub(unused);
-                self.put("hugetlb_used", "huge pages in use", Some(used));
-                self.put("hugetlb_unused", "huge pages, unused", Some(unused));
+                self.put(terms::HUGETLB_USED, Some(used));
+                self.put(terms::HUGETLB_UNUSED, Some(unused));
             }
-            None => self.put("hugetlb_used", "huge pages", Some(whole)),
+            None => {
+                let undivided = Kind {
+                    label: "huge pages",
+                    ..terms::HUGETLB_USED
+                };
+                self.put(undivided, Some(whole));
+            }
         }
     }
 
     fn kernel_memory(&mut self) {
-        self.slab();
         let stacks = self.read_with(MEM_KERNEL_STACK, MEM_SHADOW_CALL_STACK);
-        self.put("kernel_stack", "kernel stacks", stacks);
+        self.put(terms::KERNEL_STACK, stacks);
         let tables = self.read_with(MEM_PAGE_TABLES, MEM_SEC_PAGE_TABLES);
-        self.put("page_tables", "page tables", tables);
+        self.put(terms::PAGE_TABLES, tables);
         let percpu = self.read(MEM_PERCPU);
-        self.put("percpu", "per-CPU kernel memory", percpu);
+        self.put(terms::PERCPU, percpu);
         let vmalloc = self.vmalloc();
         if vmalloc.is_none() {
             self.missing.push(MEM_VMALLOC_USED.def().name);
         }
-        self.put("vmalloc", "vmalloc", vmalloc);
-        let pool = self.compressed_pool();
-        self.put("compressed_pool", "compressed swap", pool);
-        let corrupted = self.at(MEM_HW_CORRUPTED);
-        self.put("hw_corrupted", "broken RAM", corrupted);
-        let bounce = self.at(MEM_BOUNCE);
-        self.put("bounce", "bounce buffers", bounce);
+        self.put(terms::VMALLOC, vmalloc);
+        self.put(terms::BOUNCE, self.at(MEM_BOUNCE));
+        self.slab();
+        self.put(terms::HW_CORRUPTED, self.at(MEM_HW_CORRUPTED));
     }
 
     /// The part of slab that cannot be reclaimed; the other part is drawn next to the page cache.
@@ -297,10 +310,10 @@ impl Ledger<'_, '_> {
         let unreclaimable = unreclaimable.or_else(|| Some(slab?.saturating_sub(reclaimable?)));
         match (unreclaimable, reclaimable, slab) {
             (Some(_), Some(_), _) => {
-                self.put("slab_unreclaimable", "slab, unreclaimable", unreclaimable);
+                self.put(terms::SLAB_UNRECLAIMABLE, unreclaimable);
             }
             // Before 2.6.19, and in `sar`: both kinds in one number.
-            (_, _, Some(_)) => self.put("slab", "slab", slab),
+            (_, _, Some(_)) => self.put(terms::SLAB, slab),
             _ => self.missing.push(MEM_SLAB.def().name),
         }
     }
@@ -334,32 +347,34 @@ impl Ledger<'_, '_> {
 
     fn cache_and_free(&mut self) {
         let reclaimable = self.at(MEM_SLAB_RECLAIMABLE);
-        self.put("slab_reclaimable", "slab, reclaimable", reclaimable);
+        self.put(terms::SLAB_RECLAIMABLE, reclaimable);
         let other = self
             .at(MEM_KRECLAIMABLE)
             .and_then(|all| Some(all.saturating_sub(reclaimable?)));
-        self.put(
-            "kernel_reclaimable",
-            "other reclaimable kernel memory",
-            other,
-        );
+        self.put(terms::KERNEL_RECLAIMABLE, other);
         let buffers = self.read(MEM_BUFFERS);
-        self.put("buffers", "page cache of block devices", buffers);
+        self.put(terms::BUFFERS, buffers);
         let cached = self.read(MEM_CACHED);
         match self.at(MEM_SHMEM) {
             Some(shmem) => {
                 let files = cached.map(|c| c.saturating_sub(shmem));
-                self.put("file_cache", "page cache of files", files);
+                self.put(terms::FILE_CACHE, files);
             }
-            None => self.put("file_cache", "page cache and shared memory", cached),
+            None => {
+                let undivided = Kind {
+                    label: "page cache and shared memory",
+                    ..terms::FILE_CACHE
+                };
+                self.put(undivided, cached);
+            }
         }
         let pcp = self.per_cpu_lists();
         if pcp.is_none() {
             self.missing.push(ZONE_PCP.def().name);
         }
-        self.put("pcp", "free, in per-CPU lists", pcp);
+        self.put(terms::PCP, pcp);
         let free = self.read(MEM_FREE);
-        self.put("free", "free", free);
+        self.put(terms::FREE, free);
     }
 
     /// Free pages that wait in the CPUs' own lists; MemFree does not count them.
@@ -428,6 +443,67 @@ mod tests {
         assert_eq!(accounting.unaccounted_bytes, 14_356 * 1024);
         assert!(accounting.unaccounted_share() < Ratio::from_percent(0.1));
         assert!(sums_up(&accounting));
+    }
+
+    #[test]
+    fn a_sample_without_meminfo_is_not_accounted_for_by_the_total_of_another() {
+        let mut timeline = Timeline::default();
+        for (second, is_read) in (0..).zip([true, false, true]) {
+            let mut sample = Sample::at(Span::from_secs(second));
+            if is_read {
+                sample.host.set(MEM_TOTAL, Bytes::from_mib(470));
+                sample.host.set(MEM_FREE, Bytes::from_mib(400));
+            }
+            timeline.push(&sample).unwrap();
+        }
+        let facts = facts();
+        let cx = Evidence::new(&timeline, &facts);
+        let accounted: Vec<bool> = (0..3).map(|at| account(&cx, at).is_ok()).collect();
+        assert_eq!(accounted, [true, false, true]);
+    }
+
+    #[test]
+    fn terms_come_in_the_order_in_which_they_are_drawn() {
+        let all = |s: &mut Sample| {
+            let signals = [
+                MEM_TOTAL,
+                MEM_ANON,
+                MEM_SHMEM,
+                MEM_CACHED,
+                MEM_SWAP_CACHED,
+                MEM_HUGETLB,
+                MEM_SLAB,
+                MEM_SLAB_RECLAIMABLE,
+                MEM_KRECLAIMABLE,
+                MEM_KERNEL_STACK,
+                MEM_PAGE_TABLES,
+                MEM_PERCPU,
+                MEM_VMALLOC_USED,
+                MEM_BOUNCE,
+                MEM_HW_CORRUPTED,
+                MEM_BALLOON,
+                MEM_ZSWAP,
+                MEM_BUFFERS,
+                MEM_FREE,
+                HUGEPAGE_SIZE,
+            ];
+            for signal in signals {
+                s.host.set(signal, MIB(4));
+            }
+            s.host.set(HUGEPAGES_FREE, Count::new(1));
+            let zone = s.table_mut(Entity::Zone).entry("0/Normal");
+            zone.row.set(ZONE_PCP, Pages::new(1));
+        };
+        let terms = accounted(all, &facts()).terms;
+        // All but undivided slab and the remainder.
+        assert!(terms.len() >= terms::ALL.len() - 3, "{terms:?}");
+        assert!(
+            terms.is_sorted_by_key(|term| terms::place(term.id)),
+            "{terms:?}"
+        );
+        let is_named =
+            |term: &Term| terms::kind(term.id).map(|kind| kind.label) == Some(term.label);
+        assert!(terms.iter().all(is_named), "{terms:?}");
     }
 
     #[test]

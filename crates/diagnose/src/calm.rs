@@ -1,6 +1,8 @@
 //! Whether anybody missed memory while it was watched: refaults, swap-ins, stalls. What a note that says "this is fine"
 //! rests on; without it such a note would contradict a finding.
 
+pub mod levels;
+
 use timeline::{
     Gauge, Signal, Stretch, Track,
     signals::{

@@ -1,5 +1,7 @@
 //! All rules on one source, and what comes out.
 
+use std::cmp::Reverse;
+
 use timeline::{Facts, Timeline, signals::MEM_AVAILABLE};
 
 use crate::accounting::{Accounting, account};
@@ -26,7 +28,8 @@ pub struct Diagnosis {
     pub clear: Vec<(&'static str, String)>,
     /// What could not be looked for: rule and what it lacks.
     pub not_evaluated: Vec<(&'static str, Missing)>,
-    /// What RAM held at the moment that matters: the tightest of the worst finding, else the last.
+    /// What RAM held at the moment that matters: the tightest of the worst finding, else of all. Whoever shows one moment
+    /// shows this one.
     pub accounting: Result<Accounting, Missing>,
     /// What to run on that host to learn what the source could not say.
     pub next: Vec<Step>,
@@ -77,17 +80,68 @@ pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
     }
 }
 
-/// The sample whose memory is worth showing: where the least was available while the worst finding held.
+/// The moment that matters: where the least was available while the worst finding held, or at all where nothing was
+/// found. Of moments alike the last one.
 fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
     let last = cx.timeline.len().saturating_sub(1);
-    let tightest = || {
-        let stretch = findings.first()?.when?;
-        let available = cx.timeline.gauge(MEM_AVAILABLE)?;
-        // The sample before the first interval counts too: a kill ends the shortage that it is about.
-        (stretch.first..=stretch.last)
-            .filter_map(|index| Some((available.at(index)?, index)))
-            .min()
-            .map(|(_, index)| index)
-    };
-    tightest().unwrap_or(last)
+    let held = findings.first().and_then(|finding| finding.when);
+    // The sample before the first interval counts too: a kill ends the shortage that it is about.
+    let (from, to) = held.map_or((0, last), |when| (when.first, when.last.min(last)));
+    let tightest = cx.timeline.gauge(MEM_AVAILABLE).and_then(|available| {
+        let measured = (from..=to).filter_map(|index| Some((available.at(index)?, index)));
+        measured.min_by_key(|(available, index)| (*available, Reverse(*index)))
+    });
+    tightest.map_or(to, |(_, index)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::signals::MEM_FREE;
+    use timeline::{Gauge, Sample, Signal};
+    use units::{Bytes, Span};
+
+    use super::*;
+    use crate::finding::Severity;
+
+    /// The moment that matters on these samples, where something was found from the one to the other.
+    fn moment_of(samples: &[Sample], found: Option<(usize, usize)>) -> usize {
+        let mut timeline = Timeline::default();
+        for sample in samples {
+            timeline.push(sample).expect("in order");
+        }
+        let facts = Facts::default();
+        let findings = found.map(|(first, last)| {
+            let when = timeline.stretch(first, last).expect("in order");
+            rules::ALL[0].found(Severity::Warning, "").during(when)
+        });
+        moment(&Evidence::new(&timeline, &facts), findings.as_slice())
+    }
+
+    fn samples(signal: Signal<Gauge<Bytes>>, sizes: &[u64]) -> Vec<Sample> {
+        let numbered = (0..).zip(sizes);
+        let sample = numbered.map(|(second, mib)| {
+            let mut sample = Sample::default();
+            sample.stamp.boot = Span::from_secs(second);
+            sample.host.set(signal, Bytes::from_mib(*mib));
+            sample
+        });
+        sample.collect()
+    }
+
+    #[test]
+    fn the_moment_that_matters_is_the_tightest_of_the_worst_finding_else_of_all() {
+        let samples = samples(MEM_AVAILABLE, &[500, 90, 80, 300, 300, 20, 400]);
+        for (found, matters) in [(None, 5), (Some((0, 4)), 2), (Some((3, 4)), 4)] {
+            assert_eq!(moment_of(&samples, found), matters, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn without_memavailable_it_is_the_last_of_what_was_found() {
+        let samples = samples(MEM_FREE, &[5, 4, 3, 2]);
+        for (found, matters) in [(None, 3), (Some((0, 2)), 2)] {
+            assert_eq!(moment_of(&samples, found), matters, "{found:?}");
+        }
+        assert_eq!(moment_of(&[], None), 0);
+    }
 }

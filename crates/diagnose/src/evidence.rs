@@ -46,9 +46,9 @@ impl<'a> Evidence<'a> {
         Self { timeline, facts }
     }
 
-    /// From the first sample to the last.
+    /// How long was looked: from the first sample to the last, without the time that nobody recorded.
     pub fn look(&self) -> Span {
-        self.timeline.lasts()
+        self.timeline.recorded()
     }
 
     /// Whether there is one sample only: levels, no rates.
@@ -84,7 +84,7 @@ impl<'a> Evidence<'a> {
 
     /// Like [`sustained`](Self::sustained), for a level: one look shows it as well as many.
     pub fn sustained_level(&self, condition: &Condition, full: Span) -> Option<Stretch> {
-        if self.is_single_look() {
+        if self.look() == Span::ZERO {
             condition.longest()
         } else {
             self.sustained(condition, full)

@@ -72,8 +72,28 @@ pub struct Measured {
 pub struct Threshold {
     /// In the value's unit.
     pub value: f64,
+    /// On which side of it a value counts.
+    pub side: ThresholdSide,
     /// In words: `from 1 MiB/s`.
     pub text: String,
+}
+
+/// On which side of a threshold a value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThresholdSide {
+    /// From it up.
+    From,
+    /// From it down.
+    Below,
+}
+
+impl ThresholdSide {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::From => "from",
+            Self::Below => "below",
+        }
+    }
 }
 
 /// A signal that can say `Q`, without computing anything but what its kind and unit mean: a gauge its level, a counter
@@ -263,7 +283,7 @@ impl Finding {
         at: Option<Span>,
         text: impl Into<String>,
     ) -> Self {
-        let threshold = Some(("from", threshold));
+        let threshold = Some((ThresholdSide::From, threshold));
         self.measured(signal.name(), value, threshold, at, text.into())
     }
 
@@ -277,7 +297,7 @@ impl Finding {
         at: Option<Span>,
         text: impl Into<String>,
     ) -> Self {
-        let threshold = Some(("below", threshold));
+        let threshold = Some((ThresholdSide::Below, threshold));
         self.measured(signal.name(), value, threshold, at, text.into())
     }
 
@@ -285,7 +305,7 @@ impl Finding {
         mut self,
         signal: &'static str,
         value: Q,
-        threshold: Option<(&str, Q)>,
+        threshold: Option<(ThresholdSide, Q)>,
         at: Option<Span>,
         text: String,
     ) -> Self {
@@ -295,9 +315,10 @@ impl Finding {
                 value: value.as_f64(),
                 unit: Q::NAME,
                 text: value.to_string(),
-                threshold: threshold.map(|(word, threshold)| Threshold {
+                threshold: threshold.map(|(side, threshold)| Threshold {
                     value: threshold.as_f64(),
-                    text: format!("{word} {threshold}"),
+                    side,
+                    text: format!("{} {threshold}", side.word()),
                 }),
             }),
             at,

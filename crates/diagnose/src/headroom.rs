@@ -90,6 +90,30 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    const fn known(bytes: i64) -> Self {
+        Self {
+            lower: Some(bytes),
+            likely: Some(bytes),
+            upper: bytes,
+        }
+    }
+
+    /// What is left where a limit holds beside it.
+    fn within(self, limit: Self) -> Self {
+        let least = |room: i64| Some(room.min(limit.lower?));
+        let likely = |room: i64| match (limit.likely, limit.lower) {
+            (Some(limit), _) => Some(room.min(limit)),
+            // However little the limit leaves, it does not come into it.
+            (None, Some(least)) if least >= room => Some(room),
+            (None, _) => None,
+        };
+        Self {
+            lower: self.lower.and_then(least),
+            likely: self.likely.and_then(likely),
+            upper: self.upper.min(limit.upper),
+        }
+    }
+
     /// The estimate where there is one, else what is certain.
     pub fn likely_or_lower(&self) -> Option<i64> {
         self.likely.or(self.lower)
@@ -181,6 +205,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
         Err(missing) => return answer::nothing(ram, cycle, short, &missing),
     };
     let cache = ReadCache::estimated(cx, &levels, &short, &mut unknown);
+    let short = short::with_bursts(cx, &levels, short);
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
     let series = terms::Series::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{Facts, Stretch, Timeline};
+use timeline::{Facts, Timeline};
 
 use crate::causes;
 use crate::diagnosis::{Diagnosis, diagnose, judge};
@@ -46,7 +46,7 @@ pub fn with_history(timeline: &Timeline, live_from: usize, facts: &Facts) -> Dia
         accounting.index += live_from;
     }
     Diagnosis {
-        verdict: Verdict::of_long(&cx, timeline.lasts(), &findings, &blind),
+        verdict: Verdict::of_long(&cx, timeline.recorded(), &findings, &blind),
         findings,
         notes,
         earlier,
@@ -75,7 +75,7 @@ impl Joined<'_> {
         for finding in long {
             let known = held.iter_mut().find(|f| f.id == finding.id);
             match (self.goes_on(&finding), known) {
-                (true, Some(known)) => began(known, &finding),
+                (true, Some(known)) => began(self.timeline, known, &finding),
                 (true, None) => held.push(finding),
                 (false, _) if is_root(&finding) && finding.severity > Severity::Info => {
                     earlier.push(Finding {
@@ -149,18 +149,15 @@ fn reach(id: &str) -> Reach {
 }
 
 /// Gives a finding of the look its beginning, from the same finding of both.
-fn began(now: &mut Finding, long: &Finding) {
+fn began(timeline: &Timeline, now: &mut Finding, long: &Finding) {
     let Some(long_when) = long.when else {
         return;
     };
     if now.when.is_none_or(|when| when.first <= long_when.first) {
         return;
     }
-    now.when = Some(Stretch {
-        last: now.when.map_or(long_when.last, |when| when.last),
-        to: now.when.map_or(long_when.to, |when| when.to),
-        ..long_when
-    });
+    let last = now.when.map_or(long_when.last, |when| when.last);
+    now.when = timeline.stretch(long_when.first, last).or(now.when);
     // The hours before the look are in the graph of both, as far as it draws the same.
     if long.graph.as_ref().map(|graph| &graph.label) == now.graph.as_ref().map(|graph| &graph.label)
     {

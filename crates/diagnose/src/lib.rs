@@ -11,7 +11,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
-mod calm;
+pub mod calm;
 mod causes;
 pub mod compare;
 mod diagnosis;
@@ -42,7 +42,7 @@ pub use diagnosis::{Diagnosis, diagnose};
 pub use evidence::Evidence;
 pub use finding::{
     Affected, Confidence, EvidenceLine, Finding, Fix, Graph, Measured, RuledOut, Severity,
-    Threshold,
+    Threshold, ThresholdSide,
 };
 pub use history::with_history;
 pub use missing::{Missing, Need};

@@ -25,7 +25,7 @@ impl Rise {
     /// A rise that is smaller is nothing on a host of unknown size.
     const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
     /// A rise below this is noise on any host.
-    const NOISE: Bytes = Bytes::from_mib(16);
+    pub(crate) const NOISE: Bytes = Bytes::from_mib(16);
 
     /// The largest rise of `track`; `None` where it never rose.
     pub(crate) fn largest(track: &Track<Bytes>) -> Option<Self> {
@@ -52,14 +52,8 @@ impl Rise {
         let arrives = (leaves + 1..=last)
             .find(|i| values[*i].is_some_and(|v| v >= to - edge))
             .unwrap_or(last);
-        let times = track.times();
         Some(Self {
-            stretch: Stretch {
-                first: leaves,
-                last: arrives,
-                from: times[leaves],
-                to: times[arrives],
-            },
+            stretch: track.stretch(leaves, arrives)?,
             from: Bytes::from_f64(from),
             to: Bytes::from_f64(to),
         })

@@ -35,6 +35,8 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
+    /// Up to here nobody waits for memory: what healthy hosts stay below.
+    pub(crate) const CALM: Ratio = Ratio::from_percent(1.0);
     /// Memory pressure from here on is more than noise ; healthy hosts stay below 1 %, and swap thrash shows 45 % and more
     /// (labelled captures).
     pub(crate) const MEMORY: Ratio = Ratio::from_percent(5.0);

@@ -1,7 +1,9 @@
 //! The verdict: one sentence for someone woken at two, and the level that becomes the exit code.
 
 use timeline::Entity;
-use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, OOM_KILLS, PSI_MEMORY_SOME};
+use timeline::signals::{
+    MEM_AVAILABLE, MEM_FREE, MEM_TOTAL, OOM_KILLS, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+};
 use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::calm;
@@ -250,7 +252,7 @@ fn all_is_well(cx: &Evidence<'_>, limit: Option<&OwnLimit>) -> String {
 /// Without pressure files nothing says that nobody waits, and without refaults nothing that no page is missed.
 fn as_far_as_measured(cx: &Evidence<'_>) -> String {
     let waits = if cx.stall(PSI_MEMORY_SOME).is_ok() {
-        Some(", and nothing waits for it".to_owned())
+        Some(waited_at_most(cx).unwrap_or_else(|| ", and nothing waits for it".to_owned()))
     } else {
         Lately::for_memory(cx)
             .map(|lately| format!(", and hardly anything waited for it in the {}", lately.of))
@@ -266,6 +268,34 @@ fn as_far_as_measured(cx: &Evidence<'_>) -> String {
                 .to_owned()
         }
     }
+}
+
+/// The longest that tasks waited at a time, where that is worth a word although no rule has one for it.
+fn waited_at_most(cx: &Evidence<'_>) -> Option<String> {
+    /// Less than this nobody notices; an engineering choice.
+    const NOTICED: f64 = 1.0;
+    let some = cx.stall(PSI_MEMORY_SOME).ok()?;
+    let waits = some.at_least(Stalls::MEMORY);
+    let bursts = waits.runs();
+    let (burst, waited) = bursts
+        .into_iter()
+        .map(|burst| (burst, some.integral_in(&burst)))
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))
+        .filter(|(_, waited)| *waited >= NOTICED)?;
+    let full = cx.stall(PSI_MEMORY_FULL).ok();
+    let full = full.map(|full| full.integral_in(&burst));
+    let (who, waited) = match full.filter(|full| *full >= NOTICED) {
+        Some(full) => ("all tasks stood still", full),
+        None => ("tasks waited", waited),
+    };
+    let waited = Span::from_secs_f64(waited);
+    let within = match waited < burst.lasts() {
+        true => format!(" within {}", burst.lasts()),
+        false => String::new(),
+    };
+    Some(format!(
+        ", and nothing waited for it for long: at worst {who} for {waited}{within}"
+    ))
 }
 
 /// In a container: which of the two memories is meant, the container's first.
@@ -388,7 +418,7 @@ mod tests {
     use crate::rules::testing::Case;
     use timeline::signals::{
         CGROUP_PSI_MEMORY_SOME_AVG60, MEM_CACHED, NODE_TOTAL, PSI_MEMORY_SOME_AVG60,
-        PSI_MEMORY_SOME_AVG300, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+        PSI_MEMORY_SOME_AVG300, PSWPIN, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
     };
     use timeline::{Facts, Sample, Timeline};
     use units::Micros;
@@ -510,6 +540,28 @@ mod tests {
     /// The verdict on a case of which no rule says anything.
     fn unjudged(case: &Case) -> Verdict {
         case.with(|cx| Verdict::of(cx, &[], &[]))
+    }
+
+    #[test]
+    fn a_wait_of_seconds_is_not_nothing_though_no_rule_has_a_word_for_it() {
+        let says = |peak: u64| {
+            let mut waited = vec![0; 3600];
+            waited[1800..1804].fill(peak);
+            let case = Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_gib(8))
+                .counter(PSWPIN, 0)
+                .counter(REFAULT_FILE, 0)
+                .counter_steps(PSI_MEMORY_SOME, &waited)
+                .counter_steps(PSI_MEMORY_FULL, &waited);
+            unjudged(&case)
+        };
+        let (calm, burst) = (says(20_000), says(900_000));
+        assert_eq!((calm.level, burst.level), (Level::Ok, Level::Ok));
+        assert_eq!(calm.headline, "Memory is enough, and nothing waits for it.");
+        assert_eq!(
+            burst.headline,
+            "Memory is enough, and nothing waited for it for long: at worst all tasks stood still for 3.6 s within 4 s."
+        );
     }
 
     #[test]

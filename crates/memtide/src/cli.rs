@@ -366,18 +366,8 @@ pub(crate) struct Headroom {
     #[arg(value_name = "SOURCE")]
     pub(crate) source: Option<PathBuf>,
 
-    /// How much shall be added: 500M, 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = demand)]
-    pub(crate) add: Option<Bytes>,
-
-    /// What kind of memory that is
-    #[arg(long = "as", value_enum, value_name = "KIND", default_value_t = AddKind::Anon, requires = "add")]
-    pub(crate) kind: AddKind,
-
-    /// How long the workload takes to come round; of a recording so much of its end is judged, unless --since or --until say
-    /// otherwise
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = cycle)]
-    pub(crate) cycle: Span,
+    #[command(flatten)]
+    pub(crate) demand: Demand,
 
     /// For which part of the time it must fit, apart from the worst moment: p50 to p100
     #[arg(long, value_name = "PERCENTILE", default_value = "p95", value_parser = percentile)]
@@ -404,6 +394,7 @@ Examples:
   memtide report sick.jsonl.zst -o sick.html
   memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
   memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
+  memtide report --add 500M -o fits.html        also whether 500 MB more fit, as memtide headroom says it
   dmesg | memtide report - -o kill.html
 
 WHEN is as for `memtide check`.
@@ -432,9 +423,29 @@ pub(crate) struct Report {
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) demand: Demand,
+
     /// Overwrite FILE where there is one
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// What shall fit, and for how long it must.
+#[derive(Debug, Args)]
+pub(crate) struct Demand {
+    /// How much shall be added: 500M, 2GiB
+    #[arg(long, value_name = "SIZE", value_parser = demand)]
+    pub(crate) add: Option<Bytes>,
+
+    /// What kind of memory that is
+    #[arg(long = "as", value_enum, value_name = "KIND", default_value_t = AddKind::Anon, requires = "add")]
+    pub(crate) kind: AddKind,
+
+    /// How long the workload takes to come round; `headroom` judges so much of a recording's end, unless --since or --until
+    /// say otherwise
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = cycle)]
+    pub(crate) cycle: Span,
 }
 
 /// What kind of memory shall be added.

@@ -301,6 +301,18 @@ pub enum Level {
     Unknown,
 }
 
+impl Level {
+    /// As people read it within a line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -311,6 +323,17 @@ pub enum Severity {
     Warning,
     /// Work stands still, or processes were or will be killed.
     Critical,
+}
+
+impl Severity {
+    /// As people read it within a line.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
 }
 
 /// What a rule found.
@@ -375,6 +398,8 @@ pub struct Evidence {
     pub value_text: Option<String>,
     /// From where on (or down from where) it counts.
     pub threshold: Option<f64>,
+    /// On which side of the threshold the value counts.
+    pub threshold_side: Option<ThresholdSide>,
     /// The threshold in words: `from 1 MiB/s`.
     pub threshold_text: Option<String>,
     /// When; null where it speaks for the whole stretch, or the source has no wall clock.
@@ -383,6 +408,27 @@ pub struct Evidence {
     pub at_s: Option<f64>,
     /// The sentence a person reads.
     pub text: String,
+}
+
+/// On which side of a threshold a value counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ThresholdSide {
+    /// From it up.
+    From,
+    /// From it down.
+    Below,
+}
+
+impl Evidence {
+    /// Whether the value is on that side of its threshold that counts; also where there is none.
+    pub(crate) fn counts(&self) -> bool {
+        match (self.value.zip(self.threshold), self.threshold_side) {
+            (Some((value, from)), Some(ThresholdSide::From)) => value >= from,
+            (Some((value, below)), Some(ThresholdSide::Below)) => value <= below,
+            _ => true,
+        }
+    }
 }
 
 /// A look-alike that the evidence excludes.

@@ -12,8 +12,23 @@ pub struct Picture {
     pub(crate) charts: Vec<Chart>,
     pub(crate) drawing: Drawing,
     pub(crate) absent: Vec<Absent>,
+    /// What is to be said of each chart.
+    about: Vec<About>,
     /// How long after the first sample of what was judged it begins.
     begin: Span,
+}
+
+/// What a chart shows.
+#[derive(Debug, Default)]
+struct About {
+    /// Of each series the least and the largest value; `None` where nothing was measured.
+    ends: Vec<Option<(f64, f64)>>,
+    /// In words.
+    says: String,
+    /// Places of the findings that it proves.
+    evidence_of: Vec<usize>,
+    /// Whether it shows no news, so that a line says it.
+    is_quiet: bool,
 }
 
 /// A chart that cannot be drawn.
@@ -34,8 +49,14 @@ pub(crate) struct Shown {
 }
 
 impl Picture {
-    /// What was drawn of these charts; `begin` is the time of the first sample of what was drawn.
-    pub fn new(charts: Vec<Chart>, mut drawing: Drawing, begin: Span) -> Self {
+    /// What was drawn of these charts for a report with these findings; `begin` is the time of the first sample of what was
+    /// drawn.
+    pub fn new(
+        charts: Vec<Chart>,
+        mut drawing: Drawing,
+        begin: Span,
+        findings: &[Finding],
+    ) -> Self {
         let drawn: Vec<bool> = (0..charts.len()).map(|index| drawing.has(index)).collect();
         for level in &mut drawing.levels {
             let mut keep = drawn.iter();
@@ -54,7 +75,13 @@ impl Picture {
             }
         }
         move_back(&mut drawing, begin);
+        let cells = drawing.levels.first().map_or(&[][..], |it| &it.cells);
+        let cells_of = |index: usize| cells.get(index).map_or(&[][..], Vec::as_slice);
+        let about = kept.iter().enumerate();
         Self {
+            about: about
+                .map(|(index, chart)| About::of(chart, cells_of(index), findings))
+                .collect(),
             charts: kept,
             drawing,
             absent,
@@ -129,64 +156,22 @@ impl Picture {
 
     /// The least and the largest value of a series; `None` where nothing was measured.
     pub(crate) fn least_and_most(&self, at: Shown) -> Option<(f64, f64)> {
-        let cells = self.cells(at)?;
-        let of = |column: &[Option<f64>]| column.iter().flatten().copied().collect::<Vec<_>>();
-        let (least, most) = match &cells.extremes {
-            Some((least, most)) => (of(least), of(most)),
-            None => (of(&cells.mean), of(&cells.mean)),
-        };
-        let least = least.into_iter().reduce(f64::min)?;
-        Some((least, most.into_iter().reduce(f64::max)?))
+        *self.about.get(at.chart)?.ends.get(at.series)?
     }
 
     /// Which findings a chart proves.
-    pub(crate) fn evidence_of(&self, chart: usize, findings: &[Finding]) -> Vec<usize> {
-        let series = &self.charts[chart].series;
-        let shows = |signal: &String| {
-            let mut all = series.iter();
-            all.any(|series| series.related().any(|related| related == signal))
-        };
-        let proves = |finding: &Finding| {
-            let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
-            signals.any(shows)
-        };
-        let all = findings.iter().enumerate();
-        all.filter(|(_, finding)| proves(finding))
-            .map(|(index, _)| index)
-            .collect()
+    pub(crate) fn evidence_of(&self, chart: usize) -> &[usize] {
+        &self.about[chart].evidence_of
     }
 
     /// Whether a chart shows no news, so that a line says it.
-    pub(crate) fn is_quiet(&self, chart: usize, findings: &[Finding]) -> bool {
-        let Some(up_to) = self.charts[chart].quiet_up_to else {
-            return false;
-        };
-        let all = self.charts[chart].series.iter().enumerate();
-        let data = all.filter(|(_, series)| !is_limit(&self.charts[chart], &series.id));
-        let series = data.map(|(series, _)| series);
-        let most = series.filter_map(|series| self.least_and_most(Shown { chart, series }));
-        let is_calm = most.fold(true, |calm, (_, most)| calm && most <= up_to);
-        is_calm && self.evidence_of(chart, findings).is_empty()
+    pub(crate) fn is_quiet(&self, chart: usize) -> bool {
+        self.about[chart].is_quiet
     }
 
     /// What a chart shows, in words: each series with its least and largest value.
-    pub(crate) fn says(&self, chart: usize) -> String {
-        let it = &self.charts[chart];
-        let (mut said, mut zero) = (Vec::new(), Vec::new());
-        for (series, about) in it.series.iter().enumerate() {
-            match self.least_and_most(Shown { chart, series }) {
-                #[allow(clippy::float_cmp)] // exactly nothing
-                Some((0.0, 0.0)) => zero.push(about.label.clone()),
-                Some((least, most)) => {
-                    said.push(format!("{} {}", about.label, from_to(it.unit, least, most)))
-                }
-                None => {}
-            }
-        }
-        if !zero.is_empty() {
-            said.push(format!("0 throughout: {}", zero.join(", ")));
-        }
-        said.join("; ")
+    pub(crate) fn says(&self, chart: usize) -> &str {
+        &self.about[chart].says
     }
 
     /// When a finding held, from the picture's beginning; `None` where that is outside of it, or it has no time.
@@ -198,43 +183,78 @@ impl Picture {
         (to >= 0.0 && from <= self.span_s()).then(|| (from.max(0.0), to.min(self.span_s())))
     }
 
-    /// The moment that matters: of the leading finding's evidence, else its graph's peak, else when least was available.
+    /// The moment that matters, which is the one that the report accounts for; without RAM's size where the leading finding
+    /// begins.
     pub(crate) fn worst_s(&self, report: &Report) -> f64 {
-        let leading = report.findings.first();
-        let at = leading
-            .and_then(|finding| self.moment_of(finding))
-            .or_else(|| self.least_available())
-            .or_else(|| {
-                let accounting = report.accounting.as_ref()?;
-                Some(accounting.at_s - self.begin_s())
-            });
-        at.unwrap_or_default().clamp(0.0, self.span_s())
+        let accounted = report.accounting.as_ref().map(|it| it.at_s);
+        let begins = || report.findings.first()?.from_s;
+        let at = accounted.or_else(begins).unwrap_or_default();
+        (at - self.begin_s()).clamp(0.0, self.span_s())
     }
+}
 
-    fn moment_of(&self, finding: &Finding) -> Option<f64> {
-        let of_evidence = finding.evidence.iter().find_map(|it| it.at_s);
-        let at = of_evidence.or_else(|| peak_of(finding)).or_else(|| {
-            let (from, to) = (finding.from_s?, finding.to_s?);
-            Some(f64::midpoint(from, to))
-        });
-        at.map(|at| at - self.begin_s())
+impl About {
+    fn of(chart: &Chart, cells: &[Cells], findings: &[Finding]) -> Self {
+        let ends: Vec<_> = cells.iter().map(ends).collect();
+        let proves = |finding: &Finding| {
+            let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
+            signals.any(|signal| shows(chart, signal))
+        };
+        let all = findings.iter().enumerate();
+        let proven = all.filter(|(_, finding)| proves(finding));
+        let evidence_of: Vec<usize> = proven.map(|(index, _)| index).collect();
+        Self {
+            says: says(chart, &ends),
+            is_quiet: evidence_of.is_empty() && is_calm(chart, &ends),
+            evidence_of,
+            ends,
+        }
     }
+}
 
-    /// When least was available.
-    fn least_available(&self) -> Option<f64> {
-        let signal = timeline::signals::MEM_AVAILABLE;
-        let name = timeline::AnySignal::definition(signal).name;
-        let shown = *self.showing(name).first()?;
-        let cells = self.cells(shown)?;
-        let column = cells
-            .extremes
-            .as_ref()
-            .map_or(&cells.mean, |(least, _)| least);
-        let values = column.iter().zip(self.times());
-        let measured = values.filter_map(|(value, time)| Some(((*value)?, time)));
-        let least = measured.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(least.1.as_secs_f64())
+/// The least and the largest value of a series.
+fn ends(cells: &Cells) -> Option<(f64, f64)> {
+    let (least, most) = cells
+        .extremes
+        .as_ref()
+        .map_or((&cells.mean, &cells.mean), |(least, most)| (least, most));
+    let least = least.iter().flatten().copied().reduce(f64::min)?;
+    Some((least, most.iter().flatten().copied().reduce(f64::max)?))
+}
+
+/// Whether a reader looks for a signal in a chart.
+fn shows(chart: &Chart, signal: &str) -> bool {
+    let mut related = chart.series.iter().flat_map(|series| series.related());
+    related.any(|related| related == signal)
+}
+
+/// Whether no data of a chart ever exceeds what an idle host shows.
+fn is_calm(chart: &Chart, ends: &[Option<(f64, f64)>]) -> bool {
+    chart.quiet_up_to.is_some_and(|up_to| {
+        let all = chart.series.iter().zip(ends);
+        let mut data = all.filter(|(series, _)| !is_limit(chart, &series.id));
+        data.all(|(_, ends)| ends.is_none_or(|(_, most)| most <= up_to))
+    })
+}
+
+/// Each series of a chart with its least and largest value.
+fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
+    let (mut said, mut zero) = (Vec::new(), Vec::new());
+    for (series, ends) in chart.series.iter().zip(ends) {
+        let label = &series.label;
+        match ends {
+            #[allow(clippy::float_cmp)] // exactly nothing
+            Some((0.0, 0.0)) => zero.push(label.as_str()),
+            Some((least, most)) => {
+                said.push(format!("{label} {}", from_to(chart.unit, *least, *most)));
+            }
+            None => {}
+        }
     }
+    if !zero.is_empty() {
+        said.push(format!("0 throughout: {}", zero.join(", ")));
+    }
+    said.join("; ")
 }
 
 /// Stretches of a source that are worth a closer look than the whole: where something was found, in the order of the
@@ -261,22 +281,6 @@ fn is_name_of(label: &str, name: &str) -> bool {
 pub(crate) fn is_limit(chart: &Chart, series: &str) -> bool {
     let is_it = |limit: &LimitValue| matches!(limit, LimitValue::Moving(id) if id == series);
     chart.limits.iter().any(|limit| is_it(&limit.value))
-}
-
-/// Where a finding's graph is highest while the finding held.
-fn peak_of(finding: &Finding) -> Option<f64> {
-    let graph = finding.graph.as_ref()?;
-    #[allow(clippy::cast_precision_loss)] // at most 240 points
-    let step = (graph.to_s - graph.from_s) / graph.values.len().max(1) as f64;
-    let (from, to) = (finding.from_s?, finding.to_s?);
-    #[allow(clippy::cast_precision_loss)]
-    let middle = |i: usize| graph.from_s + step * (i as f64 + 0.5);
-    let values = graph.values.iter().enumerate();
-    let within = values.filter_map(|(i, value)| {
-        let at = middle(i);
-        (from..=to).contains(&at).then_some((at, (*value)?))
-    });
-    within.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
 }
 
 /// Moves a drawing to where it begins at second 0.
@@ -329,6 +333,7 @@ mod tests {
             signals: vec!["cgroup.current"],
             beside: Vec::new(),
             group: Some(label.to_owned()),
+            standing: None,
         }
     }
 
@@ -364,7 +369,7 @@ mod tests {
             is_reduced: false,
             cells: values.iter().map(of_chart).collect(),
         });
-        Picture::new(charts, drawing, Span::ZERO)
+        Picture::new(charts, drawing, Span::ZERO, &[])
     }
 
     fn about(name: &str) -> Finding {
@@ -427,8 +432,8 @@ mod tests {
             value: LimitValue::Moving("limit".to_owned()),
         }];
         let picture = picture(vec![quiet, chart("loud", all())], &[values.clone(), values]);
-        assert!(picture.is_quiet(0, &[]));
-        assert!(!picture.is_quiet(1, &[]));
+        assert!(picture.is_quiet(0));
+        assert!(!picture.is_quiet(1));
         assert_eq!(picture.says(0), "dirty 0 to 1 B; limit 900 B");
     }
 

@@ -38,6 +38,26 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Whether it explains what curves show, so that it is worth a label among them.
+    pub const fn explains(self) -> bool {
+        match self {
+            Self::OomKill
+            | Self::AllocationFailure
+            | Self::CgroupLimit
+            | Self::FactChanged
+            | Self::Boot
+            | Self::Suspend
+            | Self::SamplesLost => true,
+            Self::ClockStep
+            | Self::Gap
+            | Self::RecorderStarted
+            | Self::RecorderStopped
+            | Self::Blocked
+            | Self::ServiceStarted
+            | Self::ServiceEnded => false,
+        }
+    }
+
     /// All kinds, in the order of their declaration.
     pub const ALL: [Self; 14] = [
         Self::OomKill,

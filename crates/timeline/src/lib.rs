@@ -18,6 +18,7 @@
 
 mod cells;
 pub mod cgroup;
+mod clock;
 mod event;
 mod events;
 pub mod facts;

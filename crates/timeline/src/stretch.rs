@@ -1,8 +1,8 @@
 //! Stretches of a timeline: from when to when something held.
 
-use std::sync::Arc;
-
 use units::Span;
+
+use crate::clock::Clock;
 
 /// A part of a timeline, from one sample to a later one; both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,18 @@ pub struct Stretch {
     pub from: Span,
     /// Time of the last sample on the timeline's clock.
     pub to: Span,
+    /// How much of that was recorded: without gaps, sleep and reboots.
+    pub recorded: Span,
 }
 
 impl Stretch {
-    /// How long it lasts.
+    /// How long it lasts, as far as that was recorded: what happened in a gap nobody knows.
     pub fn lasts(&self) -> Span {
+        self.recorded
+    }
+
+    /// From its first sample to its last on the clock, gaps included.
+    pub fn spans(&self) -> Span {
         self.to - self.from
     }
 
@@ -31,10 +38,11 @@ impl Stretch {
 
 /// Whether something held, sample by sample; unknown where it was not measured.
 ///
-/// The value at sample *i* speaks for the time since sample *i − 1*, as rates do.
+/// The value at sample *i* speaks for the time since sample *i − 1*, as rates do; for no time where nobody recorded
+/// between the two.
 #[derive(Debug, Clone)]
 pub struct Condition {
-    pub(crate) times: Arc<[Span]>,
+    pub(crate) clock: Clock,
     pub(crate) holds: Vec<Option<bool>>,
 }
 
@@ -62,7 +70,7 @@ impl Condition {
 
     fn join(&self, other: &Self, f: impl Fn(Option<bool>, Option<bool>) -> Option<bool>) -> Self {
         Self {
-            times: self.times.clone(),
+            clock: self.clock.clone(),
             holds: self
                 .holds
                 .iter()
@@ -81,35 +89,52 @@ impl Condition {
     pub fn total(&self) -> Span {
         let nanos = (1..self.holds.len())
             .filter(|&i| self.holds[i] == Some(true))
-            .map(|i| (self.times[i] - self.times[i - 1]).as_nanos())
+            .map(|i| self.clock.step(i).as_nanos())
             .sum();
         Span::from_nanos(nanos)
     }
 
+    /// The stretches in which it holds in every sample, in order; a break ends one.
+    pub fn runs(&self) -> Vec<Stretch> {
+        let mut runs: Vec<Stretch> = Vec::new();
+        for at in (1..self.holds.len()).filter(|at| self.holds_since(*at)) {
+            let first = match runs.last().filter(|run| run.last == at - 1) {
+                Some(run) => run.first,
+                None => at - 1,
+            };
+            if first < at - 1 {
+                runs.pop();
+            }
+            runs.push(self.clock.stretch(first, at));
+        }
+        runs
+    }
+
     /// The longest stretch of which the condition holds for at least 70 % of the time, from where it first holds to
-    /// where it last does. `None` where it never holds. With a single sample, that sample where it holds.
+    /// where it last does. Time that nobody recorded counts as time in which it does not hold, so a stretch goes on
+    /// across a short gap and ends at a long one. `None` where it never holds. Where no time was recorded at all, as
+    /// with a single sample, the last sample at which it holds.
     pub fn longest(&self) -> Option<Stretch> {
-        if self.holds.len() == 1 {
-            return (self.holds[0] == Some(true)).then(|| self.stretch(0, 0));
+        let last = self.holds.len().checked_sub(1)?;
+        if self.clock.recorded(last) == Span::ZERO {
+            let holds = self.holds.iter().rposition(|holds| *holds == Some(true))?;
+            return Some(self.clock.stretch(holds, holds));
         }
         // Gains and losses such that a stretch qualifies exactly when they sum to zero or more; then the longest
         // such stretch by prefix sums, in one pass over candidates for its start and one for its end.
         let n = self.holds.len();
-        if n == 0 {
-            return None;
-        }
         let mut prefix = Vec::with_capacity(n);
         let mut sum = 0.0;
         prefix.push(0.0);
         for i in 1..n {
-            let seconds = (self.times[i] - self.times[i - 1]).as_secs_f64();
-            sum += match self.holds[i] {
-                Some(true) => seconds * (1.0 - Self::SUSTAINED),
-                _ => -seconds * Self::SUSTAINED,
+            let seconds = self.clock.elapsed(i).as_secs_f64();
+            sum += match self.holds_since(i) {
+                true => seconds * (1.0 - Self::SUSTAINED),
+                false => -seconds * Self::SUSTAINED,
             };
             prefix.push(sum);
         }
-        let holds = |i: usize| self.holds[i] == Some(true);
+        let holds = |i: usize| self.holds_since(i);
         let mut starts: Vec<usize> = Vec::new();
         for i in (0..n - 1).filter(|&i| holds(i + 1)) {
             if starts.last().is_none_or(|&s| prefix[i] < prefix[s]) {
@@ -124,22 +149,18 @@ impl Condition {
                     break;
                 }
                 starts.pop();
-                let length = |(s, e): (usize, usize)| self.times[e].saturating_sub(self.times[s]);
+                let length = |(s, e): (usize, usize)| self.clock.stretch_lasts(s, e);
                 if start < end && best.is_none_or(|b| length((start, end)) >= length(b)) {
                     best = Some((start, end));
                 }
             }
         }
-        best.map(|(start, end)| self.stretch(start, end))
+        best.map(|(start, end)| self.clock.stretch(start, end))
     }
 
-    fn stretch(&self, first: usize, last: usize) -> Stretch {
-        Stretch {
-            first,
-            last,
-            from: self.times[first],
-            to: self.times[last],
-        }
+    /// Whether it holds for the time since the sample before, which was recorded.
+    fn holds_since(&self, index: usize) -> bool {
+        self.holds[index] == Some(true) && self.clock.step(index) > Span::ZERO
     }
 }
 
@@ -148,9 +169,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn seconds(len: usize) -> Vec<Span> {
+        (0..len as u64).map(Span::from_secs).collect()
+    }
+
     fn condition(holds: &[u8]) -> Condition {
         Condition {
-            times: (0..holds.len() as u64).map(Span::from_secs).collect(),
+            clock: Clock::new(&seconds(holds.len()), &[]),
             holds: holds
                 .iter()
                 .map(|h| match h {
@@ -172,6 +197,13 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_the_stretches_without_any_dip() {
+        let runs = condition(&[1, 1, 1, 0, 1, 2, 1, 1]).runs();
+        let ends: Vec<_> = runs.iter().map(|run| (run.first, run.last)).collect();
+        assert_eq!(ends, [(0, 2), (3, 4), (5, 7)]);
+    }
+
+    #[test]
     fn never_means_none_and_one_sample_speaks_for_itself() {
         assert_eq!(longest(&[0, 0, 0]), None);
         assert_eq!(longest(&[]), None);
@@ -181,6 +213,34 @@ mod tests {
     #[test]
     fn unmeasured_time_does_not_count_as_holding() {
         assert_eq!(longest(&[2, 1, 2, 2, 2, 1, 2]), Some((0, 1)));
+    }
+
+    #[test]
+    fn a_long_gap_ends_a_stretch_and_a_short_one_is_not_counted() {
+        let held = |gap: u64| {
+            let times = (0..20).map(|at| Span::from_secs(at + if at < 12 { 0 } else { gap }));
+            let all: Vec<Span> = times.collect();
+            let condition = Condition {
+                clock: Clock::new(&all, &[12]),
+                holds: vec![Some(true); 20],
+            };
+            assert_eq!(condition.total(), Span::from_secs(18));
+            let longest = condition.longest().unwrap();
+            (longest.first, longest.last, longest.lasts())
+        };
+        assert_eq!(held(432_000), (0, 11, Span::from_secs(11)));
+        assert_eq!(held(4), (0, 19, Span::from_secs(18)));
+    }
+
+    #[test]
+    fn where_no_time_was_recorded_the_last_sample_speaks_for_itself() {
+        let condition = Condition {
+            clock: Clock::new(&seconds(3), &[1, 2]),
+            holds: vec![Some(true), Some(true), Some(false)],
+        };
+        let longest = condition.longest().unwrap();
+        assert_eq!((longest.first, longest.last), (1, 1));
+        assert_eq!(longest.lasts(), Span::ZERO);
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use units::{PerSecond, Span, Unit, WallClock};
 
+use crate::clock::Clock;
 use crate::event::Event;
 use crate::kernel_report::KernelReport;
 use crate::sample::{Sample, Stamp};
@@ -57,6 +58,16 @@ pub enum BreakKind {
     Unrelated,
 }
 
+impl BreakKind {
+    /// Whether nothing is known of the time before the sample, so that it has no rates; a clock that was set hides nothing.
+    pub const fn parts_samples(self) -> bool {
+        match self {
+            Self::Reboot | Self::Suspend(_) | Self::Gap(_) | Self::Unrelated => true,
+            Self::ClockForward(_) | Self::ClockBack(_) => false,
+        }
+    }
+}
+
 /// A kernel report and the sample that shows the host's memory as the report does.
 #[derive(Debug, Clone)]
 pub struct Reported {
@@ -102,7 +113,7 @@ pub struct EntitySeries {
 pub struct Timeline {
     stamps: Vec<Stamp>,
     times: Vec<Span>,
-    shared_times: OnceLock<Arc<[Span]>>,
+    clock: OnceLock<Clock>,
     host: Columns,
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// In which samples each table was read, in the order of [`Entity::ALL`].
@@ -187,7 +198,7 @@ impl Timeline {
         self.note_read(Entity::Host, self.stamps.len());
         self.stamps.push(stamp);
         self.times.push(time);
-        self.shared_times = OnceLock::new();
+        self.clock = OnceLock::new();
     }
 
     /// Takes the readings of the sample that was placed last.
@@ -441,6 +452,12 @@ impl Timeline {
             })
     }
 
+    /// How much of that was recorded: without gaps, sleep, reboots and the time between unrelated samples.
+    pub fn recorded(&self) -> Span {
+        let last = self.len().saturating_sub(1);
+        self.clock().recorded(last)
+    }
+
     fn unrelated_steps(&self) -> impl Iterator<Item = usize> + '_ {
         self.breaks
             .iter()
@@ -462,12 +479,7 @@ impl Timeline {
 
     /// The stretch between two samples; `None` where they are not in order or not there.
     pub fn stretch(&self, first: usize, last: usize) -> Option<Stretch> {
-        (first <= last && last < self.len()).then(|| Stretch {
-            first,
-            last,
-            from: self.times[first],
-            to: self.times[last],
-        })
+        (first <= last && last < self.len()).then(|| self.clock().stretch(first, last))
     }
 
     /// Reboots, suspends, gaps and clock steps, in order.
@@ -592,7 +604,7 @@ impl Timeline {
             let since = part.before.map_or(part.first, |(at, _)| at + 1);
             values[since..=part.last].fill(Some(U::from_raw(part.value).as_f64()));
         }
-        Some(Track::new(self.shared_times(), values))
+        Some(Track::new(self.clock().clone(), values))
     }
 
     fn rate_in<U: Unit>(
@@ -619,13 +631,12 @@ impl Timeline {
                 values[still].fill(Some(0.0));
             }
         }
-        Some(Track::new(self.shared_times(), values))
+        Some(Track::new(self.clock().clone(), values))
     }
 
     /// The samples before which nothing can be said of the time, in order.
     fn rate_breaks(&self) -> Vec<usize> {
-        let is_rates = |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
-        let breaks = self.breaks.iter().filter(|gap| is_rates(gap.kind));
+        let breaks = self.breaks.iter().filter(|gap| gap.kind.parts_samples());
         breaks.map(|gap| gap.before).collect()
     }
 
@@ -638,10 +649,9 @@ impl Timeline {
         broken
     }
 
-    fn shared_times(&self) -> Arc<[Span]> {
-        self.shared_times
-            .get_or_init(|| self.times.clone().into())
-            .clone()
+    fn clock(&self) -> &Clock {
+        self.clock
+            .get_or_init(|| Clock::new(&self.times, &self.rate_breaks()))
     }
 }
 
@@ -738,6 +748,7 @@ mod tests {
         .unwrap();
         assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
         assert_eq!(timeline.lasts(), Span::from_secs(61));
+        assert_eq!(timeline.recorded(), Span::from_secs(1));
         assert_eq!(rates(&timeline)[2], None);
     }
 

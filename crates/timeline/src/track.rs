@@ -4,16 +4,16 @@
 //! value at sample *i* speaks for the time since sample *i − 1*; it is absent where it was not measured.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use units::{Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Ticks};
 
+use crate::clock::Clock;
 use crate::stretch::{Condition, Stretch};
 
 /// Values of `Q` over time.
 #[derive(Debug, Clone)]
 pub struct Track<Q> {
-    times: Arc<[Span]>,
+    clock: Clock,
     values: Vec<Option<f64>>,
     quantity: PhantomData<Q>,
 }
@@ -31,10 +31,10 @@ pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
 }
 
 impl<Q: Quantity> Track<Q> {
-    pub(crate) fn new(times: Arc<[Span]>, values: Vec<Option<f64>>) -> Self {
-        debug_assert_eq!(times.len(), values.len());
+    pub(crate) fn new(clock: Clock, values: Vec<Option<f64>>) -> Self {
+        debug_assert_eq!(clock.len(), values.len());
         Self {
-            times,
+            clock,
             values,
             quantity: PhantomData,
         }
@@ -42,7 +42,7 @@ impl<Q: Quantity> Track<Q> {
 
     /// When each sample was taken.
     pub fn times(&self) -> &[Span] {
-        &self.times
+        self.clock.times()
     }
 
     /// The value at a sample.
@@ -121,17 +121,18 @@ impl<Q: Quantity> Track<Q> {
         first..(stretch.last + 1).min(self.values.len())
     }
 
-    /// The mean over a stretch, weighted by time; unmeasured time is left out.
+    /// The mean over a stretch, weighted by time; time that was not measured, or not recorded, is left out.
     pub fn mean_in(&self, stretch: &Stretch) -> Option<Q> {
         let (mut sum, mut seconds) = (0.0, 0.0);
         for i in self.inside(stretch) {
             let Some(value) = self.values[i] else {
                 continue;
             };
-            let weight = if i == 0 {
+            // One sample alone is the mean of itself, whatever time it speaks for.
+            let weight = if i == 0 || stretch.first == stretch.last {
                 1.0
             } else {
-                (self.times[i] - self.times[i - 1]).as_secs_f64()
+                self.clock.step(i).as_secs_f64()
             };
             sum += value * weight;
             seconds += weight;
@@ -150,9 +151,7 @@ impl<Q: Quantity> Track<Q> {
     pub fn integral_in(&self, stretch: &Stretch) -> f64 {
         self.inside(stretch)
             .filter(|&i| i > 0)
-            .filter_map(|i| {
-                Some(self.values[i]? * (self.times[i] - self.times[i - 1]).as_secs_f64())
-            })
+            .filter_map(|i| Some(self.values[i]? * self.clock.step(i).as_secs_f64()))
             .sum()
     }
 
@@ -169,7 +168,7 @@ impl<Q: Quantity> Track<Q> {
     /// Where the value satisfies `test`.
     pub fn is(&self, test: impl Fn(Q) -> bool) -> Condition {
         Condition {
-            times: self.times.clone(),
+            clock: self.clock.clone(),
             holds: self
                 .values
                 .iter()
@@ -190,7 +189,7 @@ impl<Q: Quantity> Track<Q> {
 
     fn versus(&self, other: &Self, test: impl Fn(f64, f64) -> bool) -> Condition {
         Condition {
-            times: self.times.clone(),
+            clock: self.clock.clone(),
             holds: self
                 .values
                 .iter()
@@ -203,7 +202,7 @@ impl<Q: Quantity> Track<Q> {
     /// Value by value with another track of the same quantity; absent where either is.
     pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self::new(
-            self.times.clone(),
+            self.clock.clone(),
             self.values
                 .iter()
                 .zip(&other.values)
@@ -230,7 +229,7 @@ impl<Q: Quantity> Track<Q> {
     /// This track where it was measured, else the other.
     pub fn or_else(&self, other: &Self) -> Self {
         Self::new(
-            self.times.clone(),
+            self.clock.clone(),
             self.values
                 .iter()
                 .zip(&other.values)
@@ -247,7 +246,7 @@ impl<Q: Quantity> Track<Q> {
     /// What part of `whole` each value is; absent where `whole` is zero.
     pub fn ratio_of(&self, whole: &Self) -> Track<Ratio> {
         Track::new(
-            self.times.clone(),
+            self.clock.clone(),
             self.values
                 .iter()
                 .zip(&whole.values)
@@ -261,20 +260,20 @@ impl<Q: Quantity> Track<Q> {
 
     fn mapped<R: Quantity>(&self, f: impl Fn(f64) -> f64) -> Track<R> {
         Track::new(
-            self.times.clone(),
+            self.clock.clone(),
             self.values.iter().map(|v| v.map(&f)).collect(),
         )
     }
 
     /// The whole track as a stretch; `None` without samples.
     pub fn whole(&self) -> Option<Stretch> {
-        let last = self.times.len().checked_sub(1)?;
-        Some(Stretch {
-            first: 0,
-            last,
-            from: self.times[0],
-            to: self.times[last],
-        })
+        let last = self.clock.len().checked_sub(1)?;
+        Some(self.clock.stretch(0, last))
+    }
+
+    /// The stretch between two samples; `None` where they are not in order or not there.
+    pub fn stretch(&self, first: usize, last: usize) -> Option<Stretch> {
+        (first <= last && last < self.clock.len()).then(|| self.clock.stretch(first, last))
     }
 }
 
@@ -315,9 +314,13 @@ mod tests {
     use super::*;
     use units::{Bytes, BytesPerSecond};
 
+    fn clock(times: impl IntoIterator<Item = Span>, breaks: &[usize]) -> Clock {
+        Clock::new(&times.into_iter().collect::<Vec<_>>(), breaks)
+    }
+
     fn track<Q: Quantity>(values: &[Option<f64>]) -> Track<Q> {
         Track::new(
-            (0..values.len() as u64).map(Span::from_secs).collect(),
+            clock((0..values.len() as u64).map(Span::from_secs), &[]),
             values.to_vec(),
         )
     }
@@ -325,12 +328,25 @@ mod tests {
     #[test]
     fn a_mean_is_weighted_by_time_and_skips_gaps() {
         let track: Track<BytesPerSecond> = Track::new(
-            [0, 1, 4].map(Span::from_secs).into(),
+            clock([0, 1, 4].map(Span::from_secs), &[]),
             vec![None, Some(10.0), Some(2.0)],
         );
         let whole = track.whole().unwrap();
         assert_eq!(track.mean_in(&whole), Some(BytesPerSecond::new(4.0)));
         assert_eq!(track.integral_in(&whole), 16.0);
+    }
+
+    #[test]
+    fn a_level_after_a_gap_says_nothing_of_the_gap() {
+        let track: Track<Bytes> = Track::new(
+            clock([0, 1, 432_001, 432_002].map(Span::from_secs), &[2]),
+            vec![Some(40.0), Some(40.0), Some(10.0), Some(20.0)],
+        );
+        let whole = track.whole().unwrap();
+        assert_eq!(track.mean_in(&whole), Some(Bytes::new(30)));
+        assert_eq!(track.integral_in(&whole), 60.0);
+        let after = track.stretch(2, 2).unwrap();
+        assert_eq!(track.mean_in(&after), Some(Bytes::new(10)));
     }
 
     #[test]

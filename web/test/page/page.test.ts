@@ -10,7 +10,7 @@ if (reason !== null) console.warn(`the page test is skipped: ${reason}`);
 const readout = (page: Page) => page.$eval(".readout", (it) => it.textContent ?? "");
 const anon = (page: Page) =>
   page.$$eval("#chart-where .is-table tr", (rows) =>
-    rows.filter((row) => row.textContent?.includes("process memory")).map((row) => row.textContent),
+    rows.filter((row) => row.textContent?.includes("anonymous")).map((row) => row.textContent),
   );
 const hash = (page: Page) => page.evaluate(() => location.hash);
 
@@ -146,6 +146,16 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
     await page.keyboard.press("?");
     expect(await page.$eval("dialog.help", (it) => (it as HTMLDialogElement).open)).toBe(true);
     expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("names every finding that a chart proves when it is asked, and each is a link", async () => {
+    const { page } = await open(browser, thrash);
+    await page.$eval(".evidence-for .more", (it) => (it as HTMLElement).click());
+    const links = await page.$$eval(".evidence-for.is-long a", (all) => all.map((it) => it.getAttribute("href")));
+    expect(links.length).toBeGreaterThan(1);
+    await page.$eval(`.evidence-for.is-long a[href='${links[1]}']`, (it) => (it as HTMLElement).click());
+    await page.waitForFunction((id) => document.activeElement?.parentElement?.id === id, {}, links[1]?.slice(1));
     await page.close();
   });
 

@@ -54,9 +54,9 @@ export function week(from: string): string {
   const block = (id: string) => new RegExp(`(<script type="[^"]*" id="${id}">)([^<]*)`);
   const meta = JSON.parse(block("memtide-page").exec(html)?.[2] ?? "") as Meta;
   const levels = [
-    { from_s: 0, to_s: WEEK_S, rows: 1500, is_reduced: true },
-    { from_s: 0, to_s: WEEK_S, rows: 10_080, is_reduced: true },
-    { from_s: 300_000, to_s: 303_600, rows: 3_601, is_reduced: false },
+    { from_s: 0, to_s: WEEK_S, rows: 1500 },
+    { from_s: 0, to_s: WEEK_S, rows: 10_080 },
+    { from_s: 300_000, to_s: 303_600, rows: 3_601 },
   ];
   const next = random(1);
   const tables = levels.map((level): Table => {
@@ -66,12 +66,12 @@ export function week(from: string): string {
       chart.series.map((one) => {
         const most = (chart.top ?? 1e6) / chart.series.length / one.scale;
         const mean = times.map((ms) => Math.round((0.5 + 0.3 * Math.sin(ms / 7e6) + 0.2 * next()) * most));
-        return level.is_reduced ? [mean, mean.map((v) => Math.round(v * 0.8)), mean.map((v) => Math.round(v * 1.1))] : [mean];
+        return level.rows !== 3_601 ? [mean, mean.map((v) => Math.round(v * 0.8)), mean.map((v) => Math.round(v * 1.1))] : [mean];
       }),
     );
     return { times, series };
   });
-  const week: Meta = { ...meta, span_s: WEEK_S, worst_s: 301_000, interval_s: 1, levels, gaps: [[100_000, 110_000]] };
+  const week: Meta = { ...meta, span_s: WEEK_S, worst_s: 301_000, interval_s: 1, levels, gaps: [[100_000, 110_000, 10_000]] };
   const data = deflateRawSync(pack(tables)).toString("base64");
   const page = join(folder, "week.html");
   writeFileSync(

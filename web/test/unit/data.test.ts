@@ -70,7 +70,7 @@ function anything(seed: number): { head: Head; tables: Table[] } {
     };
   });
   const head = {
-    levels: tables.map((table) => ({ from_s: 0, to_s: 1, rows: table.times.length, is_reduced: false })),
+    levels: tables.map((table) => ({ from_s: 0, to_s: 1, rows: table.times.length })),
     charts: [{ series: Array.from({ length: 4 }, () => ({ scale: 1 })) }],
   } as unknown as Head;
   return { head, tables };
@@ -105,7 +105,7 @@ describe("a page that was damaged on its way", () => {
   });
 
   test("cannot ask for more rows than it has bytes", () => {
-    const greedy = { ...head, levels: [{ from_s: 0, to_s: 1, rows: 1e15, is_reduced: false }] };
+    const greedy = { ...head, levels: [{ from_s: 0, to_s: 1, rows: 1e15 }] };
     expect(() => decode(whole, greedy)).toThrow(/ends too early/);
   });
 

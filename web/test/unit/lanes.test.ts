@@ -60,7 +60,7 @@ describe("tints", () => {
     title: "x",
     from_s,
     to_s,
-    charts: [],
+    charts: [], is_root: true,
   });
   const findings = [finding(10, 20), finding(15, 30), finding(40, 50), finding(null, null)];
   const chosen = (evidenceOf: number[], selected: number) =>

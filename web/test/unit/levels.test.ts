@@ -9,7 +9,7 @@ function level(from: number, to: number, step: number, isReduced: boolean, value
   const times = Float64Array.from({ length: rows }, (_, row) => from + row * step);
   const mean = new Float64Array(rows).fill(value);
   const column: Column = { mean, min: isReduced ? mean : null, max: isReduced ? mean : null };
-  return { from, to, isReduced, times, charts: [[column]] };
+  return { from, to, times, charts: [[column]] };
 }
 
 const WEEK = 604_800;

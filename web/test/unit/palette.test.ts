@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { PAGE } from "../fixtures/page";
 import { DATA, SEVERITY, SURFACE, TINT, variables, type Pair } from "../../src/palette";
 
 type Rgb = readonly [number, number, number];
@@ -115,6 +116,12 @@ describe.each(themes)("the %s palette", (theme) => {
     }
   });
 
+  test("tells the two tones of things alike apart for every kind of sight", () => {
+    for (const sight of Object.keys(SIGHTS)) {
+      expect(difference(of(DATA, "alike_1", theme), of(DATA, "alike_2", theme), sight), sight).toBeGreaterThanOrEqual(16);
+    }
+  });
+
   test("draws lines that are seen on a panel", () => {
     for (let line = 1; line <= 8; line++) {
       expect(contrast(of(DATA, `line_${line}`, theme), of(SURFACE, "panel", theme)), `line_${line}`).toBeGreaterThan(3);
@@ -148,4 +155,10 @@ test("each colour becomes one variable, and no name stands for two", () => {
   const tables = [SURFACE, DATA, SEVERITY, TINT].map((table) => Object.keys(table).length);
   expect(names.length).toBe(tables.reduce((sum, count) => sum + count, 0));
   expect(new Set(names).size).toBe(names.length);
+});
+
+test("each colour that the writer names is known", () => {
+  const named = PAGE.charts.flatMap((chart) => chart.series.map((series) => series.colour));
+  expect(named.length).toBeGreaterThan(25);
+  expect(named.filter((name) => !(name in DATA))).toEqual([]);
 });

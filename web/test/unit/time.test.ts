@@ -1,21 +1,62 @@
-import { expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
 
 import { Clock, offset } from "../../src/time";
 
 const start = Date.UTC(2026, 10, 21, 2, 23, 9);
-const wall = (span_s: number) => new Clock({ start_unix_ms: start, utc_offset_min: 540, span_s });
-const capture = new Clock({ start_unix_ms: null, utc_offset_min: null, span_s: 39 });
+const wall = (span_s: number) =>
+  new Clock({ start_unix_ms: start, offsets: [[0, 540]], last_day: span_s < DAY ? [-1, DAY] : null, offset_s: 0 });
+const DAY = 40_000;
 
-test("a moment is the host's own clock, with its day where the range has several", () => {
-  expect(wall(40).moment(24.4)).toBe("11:23:33");
-  expect(wall(86_400).moment(24)).toBe("Nov 21 11:23:33");
+interface Case {
+  start_unix_ms: number | null;
+  offsets: [number, number][];
+  last_day: [number, number] | null;
+  offset_s: number;
+  moments: [number, string][];
+  ranges: [number, number, string][];
+}
+
+describe("times read as in the text, which Rust wrote", () => {
+  const cases = JSON.parse(readFileSync(new URL("../fixtures/moments.json", import.meta.url), "utf8")) as Case[];
+  test("there are clocks that change, and sources without one", () => {
+    expect(cases.some((one) => one.offsets.length > 1)).toBe(true);
+    expect(cases.some((one) => one.start_unix_ms === null)).toBe(true);
+  });
+
+  test.each(cases.map((one, index) => [index, one] as const))("case %i", (_, one) => {
+    const clock = new Clock(one);
+    expect(one.moments.map(([at]) => [at, clock.moment(at)])).toEqual(one.moments);
+    expect(one.ranges.map(([from, to]) => [from, to, clock.range(from, to)])).toEqual(one.ranges);
+  });
 });
 
-test("without a wall clock a moment counts from the first sample", () => {
-  expect([0, 11, 61.4, 3723].map((at) => capture.moment(at))).toEqual(["0:00", "0:11", "1:01", "1:02:03"]);
-  const cut = new Clock({ start_unix_ms: null, utc_offset_min: null, offset_s: 60, span_s: 39 });
-  expect(cut.moment(5)).toBe("1:05");
+test("an offset is rounded to the second", () => {
   expect(offset(59.6)).toBe("1:00");
+});
+
+describe("an axis over the end of summer time", () => {
+  // Two hours from 00:30 UTC; at 01:00 UTC the clock goes from 03:00 back to 02:00.
+  const clock = new Clock({
+    start_unix_ms: Date.UTC(2026, 9, 25, 0, 30),
+    offsets: [[0, 120], [1800, 60]],
+    last_day: [-9000, 81_000],
+    offset_s: 0,
+  });
+
+  test("shows what the clock showed", () => {
+    const { at, step } = clock.splits(0, 7200, 800, 84);
+    expect(at.map((split) => clock.label(split, step))).toEqual([
+      "02:30", "02:45", "02:00", "02:15", "02:30", "02:45", "03:00", "03:15", "03:30",
+    ]);
+  });
+
+  test("keeps labels apart where a step is longer than the hour that comes twice", () => {
+    for (let span = 3600; span < 1e6; span *= 1.7) {
+      const { at } = clock.splits(0, span, 500, 84);
+      at.slice(1).forEach((split, index) => expect(split - (at[index] ?? 0)).toBeGreaterThanOrEqual((span / 500) * 83.9));
+    }
+  });
 });
 
 test("labels stand on round times of the clock", () => {

@@ -56,7 +56,7 @@ describe("looking", () => {
   test("tells all changes of a frame at once", () => {
     const it = looking();
     const heard: string[][] = [];
-    it.onChange((_, changed) => heard.push([...changed].sort()));
+    it.onChange((changed) => heard.push([...changed].sort()));
     it.show(1, 50);
     it.pin(3);
     it.flush();

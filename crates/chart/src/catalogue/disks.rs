@@ -1,5 +1,6 @@
 //! Disks: what they read and write, and how busy they are. Partitions and loop devices never reach the timeline.
 
+use diagnose::calm::levels;
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{
     DISK_IO_TIME, DISK_READ_BYTES, DISK_WRITE_BYTES, DISKSTATS, PGPGIN, PGPGOUT,
@@ -12,12 +13,8 @@ use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Disks that are drawn at most; those that move most.
 const MOST: usize = 8;
-/// What an idle host reads and writes.
-const IDLE: f64 = 1_048_576.0;
-/// Below this share of time a disk makes nobody wait.
-const IDLE_SHARE: f64 = 0.1;
-/// `DISK_IO_TIME` counts milliseconds.
-const PER_MILLISECOND: f64 = 1e-3;
+/// How many a millisecond is, of which `DISK_IO_TIME` counts.
+const SECONDS: f64 = 1e-3;
 
 /// What disks read and write.
 pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
@@ -28,7 +25,7 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
         ChartKind::Mirror,
         ChartUnit::BytesPerSecond,
     )
-    .quiet_up_to(IDLE);
+    .quiet_up_to(levels::DISK_TRAFFIC);
     let disks = busiest(cx);
     if disks.is_empty() {
         return whole_host(cx, sketch);
@@ -92,7 +89,7 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     )
     .of_entities()
     .top(Some(1.0))
-    .quiet_up_to(IDLE_SHARE);
+    .quiet_up_to(levels::DISK_BUSY);
     let disks = busiest(cx);
     if disks.is_empty() {
         return sketch.lacks(cx, no_disks(cx));
@@ -108,7 +105,7 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
             );
             sketch.line(cx, series, move |cx| {
                 let busy = cx.rate_of(known(cx, &disk)?, DISK_IO_TIME)?;
-                let shares = scaled(&busy, PER_MILLISECOND).into_iter();
+                let shares = scaled(&busy, SECONDS).into_iter();
                 // Clocks of two kinds race: no disk is busy for longer than the time.
                 Ok(shares.map(|share| share.map(|s| s.min(1.0))).collect())
             })

@@ -1,13 +1,15 @@
 //! Growth: what is larger than it was at the first sample, whoever holds it.
 
+use diagnose::accounting::terms::Standing;
 use diagnose::accounting::{Accounting, account};
-use diagnose::{Evidence, slab};
+use diagnose::calm::levels;
+use diagnose::{Evidence, Missing, slab};
 use timeline::Entity;
 use timeline::signals::SLAB_PAGES;
 use units::{Bytes, Quantity, Span};
 
 use super::memory::{self, Part};
-use super::services::Owners;
+use super::services::{Held, Owners};
 use super::sketch::{Sketch, level, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 
@@ -15,8 +17,6 @@ use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 const MOST: usize = 6;
 /// In less time everything that starts has grown.
 const SHORTEST: Span = Span::from_mins(1);
-/// Less is noise on any host (`diagnose` takes no rise below that for one).
-const NOISE: f64 = 16.0 * 1_048_576.0;
 
 /// Something that grew.
 struct Grown {
@@ -30,12 +30,12 @@ struct Grown {
 /// How its size is computed.
 enum What {
     Term(&'static str),
-    Owner(Owners, String),
+    Owner(String),
     Cache(String),
 }
 
 /// The change of what grew most.
-pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
+pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
     let sketch = Sketch::new(
         "growth",
         "What grew",
@@ -45,7 +45,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         ChartUnit::Bytes,
     )
     .of_entities()
-    .quiet_up_to(NOISE);
+    .quiet_up_to(levels::GROWTH);
     let look = cx.look();
     if look < SHORTEST {
         return sketch.absent(format!(
@@ -53,7 +53,8 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         ));
     }
     let mut grown = terms(cx);
-    grown.extend(owners(cx));
+    let held = held.as_ref().ok();
+    grown.extend(held.map(owners).unwrap_or_default());
     grown.extend(caches(cx));
     grown.retain(|grown| grown.by > 0.0);
     grown.sort_by(|a, b| {
@@ -65,37 +66,56 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         return sketch.absent("nothing is larger than at the first sample".to_owned());
     }
     let series = grown.iter().map(|grown| grown.series.clone()).collect();
-    sketch.together(series, Box::new(move |part| curves(part, &grown)))
+    let owners = held.map(|held| held.owners.clone());
+    sketch.together(
+        series,
+        Box::new(move |part| curves(part, &grown, owners.as_ref())),
+    )
 }
 
-fn curves(cx: &Evidence<'_>, grown: &[Grown]) -> Vec<Curve> {
-    let samples = 0..cx.timeline.len();
+fn curves(cx: &Evidence<'_>, grown: &[Grown], owners: Option<&Owners>) -> Vec<Curve> {
+    let is_term = |grown: &Grown| matches!(grown.what, What::Term(_));
+    let samples = match grown.iter().any(is_term) {
+        true => 0..cx.timeline.len(),
+        false => 0..0,
+    };
     let accounts: Vec<_> = samples.map(|index| account(cx, index).ok()).collect();
-    let curves = grown.iter().map(|grown| grown.curve(cx, &accounts));
+    let names = grown.iter().filter_map(|grown| match &grown.what {
+        What::Owner(name) => Some(name.clone()),
+        _ => None,
+    });
+    let names: Vec<String> = names.collect();
+    let owned = owners.filter(|_| !names.is_empty());
+    let owned = owned.map(|owners| owners.sums.curves(cx, &names));
+    let mut owned = owned.unwrap_or_default().into_iter();
+    let curves = grown.iter().map(|grown| match &grown.what {
+        What::Owner(_) => grown.change(owned.next().unwrap_or_default()),
+        _ => grown.change(grown.sizes(cx, &accounts)),
+    });
     curves.collect()
 }
 
 impl Grown {
-    fn curve(&self, cx: &Evidence<'_>, accounts: &[Option<Accounting>]) -> Curve {
-        let sizes: Curve = match &self.what {
+    /// By how much its sizes differ from the first one.
+    fn change(&self, sizes: Curve) -> Curve {
+        let change = |size: f64| size - self.from;
+        sizes.into_iter().map(|size| size.map(change)).collect()
+    }
+
+    fn sizes(&self, cx: &Evidence<'_>, accounts: &[Option<Accounting>]) -> Curve {
+        match &self.what {
             What::Term(id) => accounts
                 .iter()
                 .map(|accounting| memory::size(accounting.as_ref()?, id))
                 .collect(),
-            What::Owner(owners, name) => {
-                let names = std::slice::from_ref(name);
-                let curves = owners.sums.curves(cx, names);
-                curves.into_iter().next().unwrap_or_default()
-            }
+            What::Owner(_) => Curve::new(),
             What::Cache(name) => match cx.timeline.entity(Entity::Slab, name) {
                 Some(cache) => (0..cx.timeline.len())
                     .map(|index| slab::size(cx, cache, index).map(Bytes::as_f64))
                     .collect(),
                 None => Curve::new(),
             },
-        };
-        let change = |size: f64| size - self.from;
-        sizes.into_iter().map(|size| size.map(change)).collect()
+        }
     }
 }
 
@@ -107,7 +127,7 @@ fn terms(cx: &Evidence<'_>) -> Vec<Grown> {
     let Some((first, last)) = ends else {
         return Vec::new();
     };
-    let is_free = |part: &Part| matches!(part.colour, Colour::Free | Colour::Pcp);
+    let is_free = |part: &Part| part.standing == Standing::Free;
     let parts = memory::parts().into_iter().filter(|part| !is_free(part));
     parts
         .filter_map(|part| {
@@ -122,11 +142,8 @@ fn terms(cx: &Evidence<'_>) -> Vec<Grown> {
         .collect()
 }
 
-fn owners(cx: &Evidence<'_>) -> Vec<Grown> {
-    let Ok(owners) = Owners::of(cx) else {
-        return Vec::new();
-    };
-    let mut sums = owners.sums.largest(cx);
+fn owners(held: &Held) -> Vec<Grown> {
+    let mut sums = held.sums.clone();
     sums.sort_by(|a, b| (b.last - b.first).total_cmp(&(a.last - a.first)));
     let largest = sums.into_iter().take(MOST).enumerate();
     largest
@@ -135,11 +152,11 @@ fn owners(cx: &Evidence<'_>) -> Vec<Grown> {
                 format!("owner-{n}"),
                 sum.name.clone(),
                 Colour::Nth(n),
-                owners.signals.clone(),
+                held.owners.signals.clone(),
             ),
             by: sum.last - sum.first,
             from: sum.first,
-            what: What::Owner(owners.clone(), sum.name),
+            what: What::Owner(sum.name),
         })
         .collect()
 }

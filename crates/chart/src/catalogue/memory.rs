@@ -1,7 +1,8 @@
 //! Where memory went: all of RAM as one stack, from what nobody can give back to what is free.
 
 use diagnose::Evidence;
-use diagnose::accounting::{Accounting, account};
+use diagnose::accounting::terms::{Kind, Standing};
+use diagnose::accounting::{Accounting, account, terms};
 use timeline::signals::{
     DENTRIES_NEGATIVE, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON,
     MEM_ANON_HUGE, MEM_BALLOON, MEM_BOUNCE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB,
@@ -18,18 +19,19 @@ use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
 
 /// A part of the stack.
 pub(super) struct Part {
-    /// Id of the accounting's term, or [`UNACCOUNTED`].
+    /// Id of the accounting's term.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) colour: Colour,
+    pub(super) standing: Standing,
     /// What it shows, then what lies within it or around it.
     pub(super) signals: Vec<&'static str>,
     /// Most hosts have none of it: it is drawn only where there ever was some.
     is_rare: bool,
 }
 
-/// The remainder's place among the terms.
-const UNACCOUNTED: &str = "unaccounted";
+/// The remainder, which has a place among the terms.
+const UNACCOUNTED: &str = terms::UNACCOUNTED.id;
 
 const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above the process memory can mostly be taken \
                     back, what lies below cannot.";
@@ -57,7 +59,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         .into_iter()
         .zip(&drawn)
         .filter(|(part, curve)| part.is_drawn(curve))
-        .map(|(part, _)| part)
+        .map(|(part, _)| part.named(&first))
         .collect();
     let series = kept.iter().map(Part::series).collect();
     sketch
@@ -65,136 +67,68 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         .together(series, Box::new(move |part| stacks(part, &kept)))
 }
 
-/// The parts from the bottom of the stack to its top. Terms that are one area for people stand beside each other and have
-/// one colour.
+/// The parts from the bottom of the stack to its top.
 pub(super) fn parts() -> Vec<Part> {
-    use Colour as C;
-    let part = |id, label, colour, signals| Part {
-        id,
-        label,
-        colour,
-        signals,
-        is_rare: false,
+    let part = |kind: &'static Kind| Part {
+        id: kind.id,
+        label: kind.label,
+        colour: Colour::of_term(kind.id),
+        standing: kind.standing,
+        signals: signals_of(kind.id),
+        is_rare: RARE.iter().any(|rare| rare.id == kind.id),
     };
-    let rare = |id, label, colour, signals| Part {
-        is_rare: true,
-        ..part(id, label, colour, signals)
-    };
-    vec![
-        part(
-            "kernel_stack",
-            "kernel stacks",
-            C::KernelStacks,
-            signals![MEM_KERNEL_STACK],
-        ),
-        part(
-            "page_tables",
-            "page tables",
-            C::PageTables,
-            signals![MEM_PAGE_TABLES],
-        ),
-        part("percpu", "per-CPU data", C::Percpu, signals![MEM_PERCPU]),
-        part("vmalloc", "vmalloc", C::Vmalloc, signals![MEM_VMALLOC_USED]),
-        rare("bounce", "bounce buffers", C::Vmalloc, signals![MEM_BOUNCE]),
-        part(
-            "slab_unreclaimable",
-            "slab, not reclaimable",
-            C::SlabUnreclaimable,
-            signals![MEM_SLAB_UNRECLAIMABLE, MEM_SLAB, SLAB_PAGES],
-        ),
-        part(
-            "slab",
-            "slab",
-            C::SlabUnreclaimable,
-            signals![MEM_SLAB, SLAB_PAGES],
-        ),
-        rare(
-            "balloon",
-            "balloon of the hypervisor",
-            C::Balloon,
-            signals![MEM_BALLOON],
-        ),
-        rare(
-            "hw_corrupted",
-            "broken RAM",
-            C::Balloon,
-            signals![MEM_HW_CORRUPTED],
-        ),
-        part(
-            UNACCOUNTED,
-            "unaccounted",
-            C::Unaccounted,
-            signals![MEM_UNACCOUNTED],
-        ),
-        rare(
-            "hugetlb_used",
-            "huge pages in use",
-            C::Hugetlb,
-            signals![MEM_HUGETLB, HUGEPAGES_TOTAL],
-        ),
-        rare(
-            "hugetlb_unused",
-            "huge pages, unused",
-            C::Hugetlb,
-            signals![MEM_HUGETLB, HUGEPAGES_TOTAL, HUGETLB_UNUSED],
-        ),
-        rare(
-            "compressed_pool",
-            "compressed swap",
-            C::Zram,
-            signals![ZRAM_USED, MEM_ZSWAP],
-        ),
-        part(
-            "shmem",
-            "shared memory, tmpfs",
-            C::Shared,
-            signals![MEM_SHMEM],
-        ),
-        part(
-            "anon",
-            "process memory (anonymous)",
-            C::Anon,
-            signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
-        ),
-        part(
-            "swapcache",
-            "swap cache",
-            C::SwapCache,
-            signals![MEM_SWAP_CACHED],
-        ),
-        part(
-            "slab_reclaimable",
-            "slab, reclaimable",
-            C::SlabReclaimable,
-            signals![
-                MEM_SLAB_RECLAIMABLE,
-                MEM_SLAB,
-                SLAB_PAGES,
-                DENTRIES_NEGATIVE
-            ],
-        ),
-        rare(
-            "kernel_reclaimable",
-            "other reclaimable kernel memory",
-            C::SlabReclaimable,
-            signals![MEM_KRECLAIMABLE],
-        ),
-        part("buffers", "buffers", C::Buffers, signals![MEM_BUFFERS]),
-        part(
-            "file_cache",
-            "file cache",
-            C::FileCache,
-            signals![
-                PAGE_CACHE,
-                MEM_CACHED,
-                MEM_MAPPED,
-                MEM_ACTIVE_FILE,
-                MEM_INACTIVE_FILE
-            ],
-        ),
-        part("pcp", "free, per-CPU lists", C::Pcp, signals![ZONE_PCP]),
-        part("free", "free", C::Free, signals![MEM_FREE]),
-    ]
+    terms::ALL.iter().map(part).collect()
+}
+
+/// Most hosts have none of these: they are drawn only where there ever was some.
+const RARE: [Kind; 7] = [
+    terms::BOUNCE,
+    terms::HW_CORRUPTED,
+    terms::BALLOON,
+    terms::HUGETLB_USED,
+    terms::HUGETLB_UNUSED,
+    terms::COMPRESSED_POOL,
+    terms::KERNEL_RECLAIMABLE,
+];
+
+/// The signal that tells a term, then what lies within it or around it.
+fn signals_of(id: &str) -> Vec<&'static str> {
+    match id {
+        "kernel_stack" => signals![MEM_KERNEL_STACK],
+        "page_tables" => signals![MEM_PAGE_TABLES],
+        "percpu" => signals![MEM_PERCPU],
+        "vmalloc" => signals![MEM_VMALLOC_USED],
+        "bounce" => signals![MEM_BOUNCE],
+        "slab_unreclaimable" => signals![MEM_SLAB_UNRECLAIMABLE, MEM_SLAB, SLAB_PAGES],
+        "slab" => signals![MEM_SLAB, SLAB_PAGES],
+        "hw_corrupted" => signals![MEM_HW_CORRUPTED],
+        "balloon" => signals![MEM_BALLOON],
+        "unaccounted" => signals![MEM_UNACCOUNTED],
+        "hugetlb_used" => signals![MEM_HUGETLB, HUGEPAGES_TOTAL],
+        "hugetlb_unused" => signals![MEM_HUGETLB, HUGEPAGES_TOTAL, HUGETLB_UNUSED],
+        "compressed_pool" => signals![ZRAM_USED, MEM_ZSWAP],
+        "shmem" => signals![MEM_SHMEM],
+        "anon" => signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
+        "swapcache" => signals![MEM_SWAP_CACHED],
+        "slab_reclaimable" => signals![
+            MEM_SLAB_RECLAIMABLE,
+            MEM_SLAB,
+            SLAB_PAGES,
+            DENTRIES_NEGATIVE
+        ],
+        "kernel_reclaimable" => signals![MEM_KRECLAIMABLE],
+        "buffers" => signals![MEM_BUFFERS],
+        "file_cache" => signals![
+            PAGE_CACHE,
+            MEM_CACHED,
+            MEM_MAPPED,
+            MEM_ACTIVE_FILE,
+            MEM_INACTIVE_FILE
+        ],
+        "pcp" => signals![ZONE_PCP],
+        "free" => signals![MEM_FREE],
+        _ => Vec::new(),
+    }
 }
 
 impl Part {
@@ -202,7 +136,17 @@ impl Part {
     fn series(&self) -> Series {
         let (shown, related) = self.signals.split_at(self.signals.len().min(1));
         let series = level(self.id, self.label, self.colour, shown.to_vec());
-        beside(series, related.to_vec())
+        Series {
+            standing: Some(self.standing),
+            ..beside(series, related.to_vec())
+        }
+    }
+
+    /// Called as the accounting calls it, which may not know to tell two kinds apart.
+    fn named(self, accounting: &Accounting) -> Self {
+        let term = accounting.terms.iter().find(|term| term.id == self.id);
+        let label = term.map_or(self.label, |term| term.label);
+        Self { label, ..self }
     }
 
     fn is_drawn(&self, curve: &Curve) -> bool {

@@ -1,6 +1,7 @@
 //! NUMA nodes: where the memory of each went, on one scale.
 
 use diagnose::Evidence;
+use diagnose::accounting::terms;
 use timeline::signals::{
     NODE_ACTIVE_FILE, NODE_ANON, NODE_FILE, NODE_FOREIGN, NODE_FREE, NODE_INACTIVE_FILE,
     NODE_SHMEM, NODE_SLAB, NODE_TOTAL,
@@ -66,43 +67,37 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
     )
 }
 
-/// From the bottom.
+/// From the bottom. Evidence about nodes does not say of which one it is, so a reader looks for it here, and no single series
+/// proves it.
 fn series() -> Vec<Series> {
+    use Colour as C;
+    let area = |id, label, colour, signals| beside(level(id, label, colour, Vec::new()), signals);
     vec![
-        beside(
-            level(
-                "rest",
-                "kernel and unaccounted",
-                Colour::Unaccounted,
-                Vec::new(),
-            ),
+        area(
+            "rest",
+            "kernel and unaccounted",
+            C::Unaccounted,
             signals![NODE_TOTAL],
         ),
-        level(
-            "slab",
-            "slab",
-            Colour::SlabUnreclaimable,
-            signals![NODE_SLAB],
-        ),
-        level(
+        area("slab", "slab", C::SlabUnreclaimable, signals![NODE_SLAB]),
+        area(
             "shared",
-            "shared memory, tmpfs",
-            Colour::Shared,
+            terms::SHMEM.label,
+            C::Shared,
             signals![NODE_SHMEM],
         ),
-        level(
-            "anon",
-            "process memory (anonymous)",
-            Colour::Anon,
-            signals![NODE_ANON],
+        area("anon", terms::ANON.label, C::Anon, signals![NODE_ANON]),
+        area(
+            "file",
+            terms::FILE_CACHE.label,
+            C::FileCache,
+            signals![NODE_FILE, NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
         ),
-        beside(
-            level("file", "file cache", Colour::FileCache, signals![NODE_FILE]),
-            signals![NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
-        ),
-        beside(
-            level("free", "free", Colour::Free, signals![NODE_FREE]),
-            signals![NODE_FOREIGN],
+        area(
+            "free",
+            terms::FREE.label,
+            C::Free,
+            signals![NODE_FREE, NODE_FOREIGN],
         ),
     ]
 }

@@ -1,17 +1,13 @@
 //! Waiting: the shares of time for which tasks waited for memory and for disks.
 
 use diagnose::Evidence;
+use diagnose::calm::levels;
 use timeline::signals::{PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
 use timeline::{Counter, Signal};
 use units::Micros;
 
 use super::sketch::{Sketch, curve, rate};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
-
-/// Below this share of time nobody waits for memory: healthy hosts stay below 1 % (`diagnose`, stalls).
-const CALM_MEMORY: f64 = 0.01;
-/// The same for disks, where a busy healthy host waits more.
-const CALM_IO: f64 = 0.05;
 
 /// Waiting for memory.
 pub(super) fn memory(cx: &Evidence<'_>) -> Chart {
@@ -22,14 +18,14 @@ pub(super) fn memory(cx: &Evidence<'_>) -> Chart {
         PSI_MEMORY_SOME,
         PSI_MEMORY_FULL,
     )
-    .quiet_up_to(CALM_MEMORY)
+    .quiet_up_to(levels::WAITING_FOR_MEMORY)
     .done()
 }
 
 /// Waiting for disks.
 pub(super) fn io(cx: &Evidence<'_>) -> Chart {
     waiting(cx, "io_wait", "Waiting for I/O", PSI_IO_SOME, PSI_IO_FULL)
-        .quiet_up_to(CALM_IO)
+        .quiet_up_to(levels::WAITING_FOR_DISKS)
         .done()
 }
 

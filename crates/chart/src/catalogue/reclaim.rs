@@ -1,17 +1,13 @@
 //! Reclaim: pages that were taken too early, and who had to look for pages to take.
 
 use diagnose::Evidence;
+use diagnose::calm::levels;
 use timeline::signals::{
     ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
 };
 
 use super::sketch::{Sketch, beside, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
-
-/// Refaults of a calm host: a labelled capture of files that fit shows 91 pages in its busiest second.
-const FEW_REFAULTS: f64 = 100.0;
-/// Pages that a host looks at without anybody noticing: 52 in the worst second of a stream that kswapd keeps up with.
-const FEW_SCANNED: f64 = 100.0;
 
 /// Pages that came back after eviction.
 pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
@@ -22,7 +18,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::PagesPerSecond,
     )
-    .quiet_up_to(FEW_REFAULTS)
+    .quiet_up_to(levels::REFAULTS)
     .line(
         cx,
         rate(
@@ -56,7 +52,7 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::PagesPerSecond,
     )
-    .quiet_up_to(FEW_SCANNED)
+    .quiet_up_to(levels::SCANNED)
     .line(
         cx,
         rate(

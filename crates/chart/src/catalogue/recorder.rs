@@ -1,15 +1,14 @@
 //! The recorder itself: how late it came, and what it took.
 
 use diagnose::Evidence;
+use diagnose::calm::levels;
 use timeline::signals::{RECORDER_CPU, RECORDER_LATE};
 
 use super::sketch::{Sketch, level, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// Both signals are microseconds.
-const PER_MILLISECOND: f64 = 1e-3;
-/// A recorder on a calm host comes late by some milliseconds.
-const PUNCTUAL: f64 = 100.0;
+/// How many a microsecond is: both signals are microseconds.
+const MILLISECONDS: f64 = 1e-3;
 
 /// How late samples were. A host that does not let its recorder run does not let others run either.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
@@ -21,7 +20,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::Millis,
     )
-    .quiet_up_to(PUNCTUAL);
+    .quiet_up_to(levels::LATE);
     if cx.gauge(RECORDER_LATE).is_err() && cx.rate(RECORDER_CPU).is_err() {
         return sketch.absent("not recorded: only memtide record tells it".to_owned());
     }
@@ -31,7 +30,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
             level("late", "late by", Colour::Nth(0), signals![RECORDER_LATE]),
             |cx| {
                 cx.gauge(RECORDER_LATE)
-                    .map(|track| scaled(&track, PER_MILLISECOND))
+                    .map(|track| scaled(&track, MILLISECONDS))
             },
         )
         .line(
@@ -44,7 +43,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
             ),
             |cx| {
                 cx.rate(RECORDER_CPU)
-                    .map(|track| scaled(&track, PER_MILLISECOND))
+                    .map(|track| scaled(&track, MILLISECONDS))
             },
         )
         .done()

@@ -30,12 +30,30 @@ pub(super) struct Owners {
     help: &'static str,
 }
 
+/// The owners of memory and what each held, the largest first.
+pub(super) struct Held {
+    pub(super) owners: Owners,
+    pub(super) sums: Vec<Sum>,
+}
+
+impl Held {
+    /// Of a whole source.
+    ///
+    /// # Errors
+    /// As [`Owners::of`].
+    pub(super) fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
+        let owners = Owners::of(cx)?;
+        let sums = owners.sums.largest(cx);
+        Ok(Self { owners, sums })
+    }
+}
+
 impl Owners {
     /// Services where they were recorded, else the processes of one program; by anonymous memory where it is told.
     ///
     /// # Errors
     /// [`Missing`] where no process is known.
-    pub(super) fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
+    fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
         let has = |entity, signal| {
             let mut all = cx.timeline.entities(entity);
             all.any(|one: &EntitySeries| one.runs().any(|(known, _)| known == signal))
@@ -107,18 +125,17 @@ fn name(series: &EntitySeries) -> &str {
 }
 
 /// The largest owners of memory as a stack.
-pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
+pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
     let sketch = |title, help| {
         Sketch::new("services", title, help, ChartKind::Stack, ChartUnit::Bytes)
             .wide()
             .of_entities()
     };
-    let owners = match Owners::of(cx) {
-        Ok(owners) => owners,
-        Err(missing) => return sketch("What processes want", ANONYMOUS).lacks(cx, missing),
+    let Held { owners, sums: all } = match held {
+        Ok(held) => held,
+        Err(missing) => return sketch("What processes want", ANONYMOUS).lacks(cx, missing.clone()),
     };
     let sketch = sketch(owners.title(), owners.help);
-    let all = owners.sums.largest(cx);
     if all.is_empty() {
         return sketch.absent("no process held memory of its own".to_owned());
     }
@@ -128,8 +145,8 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         Some(ram) => sketch.limit("MemTotal", ram),
         None => sketch,
     };
-    let series = series(&owners, &names, all.len() - shown);
-    let count = series.len();
+    let series = series(owners, &names, all.len() - shown);
+    let (count, owners) = (series.len(), owners.clone());
     sketch.together(
         series,
         Box::new(move |part| {

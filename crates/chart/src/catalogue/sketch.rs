@@ -77,8 +77,8 @@ impl Sketch {
     }
 
     /// No news up to this value.
-    pub(super) fn quiet_up_to(mut self, value: f64) -> Self {
-        self.chart.quiet_up_to = Some(value);
+    pub(super) fn quiet_up_to<Q: Quantity>(mut self, level: Q) -> Self {
+        self.chart.quiet_up_to = Some(level.as_f64());
         self
     }
 
@@ -217,6 +217,7 @@ pub(super) fn level(
         signals,
         beside: Vec::new(),
         group: None,
+        standing: None,
     }
 }
 

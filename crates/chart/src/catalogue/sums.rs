@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use diagnose::Evidence;
-use timeline::{BreakKind, Entity, EntitySeries, SignalId};
+use timeline::{Entity, EntitySeries, SignalId};
 
 use crate::Curve;
 
@@ -34,30 +34,20 @@ type Change = (usize, i128);
 impl Sums {
     /// The sums of all names that ever held something, the largest first.
     pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<Sum> {
-        let mut groups: BTreeMap<&str, Vec<Change>> = BTreeMap::new();
+        let mut groups: BTreeMap<&str, Vec<&EntitySeries>> = BTreeMap::new();
         for series in self.counted(cx) {
-            let changes = groups.entry((self.name)(series)).or_default();
-            self.each_change(series, |change| changes.push(change));
+            groups.entry((self.name)(series)).or_default().push(series);
         }
         let reads = self.reads(cx);
-        let (first, last) = (reads.first().copied(), reads.last().copied());
-        let mut sums: Vec<Sum> = groups
-            .into_iter()
-            .map(|(name, mut changes)| {
-                let at = |index: Option<usize>| {
-                    let until = changes.iter().filter(|(at, _)| Some(*at) <= index);
-                    until.map(|(_, by)| by).sum()
-                };
-                let (first, last) = (at(first), at(last));
-                Sum {
-                    name: name.to_owned(),
-                    first: float(first),
-                    last: float(last),
-                    most: float(most(&mut changes)),
-                }
-            })
-            .filter(|sum| sum.most > 0.0)
-            .collect();
+        let ends = (reads.first().copied(), reads.last().copied());
+        let mut ledger = Ledger::of(cx.timeline.len());
+        let sums = groups.into_iter().map(|(name, all)| {
+            for series in all {
+                self.each_change(series, |change| ledger.take(change));
+            }
+            ledger.sum(name, ends)
+        });
+        let mut sums: Vec<Sum> = sums.filter(|sum| sum.most > 0.0).collect();
         sums.sort_by(|a, b| b.most.total_cmp(&a.most).then_with(|| a.name.cmp(&b.name)));
         sums
     }
@@ -116,10 +106,9 @@ impl Sums {
     /// For each sample, the one that speaks for it: a reading speaks for the time since the one before, unless something
     /// broke in between.
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
-        let is_break = |kind| !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_));
         let breaks = cx.timeline.breaks().iter();
         let breaks: Vec<usize> = breaks
-            .filter(|gap| is_break(gap.kind))
+            .filter(|gap| gap.kind.parts_samples())
             .map(|gap| gap.before)
             .collect();
         let breaks_until = |at: usize| breaks.partition_point(|gap| *gap <= at);
@@ -136,15 +125,81 @@ impl Sums {
     }
 }
 
-/// The largest sum.
-fn most(changes: &mut [Change]) -> i128 {
-    // Of one sample what goes comes first, else a value that merely changed would count twice.
-    changes.sort_unstable();
-    let sums = changes.iter().scan(0, |sum: &mut i128, (_, by)| {
-        *sum += by;
-        Some(*sum)
-    });
-    sums.max().unwrap_or(0)
+/// The changes of one sum at a time. They are put in order by sorting while they are few, and else by adding them up in an
+/// array with a place for each sample; it is used again for the next sum.
+struct Ledger {
+    few: Vec<Change>,
+    /// Empty while there are few.
+    many: Vec<i128>,
+    places: usize,
+}
+
+impl Ledger {
+    /// Of samples as many for one change, sorting costs more.
+    const SPARSE: usize = 16;
+
+    fn of(samples: usize) -> Self {
+        Self {
+            few: Vec::new(),
+            many: Vec::new(),
+            places: samples + 1,
+        }
+    }
+
+    fn take(&mut self, (at, by): Change) {
+        if !self.many.is_empty() {
+            self.many[at] += by;
+            return;
+        }
+        self.few.push((at, by));
+        if self.few.len() * Self::SPARSE > self.places {
+            self.many.resize(self.places, 0);
+            self.few.drain(..).for_each(|(at, by)| self.many[at] += by);
+        }
+    }
+
+    /// The sum of all that was taken since the last one; `ends` are the first and the last sample that were read.
+    fn sum(&mut self, name: &str, ends: (Option<usize>, Option<usize>)) -> Sum {
+        let mut course = Course::default();
+        self.few.sort_unstable_by_key(|(at, _)| *at);
+        // A value that merely changed goes and comes in one sample, and must not count twice.
+        for same in self.few.chunk_by(|a, b| a.0 == b.0) {
+            let by = same.iter().map(|(_, by)| by).sum();
+            course.change(same[0].0, by, ends);
+        }
+        for (at, by) in self.many.iter().enumerate().filter(|(_, by)| **by != 0) {
+            course.change(at, *by, ends);
+        }
+        self.few.clear();
+        self.many.clear();
+        Sum {
+            name: name.to_owned(),
+            most: float(course.most),
+            first: float(course.first),
+            last: float(course.last),
+        }
+    }
+}
+
+/// A sum as it changes from sample to sample.
+#[derive(Default)]
+struct Course {
+    now: i128,
+    most: i128,
+    first: i128,
+    last: i128,
+}
+
+impl Course {
+    fn change(&mut self, at: usize, by: i128, (first, last): (Option<usize>, Option<usize>)) {
+        self.now += by;
+        self.most = self.most.max(self.now);
+        for (end, sum) in [(first, &mut self.first), (last, &mut self.last)] {
+            if Some(at) <= end {
+                *sum = self.now;
+            }
+        }
+    }
 }
 
 /// The sum at each sample, as the one that speaks for it says.

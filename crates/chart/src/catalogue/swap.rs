@@ -1,5 +1,6 @@
 //! Swap: what moves, and how much lies there.
 
+use diagnose::calm::levels;
 use diagnose::{Evidence, Missing};
 use timeline::Track;
 use timeline::signals::{
@@ -10,44 +11,44 @@ use units::{Pages, PerSecond, Quantity};
 use super::sketch::{Sketch, beside, curve, downwards, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
-/// The odd cold page: up to 10 pages a second (`swap-cold-harmless` calls that quiet).
-const ODD_PAGES: f64 = 10.0;
-/// A megabyte of swap is on any host that has some.
-const ODD_BYTES: f64 = 1_048_576.0;
-
 /// Swapped in and out.
 pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
-    let page = cx.page_size().ok().map(|page| page.bytes().as_f64());
-    let unit = page.map_or(ChartUnit::PagesPerSecond, |_| ChartUnit::BytesPerSecond);
-    Sketch::new(
-        "swap",
-        "Swap in and out",
-        "In hurts: somebody waits for it. Out is only preparation.",
-        ChartKind::Mirror,
-        unit,
-    )
-    .quiet_up_to(ODD_PAGES * page.unwrap_or(1.0))
-    .line(
-        cx,
-        rate(
-            "in",
-            "swapped in",
-            Colour::SwapIn,
-            signals![PSWPIN, SWAPIN_ALL],
-        ),
-        |cx| moved(cx, cx.swapped_in()),
-    )
-    .line(
-        cx,
-        downwards(rate(
-            "out",
-            "swapped out",
-            Colour::SwapOut,
-            signals![PSWPOUT],
-        )),
-        |cx| moved(cx, cx.swapped_out()),
-    )
-    .done()
+    let sketch = |unit| {
+        Sketch::new(
+            "swap",
+            "Swap in and out",
+            "In hurts: somebody waits for it. Out is only preparation.",
+            ChartKind::Mirror,
+            unit,
+        )
+    };
+    let quiet = levels::SWAP_TRAFFIC;
+    let sketch = match cx.page_size() {
+        Ok(page) => sketch(ChartUnit::BytesPerSecond).quiet_up_to(quiet.to_bytes(page)),
+        Err(_) => sketch(ChartUnit::PagesPerSecond).quiet_up_to(quiet),
+    };
+    sketch
+        .line(
+            cx,
+            rate(
+                "in",
+                "swapped in",
+                Colour::SwapIn,
+                signals![PSWPIN, SWAPIN_ALL],
+            ),
+            |cx| moved(cx, cx.swapped_in()),
+        )
+        .line(
+            cx,
+            downwards(rate(
+                "out",
+                "swapped out",
+                Colour::SwapOut,
+                signals![PSWPOUT],
+            )),
+            |cx| moved(cx, cx.swapped_out()),
+        )
+        .done()
 }
 
 /// In bytes where the size of a page is known.
@@ -75,7 +76,7 @@ pub(super) fn used(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
-    .quiet_up_to(ODD_BYTES);
+    .quiet_up_to(levels::SWAP_USED);
     if most == Some(0.0) {
         return sketch.absent("this host has no swap (SwapTotal is 0)".to_owned());
     }

@@ -355,7 +355,7 @@ fn growth_is_the_change_since_the_first_sample_of_what_grew() {
     let (chart, curves) = chart(&growing(&[0, 60, 120]), "growth");
     let mib = |all: [u64; 3]| all.map(|n| Some(MIB(n).as_f64())).to_vec();
     let expected = [
-        ("process memory (anonymous)", mib([0, 10, 20])),
+        ("anonymous", mib([0, 10, 20])),
         ("db", mib([0, 5, 10])),
         ("slab dentry", mib([0, 1, 2])),
     ];

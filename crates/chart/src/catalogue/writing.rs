@@ -1,6 +1,7 @@
 //! Writing: what waits for the disk against what may wait, and how fast it is made and written.
 
 use diagnose::Evidence;
+use diagnose::calm::levels;
 use timeline::signals::{
     DIRTY_AND_WRITEBACK, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
     NR_DIRTY_THRESHOLD, NR_WRITTEN,
@@ -8,11 +9,6 @@ use timeline::signals::{
 
 use super::sketch::{Sketch, curve, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
-
-/// Unwritten data that any host has: log files, metadata.
-const LITTLE: f64 = 16.0 * 1_048_576.0;
-/// What an idle host writes.
-const SLOW: f64 = 1_048_576.0;
 
 /// Data that waits to be written, and the kernel's limits for it.
 pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
@@ -24,7 +20,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
         ChartKind::Stack,
         ChartUnit::Bytes,
     )
-    .quiet_up_to(LITTLE)
+    .quiet_up_to(levels::UNWRITTEN)
     .line(
         cx,
         level(
@@ -74,7 +70,7 @@ pub(super) fn speed(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::BytesPerSecond,
     )
-    .quiet_up_to(SLOW)
+    .quiet_up_to(levels::DISK_TRAFFIC)
     .line(
         cx,
         rate(

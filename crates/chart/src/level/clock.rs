@@ -6,8 +6,6 @@ use std::ops::Range;
 use timeline::{Stamp, Timeline};
 use units::Span;
 
-use super::grid::is_of_samples;
-
 /// The clock of a whole source, found again by samples that a part shares with it: its minutes are samples of it.
 #[derive(Debug)]
 pub(super) struct Clock<'a> {
@@ -40,7 +38,7 @@ impl<'a> Clock<'a> {
     /// Places a part's samples; `None` where nothing tells where they belong.
     pub(super) fn place(&self, part: &Timeline) -> Option<Placed> {
         let mut starts = vec![0];
-        let breaks = part.breaks().iter().filter(|gap| is_of_samples(gap.kind));
+        let breaks = part.breaks().iter().filter(|gap| gap.kind.parts_samples());
         starts.extend(breaks.map(|gap| gap.before));
         starts.push(part.len());
         starts.dedup();

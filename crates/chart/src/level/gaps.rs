@@ -3,8 +3,6 @@
 use timeline::{BreakKind, Timeline};
 use units::Span;
 
-use super::grid::is_of_samples;
-
 /// Stretches of a source in which it has no samples though time went on: gaps, sleep, reboots.
 pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
     at(timeline, timeline.times())
@@ -13,7 +11,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<(Span, Span)> {
 /// The same of a part, whose samples were taken at these times.
 pub(super) fn at(part: &Timeline, times: &[Span]) -> Vec<(Span, Span)> {
     let breaks = part.breaks().iter();
-    let breaks = breaks.filter(|gap| is_of_samples(gap.kind) && gap.kind != BreakKind::Unrelated);
+    let breaks = breaks.filter(|gap| gap.kind.parts_samples() && gap.kind != BreakKind::Unrelated);
     let gaps = breaks.filter_map(|gap| {
         let before = times.get(gap.before.checked_sub(1)?)?;
         Some((*before, *times.get(gap.before)?))

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use timeline::{BreakKind, Timeline};
+use timeline::Timeline;
 use units::Span;
 
 use super::Cells;
@@ -107,7 +107,7 @@ impl Slots {
         for (sample, at) in times.iter().enumerate() {
             let mut is_broken = sample == 0;
             while let Some(gap) = breaks.next_if(|gap| gap.before <= sample) {
-                is_broken |= gap.before == sample && is_of_samples(gap.kind);
+                is_broken |= gap.before == sample && gap.kind.parts_samples();
             }
             match sample.checked_sub(1).filter(|_| !is_broken) {
                 Some(before) => slots.spread(sample, times[before], *at, grid),
@@ -159,11 +159,6 @@ impl Slots {
         }
         self.put(sample, last, to - from);
     }
-}
-
-/// Whether a break means that no samples were taken, or that those before tell nothing; a clock that was set does not.
-pub(super) fn is_of_samples(kind: BreakKind) -> bool {
-    !matches!(kind, BreakKind::ClockForward(_) | BreakKind::ClockBack(_))
 }
 
 /// What is known of a series in one column.

@@ -11,9 +11,9 @@ use super::{Drawing, Level, MOST_COLUMNS, draw, gaps};
 use crate::{Chart, ChartKind, pack};
 
 /// Columns of the finest level of the whole: a week by the minute.
-const MOST_FINE: usize = 10_080;
+pub(super) const MOST_FINE: usize = 10_080;
 /// What that level may take of the page; the rest is for stretches that are drawn sample by sample.
-const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
+pub(super) const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
 
 /// Keeps of every sample of a recording what its columns show.
 ///
@@ -181,9 +181,7 @@ fn is_scanned(chart: &Chart) -> bool {
 pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
     let named = charts.iter().filter(|chart| is_scanned(chart));
     let named = named.flat_map(|chart| &chart.series);
-    let named: Vec<&str> = named
-        .flat_map(|series| series.related())
-        .collect();
+    let named: Vec<&str> = named.flat_map(|series| series.related()).collect();
     let is_read = |id: &SignalId| named.contains(&id.def().name) || BESIDE.contains(id);
     let host = Entity::Host.signals().filter_map(SignalId::at);
     host.filter(is_read).collect()

@@ -60,6 +60,7 @@ fn chart(id: &str, kind: ChartKind, draw: fn(&Evidence<'_>) -> Option<Curve>) ->
             signals: vec![MEM_FREE.def().name, PSWPIN.def().name],
             beside: Vec::new(),
             group: None,
+            standing: None,
         }],
         limits: Vec::new(),
         quiet_up_to: None,
@@ -216,8 +217,26 @@ fn a_short_source_is_drawn_sample_by_sample_and_a_longer_one_in_columns_too() {
     };
     assert_eq!(levels(1_500), [(1_500, false)]);
     assert_eq!(levels(5_000), [(1_500, true), (5_000, false)]);
-    // Too long to be drawn as a whole: ten minutes on each side of the worst second, and a sample beside each end.
-    assert_eq!(levels(20_000), [(1_500, true), (1_203, false)]);
+    // Too long to be drawn as a whole: a finer level, ten minutes on each side of the worst second, and a sample beside
+    // each end; and ten minutes of the first second in which swap was read as fast as ever.
+    assert_eq!(
+        levels(20_000),
+        [(1_500, true), (10_080, true), (1_203, false), (603, false)]
+    );
+}
+
+#[test]
+fn a_peak_of_a_second_is_sharp_where_nothing_was_found_there() {
+    let (charts, facts) = (charts(), Facts::default());
+    let timeline = watched(0..HOURS * 3_600);
+    let drawing = Drawing::new(&charts, &Evidence::new(&timeline, &facts), &[]);
+    let sharp = drawing.levels.iter().filter(|level| !level.is_reduced);
+    let worst = Span::from_secs(WORST);
+    let mut at = sharp.filter_map(|level| {
+        let column = level.times.iter().position(|time| *time == worst)?;
+        level.cells[0][0].mean[column]
+    });
+    assert_eq!(at.next(), Some(1_048_576.0));
 }
 
 #[test]
@@ -235,4 +254,20 @@ fn a_part_that_begins_later_is_drawn_from_its_beginning() {
     let coarse = &drawing.levels[0];
     assert!(coarse.times[0] > part.times()[0] && coarse.times[0] < part.times()[10]);
     assert!(coarse.cells[0][0].mean.iter().all(Option::is_some));
+}
+
+#[test]
+fn what_is_no_number_was_not_measured() {
+    let timeline = watched(0..3);
+    let facts = Facts::default();
+    let cx = Evidence::new(&timeline, &facts);
+    let charts = [
+        chart("none", ChartKind::Lines, |_| Some(vec![Some(f64::NAN); 3])),
+        chart("some", ChartKind::Lines, |_| {
+            Some(vec![Some(f64::INFINITY), Some(1.0), None])
+        }),
+    ];
+    let drawing = Drawing::new(&charts, &cx, &[]);
+    assert!(!drawing.has(0));
+    assert!(drawing.has(1));
 }

@@ -24,6 +24,7 @@ fn chart(series: usize) -> Chart {
         signals: Vec::new(),
         beside: Vec::new(),
         group: None,
+        standing: None,
     });
     Chart {
         id: "test".to_owned(),

@@ -140,16 +140,12 @@ impl Facts<'_> {
         (tightest.room < host).then_some(tightest)
     }
 
-    /// Room with what binds taken into account.
+    /// Room with all limits taken into account.
     fn bounded(&self, bounds: Bounds) -> Bounds {
-        let Some(limit) = self.binding() else {
-            return bounds;
-        };
-        Bounds {
-            lower: bounds.lower.map(|room| room.min(limit.room)),
-            likely: bounds.likely.map(|room| room.min(limit.room)),
-            upper: bounds.upper.min(limit.room),
-        }
+        let limits = self.limits.iter();
+        limits
+            .filter(|limit| limit.concerns(self.kind()))
+            .fold(bounds, |bounds, limit| bounds.within(limit.bounds))
     }
 
     fn answer(&self) -> Answer {
@@ -162,10 +158,10 @@ impl Facts<'_> {
         if is_short(usual.upper) {
             return Answer::DoesNotFit;
         }
+        let is_estimate = usual.likely.is_some();
         let (Some(usual), Some(least)) = (usual.likely_or_lower(), least.likely_or_lower()) else {
             return Answer::Unknown;
         };
-        let is_estimate = room.usual.likely.is_some();
         match () {
             () if is_short(usual) && is_estimate => Answer::DoesNotFit,
             // By the worst that may be it does not, by the best it does.
@@ -173,8 +169,21 @@ impl Facts<'_> {
             // A moment shows a lack, and never that there is none.
             () if self.cx.is_too_short() => Answer::Unknown,
             () if least < wanted.saturating_add(self.margin()) => Answer::Tight,
+            () if self.cycle.is_too_short() => Answer::Unknown,
             () => Answer::Fits,
         }
+    }
+
+    /// Whether nothing speaks against it but that too little of a cycle was watched.
+    fn would_fit(&self, answer: Answer) -> bool {
+        let is_told = |bounds: Bounds| bounds.likely.is_some();
+        answer == Answer::Unknown
+            && self.cycle.is_too_short()
+            && !self.cx.is_too_short()
+            && self.room.as_ref().is_some_and(|room| {
+                let least = self.bounded(room.least);
+                is_told(least) && least.likely_or_lower() >= Some(self.demand())
+            })
     }
 
     fn headline(&self, answer: Answer) -> String {
@@ -191,6 +200,14 @@ impl Facts<'_> {
             (Answer::Tight, true) => format!("{what} fits, but hardly"),
             (Answer::Tight, false) => "Hardly any more fits".to_owned(),
             (Answer::DoesNotFit, _) => format!("{what} does not fit"),
+            (Answer::Unknown, true) if self.would_fit(answer) => format!(
+                "{what} would have fitted into the {} that were watched; whether it always does, they cannot tell",
+                self.cycle.watched
+            ),
+            (Answer::Unknown, false) if self.would_fit(answer) => format!(
+                "More would have fitted into the {} that were watched; whether it always does, they cannot tell",
+                self.cycle.watched
+            ),
             (Answer::Unknown, true) => format!("Cannot tell whether {what} fits"),
             (Answer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
         };
@@ -236,6 +253,7 @@ impl Facts<'_> {
             ));
         }
         if answer == Answer::Unknown
+            && !self.would_fit(answer)
             && let Some(room) = &self.room
         {
             let least = self.bounded(room.usual);
@@ -249,7 +267,13 @@ impl Facts<'_> {
             ));
         }
         remarks.extend(self.residue());
-        if !self.cycle.is_whole && matches!(answer, Answer::Fits | Answer::Tight) {
+        if self.would_fit(answer) {
+            remarks.push(format!(
+                "Watched: {}. What runs at other times may need more; where that was all of its work, say so (--cycle {:.0}s).",
+                self.cycle.text,
+                self.cycle.watched.as_secs_f64().floor()
+            ));
+        } else if !self.cycle.is_whole && matches!(answer, Answer::Fits | Answer::Tight) {
             remarks.push(format!(
                 "Not confirmed: {}. What runs at other times may need more.",
                 self.cycle.text

@@ -29,7 +29,7 @@ pub fn course(cx: &Evidence<'_>) -> Option<Course> {
 #[derive(Debug, Clone)]
 pub struct Needs {
     read_cache: ReadCache,
-    write_cache: (Bytes, Bytes),
+    writers_run_free: Bytes,
     /// When memory was short: from, to.
     short: Vec<(Stamp, Stamp)>,
 }
@@ -39,10 +39,12 @@ impl Needs {
     pub fn of(cx: &Evidence<'_>) -> Option<Self> {
         let mut unknown = Vec::new();
         let levels = Levels::measured(cx, &mut unknown).ok()?;
-        let short = short::times(cx);
+        let lasting = short::times(cx);
+        let read_cache = ReadCache::estimated(cx, &levels, &lasting, &mut unknown);
+        let short = short::with_bursts(cx, &levels, lasting);
         Some(Self {
-            read_cache: ReadCache::estimated(cx, &levels, &short, &mut unknown),
-            write_cache: levels.write_cache,
+            read_cache,
+            writers_run_free: levels.writers_run_free,
             short: short.iter().filter_map(|short| ends(cx, short)).collect(),
         })
     }
@@ -50,7 +52,7 @@ impl Needs {
     /// Headroom on the samples of the source or of a part of it; `None` where that part does not tell what can be had.
     pub fn course(&self, part: &Evidence<'_>) -> Option<Course> {
         let mut levels = Levels::measured(part, &mut Vec::new()).ok()?;
-        levels.write_cache = self.write_cache;
+        levels.writers_run_free = self.writers_run_free;
         let is_short = |index: usize| {
             let stamp = part.timeline.stamp(index);
             stamp.is_some_and(|stamp| self.short.iter().any(|ends| lies_between(stamp, *ends)))

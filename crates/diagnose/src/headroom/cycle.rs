@@ -1,6 +1,5 @@
 //! What was watched, against the time in which the workload comes round: day and night, weekdays and weekend, nightly jobs.
 
-use timeline::BreakKind;
 use units::{Ratio, Span};
 
 use crate::evidence::Evidence;
@@ -27,20 +26,16 @@ pub struct Cycle {
 }
 
 impl Cycle {
+    /// Whether so little was watched that it cannot show that there is enough: hosts differ by the hour of the day.
+    pub(super) fn is_too_short(&self) -> bool {
+        !self.is_whole && self.watched.times(self.present.get()) < DAY
+    }
+
     pub(super) fn watched(cx: &Evidence<'_>, asked: Span) -> Self {
-        let watched = cx.look();
-        let holes = cx
-            .timeline
-            .breaks()
-            .iter()
-            .filter_map(|gap| match gap.kind {
-                BreakKind::Gap(span) | BreakKind::Suspend(span) => Some(span),
-                _ => None,
-            });
-        let holes = holes.fold(Span::ZERO, Span::plus);
+        let watched = cx.timeline.lasts();
         let present = match watched.as_secs_f64() {
             0.0 => Ratio::new(1.0),
-            all => Ratio::new(watched.saturating_sub(holes).as_secs_f64() / all),
+            all => Ratio::new(cx.look().as_secs_f64() / all),
         };
         let has_weekend = weekend(cx).filter(|_| asked >= DAY.times(7.0));
         let is_long = watched.as_secs_f64() >= asked.as_secs_f64() * PRESENT.get();

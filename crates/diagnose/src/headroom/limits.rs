@@ -11,7 +11,7 @@ use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
 use super::terms::whole;
-use super::{DemandKind, ReadCache, signed};
+use super::{Bounds, DemandKind, ReadCache, signed};
 use crate::evidence::Evidence;
 use crate::floor::Floor;
 
@@ -52,9 +52,11 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Which one; empty where there is one only.
     pub name: String,
-    /// Room below it at its worst sample.
+    /// Room below it at its worst sample: the best estimate, else the least that it may be.
     pub room: i64,
-    /// Whether it holds for whatever is added here, not only for somebody's own memory.
+    /// The same, with what is not told taken both ways.
+    pub bounds: Bounds,
+    /// Whether it holds, or may hold, for whatever is added here, not only for somebody's own memory.
     pub holds: bool,
     /// In a sentence.
     pub text: String,
@@ -79,28 +81,32 @@ pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
 }
 
 /// A node's free memory and files above its floor, beside the files that are read again. It holds where a node reclaims its
-/// own pages before it takes others'.
+/// own pages before it takes others'; where that is not told, it may.
 fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
     let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
     if nodes.len() < 2 {
         return Vec::new();
     }
-    let own_only = cx
-        .facts
-        .number(ZONE_RECLAIM_MODE)
-        .is_some_and(|mode| mode & 1 == 1);
-    let files = nodes.iter().filter_map(|node| node_files(cx, node));
-    let Some(all) = files.reduce(|sum, next| sum.plus(&next)) else {
-        return Vec::new();
-    };
+    let own_only = cx.facts.number(ZONE_RECLAIM_MODE).map(|mode| mode & 1 == 1);
+    let files = nodes.iter().map(|node| node_files(cx, node));
+    let all = files.reduce(|sum, next| Some(sum?.plus(&next?))).flatten();
     let limit = |node: &&EntitySeries| {
-        let (room, needed) = node_room(cx, node, &all, cache)?;
+        let node_room = NodeRoom::of(cx, node, all.as_ref(), cache)?;
+        let bounds = match own_only {
+            Some(_) => node_room.bounds,
+            None => Bounds {
+                likely: None,
+                upper: i64::MAX,
+                ..node_room.bounds
+            },
+        };
         Some(Limit {
             kind: LimitKind::Node,
             name: node.key.clone(),
-            room,
-            holds: own_only,
-            text: node_text(&node.key, room, needed, own_only),
+            room: bounds.likely_or_lower().unwrap_or(bounds.upper),
+            bounds,
+            holds: own_only != Some(false),
+            text: node_room.text(&node.key, own_only),
         })
     };
     nodes.iter().filter_map(limit).collect()
@@ -111,40 +117,95 @@ fn node_files(cx: &Evidence<'_>, node: &EntitySeries) -> Option<Track<Bytes>> {
     Some(active.plus(&cx.gauge_of(node, NODE_INACTIVE_FILE).ok()?))
 }
 
-/// Room on a node at its worst sample, and the files on it that must stay: their part of what is likely needed of all, as
-/// nothing tells which node's files are read again.
-fn node_room(
-    cx: &Evidence<'_>,
-    node: &EntitySeries,
-    all: &Track<Bytes>,
-    cache: &ReadCache,
-) -> Option<(i64, Bytes)> {
-    let files = node_files(cx, node)?;
-    let wanted = cache.likely.unwrap_or_default().as_f64();
-    let needed = files.zip(all, |files, all| match all > 0.0 {
-        true => (wanted / all).min(1.0) * files,
-        false => 0.0,
-    });
-    let free = cx.gauge_of(node, NODE_FREE).ok()?;
-    let left = free.plus(&files).zip(&needed, |all, needed| all - needed);
-    let (least, index) = left.min()?;
-    let floor = Floor::of_node(cx, &node.key).ok();
-    let floor = floor.and_then(|floor| floor.high.max());
-    let room = whole(least.as_f64() - floor.map_or(0.0, |(floor, _)| floor.as_f64()));
-    Some((room, needed.at(index)?))
+/// Room on a node at its worst sample.
+struct NodeRoom {
+    bounds: Bounds,
+    /// Its files that must stay, where that is known.
+    needed: Option<Bytes>,
 }
 
-fn node_text(key: &str, room: i64, needed: Bytes, own_only: bool) -> String {
-    let room = signed(room);
-    let cache = match needed > Bytes::ZERO {
-        true => format!("beside {needed} of its cache that are read again"),
-        false => "with every page of its cache given up".to_owned(),
-    };
-    let who = match own_only {
-        true => ", and vm.zone_reclaim_mode makes it reclaim before it takes memory of others",
-        false => "; only what is bound to it is limited by that",
-    };
-    format!("node {key} has {room} {cache}{who}")
+impl NodeRoom {
+    /// The files on it that must stay are their part of what all need, as nothing tells which node's files are read again.
+    /// What is not told is taken both ways: none of its files may be given up, or all.
+    fn of(
+        cx: &Evidence<'_>,
+        node: &EntitySeries,
+        all: Option<&Track<Bytes>>,
+        cache: &ReadCache,
+    ) -> Option<Self> {
+        let free = cx.gauge_of(node, NODE_FREE).ok()?;
+        let (floor, floor_at_most) = node_floor(cx, node);
+        let room = |left: &Track<Bytes>, floor: Bytes| {
+            let (least, index) = left.min()?;
+            Some((whole(least.as_f64() - floor.as_f64()), index))
+        };
+        let none_given_up = room(&free, floor_at_most).map(|(room, _)| room);
+        let Some((files, all)) = node_files(cx, node).zip(all) else {
+            let bounds = Bounds {
+                lower: none_given_up,
+                likely: None,
+                upper: i64::MAX,
+            };
+            let needed = None;
+            return Some(Self { bounds, needed });
+        };
+        let needed = |wanted: Bytes| {
+            files.zip(all, |files, all| match all > 0.0 {
+                true => (wanted.as_f64() / all).min(1.0) * files,
+                false => 0.0,
+            })
+        };
+        let beside = |wanted: Bytes, floor: Bytes| {
+            let needed = needed(wanted);
+            let left = free.plus(&files).zip(&needed, |all, needed| all - needed);
+            let (room, index) = room(&left, floor)?;
+            Some((room, needed.at(index)?))
+        };
+        let likely = cache.likely.filter(|_| floor == floor_at_most);
+        let likely = likely.and_then(|likely| beside(likely, floor));
+        let most = |upper| beside(upper, floor_at_most).map(|(room, _)| room);
+        let bounds = Bounds {
+            lower: cache.upper.map_or(none_given_up, most),
+            likely: likely.map(|(room, _)| room),
+            upper: beside(cache.lower, floor)?.0,
+        };
+        let needed = likely.map(|(_, needed)| needed);
+        Some(Self { bounds, needed })
+    }
+
+    fn text(&self, key: &str, own_only: Option<bool>) -> String {
+        let cache = match (self.needed, self.bounds.lower) {
+            (Some(needed), _) if needed > Bytes::ZERO => {
+                format!("beside {needed} of its cache that are read again")
+            }
+            (Some(_), _) => "with every page of its cache given up".to_owned(),
+            (None, Some(_)) => "at least, if all of its cache is needed".to_owned(),
+            (None, None) => "at most: how much of its cache must stay nothing tells".to_owned(),
+        };
+        let room = self.bounds.likely_or_lower().unwrap_or(self.bounds.upper);
+        let room = signed(room);
+        let who = match own_only {
+            Some(true) => {
+                ", and vm.zone_reclaim_mode makes it reclaim before it takes memory of others"
+            }
+            Some(false) => "; only what is bound to it is limited by that",
+            None => ", which limits all if vm.zone_reclaim_mode is set: that is not told",
+        };
+        format!("node {key} has {room} {cache}{who}")
+    }
+}
+
+/// Where a node's free memory rests: at least, at most. Without its zones' marks, anything up to what is usual for a host of
+/// this size.
+fn node_floor(cx: &Evidence<'_>, node: &EntitySeries) -> (Bytes, Bytes) {
+    let measured = Floor::of_node(cx, &node.key).ok();
+    match measured.and_then(|floor| floor.high.max()) {
+        Some((floor, _)) => (floor, floor),
+        None => {
+            let edges = cx.ram().map(|ram| Floor::expected(cx, ram));
+            (Bytes::ZERO, edges.map_or(Bytes::ZERO, |(_, high)| high))
+        }
+    }
 }
 
 /// Groups with a limit below RAM: those around the observer hold, of others the tightest are worth knowing.
@@ -197,6 +258,7 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
         kind: LimitKind::Cgroup,
         name: group.key.clone(),
         room,
+        bounds: Bounds::known(room),
         holds,
         text: format!(
             "{} has {} below its limit of {max}, with its cache given up ({whose})",
@@ -206,30 +268,44 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
     })
 }
 
-/// The commit limit, where the kernel holds to it.
+/// The commit limit, where the kernel holds to it; where that is not told, it may, unless more was promised already.
 fn commit(cx: &Evidence<'_>) -> Option<Limit> {
-    if cx.facts.number(OVERCOMMIT_MEMORY) != Some(2) {
-        return None;
-    }
+    const HOLDS: u64 = 2;
+    let mode = cx.facts.number(OVERCOMMIT_MEMORY);
     let limit = cx.timeline.gauge(COMMIT_LIMIT)?;
     let promised = cx.timeline.gauge(COMMITTED_AS)?;
-    let room = (0..cx.timeline.len())
-        .filter_map(|index| {
-            Some(whole(
-                limit.at(index)?.as_f64() - promised.at(index)?.as_f64(),
-            ))
-        })
-        .min()?;
+    let left = |index: usize| {
+        let left = limit.at(index)?.as_f64() - promised.at(index)?.as_f64();
+        Some(whole(left))
+    };
+    let room = (0..cx.timeline.len()).filter_map(left).min()?;
+    let says = |when: &str| {
+        format!(
+            "{when} the kernel promises {} more of its {} and refuses what is beyond",
+            signed(room),
+            limit.last().unwrap_or_default()
+        )
+    };
+    let known = Bounds::known(room);
+    let (bounds, text) = match mode {
+        Some(HOLDS) => (known, says("vm.overcommit_memory is 2:")),
+        None if room >= 0 => (
+            Bounds {
+                likely: None,
+                upper: i64::MAX,
+                ..known
+            },
+            says("if vm.overcommit_memory is 2, which is not told,"),
+        ),
+        _ => return None,
+    };
     Some(Limit {
         kind: LimitKind::Commit,
         name: String::new(),
         room,
+        bounds,
         holds: true,
-        text: format!(
-            "vm.overcommit_memory is 2: the kernel promises {} more of its {} and refuses what is beyond",
-            signed(room),
-            limit.last().unwrap_or_default()
-        ),
+        text,
     })
 }
 
@@ -244,6 +320,7 @@ fn huge_pages(cx: &Evidence<'_>) -> Option<Limit> {
         kind: LimitKind::Hugetlb,
         name: String::new(),
         room: whole(bytes.as_f64()),
+        bounds: Bounds::known(whole(bytes.as_f64())),
         holds: false,
         text: format!(
             "{bytes} lie in unused huge pages: room for what asks for huge pages, and for nothing else"

@@ -1,7 +1,13 @@
 //! When memory was short as seen: what the rules found. A formula that sees room at such a time is wrong.
 
+use timeline::Stretch;
+use timeline::signals::PSI_MEMORY_SOME;
+use units::Span;
+
 use super::Short;
+use super::terms::Levels;
 use crate::evidence::Evidence;
+use crate::finding::Severity;
 use crate::rule::Outcome;
 use crate::rules;
 
@@ -16,13 +22,17 @@ const SHORTAGES: [&str; 6] = [
     "oom-global",
 ];
 
-/// When memory was short, and by which rule.
+/// What a burst is judged in: a look of its own, as hours of calm around it would hide it.
+const AROUND: Span = Span::from_mins(1);
+
+/// When memory was short for long, and by which rule.
 pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
     let rules = rules::ALL.iter();
     rules
         .filter(|rule| SHORTAGES.contains(&rule.id))
         .filter_map(|rule| match (rule.check)(cx) {
-            Ok(Outcome::Found(finding)) => Some(Short {
+            // What is only worth knowing, as kills at some time since boot are, is of no moment of the source.
+            Ok(Outcome::Found(finding)) if finding.severity > Severity::Info => Some(Short {
                 rule: finding.id,
                 when: finding.when.or_else(|| cx.timeline.whole()),
                 text: finding.title,
@@ -30,4 +40,38 @@ pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
             _ => None,
         })
         .collect()
+}
+
+/// The same, and what the rules find in the minutes around the tightest moment and around that of the longest wait.
+pub(super) fn with_bursts(cx: &Evidence<'_>, levels: &Levels, lasting: Vec<Short>) -> Vec<Short> {
+    let mut all = lasting;
+    let waits = cx.stall(PSI_MEMORY_SOME).ok();
+    let longest_wait = waits.and_then(|waits| waits.max()).map(|(_, at)| at);
+    for index in [levels.tightest(), longest_wait].into_iter().flatten() {
+        if all.iter().any(|short| short.covers(index)) {
+            continue;
+        }
+        let Some(around) = around(cx, index) else {
+            continue;
+        };
+        let part = cx.timeline.part(around.first, around.last + 1);
+        let found = times(&Evidence::new(&part, cx.facts));
+        all.extend(found.into_iter().map(|short| Short {
+            when: short.when.and_then(|when| {
+                let at = |index: usize| around.first + index;
+                cx.timeline.stretch(at(when.first), at(when.last))
+            }),
+            ..short
+        }));
+    }
+    all
+}
+
+/// The samples around a moment.
+fn around(cx: &Evidence<'_>, index: usize) -> Option<Stretch> {
+    let times = cx.timeline.times();
+    let at = *times.get(index)?;
+    let first = times.partition_point(|time| *time < at.saturating_sub(AROUND));
+    let last = times.partition_point(|time| *time <= at.plus(AROUND));
+    cx.timeline.stretch(first, last.checked_sub(1)?)
 }

@@ -6,7 +6,7 @@ use timeline::signals::{
     MEM_DIRTY, MEM_FREE, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
     SWAP_FREE, ZONE_BOOST, ZONE_LOW,
 };
-use timeline::{Entity, Gauge, Signal, Track, quantile};
+use timeline::{Entity, Gauge, Signal, Track};
 use units::{Bytes, Pages, Quantity, Ratio};
 
 use super::{Bounds, ReadCache, Room, Short, Unknown};
@@ -18,8 +18,6 @@ use crate::missing::Missing;
 /// The part of what could be dirtied up to which writers run free with the kernel's defaults: the middle of 10 and 20 %,
 /// and some of what is under way (mm/page-writeback.c, dirty_freerun_ceiling).
 const WRITERS_RUN_FREE: Ratio = Ratio::from_percent(17.5);
-/// What writers had waiting for all but one sample in a hundred is what they need.
-const WRITTEN: Ratio = Ratio::from_percent(99.0);
 /// Since this kernel MemAvailable leaves out the whole reserve; before it left out the low marks only.
 const RESERVE_IS_LEFT_OUT: KernelVersion = KernelVersion { major: 4, minor: 6 };
 
@@ -38,8 +36,8 @@ pub(super) struct Levels {
     kept_by_kernel: Option<Track<Bytes>>,
     /// The part of the cache that `available` leaves out already.
     left_out: Option<Track<Bytes>>,
-    /// Room that writers need: at least, at most.
-    pub(super) write_cache: (Bytes, Bytes),
+    /// Up to where writers run free: more room than this they do not need.
+    pub(super) writers_run_free: Bytes,
     /// Where free memory rests under load.
     pub(super) floor: (Bytes, Bytes),
     /// Whether the floor was measured, not predicted.
@@ -59,7 +57,7 @@ pub struct Terms {
     pub floor_is_measured: bool,
     /// What the kernel keeps beyond that.
     pub kept: Option<Bytes>,
-    /// Room for unwritten data: at least, at most. The same where it was measured.
+    /// Room for what waited for disks then: at least, at most. The same where it was measured.
     pub write_cache: (Bytes, Bytes),
     /// Page cache that must stay.
     pub read_cache: ReadCache,
@@ -83,7 +81,10 @@ impl Levels {
             .zip(files.as_ref())
             .filter(|_| is_told)
             .map(|(low, files)| files.scaled(0.5).lower(low));
-        let write_cache = write_cache(cx, &available, unwritten.as_ref(), unknown);
+        let writers_run_free = writers_run_free(cx, &available);
+        if unwritten.is_none() {
+            unknown.push(write_cache_is_not_told(writers_run_free));
+        }
         Ok(Self {
             kept_by_kernel: kept_by_kernel(cx, low_marks.as_ref()),
             available,
@@ -91,7 +92,7 @@ impl Levels {
             files,
             unwritten,
             left_out,
-            write_cache,
+            writers_run_free,
             floor: floor.0,
             floor_is_measured: floor.1,
         })
@@ -103,6 +104,21 @@ impl Levels {
         let kept = self.kept_by_kernel.as_ref();
         let kept = kept.and_then(|kept| kept.values()[index]);
         Some(available - kept.unwrap_or_default())
+    }
+
+    /// The sample at which least could be had.
+    pub(super) fn tightest(&self) -> Option<usize> {
+        self.available.min().map(|(_, index)| index)
+    }
+
+    /// Room that writers need at a sample, at least and at most: what waits for disks, up to where they run free; where it
+    /// was not measured, anything up to that.
+    fn write_cache(&self, index: usize) -> (Bytes, Bytes) {
+        let most = self.writers_run_free;
+        let waits = self.unwritten.as_ref().and_then(|track| track.at(index));
+        waits.map_or((Bytes::ZERO, most), |waits| {
+            (waits.min(most), waits.min(most))
+        })
     }
 
     /// Headroom at a sample, if so much cache were needed for reading and writing.
@@ -122,7 +138,7 @@ impl Levels {
             floor: self.floor,
             floor_is_measured: self.floor_is_measured,
             kept: at(&self.kept_by_kernel),
-            write_cache: self.write_cache,
+            write_cache: self.write_cache(index),
             read_cache: cache.clone(),
             left_out: at(&self.left_out),
             page_cache: at(&self.files),
@@ -139,33 +155,25 @@ fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     })
 }
 
-/// The room that writers need: what they had, up to where they run free; where it was not measured, anything up to that.
-fn write_cache(
-    cx: &Evidence<'_>,
-    available: &Track<Bytes>,
-    unwritten: Option<&Track<Bytes>>,
-    unknown: &mut Vec<Unknown>,
-) -> (Bytes, Bytes) {
+/// Half way between where the kernel begins to write and where it makes writers wait, at the best moment.
+fn writers_run_free(cx: &Evidence<'_>, available: &Track<Bytes>) -> Bytes {
     let thresholds = cx
         .bytes(NR_DIRTY_THRESHOLD)
         .ok()
         .zip(cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok());
     let middle = thresholds.map(|(limit, background)| limit.plus(&background).scaled(0.5));
-    let most = middle
+    middle
         .and_then(|middle| middle.max())
         .or_else(|| available.scaled(WRITERS_RUN_FREE.get()).max())
-        .map_or(Bytes::ZERO, |(most, _)| most);
-    match unwritten.and_then(|track| track.quantile(WRITTEN)) {
-        Some(written) => (written.min(most), written.min(most)),
-        None => {
-            unknown.push(Unknown {
-                what: "write cache",
-                text: format!(
-                    "Dirty and Writeback of /proc/meminfo are not told, so writers may need anything up to {most}"
-                ),
-            });
-            (Bytes::ZERO, most)
-        }
+        .map_or(Bytes::ZERO, |(most, _)| most)
+}
+
+fn write_cache_is_not_told(most: Bytes) -> Unknown {
+    Unknown {
+        what: "write cache",
+        text: format!(
+            "Dirty and Writeback of /proc/meminfo are not told, so writers may need anything up to {most}"
+        ),
     }
 }
 
@@ -247,24 +255,27 @@ impl<'a> Series<'a> {
         cache: &ReadCache,
         is_short: impl Fn(usize) -> bool,
     ) -> Self {
-        let (least_written, most_written) = levels.write_cache;
-        let all = |cache: Bytes, written: Bytes| -> Vec<Option<f64>> {
-            (0..cx.timeline.len())
-                .map(|index| {
-                    let room = levels.room(index, cache, written)?;
-                    // What was seen counts more than a formula: at that time nothing fitted any more.
-                    Some(if is_short(index) { room.min(0.0) } else { room })
-                })
+        let room = |index: usize, cache: Bytes, written: Bytes| {
+            let room = levels.room(index, cache, written)?;
+            // What was seen counts more than a formula: at that time nothing fitted any more.
+            Some(if is_short(index) { room.min(0.0) } else { room })
+        };
+        let all = |of: &dyn Fn(usize, (Bytes, Bytes)) -> Option<f64>| -> Vec<Option<f64>> {
+            let samples = 0..cx.timeline.len();
+            samples
+                .map(|index| of(index, levels.write_cache(index)))
                 .collect()
         };
+        let likely = cache.likely.filter(|_| levels.unwritten.is_some());
         Self {
             levels,
-            lower: cache.upper.map(|most| all(most, most_written)),
-            likely: cache
-                .likely
-                .filter(|_| least_written == most_written)
-                .map(|likely| all(likely, least_written)),
-            upper: all(cache.lower, least_written),
+            lower: cache
+                .upper
+                .map(|cache| all(&|index, (_, most)| room(index, cache, most))),
+            likely: likely.map(|cache| {
+                all(&|index, (least, most)| room(index, cache, most).filter(|_| least == most))
+            }),
+            upper: all(&|index, (least, _)| room(index, cache.lower, least)),
         }
     }
 
@@ -282,7 +293,7 @@ impl<'a> Series<'a> {
         let last = by.iter().rposition(Option::is_some)?;
         Some(Room {
             least: self.bounds(least)?,
-            usual: self.bounds(|series| at_quantile(series, quantile))?,
+            usual: self.bounds(|series| at_quantile(series, cx, quantile))?,
             last: self.bounds(|series| series[last])?,
             worst,
             worst_at: cx.timeline.times().get(worst).copied().unwrap_or_default(),
@@ -312,11 +323,24 @@ fn least(series: &[Option<f64>]) -> Option<f64> {
     series.iter().flatten().copied().reduce(f64::min)
 }
 
-/// What is there for at least `share` of the samples (nearest rank).
-fn at_quantile(series: &[Option<f64>], share: Ratio) -> Option<f64> {
-    let mut sorted: Vec<f64> = series.iter().flatten().copied().collect();
-    sorted.sort_by(f64::total_cmp);
-    quantile(&sorted, Ratio::new(1.0 - share.get()))
+/// What is there for at least `share` of the recorded time; samples may lie closer at one time than at another.
+fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Option<f64> {
+    let speaks_for = |index: usize| {
+        let since = cx.timeline.stretch(index.checked_sub(1)?, index)?;
+        Some(since.lasts().as_secs_f64())
+    };
+    let known = series.iter().enumerate();
+    let mut sorted: Vec<(f64, f64)> = known
+        .filter_map(|(index, room)| Some(((*room)?, speaks_for(index).unwrap_or(0.0))))
+        .collect();
+    sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let all: f64 = sorted.iter().map(|(_, seconds)| seconds).sum();
+    let mut left = all * (1.0 - share.get());
+    let found = sorted.iter().find(|(_, seconds)| {
+        left -= seconds;
+        left <= 0.0 && (*seconds > 0.0 || all <= 0.0)
+    });
+    found.or(sorted.last()).map(|(room, _)| *room)
 }
 
 /// To whole bytes.

@@ -1,15 +1,15 @@
 //! Tests of the whole; those of a term stand beside it. Truth is judged on captures whose demands are known (corpus, bench).
 
-use timeline::Entity;
 use timeline::facts::{MGLRU, OVERCOMMIT_MEMORY, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_FILE, CGROUP_MAX, COMMIT_LIMIT, COMMITTED_AS, HUGEPAGE_SIZE,
     HUGEPAGES_FREE, HUGEPAGES_RSVD, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED,
     MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED, MEM_SHMEM, MEM_TOTAL, MEM_WRITEBACK,
-    NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, PGPGIN, PROC_RSS_SHMEM, PSWPIN, PSWPOUT,
-    REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW,
-    ZONE_MANAGED,
+    NODE_ACTIVE_FILE, NODE_FREE, NODE_INACTIVE_FILE, OOM_KILLS, PGPGIN, PROC_RSS_SHMEM,
+    PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+    ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
 };
+use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Count, Limit as Size, Pages, Quantity, Ratio};
 
 use super::*;
@@ -21,7 +21,11 @@ const PAGES: fn(u64) -> Pages = |mib| Pages::new(mib * 256);
 /// A host of 1000 MiB watched for a minute: 400 available, of which 300 are files, 100 of them used more than once. Low
 /// marks of 20 MiB, so 20 of the cache are left out of what is available.
 fn host() -> Case {
-    Case::over(60)
+    lasting(60)
+}
+
+fn lasting(seconds: u64) -> Case {
+    Case::over(seconds)
         .gauge(MEM_TOTAL, MIB(1000))
         .gauge(MEM_FREE, MIB(140))
         .gauge(MEM_AVAILABLE, MIB(400))
@@ -43,15 +47,41 @@ fn host() -> Case {
         .fact(MGLRU, "0x0000")
 }
 
+/// What the minute tells, which is all of the load's cycle.
 fn asked(case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
+    asked_over(Span::from_mins(1), case, add)
+}
+
+fn asked_over(cycle: Span, case: &Case, add: Option<(u64, DemandKind)>) -> Headroom {
     let question = Question {
         add: add.map(|(mib, kind)| Demand {
             bytes: MIB(mib),
             kind,
         }),
+        cycle,
         ..Question::default()
     };
     case.with(|cx| headroom(cx, &question))
+}
+
+#[test]
+fn a_minute_of_a_longer_cycle_shows_a_lack_and_never_that_there_is_enough() {
+    let of_a_week = |mib| asked_over(Question::CYCLE, &host(), Some((mib, DemandKind::Anon)));
+    let small = of_a_week(200);
+    assert_eq!(small.answer, Answer::Unknown);
+    assert_eq!(
+        small.headline,
+        "200 MiB of process memory would have fitted into the 60 s that were watched; whether it always does, they cannot tell: headroom 320 MiB at worst, 320 MiB usually (p95)."
+    );
+    assert!(small.remarks.iter().any(|it| it.contains("--cycle 60s")));
+    assert_eq!(of_a_week(600).answer, Answer::DoesNotFit);
+}
+
+#[test]
+fn kills_at_some_time_since_boot_are_no_shortage_of_the_time_watched() {
+    let killed = host().counter(OOM_KILLS, 3);
+    let answer = asked(&killed, Some((200, DemandKind::Anon)));
+    assert_eq!(answer.answer, Answer::Fits, "{:?}", answer.short);
 }
 
 fn mib(bytes: Option<i64>) -> Option<i64> {
@@ -279,6 +309,17 @@ fn promises_bind_memory_of_processes_and_not_page_cache() {
         asked(&strict("0"), Some((100, DemandKind::Anon))).answer,
         Answer::Fits
     );
+    // Not told, it may be either; where more is promised than the limit, it is not held to.
+    let untold = |promised| {
+        let case = host()
+            .gauge(COMMIT_LIMIT, MIB(500))
+            .gauge(COMMITTED_AS, MIB(promised));
+        asked(&case, Some((100, DemandKind::Anon))).answer
+    };
+    assert_eq!(
+        [untold(450), untold(100), untold(600)],
+        [Answer::Unknown, Answer::Fits, Answer::Fits]
+    );
 }
 
 #[test]
@@ -431,4 +472,106 @@ fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
     assert_eq!(bounds.likely, None);
     assert_eq!(bounds.upper.unwrap()[0], Some(MIB(400).as_f64()));
     assert_eq!(Case::once().with(course), None);
+}
+
+#[test]
+fn the_worst_moment_is_that_of_the_nightly_job_however_rare() {
+    // Ten minutes of a week are 0.1 %.
+    let mut dirty = vec![MIB(0); 1001];
+    dirty[500] = MIB(60);
+    let answer = asked(&lasting(1000).gauge_steps(MEM_DIRTY, &dirty), None);
+    let room = answer.room.unwrap();
+    assert_eq!(room.worst, 500);
+    // 400 − (60 + 100 − 20) then, 400 − (100 − 20) usually.
+    assert_eq!(
+        (mib(room.least.likely), mib(room.usual.likely)),
+        (Some(260), Some(320))
+    );
+    assert_eq!(answer.terms.unwrap().write_cache, (MIB(60), MIB(60)));
+}
+
+#[test]
+fn the_usual_is_of_time_and_not_of_samples() {
+    // A thousand samples in a second, then a minute with one each second.
+    let mut timeline = Timeline::default();
+    let often = (0..1000).map(|at| (Span::from_millis(at), 400));
+    let rarely = (1..=60).map(|at| (Span::from_secs(at), 100));
+    for (at, mib) in often.chain(rarely) {
+        let mut sample = Sample::at(at);
+        sample.host.set(MEM_TOTAL, MIB(1000));
+        sample.host.set(MEM_FREE, MIB(mib));
+        sample.host.set(MEM_AVAILABLE, MIB(mib));
+        sample.host.set(MEM_CACHED, MIB(0));
+        sample.host.set(MEM_SHMEM, MIB(0));
+        timeline.push(&sample).unwrap();
+    }
+    let facts = Facts::default();
+    let question = Question {
+        quantile: Ratio::from_percent(50.0),
+        ..Question::default()
+    };
+    let answer = headroom(&Evidence::new(&timeline, &facts), &question);
+    assert_eq!(mib(Some(answer.room.unwrap().usual.upper)), Some(100));
+}
+
+#[test]
+fn hours_of_calm_do_not_hide_half_a_minute_without_memory() {
+    let burst = |height: u64| -> Vec<u64> {
+        let is_burst = |at: u64| (3600..3625).contains(&at);
+        (0..7200)
+            .map(|at| if is_burst(at) { height } else { 0 })
+            .collect()
+    };
+    let (moved, waits) = (burst(3000), burst(600_000));
+    let available: Vec<Bytes> = burst(380).into_iter().map(|less| MIB(400 - less)).collect();
+    let thrash = || {
+        lasting(7200)
+            .gauge_steps(MEM_AVAILABLE, &available)
+            .gauge(SWAP_TOTAL, MIB(500))
+            .gauge(SWAP_FREE, MIB(300))
+            .counter_steps(PSWPIN, &moved)
+            .counter_steps(PSWPOUT, &moved)
+            .counter_steps(REFAULT_ANON, &moved)
+            .counter_steps(PSI_MEMORY_SOME, &waits)
+    };
+    let answer = asked(&thrash(), None);
+    assert_eq!(answer.answer, Answer::Tight, "{}", answer.headline);
+    assert_eq!(answer.short[0].rule, "swap-thrash");
+    assert!(answer.room.unwrap().least.likely <= Some(0));
+    assert_eq!(answer.smallest_ram, None);
+}
+
+#[test]
+fn what_a_node_leaves_is_a_range_where_its_files_or_the_setting_are_not_told() {
+    let nodes = |case: Case| {
+        [("0", 60), ("1", 300)]
+            .into_iter()
+            .fold(case, |case, (node, free)| {
+                case.gauge_of(Entity::Node, node, NODE_FREE, MIB(free))
+                    .gauge_of(Entity::Node, node, NODE_ACTIVE_FILE, MIB(0))
+                    .gauge_of(Entity::Node, node, NODE_INACTIVE_FILE, MIB(150))
+            })
+    };
+    let own_only = || host().fact(ZONE_RECLAIM_MODE, "1");
+    for (what, case, answer) in [
+        ("all told", own_only(), Answer::DoesNotFit),
+        (
+            "lists tell nothing",
+            own_only().fact(MGLRU, "0x0007"),
+            Answer::Unknown,
+        ),
+        ("the setting", host(), Answer::Unknown),
+        (
+            "the setting is off",
+            host().fact(ZONE_RECLAIM_MODE, "0"),
+            Answer::Fits,
+        ),
+    ] {
+        let asked = asked(&nodes(case), Some((150, DemandKind::Anon)));
+        assert_eq!(
+            asked.answer, answer,
+            "{what}: {} {}",
+            asked.headline, asked.binds
+        );
+    }
 }

@@ -107,7 +107,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "The kernel's cache of {what} grew by {} to {} in {}{harmless}.",
             rise.by(),
             rise.to,
-            rise.stretch.lasts()
+            rise.stretch.spans()
         ),
         None => format!("The kernel's cache of {what} takes {level}{of_ram}{harmless}."),
     };

@@ -37,7 +37,7 @@ mod page_tables_large;
 mod shmem_growth;
 mod slab_leak;
 mod streaming_read;
-mod swap_cold_harmless;
+pub(crate) mod swap_cold_harmless;
 mod swap_full;
 mod swap_thrash;
 mod swappiness_misfit;

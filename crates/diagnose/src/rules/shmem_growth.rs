@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, Stretch,
+    Entity, Stretch, Timeline,
     signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_OOM_ADJ, PROC_RSS_SHMEM, SWAP_TOTAL},
 };
 use units::{Bytes, Count, Ratio, Span};
@@ -62,7 +62,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("shared memory was not measured");
     };
     let share = cx.of_ram(peak)?;
-    let Some(stretch) = join(rise.as_ref().map(|r| r.stretch), large) else {
+    let Some(stretch) = join(cx.timeline, rise.as_ref().map(|r| r.stretch), large) else {
         return clear!("at most {peak} of shared memory ({share} of RAM), and it did not grow");
     };
 
@@ -88,7 +88,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot be dropped ({owner}).",
             rise.by(),
             rise.to,
-            rise.stretch.lasts(),
+            rise.stretch.spans(),
         ),
         Some(rise) if large.is_none() => format!(
             "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
@@ -120,7 +120,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "Shmem rose from {} to {} in {}",
                 rise.from,
                 rise.to,
-                rise.stretch.lasts()
+                rise.stretch.spans()
             ),
         );
     }
@@ -180,17 +180,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 /// From the earlier beginning to the later end.
-fn join(a: Option<Stretch>, b: Option<Stretch>) -> Option<Stretch> {
+fn join(timeline: &Timeline, a: Option<Stretch>, b: Option<Stretch>) -> Option<Stretch> {
     let (Some(a), Some(b)) = (a, b) else {
         return a.or(b);
     };
     let start = if a.first <= b.first { a } else { b };
     let end = if a.last >= b.last { a } else { b };
-    Some(Stretch {
-        last: end.last,
-        to: end.to,
-        ..start
-    })
+    timeline.stretch(start.first, end.last)
 }
 
 /// Programs by the largest mapping of shared memory among their processes: a segment counts in full for each who maps

@@ -107,7 +107,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "Kernel objects that cannot be reclaimed grew by {} to {}{of_ram} in {}{mostly}.",
             rise.by(),
             rise.to,
-            rise.stretch.lasts()
+            rise.stretch.spans()
         ),
         None => format!("{level} of kernel objects{of_ram} cannot be reclaimed{mostly}."),
     };

@@ -32,9 +32,9 @@ declare_rule! {
 }
 
 /// Less than this is noise.
-const USED: Bytes = Bytes::from_mib(1);
+pub(crate) const USED: Bytes = Bytes::from_mib(1);
 /// An engineering choice: a labelled capture of cold swap shows 0, of thrash 2,500.
-const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
+pub(crate) const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
 /// An engineering choice: of swap that was once in demand, as far as levels can tell, more is used.
 const SOME: Ratio = Ratio::from_percent(25.0);
 

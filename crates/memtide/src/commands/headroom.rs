@@ -6,8 +6,9 @@ use diagnose::Evidence;
 use diagnose::headroom::{Answer, Demand, DemandKind, Question, headroom};
 use import::{Moment, Range};
 use report::model::headroom::HeadroomReport;
+use units::Ratio;
 
-use crate::cli::{AddKind, Format, Headroom};
+use crate::cli::{self, AddKind, Format, Headroom};
 use crate::commands::source;
 use crate::default_recording;
 use crate::exit::Exit;
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
         .clone()
         .map_or_else(default_recording::required, Ok)?;
     let opened = source::open_range(&path, range(args, &path), output)?;
-    let question = question(args);
+    let question = question(&args.demand, args.at);
     let evidence = Evidence::new(&opened.timeline, &opened.facts);
     let answer = headroom(&evidence, &question);
     let report = HeadroomReport::new(
@@ -44,21 +45,22 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
 fn range(args: &Headroom, path: &Path) -> Range {
     let mut range = args.part.wanted().range;
     if range.is_all() && import::is_recording(path) {
-        range.since = Some(Moment::BeforeEnd(args.cycle));
+        range.since = Some(Moment::BeforeEnd(args.demand.cycle));
     }
     range
 }
 
-fn question(args: &Headroom) -> Question {
-    let kind = match args.kind {
+/// What was asked.
+pub(crate) fn question(asked: &cli::Demand, quantile: Ratio) -> Question {
+    let kind = match asked.kind {
         AddKind::Anon => DemandKind::Anon,
         AddKind::Cache => DemandKind::Cache,
         AddKind::Tmpfs => DemandKind::Tmpfs,
     };
     Question {
-        add: args.add.map(|bytes| Demand { bytes, kind }),
-        cycle: args.cycle,
-        quantile: args.at,
+        add: asked.add.map(|bytes| Demand { bytes, kind }),
+        cycle: asked.cycle,
+        quantile,
     }
 }
 

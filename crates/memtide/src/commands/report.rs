@@ -3,6 +3,7 @@
 mod picture;
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use diagnose::Evidence;
@@ -15,7 +16,8 @@ use units::Bytes;
 
 use self::picture::{Drawn, drawn};
 use super::export::Target;
-use crate::cli::Report;
+use super::headroom::question;
+use crate::cli::{Demand, Report};
 use crate::commands::{check, events, source};
 use crate::default_recording;
 use crate::exit::Exit;
@@ -27,6 +29,12 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
         .source
         .clone()
         .map_or_else(default_recording::required, Ok)?;
+    if is_one_file(&path, &args.output) {
+        bail!(
+            "{} is what the page is made of, and would be lost; name another file",
+            args.output.display()
+        );
+    }
     let range = check::range(args.at, args.part.since, args.part.until)?;
     let opened = source::open_range(&path, range, output)?;
     if opened.timeline.is_empty() {
@@ -52,7 +60,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
         picture: &picture,
         events: &EventsReport::new(&happened, &opened.timeline, &info),
         facts: &opened.facts,
-        headroom: room(&opened, &info).as_ref(),
+        headroom: room(&opened, &info, &args.demand).as_ref(),
         part: part.as_deref(),
         title: args.title.as_deref(),
         screen: &output.screen(),
@@ -60,13 +68,19 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     write(&html, &target, output)
 }
 
-/// How much more fits. One look, and looks that nobody can put in order, cannot tell.
-fn room(opened: &Opened, info: &report::SourceInfo) -> Option<HeadroomReport> {
+/// Whether both paths lead to the same file.
+fn is_one_file(source: &Path, output: &Path) -> bool {
+    let found = |path: &Path| path.canonicalize().ok();
+    found(source).is_some_and(|source| found(output) == Some(source))
+}
+
+/// How much more fits, and whether what was asked about does. Looks that nobody can put in order cannot tell.
+fn room(opened: &Opened, info: &report::SourceInfo, demand: &Demand) -> Option<HeadroomReport> {
     let timeline = &opened.timeline;
-    if timeline.len() < 2 || !timeline.is_one_stretch() {
+    if !timeline.is_one_stretch() {
         return None;
     }
-    let question = Question::default();
+    let question = question(demand, Question::QUANTILE);
     let answer = headroom(&Evidence::new(timeline, &opened.facts), &question);
     Some(HeadroomReport::new(
         &answer,

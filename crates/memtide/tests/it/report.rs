@@ -571,7 +571,7 @@ fn a_recording_is_told_by_the_clock() {
     let meta = meta(&html);
     let start_ms = meta["start_unix_ms"].as_i64().unwrap();
     assert!(start_ms > 1_700_000_000_000, "{start_ms}");
-    assert_eq!(meta["utc_offset_min"], 0);
+    assert_eq!(meta["offsets"], serde_json::json!([[0.0, 0]]));
     assert!(read(&html).contains("a recording by memtide record"));
     assert!(attributes(&tags(&html), "class").contains(&"plot"));
 }
@@ -591,4 +591,49 @@ fn what_was_wrong_with_a_source_is_said_first() {
 fn a_capture_of_forty_samples_is_small() {
     let html = page(&case("swap-thrash--512m-swapdisk.jsonl.gz"), &[]);
     assert!(html.len() <= 200 << 10, "{} KiB", html.len() >> 10);
+}
+
+#[test]
+fn a_figure_is_called_what_it_measures() {
+    // Evidence about free swap, about a node and about another group must not be taken for what a chart draws beside it.
+    for (source, wrong) in [
+        (
+            root().join("docs/examples/oom.txt").display().to_string(),
+            "Swap used: used",
+        ),
+        (case("node-reclaim--dist21.jsonl.gz"), "Node 0: free"),
+    ] {
+        let shown = read(&page(&source, &[]));
+        assert!(!shown.contains(wrong), "{source}: {wrong}");
+    }
+}
+
+#[test]
+fn the_page_says_whether_a_demand_fits() {
+    let source = case("healthy--idle.jsonl.gz");
+    for (add, cycle) in [("100M", "25s"), ("100M", "7d"), ("2GiB", "7d")] {
+        let more = ["--add", add, "--cycle", cycle];
+        let answer = json(&memtide(
+            &[&["headroom", &source, "--format", "json"], &more[..]].concat(),
+        ));
+        let headline = plain(answer["headline"].as_str().unwrap());
+        let shown = read(&page(&source, &more));
+        assert!(
+            shown.contains(&headline),
+            "{add} over {cycle}: `{headline}`"
+        );
+    }
+}
+
+#[test]
+fn a_page_never_takes_the_place_of_its_source() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("sick.jsonl.gz");
+    std::fs::copy(case("healthy--idle.jsonl.gz"), &source).unwrap();
+    let before = std::fs::read(&source).unwrap();
+    let source = source.to_str().unwrap();
+    let (code, said) = written(&["report", source, "-o", source, "--force"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("would be lost"), "{said}");
+    assert!(std::fs::read(source).unwrap() == before);
 }

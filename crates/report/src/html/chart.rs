@@ -29,7 +29,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
         part(html, scene);
         let all = 0..picture.charts.len();
         let (quiet, loud): (Vec<usize>, Vec<usize>) =
-            all.partition(|index| picture.is_quiet(*index, &scene.report.findings));
+            all.partition(|index| picture.is_quiet(*index));
         loud.iter()
             .for_each(|index| figure(html, scene, *index, false));
         self::quiet(html, scene, &quiet);
@@ -95,16 +95,16 @@ fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
     html.within(tag("figcaption"), |html| {
         html.tagged(tag("h3"), &chart.title);
         html.tagged(Tag::of("p", "help"), chart.help);
-        let proves = scene.picture.evidence_of(index, &scene.report.findings);
+        let proves = scene.picture.evidence_of(index);
         if proves.is_empty() {
             return;
         }
         html.within(Tag::of("p", "evidence-for"), |html| {
             html.raw("evidence for ");
-            for (i, finding) in proves.into_iter().enumerate() {
+            for (i, finding) in proves.iter().enumerate() {
                 html.raw(if i > 0 { ", " } else { "" });
                 let link = tag("a").with("href", &format!("#finding-{finding}"));
-                html.tagged(link, &scene.report.findings[finding].id);
+                html.tagged(link, &scene.report.findings[*finding].id);
             }
         });
     });
@@ -117,7 +117,7 @@ fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
         .collect();
     html.within(Tag::of("details", "table"), |html| {
         html.raw("<summary>Table</summary>");
-        html.tagged(tag("p"), &scene.picture.says(index));
+        html.tagged(tag("p"), scene.picture.says(index));
         if series.is_empty() {
             return;
         }

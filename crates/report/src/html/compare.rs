@@ -20,11 +20,8 @@ const STYLE: &str = include_str!("../../assets/compare.css");
 /// The page, as one file.
 pub fn compare(report: &CompareReport, screen: &Screen) -> String {
     let word = said::word(report.direction);
-    let title = format!(
-        "{word}: {} and {} · memtide",
-        name(&report.before),
-        name(&report.after)
-    );
+    let (before, after) = names(report);
+    let title = format!("{word}: {before} and {after} · memtide");
     let head = document::Head {
         title: &title,
         style: STYLE,
@@ -37,9 +34,10 @@ fn body(html: &mut Html, report: &CompareReport, screen: &Screen) {
     html.raw("<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n");
     html.within(Tag::of("header", "host-line"), |html| {
         html.tagged(Tag::of("span", "brand"), "memtide");
-        html.tagged(Tag::of("span", "host"), &name(&report.before));
+        let (before, after) = names(report);
+        html.tagged(Tag::of("span", "host"), &before);
         html.raw("<span class=\"meta\">compared with</span>");
-        html.tagged(Tag::of("span", "host"), &name(&report.after));
+        html.tagged(Tag::of("span", "host"), &after);
     });
     html.raw("\n<main class=\"compare\">\n");
     verdict(html, report);
@@ -53,8 +51,20 @@ fn body(html: &mut Html, report: &CompareReport, screen: &Screen) {
         .raw(". This page holds everything it shows and asks nobody for anything.</footer>");
 }
 
-/// What people know a side by: its host, else its file.
-fn name(side: &Side) -> String {
+/// What people know the sides by: their hosts where these are two, else their files.
+fn names(report: &CompareReport) -> (String, String) {
+    let sides = [&report.before, &report.after];
+    let [before, after] = sides.map(|side| side.host.hostname.clone());
+    match before.zip(after) {
+        Some((before, after)) if before != after => (before, after),
+        _ => {
+            let [before, after] = sides.map(file);
+            (before, after)
+        }
+    }
+}
+
+fn file(side: &Side) -> String {
     let source = side.source.name.as_deref().unwrap_or_default();
     let mut parts = source.rsplit('/');
     let file = parts.find(|part| !part.is_empty()).unwrap_or("this host");
@@ -62,12 +72,13 @@ fn name(side: &Side) -> String {
 }
 
 fn verdict(html: &mut Html, report: &CompareReport) {
-    let (class, level) = match report.direction {
-        Direction::Better | Direction::Same => ("verdict is-ok", Level::Ok),
-        Direction::Worse => ("verdict is-critical", Level::Critical),
-        Direction::Unknown => ("verdict is-unknown", Level::Unknown),
+    let level = match report.direction {
+        Direction::Better | Direction::Same => Level::Ok,
+        Direction::Worse => Level::Critical,
+        Direction::Unknown => Level::Unknown,
     };
-    let block = Tag::of("section", class).with("id", "verdict");
+    let block = Tag::standing("section", "verdict", icon::class_of_level(level));
+    let block = block.with("id", "verdict");
     html.within(block.with("aria-labelledby", "headline"), |html| {
         icon::of_level(html, level);
         html.tagged(Tag::of("p", "level"), said::word(report.direction));
@@ -88,13 +99,8 @@ fn sides(html: &mut Html, report: &CompareReport, screen: &Screen) {
                     let clock = Clock::new(&side.source, screen);
                     let items = host_items(&side.host, &side.source, &clock);
                     html.tagged(Tag::of("p", "meta"), &items.join(" · "));
-                    let stood = match side.verdict {
-                        Level::Critical => "stood is-critical",
-                        Level::Warning => "stood is-warning",
-                        Level::Ok => "stood is-ok",
-                        Level::Unknown => "stood is-unknown",
-                    };
-                    html.within(Tag::of("p", stood), |html| {
+                    let class = icon::class_of_level(side.verdict);
+                    html.within(Tag::standing("p", "stood", class), |html| {
                         icon::of_level(html, side.verdict);
                         html.raw(" ").text(&side.headline);
                     });

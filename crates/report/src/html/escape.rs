@@ -105,6 +105,11 @@ impl Tag {
         tag(name).with("class", class)
     }
 
+    /// An element of a class, which something grave or harmless colours.
+    pub(crate) fn standing(name: &'static str, class: &str, standing: &'static str) -> Self {
+        tag(name).with("class", &format!("{class} {standing}"))
+    }
+
     /// With an attribute whose value may be anybody's text.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         // Writing to a String cannot fail.

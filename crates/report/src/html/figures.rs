@@ -9,7 +9,7 @@ use super::Scene;
 use super::escape::{Html, Tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::page::unit;
-use crate::model::{Evidence, Finding};
+use crate::model::{Evidence, Finding, ThresholdSide};
 use crate::picture::{Shown, shown};
 
 /// More would be read by nobody.
@@ -98,14 +98,18 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<Figure<'a>>
     figures
 }
 
-/// The series that shows a piece of evidence, and its value as people read it.
+/// The series that shows a piece of evidence in the same unit, and its value as people read it; what was measured beside the
+/// proof and stayed on the calm side is no figure.
 fn measured<'e>(
     scene: &Scene<'_>,
     finding: &Finding,
     evidence: &'e Evidence,
 ) -> Option<(Shown, &'e str)> {
     let at = scene.picture.proof(finding, evidence.signal.as_ref()?)?;
-    Some((at, evidence.value_text.as_deref()?))
+    let unit = scene.picture.charts[at.chart].unit;
+    let is_same = measures(unit, evidence.unit.as_deref()?);
+    let value = evidence.value_text.as_deref()?;
+    (is_same && evidence.counts()).then_some((at, value))
 }
 
 /// The graph of the series that shows a piece of evidence.
@@ -115,10 +119,10 @@ pub(super) fn of_evidence<'a>(
     evidence: &Evidence,
     at: Shown,
 ) -> Spark<'a> {
-    let is_below = evidence
-        .threshold_text
-        .as_ref()
-        .is_some_and(|text| text.starts_with("below"));
+    let keep = match evidence.threshold_side {
+        Some(ThresholdSide::Below) => Keep::Least,
+        Some(ThresholdSide::From) | None => Keep::Most,
+    };
     let is_same = evidence
         .unit
         .as_deref()
@@ -126,7 +130,7 @@ pub(super) fn of_evidence<'a>(
     Spark {
         tint: scene.picture.stretch_of(finding),
         threshold: evidence.threshold.filter(|_| is_same),
-        ..of_series(scene, at, if is_below { Keep::Least } else { Keep::Most })
+        ..of_series(scene, at, keep)
     }
 }
 

@@ -6,7 +6,7 @@ use super::escape::{Html, Tag, tag};
 use super::figures::of_evidence;
 use super::page::section;
 use super::{Scene, icon, spark};
-use crate::model::{Evidence, Finding, Fix, Severity};
+use crate::model::{Evidence, Finding, Fix};
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -21,49 +21,38 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// How much it matters, in a word.
-pub(super) const fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Critical => "critical",
-    }
-}
-
 fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
-    let class = match finding.severity {
-        Severity::Info => "finding is-info",
-        Severity::Warning => "finding is-warning",
-        Severity::Critical => "finding is-critical",
-    };
-    html.raw("\n")
-        .within(numbered(Tag::of("article", class), index), |html| {
-            icon::of_severity(html, finding.severity);
-            html.tagged(Tag::of("h3", "title"), &finding.title);
-            inside(html, scene, index, finding);
-            for (index, consequence) in scene.report.consequences(&finding.id) {
-                self::consequence(html, scene, index, consequence);
-            }
-        });
+    let article = Tag::standing(
+        "article",
+        "finding",
+        icon::class_of_severity(finding.severity),
+    );
+    html.raw("\n").within(numbered(article, index), |html| {
+        icon::of_severity(html, finding.severity);
+        html.tagged(Tag::of("h3", "title"), &finding.title);
+        inside(html, scene, index, finding);
+        for (index, consequence) in scene.report.consequences(&finding.id) {
+            self::consequence(html, scene, index, consequence);
+        }
+    });
 }
 
 /// What follows from a finding, folded: it goes when the root does.
 fn consequence(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
-    let class = match finding.severity {
-        Severity::Info => "consequence is-info",
-        Severity::Warning => "consequence is-warning",
-        Severity::Critical => "consequence is-critical",
-    };
-    html.raw("\n")
-        .within(numbered(Tag::of("details", class), index), |html| {
-            html.within(tag("summary"), |html| {
-                icon::of_severity(html, finding.severity);
-                html.raw("<span class=\"leads\">leads to</span> ");
-                let title = Tag::of("span", "title").with("role", "heading");
-                html.tagged(title.with("aria-level", "4"), &finding.title);
-            });
-            inside(html, scene, index, finding);
+    let details = Tag::standing(
+        "details",
+        "consequence",
+        icon::class_of_severity(finding.severity),
+    );
+    html.raw("\n").within(numbered(details, index), |html| {
+        html.within(tag("summary"), |html| {
+            icon::of_severity(html, finding.severity);
+            html.raw("<span class=\"leads\">leads to</span> ");
+            let title = Tag::of("span", "title").with("role", "heading");
+            html.tagged(title.with("aria-level", "4"), &finding.title);
         });
+        inside(html, scene, index, finding);
+    });
 }
 
 fn numbered(tag: Tag, index: usize) -> Tag {
@@ -85,7 +74,7 @@ fn inside(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
 
 fn meta(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
     html.within(Tag::of("p", "meta"), |html| {
-        html.tagged(Tag::of("span", "chip severity"), word(finding.severity))
+        html.tagged(Tag::of("span", "chip severity"), finding.severity.word())
             .raw(" ");
         html.tagged(Tag::of("code", "id"), &finding.id).raw(" ");
         if let Some(when) = when(scene, finding) {

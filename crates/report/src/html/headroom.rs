@@ -30,17 +30,20 @@ pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &Clock<'_>) 
 }
 
 fn answer(html: &mut Html, report: &HeadroomReport) {
-    let (class, level) = match report.answer {
-        FitAnswer::Fits => ("fit is-ok", Level::Ok),
-        FitAnswer::Tight => ("fit is-warning", Level::Warning),
-        FitAnswer::DoesNotFit => ("fit is-critical", Level::Critical),
-        FitAnswer::Unknown => ("fit is-unknown", Level::Unknown),
+    let level = match report.answer {
+        FitAnswer::Fits => Level::Ok,
+        FitAnswer::Tight => Level::Warning,
+        FitAnswer::DoesNotFit => Level::Critical,
+        FitAnswer::Unknown => Level::Unknown,
     };
-    html.within(Tag::of("div", class), |html| {
-        icon::of_level(html, level);
-        html.tagged(Tag::of("p", "level"), said::word(report.answer));
-        html.tagged(Tag::of("p", "headline"), &report.headline);
-    });
+    html.within(
+        Tag::standing("div", "fit", icon::class_of_level(level)),
+        |html| {
+            icon::of_level(html, level);
+            html.tagged(Tag::of("p", "level"), said::word(report.answer));
+            html.tagged(Tag::of("p", "headline"), &report.headline);
+        },
+    );
 }
 
 fn lines(html: &mut Html, lines: &[Line]) {

@@ -1,6 +1,7 @@
 //! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and a table of what it is made of.
 
 use chart::Colour;
+use diagnose::accounting::terms;
 use units::{Bytes, Quantity as _, Ratio};
 
 use super::Scene;
@@ -9,28 +10,6 @@ use crate::model::{Accounting, Term};
 
 /// A bar's length and height in its own units.
 const LENGTH: f64 = 1000.0;
-
-/// What a term looks like.
-pub(super) fn colour(id: &str) -> Colour {
-    match id {
-        "free" => Colour::Free,
-        "pcp" => Colour::Pcp,
-        "file_cache" => Colour::FileCache,
-        "buffers" => Colour::Buffers,
-        "slab_reclaimable" | "kernel_reclaimable" => Colour::SlabReclaimable,
-        "anon" => Colour::Anon,
-        "swapcache" => Colour::SwapCache,
-        "shmem" => Colour::Shared,
-        "page_tables" => Colour::PageTables,
-        "kernel_stack" => Colour::KernelStacks,
-        "percpu" => Colour::Percpu,
-        "vmalloc" => Colour::Vmalloc,
-        "hugetlb_used" | "hugetlb_unused" => Colour::Hugetlb,
-        "compressed_pool" => Colour::Zram,
-        "balloon" => Colour::Balloon,
-        _ => Colour::SlabUnreclaimable,
-    }
-}
 
 /// A part of a bar: what it is, its colour, its size.
 type Part<'a> = (&'a str, Colour, u64);
@@ -67,20 +46,32 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
     }
 }
 
-/// Terms in their order, which is from what cannot be given back to what is free; the remainder in front.
+/// Terms and the remainder in their order, from what cannot be given back to what is free; nothing empty.
 fn parts(accounting: &Accounting) -> Vec<Part<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
     let name = match accounting.broken_down {
-        true => "unaccounted",
+        true => terms::UNACCOUNTED.label,
         false => "not broken down",
     };
-    let of_term = |term: &'_ Term| (colour(&term.id), term.bytes);
-    let terms = accounting.terms.iter().map(|term| {
-        let (colour, bytes) = of_term(term);
-        (term.label.as_str(), colour, bytes)
+    let of_term = |term: &'_ Term| {
+        (
+            terms::place(&term.id),
+            Colour::of_term(&term.id),
+            term.bytes,
+        )
+    };
+    let named = accounting.terms.iter().map(|term| {
+        let (place, colour, bytes) = of_term(term);
+        (place, (term.label.as_str(), colour, bytes))
     });
-    let all = std::iter::once((name, Colour::Unaccounted, rest)).chain(terms);
-    all.filter(|(_, _, bytes)| *bytes > 0).collect()
+    let unaccounted = (
+        terms::place(terms::UNACCOUNTED.id),
+        (name, Colour::Unaccounted, rest),
+    );
+    let mut all: Vec<_> = named.chain([unaccounted]).collect();
+    all.retain(|(_, (_, _, bytes))| *bytes > 0);
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, part)| part).collect()
 }
 
 fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
@@ -98,15 +89,10 @@ fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
         for (_, colour, bytes) in parts {
             let length = share(*bytes, total) * LENGTH;
             let part = tag("rect")
-                .with("class", &format!("c-{}", colour.name()))
-                .with(
-                    "fill",
-                    &format!("var(--{})", colour.name().replace('_', "-")),
-                )
+                .with("fill", &fill(*colour))
                 .showing("x", format!("{from:.1}"))
                 .showing("width", format!("{length:.1}"));
-            html.open(&part.with("y", "0").with("height", "40"))
-                .raw("</rect>");
+            html.within(part.with("height", "40"), |_| {});
             from += length;
         }
     });
@@ -138,21 +124,19 @@ fn table(html: &mut Html, parts: &[Part<'_>], total: u64) {
     });
 }
 
+/// A colour as the page's style names it.
+pub(super) fn fill(colour: Colour) -> String {
+    format!("var(--{})", colour.name().replace('_', "-"))
+}
+
 /// A patch of a colour.
 pub(super) fn key(html: &mut Html, colour: Colour) {
-    let fill = format!("var(--{})", colour.name().replace('_', "-"));
     let svg = Tag::of("svg", "key")
         .with("viewBox", "0 0 10 10")
         .with("aria-hidden", "true");
     html.within(svg, |html| {
-        let patch = tag("rect").with("class", &format!("c-{}", colour.name()));
-        html.open(
-            &patch
-                .with("fill", &fill)
-                .with("width", "10")
-                .with("height", "10"),
-        )
-        .raw("</rect>");
+        let patch = tag("rect").with("fill", &fill(colour));
+        html.within(patch.with("width", "10").with("height", "10"), |_| {});
     });
 }
 

@@ -136,10 +136,8 @@ fn data(html: &mut Html, scene: &Scene<'_>) {
         &nothing
     };
     let packed = ::chart::pack(&picture.charts, &picture.drawing);
-    let begin = scene.report.source.from;
-    let zone_min = begin.map(|begin| scene.clock.minutes_ahead(begin));
     let events = &scene.page.events.events;
-    let meta = PageMeta::new(scene.report, picture, events, &packed.scales, zone_min);
+    let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);
     // Every value of it can be written.
     let meta = serde_json::to_string(&meta).unwrap_or_default();
     html.raw("<script type=\"application/json\" id=\"memtide-page\">")

@@ -111,8 +111,10 @@ fn unknown_fields(html: &mut Html, fields: &[String]) {
     if let Some(more) = fields.len().checked_sub(named).filter(|more| *more > 0) {
         text.push_str(&format!(" and {more} more"));
     }
-    html.tagged(tag("h3"), "Kernel fields that memtide does not know");
-    html.tagged(tag("p"), &text);
+    html.within(tag("details"), |html| {
+        html.tagged(tag("summary"), "Kernel fields that memtide has no name for");
+        html.tagged(tag("p"), &text);
+    });
 }
 
 /// What was recognised in a text, block by block.

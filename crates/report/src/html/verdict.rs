@@ -15,18 +15,10 @@ pub(super) const fn word(level: Level) -> &'static str {
     }
 }
 
-const fn class(level: Level) -> &'static str {
-    match level {
-        Level::Ok => "verdict is-ok",
-        Level::Warning => "verdict is-warning",
-        Level::Critical => "verdict is-critical",
-        Level::Unknown => "verdict is-unknown",
-    }
-}
-
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
-    let block = Tag::of("section", class(report.verdict)).with("id", "verdict");
+    let class = icon::class_of_level(report.verdict);
+    let block = Tag::standing("section", "verdict", class).with("id", "verdict");
     html.within(block.with("aria-labelledby", "headline"), |html| {
         icon::of_level(html, report.verdict);
         html.tagged(Tag::of("p", "level"), word(report.verdict));

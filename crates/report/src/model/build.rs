@@ -16,7 +16,7 @@ use units::{Bytes, PageSize, Ratio, Span};
 use super::{
     Accounting, Affected, Branch, Changed, Clear, Container, Evidence, Finding, Fix, Graph,
     History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity,
-    Source, SourceKind, Step, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
+    Source, SourceKind, Step, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
 
 /// What is known of a source apart from its samples.
@@ -236,7 +236,7 @@ impl Context<'_> {
             to: ends.and_then(|ends| self.wall(ends.from.plus(looked.lasts()))),
             samples: looked.len(),
             interval_s: looked.interval().map(Span::as_secs_f64),
-            watched_s: looked.lasts().as_secs_f64(),
+            watched_s: looked.recorded().as_secs_f64(),
             unknown_fields: self
                 .timeline
                 .unknown()
@@ -387,7 +387,7 @@ impl Context<'_> {
 
     fn finding(&self, finding: &diagnose::Finding) -> Finding {
         let when = finding.when;
-        let watched = self.timeline.lasts().as_secs_f64();
+        let watched = self.timeline.recorded().as_secs_f64();
         Finding {
             id: finding.id.to_owned(),
             severity: finding.severity.into(),
@@ -445,6 +445,7 @@ impl Context<'_> {
             unit: measured.map(|m| m.unit.to_owned()),
             value_text: measured.map(|m| m.text.clone()),
             threshold: threshold.and_then(|t| finite(t.value)),
+            threshold_side: threshold.map(|t| t.side.into()),
             threshold_text: threshold.map(|t| t.text.clone()),
             at: line.at.and_then(|at| self.wall(at)),
             at_s: line.at.map(Span::as_secs_f64),
@@ -519,6 +520,15 @@ impl From<diagnose::Level> for Level {
             diagnose::Level::Warning => Self::Warning,
             diagnose::Level::Critical => Self::Critical,
             diagnose::Level::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<diagnose::ThresholdSide> for ThresholdSide {
+    fn from(side: diagnose::ThresholdSide) -> Self {
+        match side {
+            diagnose::ThresholdSide::From => Self::From,
+            diagnose::ThresholdSide::Below => Self::Below,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The order in which a report is told, the same in text and on the page.
 
-use super::{Evidence, Finding, NotEvaluated, Report};
+use super::{Finding, NotEvaluated, Report};
 
 impl Report {
     /// Findings that follow from no other one, with their places among all.
@@ -36,17 +36,5 @@ impl Report {
         }
         groups.sort_by_key(|(_, alike)| std::cmp::Reverse(alike.len()));
         groups
-    }
-}
-
-impl Evidence {
-    /// Whether the value is on that side of its threshold that counts; also where there is none.
-    pub(crate) fn counts(&self) -> bool {
-        let threshold = self.threshold_text.as_deref().unwrap_or_default();
-        match (self.value, self.threshold) {
-            (Some(value), Some(from)) if threshold.starts_with("from") => value >= from,
-            (Some(value), Some(below)) if threshold.starts_with("below") => value <= below,
-            _ => true,
-        }
     }
 }

@@ -1,11 +1,15 @@
 //! What the page's script reads: which curves there are, where findings and events lie, and how the packed numbers are laid
 //! out. It says nothing that the page's text does not say as well.
 
-use chart::{ChartKind, ChartUnit, LimitValue};
+use chart::{ChartKind, ChartUnit, Colour, LimitValue};
+use diagnose::accounting::terms::Standing;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use timeline::EventKind;
 
 use super::{EventEntry, Finding, Report, Severity, SourceKind};
 use crate::picture::{Picture, Shown, is_limit};
+use crate::text::when::Clock;
 
 /// Name and version of this contract.
 pub const PAGE_FORMAT: &str = "memtide-page/1";
@@ -17,8 +21,12 @@ pub struct PageMeta {
     pub format: &'static str,
     /// The wall clock at second 0; null where times are read as offsets.
     pub start_unix_ms: Option<i64>,
-    /// How far the reader's clock is ahead of UTC at second 0.
-    pub utc_offset_min: Option<i32>,
+    /// By how many minutes the reader's clock is ahead of UTC, from which second on; the first is of second 0. Empty where
+    /// times are read as offsets.
+    pub offsets: Vec<(f64, i32)>,
+    /// The day of the source's last sample, from, to: moments of it are told without their day. Null where every moment is
+    /// told with its day.
+    pub last_day: Option<[f64; 2]>,
     /// What to add to a time where it is read as an offset: people count from the source's first sample.
     pub offset_s: f64,
     /// How long the picture is.
@@ -29,8 +37,9 @@ pub struct PageMeta {
     pub worst_s: f64,
     /// How the packed numbers are laid out; the first covers everything.
     pub levels: Vec<LevelMeta>,
-    /// Stretches in which nothing was recorded: from, to.
-    pub gaps: Vec<[f64; 2]>,
+    /// Stretches in which nothing was recorded: from, to, and how much of that is missing. Where they are many, those that
+    /// no column of the whole range tells apart are one.
+    pub gaps: Vec<[f64; 3]>,
     /// Charts that have data, in the page's order.
     pub charts: Vec<ChartMeta>,
     /// Findings, in the order of the report.
@@ -48,8 +57,6 @@ pub struct LevelMeta {
     pub to_s: f64,
     /// How many columns.
     pub rows: usize,
-    /// Whether a column may hold more than one sample.
-    pub is_reduced: bool,
 }
 
 /// A chart.
@@ -63,8 +70,9 @@ pub struct ChartMeta {
     pub kind: &'static str,
     /// `bytes`, `bytes/s`, `pages/s`, `share`, `count`, `count/s` or `ms`.
     pub unit: &'static str,
-    /// Whether it takes the whole width and has a table of values at the cursor.
-    pub is_wide: bool,
+    /// `overview` for the one that stands for the whole range in small, too; `wide`; `small`. The first two take the whole
+    /// width, and a stack then has a table of values at the cursor.
+    pub size: &'static str,
     /// Whether its vertical axis is logarithmic.
     pub is_log: bool,
     /// A fixed upper end of that axis.
@@ -73,6 +81,8 @@ pub struct ChartMeta {
     pub series: Vec<SeriesMeta>,
     /// Its limits.
     pub limits: Vec<LimitMeta>,
+    /// Ids of two series between which a band lies: the low and the high edge of the floor.
+    pub band: Option<[String; 2]>,
     /// Which findings it proves.
     pub evidence_of: Vec<usize>,
     /// What it shows, in words.
@@ -96,6 +106,18 @@ pub struct SeriesMeta {
     pub is_negative: bool,
     /// Drawn as a limit and not as data.
     pub is_limit: bool,
+    /// The heading below which a table of values has it: `can be taken back`; null where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<&'static str>,
+    /// The pale one of a pair of colours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pale: bool,
+    /// Hatched: what no colour may stand for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_hatched: bool,
+    /// One of several alike in a stack with a table: told apart by lines between them and by their names, not by hues.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_alike: bool,
 }
 
 /// A limit.
@@ -124,6 +146,8 @@ pub struct FindingMeta {
     pub to_s: Option<f64>,
     /// Ids of the charts that prove it, the best first.
     pub charts: Vec<String>,
+    /// Whether it follows from no other.
+    pub is_root: bool,
 }
 
 /// An event.
@@ -137,22 +161,15 @@ pub struct EventMeta {
     pub is_main: bool,
 }
 
-/// Kinds of events that explain what charts show.
-const MAIN: [&str; 7] = [
-    "oom-kill",
-    "allocation-failure",
-    "cgroup-limit",
-    "fact-changed",
-    "boot",
-    "suspend",
-    "samples-lost",
-];
+/// The chart of where memory went, which the navigator shows in small.
+const OVERVIEW: &str = "where";
 /// More would not be told apart on any screen.
 const MOST_EVENTS: usize = 500;
 
 /// Whether an event is one that explains what charts show.
 pub(crate) fn is_main(event: &EventEntry) -> bool {
-    MAIN.contains(&event.kind)
+    let kind = EventKind::ALL.iter().find(|kind| kind.name() == event.kind);
+    kind.is_some_and(|kind| kind.explains())
 }
 
 impl PageMeta {
@@ -162,27 +179,45 @@ impl PageMeta {
         picture: &Picture,
         events: &[EventEntry],
         scales: &[Vec<f64>],
-        utc_offset_min: Option<i32>,
+        clock: &Clock<'_>,
     ) -> Self {
         let has_clock = report.source.kind != SourceKind::Capture;
         let from = report.source.from.filter(|_| has_clock);
-        #[allow(clippy::cast_possible_truncation)] // milliseconds of some days
-        let begin_ms = (picture.begin_s() * 1e3).round() as i64;
+        let begin = from.and_then(|from| later(from, picture.begin_s()));
         Self {
             format: PAGE_FORMAT,
-            start_unix_ms: from.map(|from| from.as_millisecond().saturating_add(begin_ms)),
-            utc_offset_min: utc_offset_min.filter(|_| from.is_some()),
+            start_unix_ms: begin.map(Timestamp::as_millisecond),
+            offsets: begin.map_or_else(Vec::new, |begin| offsets(clock, begin, picture.span_s())),
+            last_day: begin.and_then(|begin| last_day(clock, begin)),
             offset_s: report.source.cut_at_s.unwrap_or_default() + picture.begin_s(),
             span_s: picture.span_s(),
             interval_s: report.source.interval_s,
             worst_s: picture.worst_s(report),
             levels: levels(picture),
             gaps: gaps(picture),
-            charts: charts(report, picture, scales),
+            charts: charts(picture, scales),
             findings: findings(report, picture),
             events: events_of(events, picture),
         }
     }
+}
+
+fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
+    let by = SignedDuration::try_from_secs_f64(seconds).ok()?;
+    at.checked_add(by).ok()
+}
+
+fn offsets(clock: &Clock<'_>, begin: Timestamp, span_s: f64) -> Vec<(f64, i32)> {
+    let end = later(begin, span_s).unwrap_or(Timestamp::MAX);
+    let ahead = clock.minutes_ahead(begin, end).into_iter();
+    ahead
+        .map(|(at, minutes)| (begin.duration_until(at).as_secs_f64(), minutes))
+        .collect()
+}
+
+fn last_day(clock: &Clock<'_>, begin: Timestamp) -> Option<[f64; 2]> {
+    let (from, to) = clock.last_day()?;
+    Some([from, to].map(|at| begin.duration_until(at).as_secs_f64()))
 }
 
 fn levels(picture: &Picture) -> Vec<LevelMeta> {
@@ -192,18 +227,38 @@ fn levels(picture: &Picture) -> Vec<LevelMeta> {
         from_s: second(level.times.first()),
         to_s: second(level.times.last()),
         rows: level.times.len(),
-        is_reduced: level.is_reduced,
     });
     meta.collect()
 }
 
-fn gaps(picture: &Picture) -> Vec<[f64; 2]> {
+/// More are told apart only where they are longer than a column of the whole range.
+const MOST_GAPS: usize = 200;
+
+fn gaps(picture: &Picture) -> Vec<[f64; 3]> {
     let gaps = picture.drawing.gaps.iter();
-    gaps.map(|(from, to)| [from.as_secs_f64(), to.as_secs_f64()])
-        .collect()
+    let gaps = gaps.map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64()));
+    #[allow(clippy::cast_precision_loss)] // some thousand
+    let column_s = picture.span_s() / picture.times().len().max(1) as f64;
+    gaps_of(gaps.collect(), column_s)
 }
 
-fn charts(report: &Report, picture: &Picture, scales: &[Vec<f64>]) -> Vec<ChartMeta> {
+/// Where there are many, those that end in one column of so many seconds are one, unless they are longer than it: so there
+/// are never more than two for a column.
+fn gaps_of(gaps: Vec<(f64, f64)>, column_s: f64) -> Vec<[f64; 3]> {
+    let is_many = gaps.len() > MOST_GAPS;
+    let is_short = |(from, to): &(f64, f64)| to - from < column_s;
+    let column = |(_, to): &(f64, f64)| (to / column_s).floor();
+    let together = |one: &(f64, f64), other: &(f64, f64)| {
+        is_many && is_short(one) && is_short(other) && column(one).total_cmp(&column(other)).is_eq()
+    };
+    let merged = gaps.chunk_by(together).filter_map(|gaps| {
+        let (from, to) = (gaps.first()?.0, gaps.last()?.1);
+        Some([from, to, gaps.iter().map(|(from, to)| to - from).sum()])
+    });
+    merged.collect()
+}
+
+fn charts(picture: &Picture, scales: &[Vec<f64>]) -> Vec<ChartMeta> {
     let shown = picture.charts.iter().enumerate();
     let meta = shown.map(|(index, chart)| {
         let scale = |series: usize| scales.get(index).and_then(|of| of.get(series));
@@ -212,13 +267,14 @@ fn charts(report: &Report, picture: &Picture, scales: &[Vec<f64>]) -> Vec<ChartM
             title: harmless(&chart.title),
             kind: kind(chart.kind),
             unit: unit(chart.unit),
-            is_wide: chart.is_wide,
+            size: size(chart),
             is_log: chart.is_log,
             top: chart.top.filter(|top| top.is_finite()),
             series: series(chart, &scale),
             limits: limits(chart),
-            evidence_of: picture.evidence_of(index, &report.findings),
-            says: harmless(&picture.says(index)),
+            band: band(chart),
+            evidence_of: picture.evidence_of(index).to_vec(),
+            says: harmless(picture.says(index)),
         }
     });
     meta.collect()
@@ -234,8 +290,35 @@ fn series<'a>(chart: &chart::Chart, scale: &impl Fn(usize) -> Option<&'a f64>) -
         is_steps: series.is_steps,
         is_negative: series.is_negative,
         is_limit: is_limit(chart, &series.id),
+        group: series.standing.map(Standing::label),
+        is_pale: matches!(
+            series.colour,
+            Colour::SwapOut | Colour::Writeback | Colour::PsiSome
+        ),
+        is_hatched: series.colour == Colour::Unaccounted,
+        is_alike: chart.kind == ChartKind::Stack
+            && chart.is_wide
+            && matches!(series.colour, Colour::Nth(_)),
     });
     meta.collect()
+}
+
+fn size(chart: &chart::Chart) -> &'static str {
+    match (chart.id.as_str(), chart.is_wide) {
+        (OVERVIEW, _) => "overview",
+        (_, true) => "wide",
+        (_, false) => "small",
+    }
+}
+
+/// The two edges of a floor are moving limits.
+fn band(chart: &chart::Chart) -> Option<[String; 2]> {
+    let edge = |end: &str| {
+        let mut series = chart.series.iter();
+        let found = series.find(|it| it.id.ends_with(end) && is_limit(chart, &it.id))?;
+        Some(found.id.clone())
+    };
+    Some([edge("-low")?, edge("-high")?])
 }
 
 fn limits(chart: &chart::Chart) -> Vec<LimitMeta> {
@@ -263,6 +346,7 @@ fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
             from_s: within.map(|(from, _)| from),
             to_s: within.map(|(_, to)| to),
             charts: charts_of(finding, picture),
+            is_root: finding.caused_by.is_none(),
         }
     });
     meta.collect()
@@ -345,6 +429,9 @@ pub(crate) const fn unit(unit: ChartUnit) -> &'static str {
 }
 
 #[cfg(test)]
+mod fixtures;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -365,7 +452,7 @@ mod tests {
             times: vec![units::Span::ZERO, units::Span::from_secs(lasts)],
             ..chart::Level::default()
         });
-        Picture::new(Vec::new(), drawing, units::Span::ZERO)
+        Picture::new(Vec::new(), drawing, units::Span::ZERO, &[])
     }
 
     #[test]
@@ -391,5 +478,23 @@ mod tests {
         let kill = told.iter().find(|it| it.is_main).unwrap();
         assert_eq!(kill.text, "blocked at 4007, and 9 more events about then");
         assert!((kill.at_s - 4_007.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_gaps_are_told_each_and_of_many_the_short_ones_by_columns() {
+        let few: Vec<(f64, f64)> = (0..200)
+            .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
+            .collect();
+        assert_eq!(gaps_of(few, 100.0).len(), 200);
+        let mut many: Vec<(f64, f64)> = (0..6_000)
+            .map(|i| (f64::from(i) * 3.0, f64::from(i) * 3.0 + 2.0))
+            .collect();
+        many.push((20_000.0, 20_500.0));
+        let told = gaps_of(many, 100.0);
+        assert!(told.len() <= 182, "{}", told.len());
+        assert_eq!(told.last(), Some(&[20_000.0, 20_500.0, 500.0]));
+        let lost: f64 = told.iter().map(|[.., lost]| lost).sum();
+        assert!((lost - 12_500.0).abs() < 1e-6, "{lost}");
+        assert!(told.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
     }
 }

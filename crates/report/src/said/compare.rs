@@ -71,7 +71,7 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
 
 /// The verdicts, then findings of either side.
 pub(crate) fn findings(report: &CompareReport) -> Table {
-    let level = |side: &Side| format!("{:?}", side.verdict).to_lowercase();
+    let level = |side: &Side| side.verdict.word().to_owned();
     let verdict = Row {
         label: "verdict".to_owned(),
         before: level(&report.before),
@@ -91,7 +91,7 @@ pub(crate) fn findings(report: &CompareReport) -> Table {
 
 fn found(finding: &FindingEntry, index: usize) -> Row {
     let severity = |found: Option<&FoundEntry>| match found {
-        Some(found) => format!("{:?}", found.severity).to_lowercase(),
+        Some(found) => found.severity.word().to_owned(),
         None => "-".to_owned(),
     };
     Row {

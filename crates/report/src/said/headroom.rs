@@ -179,7 +179,7 @@ fn write_cache(terms: &Terms) -> TermLine {
             unknown_size()
         },
         text: match is_measured {
-            true => "what waited for disks for 99 % of the time, at most".to_owned(),
+            true => "what waited for disks then, up to where writers run free".to_owned(),
             false => format!("{least} to {most}: not measured, up to where writers run free"),
         },
     }

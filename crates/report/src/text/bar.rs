@@ -3,6 +3,8 @@
 //! A term has its own fill character, so that a bar reads without colour, and one colour, the same wherever memtide
 //! draws it. What cannot be taken back stands left, what can stands right.
 
+use diagnose::accounting::terms;
+
 use super::page::{Piece, Style, piece};
 use crate::model::Accounting;
 
@@ -14,25 +16,28 @@ pub(super) struct Fill {
     pub(super) style: Style,
 }
 
-/// Fills, left to right in a bar, with the ids of the terms that they stand for.
+/// Fills, left to right in a bar as [`terms::ALL`] has them, with the ids of the terms that they stand for.
 const FILLS: &[(Fill, &[&str])] = &[
-    (fill("anonymous", '█', 32), &["anon"]),
-    (fill("swap cache", '▓', 110), &["swapcache"]),
-    (fill("shared", '▒', 99), &["shmem"]),
+    KERNEL,
+    (fill("balloon", 'b', 245), &["balloon"]),
+    (fill(UNACCOUNTED, '?', 245), &[]),
     (
         fill("huge pages", 'H', 147),
         &["hugetlb_used", "hugetlb_unused"],
     ),
-    (fill("compressed swap", 'z', 28), &["compressed_pool"]),
-    (fill("balloon", 'b', 245), &["balloon"]),
-    KERNEL,
-    (fill(UNACCOUNTED, '?', 245), &[]),
+    (
+        fill(terms::COMPRESSED_POOL.label, 'z', 28),
+        &["compressed_pool"],
+    ),
+    (fill(terms::SHMEM.label, '▒', 99), &["shmem"]),
+    (fill(terms::ANON.label, '█', 32), &["anon"]),
+    (fill(terms::SWAP_CACHE.label, '▓', 110), &["swapcache"]),
     (fill("page cache", '░', 36), &["file_cache", "buffers"]),
     (FREE, &["free", "pcp"]),
 ];
 
 /// What no term explains.
-const UNACCOUNTED: &str = "unaccounted";
+const UNACCOUNTED: &str = terms::UNACCOUNTED.label;
 /// The same where the source does not give the terms.
 const NOT_BROKEN_DOWN: &str = "not broken down";
 
@@ -40,7 +45,7 @@ const NOT_BROKEN_DOWN: &str = "not broken down";
 const KERNEL: (Fill, &[&str]) = (fill("kernel", '#', 166), &[]);
 
 /// What holds nothing.
-const FREE: Fill = fill("free", '·', 245);
+const FREE: Fill = fill(terms::FREE.label, '·', 245);
 
 /// What holds something, where it does not matter what.
 const USED: Fill = fill("used", '█', 32);
@@ -180,6 +185,12 @@ mod tests {
         );
         assert_eq!(spark(&[Some(0.0); 3], 3), "▁▁▁");
         assert_eq!(spark(&[], 3), "");
+    }
+
+    #[test]
+    fn a_bar_has_its_terms_in_the_order_of_the_stack() {
+        let ids = FILLS.iter().filter_map(|(_, ids)| ids.iter().max());
+        assert!(ids.map(|id| terms::place(id)).is_sorted());
     }
 
     #[test]

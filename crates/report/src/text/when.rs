@@ -22,6 +22,9 @@ pub(crate) struct Clock<'a> {
 /// Logs rarely name the zone of their times; written as they stand there, they can be found again.
 const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 
+/// Clocks change twice a year: so many are a century, longer than any picture that is not of a clock gone wrong.
+const MOST_CHANGES: usize = 200;
+
 impl<'a> Clock<'a> {
     pub(crate) fn new(source: &Source, screen: &'a Screen) -> Self {
         Self {
@@ -122,9 +125,23 @@ impl<'a> Clock<'a> {
         })
     }
 
-    /// How far its readers' clocks are ahead of UTC at a moment.
-    pub(crate) fn minutes_ahead(&self, at: Timestamp) -> i32 {
-        self.zone.to_offset(at).seconds() / 60
+    /// By how many minutes its readers' clocks are ahead of UTC at a moment, and from each change on until another moment.
+    pub(crate) fn minutes_ahead(&self, from: Timestamp, to: Timestamp) -> Vec<(Timestamp, i32)> {
+        let minutes = |at| (at, self.zone.to_offset(at).seconds() / 60);
+        let changes = self.zone.following(from).map(|change| change.timestamp());
+        let within = changes.take_while(|at| *at <= to).take(MOST_CHANGES);
+        std::iter::once(from).chain(within).map(minutes).collect()
+    }
+
+    /// From when to when moments are of the last sample's day, which need not be named; `None` where every moment has its
+    /// day.
+    pub(crate) fn last_day(&self) -> Option<(Timestamp, Timestamp)> {
+        if !matches!(self.kind, SourceKind::Live | SourceKind::Recording) {
+            return None;
+        }
+        let begin = self.end?.to_zoned(self.zone.clone()).start_of_day().ok()?;
+        let next = begin.tomorrow().and_then(|next| next.start_of_day()).ok()?;
+        Some((begin.timestamp(), next.timestamp()))
     }
 
     /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.

@@ -72,6 +72,10 @@ pub(crate) fn evidence(text: &str, threshold: Option<&str>) -> Evidence {
         unit: Some("bytes/s".into()),
         value_text: Some("9.5 MiB/s".into()),
         threshold: threshold.map(|_| 1_048_576.0),
+        threshold_side: threshold.map(|text| match text.starts_with("below") {
+            true => report::model::ThresholdSide::Below,
+            false => report::model::ThresholdSide::From,
+        }),
         threshold_text: threshold.map(str::to_owned),
         at: None,
         at_s: None,
@@ -167,7 +171,7 @@ pub(crate) fn healthy() -> Report {
             ("buffers", 310),
             ("slab_reclaimable", 210),
             ("slab_unreclaimable", 90),
-            ("pagetables", 12),
+            ("page_tables", 12),
         ],
     );
     accounting.at = report.source.to;
@@ -326,8 +330,8 @@ pub(crate) fn thrashing() -> Report {
             ("swapcache", 52),
             ("file_cache", 1),
             ("slab_unreclaimable", 19),
-            ("pagetables", 6),
-            ("kstack", 4),
+            ("page_tables", 6),
+            ("kernel_stack", 4),
         ],
     );
     accounting.swap = Some(SwapSpace {

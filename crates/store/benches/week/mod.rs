@@ -1,134 +1,277 @@
-//! A week at 1 Hz, of the same busy hour over and over: what benchmarks of long recordings read.
+//! A week at 1 Hz of a host of 16 GiB that is not well: what benchmarks of long recordings read.
+//!
+//! It works by day and less on the weekend; one of its services grows all week; a backup at 02:00 leaves no room for the
+//! page cache. Some 200 signals of the host change in every second. The same in every run.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_wrap
+)] // amounts of a model, far from any limit
 
+mod columns;
+mod host;
+mod noise;
+mod readings;
+mod services;
+
+use std::ops::Range;
 use std::path::Path;
 
 use store::{Identity, Recording, keep};
-use timeline::{Entity, Facts, Run, SignalId, Stamp, Timeline};
-use units::{Span, WallClock};
+use timeline::facts::{CgroupMode, Disk, Node};
+use timeline::{Entity, Facts, Stamp, Timeline, facts};
+use units::{PageSize, Span, WallClock};
+
+use columns::Columns;
+use host::Host;
+use noise::Noise;
+use services::Process;
 
 /// How long it is.
 pub(crate) const HOURS: u64 = 7 * 24;
-const START: i64 = 1_790_000_000;
+const HOUR: u64 = 3_600;
+/// A Monday at midnight (UTC), in seconds since 1970.
+const START: u64 = 1_789_948_800;
+/// For how long the machine was up then.
+const UP: u64 = 1_000_000;
+/// Seconds of which nothing was recorded: 20 minutes of the Thursday.
+const GAP: Range<u64> = 306_600..307_800;
+/// Processes and services are read every so many seconds, slab caches every minute.
+const RARELY: u64 = 10;
+const SLABS_EVERY: u64 = 60;
+/// Control groups, the first of the services.
+const GROUPS: usize = 20;
+const DISKS: [&str; 4] = ["nvme0n1", "sda", "sdb", "sdc"];
+const SLABS: [&str; 12] = [
+    "dentry",
+    "ext4_inode_cache",
+    "buffer_head",
+    "radix_tree_node",
+    "kmalloc-512",
+    "kmalloc-4k",
+    "vm_area_struct",
+    "anon_vma",
+    "filp",
+    "task_struct",
+    "proc_inode_cache",
+    "xfs_inode",
+];
 
 /// Makes it, unless it is there.
 pub(crate) fn made(directory: &Path) {
     if Recording::is_at(directory) {
         return;
     }
-    let host = Identity {
+    let identity = Identity {
         id: "bench".to_owned(),
         name: "bench".to_owned(),
     };
-    let tables = tables();
+    let mut week = Week::new();
     for hour in 0..HOURS {
-        let timeline = hour_of(hour, &tables);
+        let timeline = week.hour(hour * HOUR..(hour + 1) * HOUR);
         let every = Span::from_secs(1);
-        keep(directory, &host, &timeline, &Facts::default(), every).unwrap();
+        keep(directory, &identity, &timeline, &week.facts, every).unwrap();
     }
 }
 
-type Columns = Vec<(SignalId, Vec<Run>)>;
-type Tables = Vec<(Entity, String, Columns)>;
-
-/// Values that walk at random, as most of a busy host's do.
-struct Walk(u64);
-
-impl Walk {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 40
-    }
+struct Week {
+    noise: Noise,
+    host: Host,
+    row: Columns,
+    node: Columns,
+    swap: Columns,
+    zones: Vec<Columns>,
+    disks: Vec<Columns>,
+    groups: Vec<Columns>,
+    services: Vec<Columns>,
+    slabs: Vec<Columns>,
+    processes: Vec<Process>,
+    facts: Facts,
 }
 
-/// Runs of a signal that is read every `every`th sample and changes in one of `rarely` reads.
-fn runs(walk: &mut Walk, every: usize, rarely: u64) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut value = 1 << 30;
-    for at in (0..3600).step_by(every) {
-        if at > 0 && walk.next().is_multiple_of(rarely) {
-            value += walk.next() % 4096;
-        }
-        match runs.last_mut().filter(|run| run.value == value) {
-            Some(run) => run.last = at,
-            None => runs.push(Run {
-                first: at,
-                last: at,
-                value,
-            }),
-        }
-    }
-    runs
-}
-
-fn tables() -> Tables {
-    let mut walk = Walk(42);
-    let mut tables = Tables::new();
-    for (entity, count, busy, every) in [
-        (Entity::Host, 1, 200, 1),
-        (Entity::Zone, 3, 12, 1),
-        (Entity::Disk, 4, 9, 1),
-        (Entity::Cgroup, 20, 12, 1),
-        (Entity::Process, 200, 6, 10),
-    ] {
-        for number in 0..count {
-            let signals = entity.signals().filter_map(SignalId::at).enumerate();
-            let columns = signals.map(|(at, signal)| {
-                let rarely = if at < busy { 1 } else { 100_000 };
-                // One process in five works.
-                let rarely = if entity == Entity::Process && number % 5 > 0 {
-                    200
-                } else {
-                    rarely
-                };
-                (signal, runs(&mut walk, every, rarely))
-            });
-            tables.push((
-                entity,
-                format!("{}{number}", entity.name()),
-                columns.collect(),
-            ));
-        }
-    }
-    tables
-}
-
-fn hour_of(hour: u64, tables: &Tables) -> Timeline {
-    let mut timeline = Timeline::default();
-    for second in 0..3600 {
-        let boot = 1000 + hour * 3600 + second;
-        let wall = (START + boot.cast_signed()) * 1_000_000_000;
-        let stamp = Stamp {
-            boot: Span::from_secs(boot),
-            awake: Some(Span::from_secs(boot)),
-            wall: Some(WallClock::from_unix_nanos(wall)),
+impl Week {
+    fn new() -> Self {
+        let rows = |entity, count, busy| vec![Columns::new(entity, busy, 4_096); count];
+        let all = (0..services::NAMES.len()).flat_map(|service| {
+            let numbers = 0..services::processes(service);
+            numbers.map(move |number| Process::new(service, number))
+        });
+        let mut week = Self {
+            noise: Noise(42),
+            host: Host::default(),
+            row: Columns::new(Entity::Host, 400, 1 << 18),
+            node: Columns::new(Entity::Node, 20, 4_096),
+            swap: Columns::new(Entity::SwapArea, 0, 0),
+            zones: rows(Entity::Zone, readings::ZONES.len(), 0),
+            disks: rows(Entity::Disk, DISKS.len(), 0),
+            groups: rows(Entity::Cgroup, GROUPS, 36),
+            services: rows(Entity::Service, services::NAMES.len(), 0),
+            slabs: rows(Entity::Slab, SLABS.len(), 4),
+            processes: all.collect(),
+            facts: known(),
         };
-        timeline.push_bare(stamp).unwrap();
+        // It has run for long: its page cache is full.
+        for second in 0..HOUR {
+            week.host.pass(second, &mut week.noise);
+        }
+        week
+    }
+
+    fn hour(&mut self, seconds: Range<u64>) -> Timeline {
+        let mut timeline = Timeline::default();
+        for second in seconds.clone() {
+            self.host.pass(second, &mut self.noise);
+            if !GAP.contains(&second) {
+                timeline.push_bare(stamp(second)).unwrap();
+                self.read(second, &mut timeline);
+            }
+        }
+        self.fill(&mut timeline, seconds.start / 86_400);
+        timeline
+    }
+
+    fn read(&mut self, second: u64, timeline: &mut Timeline) {
         let at = timeline.len() - 1;
-        for (entity, every) in [
-            (Entity::Zone, 1),
-            (Entity::Disk, 1),
-            (Entity::Cgroup, 1),
-            (Entity::Process, 10),
-        ] {
-            if at % every == 0 {
-                timeline.mark_read(entity, at);
-            }
+        let (host, noise) = (&self.host, &mut self.noise);
+        readings::of_host(&mut self.row, at, host, noise);
+        readings::of_node(&mut self.node, at, host, noise);
+        readings::of_swap(&mut self.swap, at, host);
+        for (number, row) in self.zones.iter_mut().enumerate() {
+            readings::of_zone(row, at, number, host, noise);
+        }
+        for (number, row) in self.disks.iter_mut().enumerate() {
+            readings::of_disk(row, at, number, host, noise);
+        }
+        for (service, row) in self.groups.iter_mut().enumerate() {
+            services::of_group(row, at, service, second, host, noise);
+        }
+        let often = [
+            Entity::Node,
+            Entity::SwapArea,
+            Entity::Zone,
+            Entity::Disk,
+            Entity::Cgroup,
+        ];
+        often
+            .into_iter()
+            .for_each(|entity| timeline.mark_read(entity, at));
+        if second.is_multiple_of(RARELY) {
+            self.read_processes(at);
+            timeline.mark_read(Entity::Process, at);
+            timeline.mark_read(Entity::Service, at);
+        }
+        if second.is_multiple_of(SLABS_EVERY) {
+            let (load, noise) = (self.host.load, &mut self.noise);
+            self.slabs
+                .iter_mut()
+                .for_each(|row| row.rest(at, load, noise));
+            timeline.mark_read(Entity::Slab, at);
         }
     }
-    for (entity, key, columns) in tables {
-        if *entity == Entity::Host {
-            for (signal, runs) in columns {
-                timeline.fill_host(*signal, runs.iter().copied());
-            }
-            continue;
+
+    fn read_processes(&mut self, at: usize) {
+        let (host, noise) = (&self.host, &mut self.noise);
+        let runs = |service| service != services::BACKUP || host.backup.is_some();
+        for (service, row) in self
+            .services
+            .iter_mut()
+            .enumerate()
+            .filter(|(service, _)| runs(*service))
+        {
+            services::of_service(row, at, service, host, noise);
         }
-        let runs = columns
-            .iter()
-            .flat_map(|(id, runs)| runs.iter().map(|run| (*id, *run)));
-        timeline.fill(*entity, key, "", "", runs);
+        for process in self
+            .processes
+            .iter_mut()
+            .filter(|process| runs(process.service))
+        {
+            process.read(at, host, noise);
+        }
     }
-    timeline
+
+    /// Moves an hour's readings into its timeline.
+    fn fill(&mut self, timeline: &mut Timeline, night: u64) {
+        for (signal, run) in self.row.drain() {
+            timeline.fill_host(signal, [run]);
+        }
+        let unit = |service: usize| format!("{}.service", services::NAMES[service]);
+        let group = |service: usize| format!("/system.slice/{}", unit(service));
+        let mut put = |entity, key: &str, label: &str, group: &str, row: &mut Columns| {
+            let runs = row.drain();
+            if !runs.is_empty() {
+                timeline.fill(entity, key, label, group, runs);
+            }
+        };
+        put(Entity::Node, "0", "", "", &mut self.node);
+        put(Entity::SwapArea, "/dev/nvme0n1p3", "", "", &mut self.swap);
+        for ((key, ..), row) in readings::ZONES.iter().zip(&mut self.zones) {
+            put(Entity::Zone, key, "", "", row);
+        }
+        for (key, row) in DISKS.iter().zip(&mut self.disks) {
+            put(Entity::Disk, key, "", "", row);
+        }
+        for (key, row) in SLABS.iter().zip(&mut self.slabs) {
+            put(Entity::Slab, key, "", "", row);
+        }
+        for (service, row) in self.groups.iter_mut().enumerate() {
+            put(Entity::Cgroup, &group(service), "", "", row);
+        }
+        for (service, row) in self.services.iter_mut().enumerate() {
+            put(Entity::Service, &unit(service), "", "", row);
+        }
+        for (number, process) in self.processes.iter_mut().enumerate() {
+            // The backup's processes are others each night.
+            let is_backup = process.service == services::BACKUP;
+            let again = if is_backup { 1_000 * (night + 1) } else { 0 };
+            let key = format!("{}@{}", 400 + number as u64 + again, 5_000 + again);
+            let name = services::NAMES[process.service];
+            put(
+                Entity::Process,
+                &key,
+                name,
+                &group(process.service),
+                &mut process.row,
+            );
+        }
+    }
+}
+
+fn stamp(second: u64) -> Stamp {
+    let boot = Span::from_secs(UP + second);
+    let wall = ((START + second) * 1_000_000_000).cast_signed();
+    Stamp {
+        boot,
+        awake: Some(boot),
+        wall: Some(WallClock::from_unix_nanos(wall)),
+    }
+}
+
+/// What does not change.
+fn known() -> Facts {
+    let mut known = Facts::default();
+    known.page_size = PageSize::from_bytes(4_096);
+    known.ticks_per_second = Some(100);
+    known.cpus = Some(4);
+    known.cgroup_mode = Some(CgroupMode::V2);
+    known.nodes = vec![Node {
+        id: 0,
+        distances: vec![10],
+    }];
+    let disk = |(number, name): (usize, &&str)| Disk {
+        name: (*name).to_owned(),
+        rotational: Some(number > 0),
+    };
+    known.disks = DISKS.iter().enumerate().map(disk).collect();
+    for (fact, text) in [
+        (facts::KERNEL_VERSION, "Linux version 6.1.0-40-amd64"),
+        (facts::SWAPPINESS, "60"),
+        (facts::MIN_FREE, "70720"),
+        (facts::OVERCOMMIT_MEMORY, "0"),
+        (facts::THP_ENABLED, "always [madvise] never"),
+        (facts::MGLRU, "0x0000"),
+    ] {
+        known.record(Span::ZERO, fact, text);
+    }
+    known
 }

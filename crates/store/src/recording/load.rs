@@ -109,7 +109,7 @@ impl Loading {
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "{} readings are too many for memory ({size} changes): every {stride}th {} is shown; a shorter range shows all",
+                    "{} readings are too many for memory ({size} changes): one {} in {stride} is shown; a shorter range shows all",
                     entity.name(),
                     if self.by_minute { "minute" } else { "reading" },
                 ));

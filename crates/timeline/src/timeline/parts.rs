@@ -102,7 +102,7 @@ impl Timeline {
         self.noted = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
         self.origin = 0;
-        self.shared_times = OnceLock::new();
+        self.clock = OnceLock::new();
         self
     }
 

@@ -89,7 +89,12 @@ fn file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> 
         .prefix(".memtide-export-")
         // As any file that a program makes: the user's mask takes off the rest.
         .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory)?;
+        .tempfile_in(directory)
+        // Its message names the draft, which nobody knows; the caller names the file.
+        .map_err(|error| {
+            let why = format!("{}: {}", directory.display(), error.kind());
+            io::Error::new(error.kind(), why)
+        })?;
     let mut packed = Packed::over(file.as_file().try_clone()?, path)?;
     let result = write(&mut packed)?;
     packed.finish()?;

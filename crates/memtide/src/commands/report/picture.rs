@@ -32,7 +32,7 @@ pub(super) fn drawn(path: &Path, range: Range, opened: &Opened, report: &Report)
     };
     let begin = timeline.times().first().copied().unwrap_or_default();
     Drawn {
-        picture: Picture::new(charts, drawing, begin),
+        picture: Picture::new(charts, drawing, begin, &report.findings),
         part: longest.as_ref().map(|part| said(part, &opened.timeline)),
         problems,
     }

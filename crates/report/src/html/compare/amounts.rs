@@ -32,29 +32,20 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
     );
 }
 
-fn colour(term: &str) -> Colour {
-    match term {
-        "unaccounted" => Colour::Unaccounted,
-        term => memory::colour(term),
-    }
-}
-
 fn bar(html: &mut Html, entry: &AmountEntry, share: f64) {
     let svg = Tag::of("svg", "share")
         .with("viewBox", "0 0 100 6")
         .with("preserveAspectRatio", "none")
         .with("aria-hidden", "true");
     html.within(svg, |html| {
-        let name = colour(&entry.name).name();
+        let fill = memory::fill(Colour::of_term(&entry.name));
         let rect = tag("rect")
             .with("height", "6")
             .showing("width", format!("{:.1}", share.clamp(0.0, 1.0) * LENGTH));
         let rect = match entry.kind.as_str() {
-            "term" => rect
-                .with("class", &format!("c-{name}"))
-                .with("fill", &format!("var(--{})", name.replace('_', "-"))),
+            "term" => rect.with("fill", &fill),
             _ => rect.with("class", "plain"),
         };
-        html.open(&rect).raw("</rect>");
+        html.within(rect, |_| {});
     });
 }

@@ -4,7 +4,7 @@ use super::super::escape::{Html, Tag, tag};
 use super::super::icon;
 use super::super::page::section;
 use super::{CompareReport, said, table};
-use crate::model::{FindingEntry, FoundEntry, Severity};
+use crate::model::{FindingEntry, FoundEntry};
 
 /// Where a finding is.
 type Group = (&'static str, fn(&FindingEntry) -> bool);
@@ -59,12 +59,8 @@ fn group(html: &mut Html, heading: &str, findings: &[&FindingEntry]) {
 }
 
 fn draw_found(html: &mut Html, side: Option<&str>, found: &FoundEntry) {
-    let class = match found.severity {
-        Severity::Critical => "found is-critical",
-        Severity::Warning => "found is-warning",
-        Severity::Info => "found is-info",
-    };
-    html.within(Tag::of("p", class), |html| {
+    let found_of = Tag::standing("p", "found", icon::class_of_severity(found.severity));
+    html.within(found_of, |html| {
         icon::of_severity(html, found.severity);
         html.raw(" ");
         if let Some(side) = side {

@@ -1,0 +1,32 @@
+//! Levels up to which a signal is no news: a healthy host shows as much while nobody asks anything of it. What a rule or a
+//! note measures calm by is the same number.
+
+use units::{Bytes, BytesPerSecond, Millis, Pages, PerSecond, Ratio};
+
+use super::Calm;
+use crate::rise::Rise;
+use crate::rules::swap_cold_harmless;
+use crate::stalls::Stalls;
+
+/// Pages that go to swap or come back: the odd cold one.
+pub const SWAP_TRAFFIC: PerSecond<Pages> = swap_cold_harmless::QUIET;
+/// Swap that is used.
+pub const SWAP_USED: Bytes = swap_cold_harmless::USED;
+/// Pages of files that come back.
+pub const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
+/// Pages that reclaim looks at: 52 in the worst second of a labelled stream that kswapd keeps up with.
+pub const SCANNED: PerSecond<Pages> = PerSecond::new(100.0);
+/// How much anything grows.
+pub const GROWTH: Bytes = Rise::NOISE;
+/// Time for which tasks wait for memory.
+pub const WAITING_FOR_MEMORY: Ratio = Stalls::CALM;
+/// Time for which tasks wait for disks. An engineering choice: a busy healthy host waits more for them than for memory.
+pub const WAITING_FOR_DISKS: Ratio = Ratio::from_percent(5.0);
+/// Data that waits to be written: log files, metadata. An engineering choice.
+pub const UNWRITTEN: Bytes = Bytes::from_mib(16);
+/// What is written or read. An engineering choice: an idle host's logs and journals.
+pub const DISK_TRAFFIC: BytesPerSecond = BytesPerSecond::new(1_048_576.0);
+/// Time for which a disk is busy. An engineering choice: below it requests hardly ever meet.
+pub const DISK_BUSY: Ratio = Ratio::from_percent(10.0);
+/// How late a sample is. An engineering choice: a tenth of the shortest usual interval.
+pub const LATE: Millis = Millis::new(100);
