@@ -632,7 +632,7 @@ fn a_page_never_takes_the_place_of_its_source() {
     std::fs::copy(case("healthy--idle.jsonl.gz"), &source).unwrap();
     let before = std::fs::read(&source).unwrap();
     let source = source.to_str().unwrap();
-    let (code, said) = written(&["report", source, "-o", source, "--force"]);
+    let (code, said) = written(&[source, "-o", source, "--force"]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("would be lost"), "{said}");
     assert!(std::fs::read(source).unwrap() == before);

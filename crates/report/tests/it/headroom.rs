@@ -33,6 +33,7 @@ fn drawn(samples: &[Sample], add: Option<(u64, DemandKind)>) -> String {
             bytes: MIB(mib),
             kind,
         }),
+        cycle: Span::from_mins(1),
         ..Question::default()
     };
     let answer = headroom(&Evidence::new(&timeline, &facts), &question);
