@@ -257,8 +257,8 @@ fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
     said.join("; ")
 }
 
-/// Stretches of a source that are worth a closer look than the whole: where something was found, in the order of the
-/// report, and the moment that its accounting is about, which is a stretch without length.
+/// Stretches of a source that are worth a closer look than the whole: the moment that its accounting is about, where the
+/// cursor opens, which is a stretch without length; then where something was found, in the order of the report.
 pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
     let found = report.findings.iter().filter_map(|finding| {
         let ends = (finding.from_s?, finding.to_s?);
@@ -268,7 +268,7 @@ pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
         let at = Span::from_secs_f64(accounting.at_s);
         (at, at)
     });
-    found.chain(moment).collect()
+    moment.into_iter().chain(found).collect()
 }
 
 /// Whether a series is named after this: `web.service` after `/system.slice/web.service`, too.

@@ -103,8 +103,8 @@ impl Sums {
         samples.filter(was_read).collect()
     }
 
-    /// For each sample, the one that speaks for it: a reading speaks for the time since the one before, unless something
-    /// broke in between.
+    /// For each sample, the reading that speaks for it: the nearest, unless something broke in between. Readings are rare
+    /// in long sources, and what ended before the next one was still there after the one before.
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
         let breaks = cx.timeline.breaks().iter();
         let breaks: Vec<usize> = breaks
@@ -113,13 +113,22 @@ impl Sums {
             .collect();
         let breaks_until = |at: usize| breaks.partition_point(|gap| *gap <= at);
         let mut speakers = vec![None; cx.timeline.len()];
-        let mut before: Option<usize> = None;
+        let (mut before, mut usual) = (None::<usize>, 1);
         for at in self.reads(cx) {
             speakers[at] = Some(at);
             if let Some(before) = before.filter(|b| breaks_until(*b) == breaks_until(at)) {
-                speakers[before + 1..at].fill(Some(at));
+                let middle = usize::midpoint(before, at);
+                speakers[before + 1..=middle].fill(Some(before));
+                speakers[middle + 1..at].fill(Some(at));
+                usual = at - before;
             }
             before = Some(at);
+        }
+        // Behind the last reading it speaks until the next would have been due.
+        if let Some(last) = before {
+            let due = (last + usual).min(speakers.len());
+            let unbroken = (last + 1..due).take_while(|at| breaks_until(*at) == breaks_until(last));
+            unbroken.for_each(|at| speakers[at] = Some(last));
         }
         speakers
     }

@@ -28,7 +28,9 @@ pub(super) fn sharp(
     let mut left = interval.times(MOST_ROWS_OF_ALL);
     let mut chosen: Vec<(Span, Span)> = Vec::new();
     for (from, to) in around {
-        let margin = (*to - *from).times(AROUND).max(LEAST);
+        // Of what is longer than can be shown, the beginning is, and not what lay before it.
+        let most = interval.times(MOST_ROWS * AROUND).max(LEAST);
+        let margin = (*to - *from).times(AROUND).max(LEAST).min(most);
         let from = (*from - margin).max(begin);
         let to = to.plus(margin).min(end);
         let to = to.min(from.plus(interval.times(MOST_ROWS)));
