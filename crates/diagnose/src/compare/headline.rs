@@ -125,9 +125,16 @@ fn nothing(it: &Differences<'_>) -> String {
         0 => "and no fact differs",
         _ => "though facts differ",
     };
-    format!(
-        "Nothing changed: the same findings, no amount or rate differs by more than its own noise, {settings}."
-    )
+    let rest = format!("no amount or rate differs by more than its own noise, {settings}");
+    let differs = |change: &&FindingChange| change.turn() != Turn::Same;
+    let follows: Vec<&str> = it.findings.iter().filter(differs).map(|it| it.id).collect();
+    match follows.as_slice() {
+        [] => format!("Nothing changed: the same findings, {rest}."),
+        ids => format!(
+            "The same roots; what follows from them was not found on both sides ({}), and {rest}.",
+            ids.join(", ")
+        ),
+    }
 }
 
 fn unknown(it: &Differences<'_>) -> String {
