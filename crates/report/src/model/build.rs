@@ -18,6 +18,7 @@ use super::{
     History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity,
     Source, SourceKind, Step, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
+use crate::text::escape::is_plain;
 
 /// What is known of a source apart from its samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +76,30 @@ const MOST_UNKNOWN_FIELDS: usize = 200;
 /// Two for each column of the widest terminal.
 const GRAPH_POINTS: usize = 240;
 
-/// The report as JSON text, indented.
+/// The report as JSON text, indented. What is not plainly visible is written as `\u202e`: programs read the same, and a
+/// terminal that it is printed to is not steered by a name.
 ///
 /// # Errors
 /// None in practice: all values of the contract can be written.
 pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(value)
+    let text = serde_json::to_string_pretty(value)?;
+    // Outside of strings there is nothing but ASCII and the ends of lines.
+    let is_harmless = |c: char| c == '\n' || is_plain(c);
+    if text.chars().all(is_harmless) {
+        return Ok(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        match is_harmless(c) {
+            true => safe.push(c),
+            false => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    safe.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    Ok(safe)
 }
 
 /// The JSON Schema of [`Report`], as published in `docs/report.schema.json`.

@@ -21,7 +21,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     let mut accents = 0;
     for c in text.chars() {
         accents = if c.width() == Some(0) { accents + 1 } else { 0 };
-        if !steers(c) && !hides(c) && accents <= MOST_ACCENTS {
+        if is_plain(c) && accents <= MOST_ACCENTS {
             safe.push(c);
             continue;
         }
@@ -36,6 +36,11 @@ pub fn escape(text: &str) -> Cow<'_, str> {
         };
     }
     Cow::Owned(safe)
+}
+
+/// Whether a character is what it looks like: it neither steers nor hides nor reorders.
+pub(crate) fn is_plain(c: char) -> bool {
+    !steers(c) && !hides(c)
 }
 
 /// Control characters (C0, DEL, C1) and line separators.

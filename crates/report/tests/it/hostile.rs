@@ -211,3 +211,14 @@ proptest! {
         prop_assert_eq!(without_colour(&text::place(&report, &screen)), plain);
     }
 }
+
+proptest! {
+    #[test]
+    fn json_reads_back_as_it_was_and_steers_no_terminal(text in any_text()) {
+        let json = report::json(&[&text]).unwrap();
+        let is_plain = |c: char| escape::escape(c.encode_utf8(&mut [0; 4])) == c.to_string();
+        prop_assert!(json.chars().all(|c| c == '\n' || is_plain(c)), "{json:?}");
+        let read: Vec<String> = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(read, vec![text]);
+    }
+}
