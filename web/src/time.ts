@@ -11,6 +11,8 @@ const STEPS = [
   604_800, 1_209_600, 2_419_200,
 ];
 const DAY = 86_400;
+/** By number, as `getUTCDay` has them: a formatter made for each label would be a sixth of a step of a zoom. */
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "offset_s">;
 
@@ -73,7 +75,7 @@ export class Clock {
     const date = this.#shown(at);
     const isMidnight = (this.#local(at) + 1e-4) % DAY < 1e-3;
     if (step >= DAY || (isMidnight && step >= 60)) {
-      return date.toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) + " " + date.getUTCDate();
+      return `${WEEKDAYS[date.getUTCDay()]} ${date.getUTCDate()}`;
     }
     if (step < 1) return date.toISOString().slice(14, 21);
     return date.toISOString().slice(11, step < 60 ? 19 : 16);
