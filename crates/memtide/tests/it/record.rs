@@ -319,7 +319,9 @@ fn a_disk_that_is_full_or_read_only_or_gone_is_told_and_recording_goes_on_when_i
 
     let ballast = disk.0.path().join("ballast");
     let fill = || {
-        let mut file = std::fs::File::create(&ballast).unwrap();
+        // Behind what is there: emptied first, it would leave room for a moment, and the recorder would take it.
+        let mut file = std::fs::File::options();
+        let mut file = file.create(true).append(true).open(&ballast).unwrap();
         let _ = std::io::copy(&mut std::io::repeat(1).take(8 << 20), &mut file);
     };
     fill();
