@@ -1,6 +1,6 @@
 /** One chart of the page: a uPlot for axes, scales and the pointer, with our own curves painted onto it. */
 
-import uPlot from "uplot";
+import type uPlot from "uplot";
 
 import { timeAxis, valueAxis } from "./axes";
 import type { Context } from "./context";
@@ -9,6 +9,7 @@ import { element } from "./dom";
 import { frameOf } from "./frame";
 import { tints } from "./marks";
 import { paint } from "./paint";
+import { placeCursor, plot, type Frame } from "./plot";
 import { pointer } from "./pointer";
 import { values, type Values } from "./values";
 
@@ -47,7 +48,7 @@ export class ChartView {
     if (this.#plot !== null || width === 0) return;
     this.#host.classList.add("is-drawn");
     this.#host.textContent = "";
-    this.#plot = new uPlot(this.#options(width), [[0, 1], [null, null]], this.#host);
+    this.#plot = plot(this.#host, this.curves, this.#frame(width));
     this.#plot.over.append(this.#line);
     this.curves.look(this.context.looking.view);
     pointer(this.#plot, this.context.looking, (at) => this.curves.snapped(at));
@@ -63,30 +64,16 @@ export class ChartView {
     return Math.max(HEIGHTS[size], table);
   }
 
-  #options(width: number): uPlot.Options {
+  #frame(width: number): Frame {
     const { looking, clock, theme } = this.context;
     const { chart } = this.curves;
-    const [low, high] = this.curves.ends();
     return {
       width,
       height: this.#height(width),
       padding: [8, 6, 0, 0],
-      legend: { show: false },
-      cursor: {
-        x: false,
-        y: false,
-        points: { show: false },
-        drag: { x: true, y: false, setScale: false, dist: 5 },
-        // uPlot would show the whole range of the data by itself.
-        bind: { dblclick: () => null },
-      },
-      scales: {
-        x: { time: false, range: () => [looking.view.from, looking.view.to] },
-        y: chart.is_log ? { distr: 3, log: 10, range: () => [low, high] } : { range: () => [low, high] },
-      },
-      series: [{}, { show: true, stroke: "transparent", points: { show: false } }],
+      time: () => [looking.view.from, looking.view.to],
       axes: [timeAxis(clock, () => theme.current, false), valueAxis(chart, () => theme.current, chart.size === "small" ? 30 : 48)],
-      hooks: { draw: [(u) => this.#paint(u)] },
+      paint: (u) => this.#paint(u),
     };
   }
 
@@ -155,19 +142,4 @@ function part(figure: HTMLElement, name: string): HTMLElement {
   const made = element("div", name);
   figure.append(made);
   return made;
-}
-
-export function placeCursor(
-  plot: uPlot,
-  line: HTMLElement,
-  at: number,
-  view: { from: number; to: number },
-  isHovering: boolean,
-): void {
-  const isInside = at >= view.from - 1e-6 && at <= view.to + 1e-6;
-  line.hidden = !isInside;
-  line.classList.toggle("is-pinned", !isHovering);
-  const width = plot.bbox.width / devicePixelRatio;
-  const x = ((at - view.from) / Math.max(view.to - view.from, 1e-6)) * width;
-  line.style.transform = `translateX(${x.toFixed(1)}px)`;
 }

@@ -1,9 +1,8 @@
 /** The strip that stays on the screen: what the cursor reads, the whole range in small, its events and findings. */
 
-import uPlot from "uplot";
+import type uPlot from "uplot";
 
 import { timeAxis } from "./axes";
-import { placeCursor } from "./chart";
 import type { Context } from "./context";
 import { Curves } from "./curves";
 import { button, element } from "./dom";
@@ -12,6 +11,7 @@ import { FONT, frameOf } from "./frame";
 import { merged } from "./gaps";
 import { eventLane, findingBars, type EventLane } from "./lanes";
 import { paint } from "./paint";
+import { placeCursor, plot } from "./plot";
 import { pointer } from "./pointer";
 
 const HEIGHT = 72;
@@ -76,38 +76,17 @@ export class Navigator {
 
   #draw(): void {
     const { clock, theme, looking, meta } = this.context;
-    const [low, high] = this.#curves.ends();
-    this.#plot = new uPlot(
-      {
-        width: Math.max(this.#box.clientWidth, 200),
-        height: HEIGHT,
-        padding: [2, 0, 0, 0],
-        legend: { show: false },
-        cursor: {
-          x: false,
-          y: false,
-          points: { show: false },
-          drag: { x: true, y: false, setScale: false, dist: 5 },
-          bind: { dblclick: () => null },
-        },
-        scales: {
-          x: { time: false, range: () => [looking.whole.from, looking.whole.to] },
-          y: this.#curves.chart.is_log ? { distr: 3, log: 10, range: () => [low, high] } : { range: () => [low, high] },
-        },
-        series: [{}, { stroke: "transparent", points: { show: false } }],
-        axes: [timeAxis(clock, () => theme.current, true), { show: false, size: 0 }],
-        hooks: {
-          draw: [
-            (u) => {
-              const around = { tints: [], events: meta.events, gaps: meta.gaps, isSmall: true };
-              paint(frameOf(u, theme.current), this.#curves, around);
-            },
-          ],
-        },
+    this.#plot = plot(this.#box, this.#curves, {
+      width: Math.max(this.#box.clientWidth, 200),
+      height: HEIGHT,
+      padding: [2, 0, 0, 0],
+      time: () => [looking.whole.from, looking.whole.to],
+      axes: [timeAxis(clock, () => theme.current, true), { show: false, size: 0 }],
+      paint: (u) => {
+        const around = { tints: [], events: meta.events, gaps: meta.gaps, isSmall: true };
+        paint(frameOf(u, theme.current), this.#curves, around);
       },
-      [[0, 1], [null, null]],
-      this.#box,
-    );
+    });
     this.#plot.over.append(...this.#masks, this.#line);
     pointer(this.#plot, looking, (at) => this.#curves.snapped(at));
     this.#layOut();

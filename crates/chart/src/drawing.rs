@@ -28,10 +28,6 @@ pub enum ChartUnit {
     PagesPerSecond,
     /// A part of a whole; 1 is all of it.
     Share,
-    /// A number of things.
-    Count,
-    /// Things per second.
-    CountPerSecond,
     /// Milliseconds.
     Millis,
 }

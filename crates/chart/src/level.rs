@@ -24,6 +24,7 @@ use clock::Clock;
 use grid::{Grid, Slots, Sums};
 use reducer::{MOST_FINE, MOST_FINE_BYTES};
 pub use reducer::{Reducer, scanned};
+pub use stretches::worth_sharpening;
 
 /// A page is this many columns wide at most (UI.md § 5); a source with no more samples is drawn sample by sample.
 const MOST_COLUMNS: usize = 1_500;
@@ -87,7 +88,7 @@ impl Drawing {
             drawing.add_finer(charts, cx);
             let interval = cx.timeline.interval().unwrap_or_default();
             let stretches = peaks::among(stretches, cx);
-            for (from, to) in stretches::sharp(&stretches, cx.timeline, interval) {
+            for (from, to) in worth_sharpening(&stretches, cx.timeline, interval) {
                 drawing.add_part(charts, cx, stretches::samples(cx.timeline, from, to));
             }
         }
@@ -101,17 +102,6 @@ impl Drawing {
             .iter()
             .filter_map(|level| level.cells.get(chart));
         cells.flatten().any(|cells| !cells.is_empty())
-    }
-
-    /// Which stretches of a source that was reduced are worth reading sample by sample: around these, which come in the
-    /// order of how much they matter. `interval` is the distance of samples there.
-    pub fn worth_sharpening(
-        &self,
-        stretches: &[(Span, Span)],
-        whole: &Timeline,
-        interval: Span,
-    ) -> Vec<(Span, Span)> {
-        stretches::sharp(stretches, whole, interval)
     }
 
     /// Adds every sample of a part of a recording as a level; `whole` is what the drawing was made of. Gives whether there

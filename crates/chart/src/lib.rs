@@ -13,5 +13,5 @@ mod pack;
 
 pub use catalogue::charts;
 pub use drawing::{Chart, ChartKind, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series};
-pub use level::{Cells, Drawing, Level, Reducer, scanned};
+pub use level::{Cells, Drawing, Level, Reducer, scanned, worth_sharpening};
 pub use pack::{Packed, pack};

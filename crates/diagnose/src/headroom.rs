@@ -24,7 +24,7 @@ use crate::finding::Affected;
 
 pub use answer::{Added, Answer};
 pub use article::Article;
-pub use course::{Course, Needs, course};
+pub use course::{Course, Needs};
 pub use cycle::Cycle;
 pub use limits::{Limit, LimitKind};
 pub use read_cache::{How, ReadCache};
@@ -198,14 +198,12 @@ pub struct Headroom {
 pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     let cycle = Cycle::watched(cx, question.cycle);
     let ram = cx.ram().ok();
-    let short = short::times(cx);
     let mut unknown = Vec::new();
     let levels = match terms::Levels::measured(cx, &mut unknown) {
         Ok(levels) => levels,
-        Err(missing) => return answer::nothing(ram, cycle, short, &missing),
+        Err(missing) => return answer::nothing(ram, cycle, short::times(cx), &missing),
     };
-    let cache = ReadCache::estimated(cx, &levels, &short, &mut unknown);
-    let short = short::with_bursts(cx, &levels, short);
+    let (cache, short) = needed(cx, &levels, &mut unknown);
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
     let series = terms::Series::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
@@ -231,6 +229,17 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
         unknown,
     }
     .judged()
+}
+
+/// The cache that must stay, and when memory was short.
+fn needed(
+    cx: &Evidence<'_>,
+    levels: &terms::Levels,
+    unknown: &mut Vec<Unknown>,
+) -> (ReadCache, Vec<Short>) {
+    let lasting = short::times(cx);
+    let cache = ReadCache::estimated(cx, levels, &lasting, unknown);
+    (cache, short::with_bursts(cx, levels, lasting))
 }
 
 /// A size that may be below zero, in words: `1.2 GiB`, `−300 MiB`.

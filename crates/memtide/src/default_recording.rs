@@ -49,6 +49,11 @@ pub(crate) fn config_home() -> Option<PathBuf> {
     })
 }
 
+/// The source that was named, else this host's recording.
+pub(crate) fn unless_named(source: Option<&Path>) -> anyhow::Result<PathBuf> {
+    source.map_or_else(required, |source| Ok(source.to_owned()))
+}
+
 /// Where this host's recording is, for a command that cannot do without.
 pub(crate) fn required() -> anyhow::Result<PathBuf> {
     let place = || to_write().unwrap_or_else(|| PathBuf::from(OF_SYSTEM));

@@ -255,6 +255,14 @@ pub struct Source {
     pub history: Option<History>,
 }
 
+impl Source {
+    /// The last part of its name that says something: `sick.jsonl.gz`, `memtide` of `/var/lib/memtide/`.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        let mut parts = self.name.as_ref()?.rsplit('/');
+        parts.find(|part| !part.is_empty())
+    }
+}
+
 /// What a recording of this host says of the time before it was watched.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct History {

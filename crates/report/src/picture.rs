@@ -1,7 +1,7 @@
 //! What of a source can be drawn: its charts with their curves, and which of them shows what.
 
 use chart::{Cells, Chart, ChartKind, ChartUnit, Drawing, LimitValue};
-use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity as _, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::model::{Finding, Report};
 
@@ -310,8 +310,6 @@ pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
         ChartUnit::BytesPerSecond => BytesPerSecond::from_f64(value).to_string(),
         ChartUnit::PagesPerSecond => PerSecond::<Pages>::from_f64(value).to_string(),
         ChartUnit::Share => Ratio::from_f64(value).to_string(),
-        ChartUnit::Count => Count::from_f64(value).to_string(),
-        ChartUnit::CountPerSecond => PerSecond::<Count>::from_f64(value).to_string(),
         ChartUnit::Millis => Span::from_secs_f64(value / 1e3).to_string(),
     }
 }

@@ -15,9 +15,9 @@ const MOST_ROWS: f64 = 3_600.0;
 /// page.
 const MOST_ROWS_OF_ALL: f64 = 7_200.0;
 
-/// The stretches of a source around these, which come in the order of how much they matter; none overlaps another.
-/// `interval`: the distance of samples.
-pub(super) fn sharp(
+/// Which stretches of a source are worth drawing sample by sample: around these, which come in the order of how much they
+/// matter; none overlaps another. `interval` is the distance of samples.
+pub fn worth_sharpening(
     around: &[(Span, Span)],
     whole: &Timeline,
     interval: Span,
@@ -107,16 +107,16 @@ mod tests {
 
     #[test]
     fn a_finding_is_shown_with_what_lies_around_it() {
-        let found = sharp(&[(minute(100), minute(110))], &whole(), SECOND);
+        let found = worth_sharpening(&[(minute(100), minute(110))], &whole(), SECOND);
         assert_eq!(found, [(minute(90), minute(120))]);
-        let at_start = sharp(&[(minute(2), minute(2))], &whole(), SECOND);
+        let at_start = worth_sharpening(&[(minute(2), minute(2))], &whole(), SECOND);
         assert_eq!(at_start, [(minute(0), minute(12))]);
     }
 
     #[test]
     fn none_is_longer_than_an_hour_and_all_are_no_longer_than_two() {
         let around = [0, 100, 200, 300].map(|at| (minute(at), minute(at + 90)));
-        let found = sharp(&around, &whole(), SECOND);
+        let found = worth_sharpening(&around, &whole(), SECOND);
         let lasts: Span = found
             .iter()
             .fold(Span::ZERO, |sum, (from, to)| sum.plus(*to - *from));
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(lasts, minute(120));
         // Twelve hours at one sample in ten seconds are as many rows.
         assert!(
-            sharp(&around, &whole(), Span::from_secs(10))
+            worth_sharpening(&around, &whole(), Span::from_secs(10))
                 .iter()
                 .any(|(from, to)| *to - *from > minute(90))
         );
@@ -134,12 +134,12 @@ mod tests {
     fn what_overlaps_is_drawn_once() {
         let around = [(minute(100), minute(110)), (minute(105), minute(125))];
         assert_eq!(
-            sharp(&around, &whole(), SECOND),
+            worth_sharpening(&around, &whole(), SECOND),
             [(minute(90), minute(135))]
         );
         let within = [(minute(100), minute(110)), (minute(104), minute(104))];
         assert_eq!(
-            sharp(&within, &whole(), SECOND),
+            worth_sharpening(&within, &whole(), SECOND),
             [(minute(90), minute(120))]
         );
     }

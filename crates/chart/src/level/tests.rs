@@ -191,7 +191,7 @@ fn a_stretch_is_sharpened_where_it_lies() {
     let (charts, facts, whole) = (charts(), Facts::default(), by_minute());
     let mut drawing = reduced(&charts, &whole, &facts);
     let at = Span::from_secs(WORST - 59);
-    let found = drawing.worth_sharpening(&[(at, at)], &whole, Span::from_secs(1));
+    let found = worth_sharpening(&[(at, at)], &whole, Span::from_secs(1));
     let minutes = Span::from_mins(10);
     assert_eq!(found, [(at - minutes, at.plus(minutes))]);
     let part = watched(WORST - 600..=WORST + 600);

@@ -4,7 +4,7 @@ use timeline::Stamp;
 use units::Bytes;
 
 use super::terms::{Levels, Series};
-use super::{ReadCache, Short, short};
+use super::{ReadCache, Short, needed};
 use crate::evidence::Evidence;
 
 /// Headroom sample by sample, in bytes; below zero where memory was short; `None` where nothing was measured.
@@ -18,11 +18,6 @@ pub struct Course {
     pub lower: Option<Vec<Option<f64>>>,
     /// With the least that may be needed; `None` where it is `likely`.
     pub upper: Option<Vec<Option<f64>>>,
-}
-
-/// Headroom over the whole of a source.
-pub fn course(cx: &Evidence<'_>) -> Option<Course> {
-    Needs::of(cx)?.course(cx)
 }
 
 /// What must stay in memory, judged by all of a source, so that any part of it can be measured against it.
@@ -39,9 +34,7 @@ impl Needs {
     pub fn of(cx: &Evidence<'_>) -> Option<Self> {
         let mut unknown = Vec::new();
         let levels = Levels::measured(cx, &mut unknown).ok()?;
-        let lasting = short::times(cx);
-        let read_cache = ReadCache::estimated(cx, &levels, &lasting, &mut unknown);
-        let short = short::with_bursts(cx, &levels, lasting);
+        let (read_cache, short) = needed(cx, &levels, &mut unknown);
         Some(Self {
             read_cache,
             writers_run_free: levels.writers_run_free,

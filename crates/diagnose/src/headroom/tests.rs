@@ -449,6 +449,10 @@ fn mapped_files_are_used_and_mapped_shared_memory_is_no_file() {
     assert_eq!(room(&database), Some(310));
 }
 
+fn course(cx: &Evidence<'_>) -> Option<Course> {
+    Needs::of(cx)?.course(cx)
+}
+
 #[test]
 fn a_course_is_the_answer_sample_by_sample_and_of_a_part_too() {
     let case = host().gauge_steps(MEM_AVAILABLE, &[MIB(400), MIB(380), MIB(390)]);

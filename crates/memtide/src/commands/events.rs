@@ -14,10 +14,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
-    let path = args
-        .source
-        .clone()
-        .map_or_else(default_recording::required, Ok)?;
+    let path = default_recording::unless_named(args.source.as_deref())?;
     let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
     let mut events = in_order(&opened);
     events.retain(|event| {

@@ -15,10 +15,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
-    let path = args
-        .source
-        .clone()
-        .map_or_else(default_recording::required, Ok)?;
+    let path = default_recording::unless_named(args.source.as_deref())?;
     let opened = source::open_range(&path, range(args, &path), output)?;
     let question = question(&args.demand, args.at);
     let evidence = Evidence::new(&opened.timeline, &opened.facts);

@@ -25,10 +25,7 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     let target = Target::new(&args.output, args.force)?;
-    let path = args
-        .source
-        .clone()
-        .map_or_else(default_recording::required, Ok)?;
+    let path = default_recording::unless_named(args.source.as_deref())?;
     if is_one_file(&path, &args.output) {
         bail!(
             "{} is what the page is made of, and would be lost; name another file",

@@ -65,10 +65,7 @@ fn names(report: &CompareReport) -> (String, String) {
 }
 
 fn file(side: &Side) -> String {
-    let source = side.source.name.as_deref().unwrap_or_default();
-    let mut parts = source.rsplit('/');
-    let file = parts.find(|part| !part.is_empty()).unwrap_or("this host");
-    file.to_owned()
+    side.source.file_name().unwrap_or("this host").to_owned()
 }
 
 fn verdict(html: &mut Html, report: &CompareReport) {

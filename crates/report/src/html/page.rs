@@ -64,12 +64,8 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
 
 /// What the page is about: the heading that was asked for, else the host, else the file.
 pub(super) fn name(scene: &Scene<'_>) -> String {
-    let source = scene.report.source.name.as_deref();
-    let file = source.map(|name| {
-        name.rsplit('/')
-            .find(|part| !part.is_empty())
-            .unwrap_or(name)
-    });
+    let source = &scene.report.source;
+    let file = source.file_name().or(source.name.as_deref());
     let known = scene.page.title.or(scene.report.host.hostname.as_deref());
     known.or(file).unwrap_or("this host").to_owned()
 }

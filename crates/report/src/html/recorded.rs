@@ -38,18 +38,8 @@ fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     let source = &scene.report.source;
     let mut rows = vec![("kind", kind(source.kind).to_owned())];
     // The directory is known to whoever wrote the page, and nobody else's business.
-    let file_name = |name: &String| {
-        name.rsplit('/')
-            .find(|part| !part.is_empty())
-            .map(str::to_owned)
-    };
-    rows.extend(
-        source
-            .name
-            .as_ref()
-            .and_then(file_name)
-            .map(|name| ("name", name)),
-    );
+    let file = source.file_name();
+    rows.extend(file.map(|name| ("name", name.to_owned())));
     rows.push(("time", scene.clock.whole()));
     rows.push(("samples", Count::new(source.samples as u64).to_string()));
     let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();

@@ -422,8 +422,6 @@ pub(crate) const fn unit(unit: ChartUnit) -> &'static str {
         ChartUnit::BytesPerSecond => "bytes/s",
         ChartUnit::PagesPerSecond => "pages/s",
         ChartUnit::Share => "share",
-        ChartUnit::Count => "count",
-        ChartUnit::CountPerSecond => "count/s",
         ChartUnit::Millis => "ms",
     }
 }

@@ -70,7 +70,7 @@ fn scan(
     let mut problems = passed.unwrap_or_else(|error| vec![error.to_string()]);
     let interval = reducer.interval().unwrap_or(Span::from_secs(1));
     let mut drawing = reducer.drawing();
-    for (from, to) in drawing.worth_sharpening(stretches, whole.timeline, interval) {
+    for (from, to) in chart::worth_sharpening(stretches, whole.timeline, interval) {
         match closely(path, whole.timeline, from, to) {
             Some(Ok(part)) => {
                 let part = Evidence::new(&part.timeline, whole.facts);
