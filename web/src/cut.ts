@@ -8,58 +8,76 @@ import { before, type Picture, type View } from "./levels";
 
 export type Cut = Omit<Picture, "key">;
 
-export function cut(picture: Picture, view: View, pixels: number): Cut {
-  const { times } = picture;
+/** Which rows of a picture are painted as one: each from one of `starts` to the next, the last of which is where all end. */
+interface Rows {
+  from: number;
+  to: number;
+  pixels: number;
+  starts: Uint32Array;
+  /** How long each row of the picture is, from the first of `starts` on; empty where no two are together. */
+  weights: Float64Array;
+  times: Float64Array;
+  broken: Uint8Array;
+}
+
+/** What was last cut from a picture's rows, which charts of the same width share. */
+const last = new WeakMap<Uint8Array, Rows>();
+
+export function cut(picture: Picture, view: View, pixels: number, hasBands: boolean): Cut {
+  const { from, to } = view;
+  let rows = last.get(picture.broken);
+  if (rows === undefined || rows.from !== from || rows.to !== to || rows.pixels !== pixels) {
+    last.set(picture.broken, (rows = rowsOf(picture, view, pixels)));
+  }
+  const { times, broken } = rows;
+  return { times, broken, columns: picture.columns.map((column) => column && columnOf(column, rows, hasBands)) };
+}
+
+function rowsOf(picture: Picture, { from, to }: View, pixels: number): Rows {
+  const { times, broken } = picture;
   // As long at each place, so that panning does not change which rows are together.
-  const pixel = (view.to - view.from) / Math.max(pixels, 1);
+  const pixel = (to - from) / Math.max(pixels, 1);
   const isNext = (row: number) =>
     row <= 0 || row >= times.length || Math.floor((times[row] ?? 0) / pixel) !== Math.floor((times[row - 1] ?? 0) / pixel);
   // One more row on either side, so that curves reach the edges.
-  let first = Math.max(before(times, view.from) - 1, 0);
-  let end = Math.min(before(times, view.to) + 2, times.length);
+  let first = Math.max(before(times, from) - 1, 0);
+  let end = Math.min(before(times, to) + 2, times.length);
   while (!isNext(first)) first -= 1;
   while (!isNext(end)) end += 1;
-  const starts: number[] = [];
-  for (let row = first; row < end; row++) if (isNext(row)) starts.push(row);
-  if (starts.length === end - first) return plain(picture, first, end);
-  return together(picture, Uint32Array.from([...starts, end]));
-}
-
-function plain({ times, broken, columns }: Picture, first: number, end: number): Cut {
+  const starts = new Uint32Array(end - first + 1);
+  let count = 0;
+  for (let row = first; row < end; row++) if (isNext(row)) starts[count++] = row;
+  starts[count] = end;
+  const shared = { from, to, pixels, starts: starts.subarray(0, count + 1) };
+  if (count === end - first) {
+    return { ...shared, weights: new Float64Array(), times: times.subarray(first, end), broken: broken.subarray(first, end) };
+  }
+  const each = (value: (row: number, end: number) => number) => together(shared.starts, value);
   return {
-    times: times.subarray(first, end),
-    broken: broken.subarray(first, end),
-    columns: columns.map(
-      (column) =>
-        column && {
-          mean: column.mean.subarray(first, end),
-          min: column.min && column.min.subarray(first, end),
-          max: column.max && column.max.subarray(first, end),
-        },
-    ),
-  };
-}
-
-/** Each row from one of `starts` to the next becomes one; the last of them is where all end. */
-function together(picture: Picture, starts: Uint32Array): Cut {
-  const { times, broken, columns } = picture;
-  const first = starts[0] ?? 0;
-  const weights = durations(picture, first, starts[starts.length - 1] ?? 0);
-  const each = (value: (row: number, end: number) => number) =>
-    filled(starts.length - 1, (at) => value(starts[at] ?? 0, starts[at + 1] ?? 0));
-  return {
+    ...shared,
+    weights: durations(picture, first, end),
     times: each((_, end) => times[end - 1] ?? 0),
     broken: Uint8Array.from(each((row, end) => (broken.subarray(row, end).includes(1) ? 1 : 0))),
-    columns: columns.map((column): Column | null => {
-      if (column === null) return null;
-      const [low, high] = [column.min ?? column.mean, column.max ?? column.mean];
-      return {
-        mean: each((row, end) => mean(column.mean, weights, first, row, end)),
-        min: each((row, end) => least(low, row, end)),
-        max: each((row, end) => most(high, row, end)),
-      };
-    }),
   };
+}
+
+function columnOf(column: Column, { starts, weights }: Rows, hasBands: boolean): Column {
+  const [first = 0, end = 0] = [starts[0], starts[starts.length - 1]];
+  if (weights.length === 0) {
+    const part = (values: Float64Array | null) => values && values.subarray(first, end);
+    return { mean: column.mean.subarray(first, end), min: part(column.min), max: part(column.max) };
+  }
+  const [low, high] = [column.min ?? column.mean, column.max ?? column.mean];
+  return {
+    mean: together(starts, (row, end) => mean(column.mean, weights, first, row, end)),
+    min: hasBands ? together(starts, (row, end) => least(low, row, end)) : null,
+    max: hasBands ? together(starts, (row, end) => most(high, row, end)) : null,
+  };
+}
+
+/** A value for each row that is painted. */
+function together(starts: Uint32Array, value: (row: number, end: number) => number): Float64Array {
+  return filled(starts.length - 1, (at) => value(starts[at] ?? 0, starts[at + 1] ?? 0));
 }
 
 /** How long each row is; one behind a gap as long as the one after it, which was measured alike. */

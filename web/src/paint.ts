@@ -5,7 +5,7 @@ import type { Frame } from "./frame";
 import { hatch, Labels, paintBrackets, paintEvents, paintGaps, paintTints, type Tint } from "./marks";
 import { dataColour, seriesColour, surface, translucent } from "./colours";
 import type { Gap, HostEvent, Series } from "./page";
-import { area, band, line, type Curve } from "./paths";
+import { area, curve, fillBand, line, type Curve } from "./paths";
 
 export interface Surroundings {
   tints: readonly Tint[];
@@ -33,13 +33,16 @@ export function paint(frame: Frame, curves: Curves, around: Surroundings): void 
   ctx.restore();
 }
 
-function curve(curves: Curves, series: number, values: Float64Array): Curve {
-  return {
-    times: curves.cut.times,
-    values,
-    isSteps: curves.chart.series[series]?.is_steps === true,
-    isBroken: curves.isBroken,
-  };
+function curveOf(frame: Frame, curves: Curves, series: number, values: Float64Array): Curve {
+  return curve(frame, curves.cut, values, curves.chart.series[series]?.is_steps === true);
+}
+
+/** Strokes the line of a curve, `width` pixels wide; of a dense one a single pixel, which is ten times as fast without a GPU. */
+function stroke(frame: Frame, shape: Curve, width: number): void {
+  const { ctx, ratio } = frame;
+  ctx.lineWidth = (shape.isDense ? 1 : width) * ratio;
+  ctx.lineJoin = "round";
+  ctx.stroke(line(shape, frame));
 }
 
 function paintStack(frame: Frame, curves: Curves): void {
@@ -49,8 +52,9 @@ function paintStack(frame: Frame, curves: Curves): void {
   for (let index = curves.chart.series.length - 1; index >= 0; index--) {
     const [series, top] = [curves.chart.series[index], curves.edges[index]];
     if (series === undefined || series.is_limit || top === undefined || !curves.cut.columns[index]) continue;
-    const shape = area(curve(curves, index, top), null, frame);
+    const edge = curveOf(frame, curves, index, top);
     const colour = dataColour(seriesColour(series, index), theme);
+    const shape = area(edge, null, frame);
     if (series.is_hatched) {
       ctx.fillStyle = surface("panel", theme);
       ctx.fill(shape);
@@ -62,8 +66,7 @@ function paintStack(frame: Frame, curves: Curves): void {
     if (!series.is_alike) continue;
     // Things alike are told apart by a thin line, terms of memory by their colours.
     ctx.strokeStyle = surface("panel", theme);
-    ctx.lineWidth = ratio;
-    ctx.stroke(line(curve(curves, index, top), frame));
+    stroke(frame, edge, 1);
   }
 }
 
@@ -94,34 +97,29 @@ function paintFilled(frame: Frame, curves: Curves, series: Series, index: number
   if (values === null) return;
   const { ctx, theme } = frame;
   const colour = dataColour(series.colour, theme);
+  const shape = curveOf(frame, curves, index, values);
   // A pale colour of a pair is pale already.
   ctx.fillStyle = translucent(colour, series.is_steps ? (series.is_pale ? 0.65 : 0.82) : 0.22);
-  ctx.fill(area(curve(curves, index, values), null, frame));
+  ctx.fill(area(shape, null, frame));
   paintBand(frame, curves, series, index);
-  stroke(frame, curves, series, index, series.is_steps ? 1 : 1.5);
+  ctx.strokeStyle = colour;
+  stroke(frame, shape, series.is_steps ? 1 : 1.5);
 }
 
 function paintLine(frame: Frame, curves: Curves, series: Series, index: number): void {
-  paintBand(frame, curves, series, index);
-  stroke(frame, curves, series, index, 1.6);
-}
-
-function stroke(frame: Frame, curves: Curves, series: Series, index: number, width: number): void {
   const values = curves.drawn(index);
   if (values === null) return;
-  const { ctx } = frame;
-  ctx.strokeStyle = dataColour(series.colour, frame.theme);
-  ctx.lineWidth = width * frame.ratio;
-  ctx.lineJoin = "round";
-  ctx.stroke(line(curve(curves, index, values), frame));
+  paintBand(frame, curves, series, index);
+  frame.ctx.strokeStyle = dataColour(series.colour, frame.theme);
+  stroke(frame, curveOf(frame, curves, index, values), 1.6);
 }
 
 function paintBand(frame: Frame, curves: Curves, series: Series, index: number): void {
-  const [mean, min, max] = [curves.drawn(index), curves.drawn(index, "min"), curves.drawn(index, "max")];
-  if (mean === null || min === null || max === null) return;
+  const [min, max] = [curves.drawn(index, "min"), curves.drawn(index, "max")];
+  if (min === null || max === null) return;
   frame.ctx.fillStyle = translucent(dataColour(series.colour, frame.theme), 0.32);
-  const isDown = series.is_negative;
-  frame.ctx.fill(band(curve(curves, index, mean), isDown ? max : min, isDown ? min : max, frame));
+  const [top, bottom] = series.is_negative ? [min, max] : [max, min];
+  fillBand(curveOf(frame, curves, index, top), frame.ys(bottom), frame);
 }
 
 /** The two edges of the floor, where a chart has one. */
@@ -137,15 +135,14 @@ function paintFloor(frame: Frame, curves: Curves): void {
   const floor = floorOf(curves);
   if (floor === null) return;
   frame.ctx.fillStyle = translucent(dataColour("psi_some", frame.theme), 0.5);
-  frame.ctx.fill(area(curve(curves, floor.high, floor.above), floor.below, frame));
+  frame.ctx.fill(area(curveOf(frame, curves, floor.high, floor.above), frame.ys(floor.below), frame));
 }
 
 function paintLimits(frame: Frame, curves: Curves): void {
-  const { ctx, ratio } = frame;
+  if (curves.chart.limits.length === 0) return;
   const labels = new Labels(frame);
   const sides = busy(frame, curves);
-  ctx.strokeStyle = surface("ink", frame.theme);
-  ctx.lineWidth = ratio;
+  frame.ctx.strokeStyle = surface("ink", frame.theme);
   const hasFloor = floorOf(curves) !== null;
   const lines = curves.chart.limits.flatMap((limit) => {
     const y = limit.series === null ? fixedLine(frame, limit.value) : movingLine(frame, curves, limit.series);
@@ -155,10 +152,9 @@ function paintLimits(frame: Frame, curves: Curves): void {
   for (const { y, label } of lines) labels.put(label, y, sides);
 }
 
-function dashed(frame: Frame, path: Path2D): void {
-  const { ctx, ratio } = frame;
+function dashed({ ctx, ratio }: Frame, stroke: () => void): void {
   ctx.setLineDash([4 * ratio, 3 * ratio]);
-  ctx.stroke(path);
+  stroke();
   ctx.setLineDash([]);
 }
 
@@ -170,7 +166,8 @@ function fixedLine(frame: Frame, value: number | null): number | null {
   const path = new Path2D();
   path.moveTo(frame.left, Math.round(y) + 0.5);
   path.lineTo(frame.right, Math.round(y) + 0.5);
-  dashed(frame, path);
+  frame.ctx.lineWidth = frame.ratio;
+  dashed(frame, () => frame.ctx.stroke(path));
   return y;
 }
 
@@ -178,7 +175,7 @@ function movingLine(frame: Frame, curves: Curves, id: string): number | null {
   const index = curves.chart.series.findIndex((series) => series.id === id);
   const values = curves.drawn(index);
   if (values === null) return null;
-  dashed(frame, line(curve(curves, index, values), frame));
+  dashed(frame, () => stroke(frame, curveOf(frame, curves, index, values), 1));
   const at = values.at(-1) ?? NaN;
   const y = frame.y(at);
   return Number.isNaN(at) || y < frame.top ? null : y;

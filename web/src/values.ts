@@ -46,7 +46,7 @@ class Line implements Values {
   }
 
   show(reading: Reading): void {
-    for (const { series, text } of this.#cells) text.textContent = reading.text(series);
+    for (const { series, text } of this.#cells) say(text, reading.text(series));
   }
 }
 
@@ -108,11 +108,11 @@ class Table implements Values {
     const total = reading.total();
     for (const { series, row, text, part } of this.#rows) {
       const amount = reading.number(series);
-      text.textContent = reading.text(series);
-      part.textContent = share(amount / (this.#whole ?? total));
+      say(text, reading.text(series));
+      say(part, share(amount / (this.#whole ?? total)));
       row.classList.toggle("is-none", !(amount > 0));
     }
-    this.#sum.textContent = value(total, this.#unit);
+    say(this.#sum, value(total, this.#unit));
   }
 }
 
@@ -122,4 +122,9 @@ function heading(name: string): HTMLElement {
   cell.colSpan = 3;
   row.append(cell);
   return row;
+}
+
+/** Writes a text where it is a new one: a page is laid out anew after each. */
+function say(host: HTMLElement, text: string): void {
+  if (host.textContent !== text) host.textContent = text;
 }

@@ -18,7 +18,7 @@ const whole = { from: 0, to: ROWS };
 
 describe("what is in view", () => {
   test("is itself where there is a pixel for each row, with one more on either side", () => {
-    const part = cut(picture(times), { from: 100, to: 120 }, 500);
+    const part = cut(picture(times), { from: 100, to: 120 }, 500, true);
     expect([part.times[0], part.times.at(-1)]).toEqual([99, 121]);
     expect(part.columns[0]?.max).toBeNull();
     expect(part.columns[1]).toBeNull();
@@ -29,7 +29,7 @@ describe("what is in view", () => {
       const values = new Float64Array(ROWS).fill(1);
       values[peak] = 1_000;
       for (let from = 0; from <= peak; from += 1_234) {
-        const part = cut(picture(values), { from, to: ROWS }, 300);
+        const part = cut(picture(values), { from, to: ROWS }, 300, true);
         expect(part.times.length).toBeLessThanOrEqual(302);
         expect(Math.max(...(part.columns[0]?.max ?? part.columns[0]?.mean ?? []))).toBe(1_000);
       }
@@ -39,7 +39,7 @@ describe("what is in view", () => {
   test("keeps means, and what was not measured stays missing", () => {
     const next = random(5);
     const values = Float64Array.from({ length: ROWS }, (_, row) => (row >= 4_000 && row < 6_000 ? NaN : next()));
-    const { columns } = cut(picture(values), whole, 400);
+    const { columns } = cut(picture(values), whole, 400, true);
     const mean = columns[0]?.mean ?? new Float64Array();
     expect(mean.slice(170, 230).every((value) => Number.isNaN(value))).toBe(true);
     mean.forEach((value, row) => {
@@ -52,12 +52,12 @@ describe("what is in view", () => {
   test("does not join what a gap parts", () => {
     const broken = Uint8Array.from(none);
     broken[5_003] = 1;
-    const part = cut(picture(times, broken), whole, 400);
+    const part = cut(picture(times, broken), whole, 400, true);
     expect([...part.broken].filter((flag) => flag === 1)).toHaveLength(1);
   });
 
   test("has the same rows together wherever it begins", () => {
-    const ends = (from: number) => [...cut(picture(times), { from, to: from + 4_000 }, 300).times];
+    const ends = (from: number) => [...cut(picture(times), { from, to: from + 4_000 }, 300, true).times];
     const [one, other] = [ends(1_000), new Set(ends(1_003))];
     expect(one.slice(2, -2).every((time) => other.has(time))).toBe(true);
   });
@@ -76,7 +76,7 @@ describe("a stretch drawn finely amid coarse rows", () => {
   const levels = new Levels([coarse, level(seconds, () => 100)]);
   const view = { from: 0, to: 9_600 };
   const joined = levels.picture(0, view);
-  const part = cut(joined, view, 900);
+  const part = cut(joined, view, 900, true);
   const [column] = part.columns;
   const rows = [...part.times].map((at, row) => ({ at, value: column?.mean[row] ?? NaN, most: column?.max?.[row] ?? NaN }));
 
@@ -101,7 +101,7 @@ describe("a stretch drawn finely amid coarse rows", () => {
     const times = Float64Array.of(100, 340, 341, 342, 343, 344, 345);
     const mean = Float64Array.of(0, 1_000, 100, 100, 100, 100, 100);
     const one = { key: "0", times, broken: new Uint8Array(7), columns: [{ mean, min: null, max: null }] };
-    const { columns } = cut(one, { from: 0, to: 400 }, 2);
+    const { columns } = cut(one, { from: 0, to: 400 }, 2, true);
     expect(columns[0]?.mean[1]).toBeCloseTo((240 * 1_000 + 5 * 100) / 245, 6);
   });
 
@@ -109,7 +109,7 @@ describe("a stretch drawn finely amid coarse rows", () => {
     const times = Float64Array.of(1, 2, 950, 951);
     const mean = Float64Array.of(0, 0, 100, 0);
     const broken = Uint8Array.of(0, 0, 1, 0);
-    const { columns } = cut({ key: "0", times, broken, columns: [{ mean, min: null, max: null }] }, { from: 0, to: 1_000 }, 1);
+    const { columns } = cut({ key: "0", times, broken, columns: [{ mean, min: null, max: null }] }, { from: 0, to: 1_000 }, 1, true);
     expect(columns[0]?.mean[0]).toBe(25);
   });
 });
