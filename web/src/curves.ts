@@ -10,6 +10,8 @@ export class Curves {
   #shown: Picture;
   #cut: Cut = { times: new Float64Array(), broken: new Uint8Array(), columns: [] };
   #sums: Float64Array[] | null = null;
+  /** The same chart of the source that this one is compared with: both have one scale. */
+  beside: Curves | null = null;
 
   constructor(
     readonly chart: Chart,
@@ -32,7 +34,8 @@ export class Curves {
 
   /** Cuts out what is to be painted, `pixels` wide. */
   prepare(view: View, pixels: number): void {
-    this.#cut = cut(this.#shown, view, pixels);
+    // Areas on top of each other have no bands.
+    this.#cut = cut(this.#shown, view, pixels, this.chart.kind !== "stack");
     this.#sums = null;
   }
 
@@ -47,9 +50,6 @@ export class Curves {
   get edges(): Float64Array[] {
     return (this.#sums ??= edges(this.cut, this.#isData));
   }
-
-  /** Whether a row does not follow from the one before: a gap lies between. */
-  isBroken = (row: number): boolean => this.cut.broken[row] === 1;
 
   /** The values of a series as painted: downwards where it is the negative one of a mirror. */
   drawn(series: number, part: "mean" | "min" | "max" = "mean"): Float64Array | null {
@@ -68,12 +68,18 @@ export class Curves {
   /** What a series says at a moment: as drawn while the pointer moves, else from the finest level that knows it. */
   at(moment: number, isHovering: boolean): Reading {
     const picture = isHovering ? this.#shown : this.levels.finestAt(this.index, moment);
-    const row = nearest(picture.times, moment);
+    const row = isAfterAll(picture.times, moment) ? -1 : nearest(picture.times, moment);
     return new Reading(this.chart, picture, row);
   }
 
   /** The ends of the vertical axis, which stay while zooming. */
   ends(): [low: number, high: number] {
+    const [low, high] = this.#ownEnds();
+    const [otherLow, otherHigh] = this.beside === null ? [low, high] : this.beside.#ownEnds();
+    return [Math.min(low, otherLow), Math.max(high, otherHigh)];
+  }
+
+  #ownEnds(): [low: number, high: number] {
     const { chart } = this;
     const of = (wanted: (series: number) => boolean) =>
       chart.series.flatMap((_, series) => (wanted(series) ? (this.levels.extent(this.index, series) ?? []) : []));
@@ -105,6 +111,12 @@ export class Curves {
 }
 
 const FAR = 3;
+
+/** Beside a longer source, a moment may lie after this one's end, of which nothing is known. */
+function isAfterAll(times: Float64Array, at: number): boolean {
+  const last = times.at(-1) ?? 0;
+  return at > last + (last - (times.at(-2) ?? last));
+}
 
 /** The upper end where everything is 0. */
 const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, ms: 1 } as const;

@@ -2,6 +2,7 @@
 
 import type { Context } from "./context";
 import { all, button, scrollTo } from "./dom";
+import { idOf, sideOf } from "./sides";
 
 /** So much of a finding's length is shown on either side of it. */
 const MARGIN = 0.15;
@@ -9,16 +10,21 @@ const LINKS = 'a[href^="#finding-"], a[href^="#chart-"]';
 
 export class Findings {
   constructor(private readonly context: Context) {
-    for (const show of all<HTMLButtonElement>("button.show[data-finding]")) {
+    for (const show of this.#own<HTMLButtonElement>("button.show[data-finding]")) {
       const index = Number(show.dataset.finding);
       if (context.meta.findings[index]?.from_s == null) show.hidden = true;
       show.addEventListener("click", () => this.showOnCharts(index));
     }
-    for (const chip of all(".evidence-for")) shorten(chip);
+    for (const chip of this.#own(".evidence-for")) shorten(chip);
     this.#follow();
-    for (const title of all(".finding > .title")) markSaid(title);
-    for (const spark of all("svg.spark")) this.#sparkline(spark);
-    for (const entry of all("[data-at]")) this.#event(entry);
+    for (const title of this.#own(".finding > .title")) markSaid(title);
+    for (const spark of this.#own("svg.spark")) this.#sparkline(spark);
+    for (const entry of this.#own("[data-at]")) this.#event(entry);
+  }
+
+  /** Elements of this source. */
+  #own<E extends HTMLElement = HTMLElement>(selector: string): E[] {
+    return all<E>(selector).filter((element) => sideOf(element) === this.context.side);
   }
 
   /** Zooms to a finding and scrolls to the first chart that shows it. */
@@ -33,13 +39,13 @@ export class Findings {
       looking.pin((finding.from_s + finding.to_s) / 2);
     }
     const [first] = finding.charts;
-    const target = document.getElementById(first === undefined ? "charts" : `chart-${first}`);
+    const target = document.getElementById(first === undefined ? "charts" : idOf(this.context.side, "chart", first));
     if (target !== null) this.#reveal(target, false);
   }
 
   /** Selects a finding and goes to its text. */
   goTo(index: number): void {
-    const target = document.getElementById(`finding-${index}`);
+    const target = document.getElementById(idOf(this.context.side, "finding", index));
     if (target === null) return;
     this.context.looking.select(index);
     this.#reveal(target, true);
@@ -78,7 +84,7 @@ export class Findings {
     document.addEventListener("click", (event) => {
       const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>(LINKS) : null;
       const target = link === null ? null : document.getElementById(link.hash.slice(1));
-      if (target === null || event.ctrlKey || event.metaKey) return;
+      if (target === null || sideOf(target) !== this.context.side || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       const index = Number(target.dataset.finding ?? NaN);
       if (Number.isNaN(index)) this.#reveal(target, true);

@@ -23,7 +23,10 @@ const READING: readonly string[] = [
   "The address of the page keeps the view, the cursor and the theme: a copied link opens the same picture.",
 ];
 
-export function helpDialog(): () => void {
+const COMPARED =
+  "Each chart stands twice, on one scale. The cursor stands as long after the beginning of the one as of the other.";
+
+export function helpDialog(isCompared: boolean): () => void {
   const dialog = element("dialog", "help");
   dialog.setAttribute("aria-labelledby", "help-title");
   const title = element("h2", "", "Reading this page");
@@ -36,7 +39,7 @@ export function helpDialog(): () => void {
     row.append(name, element("td", "", what));
   }
   const list = element("ul");
-  list.append(...READING.map((text) => element("li", "", text)));
+  list.append(...READING.concat(isCompared ? COMPARED : []).map((text) => element("li", "", text)));
   dialog.append(title, list, table, button("ghost", "Close", () => dialog.close()));
   document.body.append(dialog);
   return () => (dialog.open ? dialog.close() : dialog.showModal());

@@ -1,12 +1,12 @@
 /** The keyboard. */
 
-import type { Findings } from "./findings";
 import type { ThemeChoice } from "./theme";
 import type { Looking } from "./view";
 
 export interface Doors {
   looking: Looking;
-  findings: Findings;
+  /** Goes to the finding before or after the one that was gone to last. */
+  stepFinding: (by: number) => void;
   theme: ThemeChoice;
   help: () => void;
   /** The sample so many before or after a moment, as drawn. */
@@ -30,7 +30,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
-function action(event: KeyboardEvent, { looking, findings, theme, help, neighbour }: Doors): (() => void) | null {
+function action(event: KeyboardEvent, { looking, stepFinding, theme, help, neighbour }: Doors): (() => void) | null {
   switch (event.key) {
     case "ArrowLeft":
     case "ArrowRight": {
@@ -45,9 +45,9 @@ function action(event: KeyboardEvent, { looking, findings, theme, help, neighbou
     case "0":
       return () => looking.showWhole();
     case "[":
-      return () => findings.step(-1);
+      return () => stepFinding(-1);
     case "]":
-      return () => findings.step(1);
+      return () => stepFinding(1);
     case "t":
       return () => theme.next();
     case "?":

@@ -1,6 +1,6 @@
 /** Where events and findings stand under the navigator, without covering each other. Pixels in, pixels out. */
 
-import type { HostEvent } from "./page";
+import type { HostEvent, Stretch } from "./page";
 
 export interface Tick {
   x: number;
@@ -91,37 +91,55 @@ export interface Bar {
   x: number;
   width: number;
   row: number;
-  /** Beside the bar, where it is too short for its text. */
-  isTextOutside: boolean;
+  /** In the bar, beside it, where it is too short for that, or nowhere, where the finding's name stands at another bar. */
+  text: "inside" | "outside" | "none";
 }
 
 const LEAST_BAR = 6;
 /** The navigator must not cover the charts: what would need more rows is told by the findings' cards alone. */
 const MOST_ROWS = 3;
 
-/** A bar for each finding; those that overlap are in different rows, the first ones on top. */
+/** Bars for each finding, all in one row and the widest with its name; findings that overlap are in different rows, the first ones on top. */
 export function findingBars(
-  findings: readonly { index: number; from: number; to: number; text: string }[],
+  findings: readonly { index: number; stretches: readonly Stretch[]; text: string }[],
   x: (at: number) => number,
   width: number,
   widthOf: (text: string) => number,
 ): Bar[] {
   const rows: Span[][] = [];
-  return findings.flatMap(({ index, from, to, text }) => {
-    const barWidth = Math.max(x(to) - x(from), LEAST_BAR);
-    const start = Math.min(x(from), width - barWidth);
+  return findings.flatMap(({ index, stretches, text }) => {
+    const places = barsOf(stretches, x, width);
+    const widest = places.reduce<Span | null>((best, bar) => (best === null || wider(bar, best) ? bar : best), null);
+    if (widest === null) return [];
     const needed = widthOf(text) + 14;
-    const isTextOutside = barWidth < needed;
-    const isRoomRight = start + barWidth + needed <= width;
-    const place = !isTextOutside
-      ? { from: start, to: start + barWidth }
-      : isRoomRight
-        ? { from: start, to: start + barWidth + needed }
-        : { from: start - needed, to: start + barWidth };
-    let row = rows.findIndex((row) => row.every((other) => place.to <= other.from || other.to <= place.from));
+    const isOutside = widest.to - widest.from < needed;
+    const isRoomRight = widest.to + needed <= width;
+    const named = isRoomRight
+      ? { from: widest.from, to: widest.to + needed }
+      : { from: widest.from - needed, to: widest.to };
+    const taken = isOutside ? [...places, named] : places;
+    let row = rows.findIndex((row) => row.every((other) => taken.every((it) => it.to <= other.from || other.to <= it.from)));
     if (row < 0 && rows.length === MOST_ROWS) return [];
     if (row < 0) row = rows.push([]) - 1;
-    rows[row]?.push(place);
-    return { finding: index, x: start, width: barWidth, row, isTextOutside };
+    rows[row]?.push(...taken);
+    return places.map((bar): Bar => {
+      const place = isOutside ? "outside" : "inside";
+      return { finding: index, x: bar.from, width: bar.to - bar.from, row, text: bar === widest ? place : "none" };
+    });
   });
+}
+
+const wider = (a: Span, b: Span) => a.to - a.from > b.to - b.from;
+
+/** Bars wide enough to be hit; those that would touch are one. */
+function barsOf(stretches: readonly Stretch[], x: (at: number) => number, width: number): Span[] {
+  const bars: Span[] = [];
+  for (const [from, to] of stretches) {
+    const wide = Math.max(x(to) - x(from), LEAST_BAR);
+    const start = Math.min(x(from), width - wide);
+    const last = bars.at(-1);
+    if (last !== undefined && start - last.to < 1) last.to = Math.max(last.to, start + wide);
+    else bars.push({ from: start, to: start + wide });
+  }
+  return bars;
 }

@@ -11,6 +11,7 @@ import { Levels, nearest } from "./levels";
 import { Navigator } from "./navigator";
 import { readMeta } from "./page";
 import { printing } from "./print";
+import { idOf, placeOf, sideOf, SIDES, type Side } from "./sides";
 import { isChoice, ThemeChoice } from "./theme";
 import { Clock } from "./time";
 import { Looking, readLink, writeLink } from "./view";
@@ -18,48 +19,81 @@ import { Looking, readLink, writeLink } from "./view";
 /** A view shorter than so many samples is not worth drawing. */
 const LEAST_SAMPLES = 4;
 
-async function context(theme: ThemeChoice): Promise<Context | null> {
-  const meta = readMeta(document.getElementById("memtide-page")?.textContent ?? "");
-  // A single look has nothing over time: the page's text is all there is.
+type Source = Pick<Context, "side" | "meta" | "levels" | "clock">;
+
+/** What the page has of a source; null where it has none, or nothing over time: its text is then all there is. */
+async function source(side: Side): Promise<Source | null> {
+  const block = (kind: string) => document.getElementById(idOf(side, kind))?.textContent;
+  const head = block("memtide-page");
+  if (head == null) return null;
+  const meta = readMeta(head);
   if (meta.charts.length === 0 || (meta.levels[0]?.rows ?? 0) < 2) return null;
-  const bytes = await inflate(document.getElementById("memtide-data")?.textContent ?? "");
-  const levels = new Levels(decode(bytes, meta), meta.gaps);
-  const least = Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5);
-  const looking = new Looking({ from: 0, to: Math.max(meta.span_s, 1e-3) }, meta.worst_s, least);
-  return { meta, levels, clock: new Clock(meta), looking, theme };
+  const levels = new Levels(decode(await inflate(block("memtide-data") ?? ""), meta), meta.gaps);
+  return { side, meta, levels, clock: new Clock(meta) };
 }
 
-function start(context: Context | null): void {
-  if (context === null) {
+async function contexts(theme: ThemeChoice): Promise<Context[]> {
+  const sources = (await Promise.all(SIDES.map(source))).filter((it) => it !== null);
+  const opens = leading(sources);
+  if (opens === undefined) return [];
+  const least = Math.min(...sources.map(({ meta }) => Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5)));
+  const to = Math.max(...sources.map(({ meta }) => meta.span_s), 1e-3);
+  const looking = new Looking({ from: 0, to }, opens.meta.worst_s, least);
+  return sources.map((source) => ({ ...source, looking, theme }));
+}
+
+/** The source whose moment the cursor opens at, and whose findings the keys go through. */
+function leading<S extends Source>(sources: readonly S[]): S | undefined {
+  const word = document.querySelector("main")?.dataset.opens ?? "";
+  return sources.find(({ side }) => side === word) ?? sources[0];
+}
+
+function start(contexts: Context[]): void {
+  const first = leading(contexts);
+  if (first === undefined) {
     document.documentElement.classList.add("has-no-charts");
     document.documentElement.dataset.drawn = "all";
     return;
   }
-  const host = document.getElementById("navigator");
-  if (host === null) throw new Error("this page has no place for its charts");
-  const { looking, theme } = context;
-  const help = helpDialog();
-  applyLink(context);
-  const findings = new Findings(context);
-  const navigator = new Navigator(host, context, (index) => findings.goTo(index), help);
-  const charts = chartViews(context);
-  wire(context, charts, navigator);
-  keyboard({ looking, findings, theme, help, neighbour: (at, by) => neighbour(charts, at, by) });
+  const { looking, theme } = first;
+  const help = helpDialog(contexts.length > 1);
+  applyLink(first);
+  const findings = new Map(contexts.map((context) => [context, new Findings(context)]));
+  const navigators = contexts.map((context) => {
+    return new Navigator(placeOf(context.side), context, (index) => findings.get(context)?.goTo(index), help);
+  });
+  const charts = contexts.flatMap(chartViews);
+  pair(charts);
+  wire(first, charts, navigators);
+  const longest = contexts.reduce((one, other) => (other.meta.span_s > one.meta.span_s ? other : one));
+  const stepped = charts.filter((chart) => sideOf(chart.figure) === longest.side);
+  const stepFinding = (by: number) => findings.get(first)?.step(by);
+  keyboard({ looking, stepFinding, theme, help, neighbour: (at, by) => neighbour(stepped, at, by) });
 }
 
 function chartViews(context: Context): ChartView[] {
-  return all("figure[data-chart]").flatMap((figure) => {
+  const figures = all("figure[data-chart]").filter((figure) => sideOf(figure) === context.side);
+  return figures.flatMap((figure) => {
     const index = context.meta.charts.findIndex((chart) => chart.id === figure.dataset.chart);
     return index < 0 ? [] : [new ChartView(figure, index, context)];
   });
 }
 
+/** Charts of both sides have one scale. */
+function pair(charts: readonly ChartView[]): void {
+  for (const { curves } of charts) {
+    curves.beside = charts.find((other) => other.curves !== curves && other.curves.chart.id === curves.chart.id)?.curves ?? null;
+  }
+}
+
 /** Changes of state go to what is on the screen; the rest follows when it gets there. */
-function wire(context: Context, charts: ChartView[], navigator: Navigator): void {
+function wire(context: Context, charts: ChartView[], navigators: readonly Navigator[]): void {
   const { looking, theme } = context;
   looking.onChange((changed) => {
-    if (changed.has("view")) navigator.showView();
-    navigator.showCursor();
+    for (const navigator of navigators) {
+      if (changed.has("view")) navigator.showView();
+      navigator.showCursor();
+    }
     for (const chart of charts) {
       if (changed.has("view") || changed.has("finding") || !chart.isSeen) chart.refresh();
       else chart.showCursor();
@@ -67,15 +101,15 @@ function wire(context: Context, charts: ChartView[], navigator: Navigator): void
     soon(() => settle(context, charts));
   });
   theme.onChange(() => {
-    navigator.recolour();
+    for (const navigator of navigators) navigator.recolour();
     for (const chart of charts) chart.recolour();
     soon(() => settle(context, charts));
   });
   const fit = () => {
-    navigator.fit();
+    for (const navigator of navigators) navigator.fit();
     for (const chart of charts) chart.fit();
   };
-  printing(charts, navigator, theme, fit);
+  printing(charts, navigators, theme, fit);
   addEventListener("hashchange", () => applyLink(context));
   watchSize(fit);
   watchSight(charts);
@@ -165,4 +199,4 @@ function excuse(error: unknown): void {
 document.documentElement.classList.add("js");
 const theme = new ThemeChoice(readLink(location.hash).theme);
 copyButtons();
-context(theme).then(start).catch(excuse);
+contexts(theme).then(start).catch(excuse);

@@ -3,12 +3,12 @@
 import { FONT, type Frame } from "./frame";
 import { severityColour, surface, translucent } from "./colours";
 import { merged } from "./gaps";
-import type { Finding, Gap, HostEvent } from "./page";
+import type { Finding, Gap, HostEvent, Stretch } from "./page";
 
 export interface Tint {
   finding: Finding;
-  from: number;
-  to: number;
+  /** In order of time. */
+  stretches: Stretch[];
   isEvidence: boolean;
 }
 
@@ -27,35 +27,65 @@ export function tints(findings: readonly Finding[], evidenceOf: readonly number[
   const chosen: Tint[] = [];
   for (const index of order) {
     const finding = findings[index];
-    if (finding === undefined || finding.from_s === null || finding.to_s === null) continue;
-    const tint = { finding, from: finding.from_s, to: finding.to_s, isEvidence: evidenceOf.includes(index) };
-    if (chosen.every((other) => tint.to < other.from || other.to < tint.from)) chosen.push(tint);
+    if (finding === undefined) continue;
+    const taken = chosen.flatMap((tint) => tint.stretches).sort((a, b) => a[0] - b[0]);
+    const stretches = finding.stretches.filter((stretch) => isFree(stretch, taken));
+    if (stretches.length > 0) chosen.push({ finding, stretches, isEvidence: evidenceOf.includes(index) });
   }
   return chosen;
 }
 
+/** Whether a stretch has nothing in common with those that are taken, which do not overlap and are in order. */
+function isFree([from, to]: Stretch, taken: readonly Stretch[]): boolean {
+  let [low, high] = [0, taken.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((taken[middle]?.[1] ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  return (taken[low]?.[0] ?? Infinity) > to;
+}
+
+/** The parts of a frame in which a finding held: pixels, cut at its edges; what lies closer than a pixel is one. */
+function* bands(frame: Frame, stretches: readonly Stretch[]): Generator<[left: number, right: number]> {
+  let open: [number, number] | null = null;
+  for (const [from, to] of stretches) {
+    if (to < frame.from || from > frame.to) continue;
+    const left = Math.max(frame.x(from), frame.left);
+    const right = Math.min(Math.max(frame.x(to), left + frame.ratio), frame.right);
+    if (open !== null && left - open[1] < frame.ratio) open[1] = Math.max(open[1], right);
+    else {
+      if (open !== null) yield open;
+      open = [left, right];
+    }
+  }
+  if (open !== null) yield open;
+}
+
 export function paintTints(frame: Frame, tints: readonly Tint[]): void {
   const { ctx } = frame;
-  for (const { finding, from, to, isEvidence } of tints) {
-    const [left, right] = [frame.x(from), frame.x(to)];
+  for (const { finding, stretches, isEvidence } of tints) {
     const colour = severityColour(finding.severity, frame.theme);
-    ctx.fillStyle = translucent(colour, isEvidence ? 0.1 : 0.05);
-    ctx.fillRect(left, frame.top, right - left, frame.bottom - frame.top);
-    if (!isEvidence) continue;
-    ctx.fillStyle = colour;
-    ctx.fillRect(left, frame.top, right - left, 3 * frame.ratio);
+    for (const [left, right] of bands(frame, stretches)) {
+      ctx.fillStyle = translucent(colour, isEvidence ? 0.1 : 0.05);
+      ctx.fillRect(left, frame.top, right - left, frame.bottom - frame.top);
+      if (!isEvidence) continue;
+      ctx.fillStyle = colour;
+      ctx.fillRect(left, frame.top, right - left, 3 * frame.ratio);
+    }
   }
 }
 
 /** A stack is never tinted, which would change its colours: lines stand at the ends. */
 export function paintBrackets(frame: Frame, tints: readonly Tint[]): void {
   const { ctx, ratio } = frame;
-  for (const { finding, from, to } of tints) {
-    const [left, right] = [frame.x(from), frame.x(to)];
+  for (const { finding, stretches } of tints) {
     ctx.fillStyle = severityColour(finding.severity, frame.theme);
-    ctx.fillRect(left, frame.top, right - left, 3 * ratio);
-    ctx.fillRect(left - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
-    ctx.fillRect(right - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
+    for (const [left, right] of bands(frame, stretches)) {
+      ctx.fillRect(left, frame.top, right - left, 3 * ratio);
+      ctx.fillRect(left - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
+      ctx.fillRect(right - ratio / 2, frame.top, 1.5 * ratio, frame.bottom - frame.top);
+    }
   }
 }
 
@@ -63,22 +93,16 @@ const CLOSEST_PX = 32;
 
 export function paintEvents(frame: Frame, events: readonly HostEvent[]): void {
   const { ctx, ratio } = frame;
-  ctx.strokeStyle = translucent(surface("ink", frame.theme), 0.45);
-  ctx.lineWidth = ratio;
-  ctx.setLineDash([ratio * 1.5, ratio * 3]);
-  ctx.beginPath();
+  ctx.fillStyle = dots(ctx, translucent(surface("ink", frame.theme), 0.45), ratio);
   let last = -Infinity;
   for (const event of events) {
     if (!event.is_main || event.at_s < frame.from || event.at_s > frame.to) continue;
-    const x = Math.round(frame.x(event.at_s)) + 0.5;
+    const x = Math.round(frame.x(event.at_s));
     // Closer than this, lines would be a curtain before the data; the navigator counts the events.
     if (x - last < CLOSEST_PX * ratio) continue;
     last = x;
-    ctx.moveTo(x, frame.top);
-    ctx.lineTo(x, frame.bottom);
+    ctx.fillRect(x, frame.top, ratio, frame.bottom - frame.top);
   }
-  ctx.stroke();
-  ctx.setLineDash([]);
 }
 
 /** Stretches without a recording. Those that less than a pixel lies between are one. */
@@ -94,29 +118,51 @@ export function paintGaps(frame: Frame, gaps: readonly Gap[], opacity: number): 
   }
 }
 
-const patterns = new Map<string, CanvasPattern>();
-
 /** Slanted lines: what no colour may stand for. */
 export function hatch(ctx: CanvasRenderingContext2D, colour: string, ratio: number): CanvasPattern | string {
-  const key = `${colour} ${ratio}`;
+  const size = Math.round(6 * ratio);
+  return pattern(ctx, "hatch", colour, size, (pen) => {
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1.4 * ratio;
+    for (const shift of [-size, 0, size]) {
+      pen.moveTo(shift - 1, size + 1);
+      pen.lineTo(shift + size + 1, -1);
+    }
+    pen.stroke();
+  });
+}
+
+/** What an upright dotted line is filled with; a canvas strokes dashes one by one. */
+function dots(ctx: CanvasRenderingContext2D, colour: string, ratio: number): CanvasPattern | string {
+  const size = Math.round(4 * ratio);
+  return pattern(ctx, "dots", colour, size, (pen) => {
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, size, Math.round(1.5 * ratio));
+  });
+}
+
+const patterns = new Map<string, CanvasPattern>();
+
+/** A tile of `size` by `size` pixels, drawn once; where that cannot be, the plain colour. */
+function pattern(
+  ctx: CanvasRenderingContext2D,
+  shape: string,
+  colour: string,
+  size: number,
+  draw: (pen: CanvasRenderingContext2D) => void,
+): CanvasPattern | string {
+  const key = `${shape} ${colour} ${size}`;
   const known = patterns.get(key);
   if (known !== undefined) return known;
-  const size = Math.round(6 * ratio);
   const tile = document.createElement("canvas");
   tile.width = tile.height = size;
   const pen = tile.getContext("2d");
   if (pen === null) return colour;
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1.4 * ratio;
-  for (const shift of [-size, 0, size]) {
-    pen.moveTo(shift - 1, size + 1);
-    pen.lineTo(shift + size + 1, -1);
-  }
-  pen.stroke();
-  const pattern = ctx.createPattern(tile, "repeat");
-  if (pattern === null) return colour;
-  patterns.set(key, pattern);
-  return pattern;
+  draw(pen);
+  const made = ctx.createPattern(tile, "repeat");
+  if (made === null) return colour;
+  patterns.set(key, made);
+  return made;
 }
 
 /** A label's place that is taken, so that no other is written over it. */

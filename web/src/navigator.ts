@@ -125,10 +125,13 @@ export class Navigator {
     const at = looking.cursor;
     const words: (Node | string)[] = [element("b", "", clock.moment(at))];
     if (clock.isOfTheWall) words.push(element("span", "offset", ` +${seconds(Math.round(at * 10) / 10)}`));
-    if (looking.isAtWorst) words.push(element("span", "", meta.findings.length > 0 ? " · worst moment" : " · tightest moment"));
-    else if (!looking.isHovering) words.push(" · pinned");
+    // Of two sources the cursor opens at the moment of one.
+    if (looking.isAtWorst && at === meta.worst_s) {
+      words.push(element("span", "", meta.findings.length > 0 ? " · worst moment" : " · tightest moment"));
+    } else if (!looking.isHovering && !looking.isAtWorst) words.push(" · pinned");
     const event = this.#eventNear(at);
     if (event !== null) words.push(` · ${event}`);
+    if (at > meta.span_s + (meta.interval_s ?? 0)) words.push(" · after its end");
     const { from, to } = looking.view;
     if (at < from || at > to) words.push(" (outside the view)");
     if (!looking.isWhole) {
@@ -218,9 +221,7 @@ export class Navigator {
     const { meta } = this.context;
     const lane = element("div", "lane bars");
     const roots = meta.findings.flatMap((finding, index) =>
-      finding.from_s === null || finding.to_s === null || !finding.is_root
-        ? []
-        : [{ index, from: finding.from_s, to: finding.to_s, text: finding.id }],
+      finding.is_root ? [{ index, stretches: finding.stretches, text: finding.id }] : [],
     );
     const bars = findingBars(roots, x, width, textWidth);
     for (const bar of bars) lane.append(...this.#bar(bar, width));
@@ -231,7 +232,7 @@ export class Navigator {
   #bar(bar: ReturnType<typeof findingBars>[number], width: number): HTMLElement[] {
     const finding = this.context.meta.findings[bar.finding];
     if (finding === undefined) return [];
-    const made = button(`bar is-${finding.severity}`, bar.isTextOutside ? "" : finding.id, () => {
+    const made = button(`bar is-${finding.severity}`, bar.text === "inside" ? finding.id : "", () => {
       this.showFinding(bar.finding);
     });
     made.title = finding.title;
@@ -239,7 +240,7 @@ export class Navigator {
     made.style.left = `${bar.x}px`;
     made.style.width = `${bar.width}px`;
     made.style.top = `${bar.row * ROW_PX + 2}px`;
-    if (!bar.isTextOutside) return [made];
+    if (bar.text !== "outside") return [made];
     const label = element("span", `bar-label is-${finding.severity}`, finding.id);
     const needed = textWidth(finding.id) + 10;
     label.style.left = `${bar.x + bar.width + needed > width ? bar.x - needed + 4 : bar.x + bar.width + 5}px`;

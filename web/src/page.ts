@@ -51,12 +51,16 @@ export interface LevelHead {
   rows: number;
 }
 
+export type Stretch = [from: number, to: number];
+
 export interface Finding {
   severity: "critical" | "warning" | "info";
   id: string;
   title: string;
   from_s: number | null;
   to_s: number | null;
+  /** Every time at which it held, in order; `from_s` and `to_s` are the longest of them. */
+  stretches: Stretch[];
   charts: string[];
   /** Whether it follows from no other. */
   is_root: boolean;
@@ -74,10 +78,10 @@ export interface HostEvent {
 export interface Meta {
   format: string;
   start_unix_ms: number | null;
-  /** By how many minutes the reader's clock is ahead of UTC, from which second on. */
-  offsets: [from: number, minutes: number][];
-  /** The day of the source's last sample, whose moments need no day; null where every moment has its day. */
-  last_day: [from: number, to: number] | null;
+  /** By how many seconds the clock that people read is ahead of that and the time since, from which second on. */
+  offsets: [from: number, seconds: number][];
+  /** The day of the source's last sample, in days since 1970; its moments need no day. Null where every moment has its day. */
+  last_day: number | null;
   /** What to add to a time where it is read as an offset: people count from the source's first sample. */
   offset_s: number;
   span_s: number;

@@ -19,7 +19,7 @@ type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "offset_s">;
 export class Clock {
   /** Seconds since 1970; without a wall clock, what an offset counts from. */
   readonly #start: number;
-  /** From which second on the clock is so many seconds ahead of UTC; in order, and never empty. */
+  /** From which second on the clock shows so many seconds more; in order, and never empty. */
   readonly #ahead: readonly { from: number; seconds: number }[];
   readonly #lastDay: Known["last_day"];
   readonly isOfTheWall: boolean;
@@ -27,7 +27,7 @@ export class Clock {
   constructor(known: Known) {
     this.isOfTheWall = known.start_unix_ms !== null;
     this.#start = known.start_unix_ms === null ? known.offset_s : known.start_unix_ms / 1000;
-    const changes = known.offsets.map(([from, minutes]) => ({ from, seconds: minutes * 60 }));
+    const changes = known.offsets.map(([from, seconds]) => ({ from, seconds }));
     this.#ahead = changes.length > 0 ? changes : [{ from: 0, seconds: 0 }];
     this.#lastDay = known.last_day;
   }
@@ -51,7 +51,7 @@ export class Clock {
   }
 
   #namesDay(at: number): boolean {
-    return this.#lastDay === null || at < this.#lastDay[0] || at >= this.#lastDay[1];
+    return this.#lastDay === null || Math.floor(this.#shown(at).getTime() / (DAY * 1000)) !== this.#lastDay;
   }
 
   /** `Nov 21`. */

@@ -2,6 +2,7 @@
 
 use diagnose::Evidence;
 use diagnose::accounting::terms::Standing;
+use timeline::SignalId;
 
 /// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
 pub type Curve = Vec<Option<f64>>;
@@ -15,6 +16,17 @@ pub enum ChartKind {
     Lines,
     /// Lines around 0: series that are negative are drawn downwards.
     Mirror,
+}
+
+/// How much room a chart takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChartSize {
+    /// The whole width and a table of values at the cursor; it stands for the whole range in small, too.
+    Overview,
+    /// The whole width and a table of values at the cursor.
+    Wide,
+    /// A place among others.
+    Small,
 }
 
 /// What the vertical axis measures.
@@ -157,6 +169,21 @@ impl Colour {
 
     /// How many colours there are for things alike.
     pub const LINES: usize = 8;
+
+    /// Whether it is the pale one of a pair.
+    pub const fn is_pale(self) -> bool {
+        matches!(self, Self::SwapOut | Self::Writeback | Self::PsiSome)
+    }
+
+    /// Whether it is hatched: what no colour may stand for.
+    pub const fn is_hatched(self) -> bool {
+        matches!(self, Self::Unaccounted)
+    }
+
+    /// Whether it is one of several that only tell alike things apart.
+    pub const fn is_numbered(self) -> bool {
+        matches!(self, Self::Nth(_))
+    }
 }
 
 /// One curve of a chart.
@@ -172,10 +199,12 @@ pub struct Series {
     pub is_steps: bool,
     /// Drawn downwards in a mirrored chart. Its values are positive all the same.
     pub is_negative: bool,
-    /// Names of the signals that its values are: one, or what takes its place on other kernels.
-    pub signals: Vec<&'static str>,
-    /// Names of signals that a reader looks for here although its values are something else: a part of it, or the rest.
-    pub beside: Vec<&'static str>,
+    /// The signals that its values are: one, or what takes its place on other kernels.
+    pub signals: Vec<SignalId>,
+    /// Signals that a reader looks for here although its values are something else: a part of it, or the rest.
+    pub beside: Vec<SignalId>,
+    /// Signals that its values are computed from and that nobody looks for here.
+    pub from: Vec<SignalId>,
     /// The name of the control group that it is about; `None` of anything else.
     pub group: Option<String>,
     /// What can be done with the memory that it shows; `None` of anything else.
@@ -183,9 +212,14 @@ pub struct Series {
 }
 
 impl Series {
-    /// Names of all signals for which a reader looks here.
-    pub fn related(&self) -> impl Iterator<Item = &'static str> + '_ {
+    /// All signals for which a reader looks here.
+    pub fn related(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.signals.iter().chain(&self.beside).copied()
+    }
+
+    /// All signals that its values may need.
+    pub fn needs(&self) -> impl Iterator<Item = SignalId> + '_ {
+        self.related().chain(self.from.iter().copied())
     }
 }
 
@@ -223,8 +257,8 @@ pub struct Chart {
     pub kind: ChartKind,
     /// Unit of values.
     pub unit: ChartUnit,
-    /// Whether it takes the whole width and has a table of values at the cursor.
-    pub is_wide: bool,
+    /// Its room.
+    pub size: ChartSize,
     /// Whether the vertical axis is logarithmic.
     pub is_log: bool,
     /// A fixed upper end: MemTotal of a stack of all memory, 1 for shares.
@@ -233,6 +267,10 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// Lines to measure against.
     pub limits: Vec<Limit>,
+    /// The low and the high edge of a band, which are moving limits both.
+    pub band: Option<[String; 2]>,
+    /// Whether it shows changes since the first sample, and so proves no level.
+    pub is_of_changes: bool,
     /// Up to this value, in the chart's unit, it shows no news and is told in one line.
     pub quiet_up_to: Option<f64>,
     /// Why nothing can be drawn, where the source lacks it: `not recorded: /proc/pressure (needs …)`.
@@ -241,6 +279,19 @@ pub struct Chart {
     pub is_of_host: bool,
     /// Its curves.
     pub draw: Draw,
+}
+
+impl Chart {
+    /// Whether it takes the whole width.
+    pub fn is_wide(&self) -> bool {
+        self.size != ChartSize::Small
+    }
+
+    /// Whether a series is drawn as a limit that others are measured against.
+    pub fn is_limit(&self, series: &str) -> bool {
+        let is_it = |limit: &LimitValue| matches!(limit, LimitValue::Moving(id) if id == series);
+        self.limits.iter().any(|limit| is_it(&limit.value))
+    }
 }
 
 impl std::fmt::Debug for Chart {

@@ -12,6 +12,8 @@ mod level;
 mod pack;
 
 pub use catalogue::charts;
-pub use drawing::{Chart, ChartKind, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series};
+pub use drawing::{
+    Chart, ChartKind, ChartSize, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series,
+};
 pub use level::{Cells, Drawing, Level, Reducer, scanned, worth_sharpening};
 pub use pack::{Packed, pack};

@@ -4,7 +4,9 @@
 //! left out and listed, never zero: its pages are then part of the remainder. [`Accounting::tree`] groups the terms as
 //! people ask for them.
 
+mod node;
 mod owners;
+mod stack;
 pub mod terms;
 mod tree;
 
@@ -28,6 +30,7 @@ use crate::missing::{Missing, Need};
 
 use terms::Kind;
 
+pub use node::{OfNode, of_node};
 pub(crate) use owners::of_anonymous as owners_of_anonymous;
 pub use tree::Node;
 

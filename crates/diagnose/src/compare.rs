@@ -9,6 +9,7 @@ mod cause;
 mod figure;
 mod findings;
 mod headline;
+mod length;
 mod memory;
 mod rates;
 mod settings;
@@ -20,7 +21,7 @@ use timeline::{Facts, Timeline};
 
 pub use cause::{Cause, Sureness};
 pub use figure::{Figure, Measure};
-pub use findings::{FindingChange, Found, Turn};
+pub use findings::{Doubt, FindingChange, Found, Turn};
 pub use memory::{AmountChange, AmountKind, Memory};
 pub use rates::RateChange;
 pub use settings::FactChange;
@@ -51,7 +52,7 @@ pub enum Direction {
     Same,
     /// More or graver findings, or more of what they are about.
     Worse,
-    /// A side cannot be judged, or could not look for what the other found.
+    /// A side cannot be judged, or could not look for what the other found, or not for as long.
     Unknown,
 }
 
@@ -60,8 +61,11 @@ pub enum Direction {
 pub struct Comparison {
     /// Where it went.
     pub direction: Direction,
-    /// In a few sentences: the cause where a fact explains what changed, else what differs most.
+    /// In a line or two: the cause where a fact explains what changed, and the gravest finding that did; else what differs
+    /// most.
     pub headline: String,
+    /// What else is worth a sentence.
+    pub more: Vec<String>,
     /// The fact that explains it.
     pub cause: Option<Cause>,
     /// What makes the two hard to compare, in sentences; to be said first.
@@ -80,7 +84,7 @@ pub struct Comparison {
 pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     let old = Evidence::new(before.timeline, before.facts);
     let new = Evidence::new(after.timeline, after.facts);
-    let findings = findings::compare(before.diagnosis, after.diagnosis);
+    let findings = findings::compare(before, after);
     let memory = Memory::compare(&old, &new);
     let rates = rates::compare(&old, &new);
     let mut facts = settings::compare(&old, &new);
@@ -92,10 +96,11 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
         amounts: &memory.amounts,
         rates: &rates,
         sides: (&old, &new),
+        is_diluted: length::is_diluted(before, after),
     };
     let cause = cause::find(&it);
     let direction = direction(&it);
-    let headline = headline::of(&it, direction, cause.as_ref());
+    let (headline, more) = headline::of(&it, direction, cause.as_ref());
     let names = cause.iter().flat_map(|cause| &cause.facts);
     let names: Vec<&str> = names.copied().collect();
     for fact in &mut facts {
@@ -105,6 +110,7 @@ pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Comparison {
     Comparison {
         direction,
         headline,
+        more,
         cause,
         basis: basis::tell(&old, &new),
         findings,
@@ -143,7 +149,11 @@ fn direction(it: &cause::Differences<'_>) -> Direction {
         (Ordering::Greater, _, _) | (Ordering::Equal, true, _) => Direction::Worse,
         (Ordering::Less, _, _) | (_, _, true) => Direction::Better,
         _ if before == 0 => Direction::Same,
-        _ => by_cost(it.rates),
+        _ => match by_cost(it.rates) {
+            // A mean over hours of which minutes were ill.
+            Direction::Better | Direction::Worse if it.is_diluted => Direction::Unknown,
+            direction => direction,
+        },
     }
 }
 

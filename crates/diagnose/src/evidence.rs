@@ -82,6 +82,11 @@ impl<'a> Evidence<'a> {
             .filter(|stretch| stretch.lasts() >= self.hold(full))
     }
 
+    /// Every stretch where the condition is [`sustained`](Self::sustained), in order of time.
+    pub fn every_sustained(&self, condition: &Condition, full: Span) -> Vec<Stretch> {
+        condition.stretches(self.hold(full))
+    }
+
     /// Like [`sustained`](Self::sustained), for a level: one look shows it as well as many.
     pub fn sustained_level(&self, condition: &Condition, full: Span) -> Option<Stretch> {
         if self.look() == Span::ZERO {

@@ -6,6 +6,7 @@ use units::{
     Unit,
 };
 
+use crate::fix::Fix;
 use crate::rule::Rule;
 
 /// How much a finding matters.
@@ -145,17 +146,6 @@ pub struct RuledOut {
     pub because: String,
 }
 
-/// Something to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fix {
-    /// In words.
-    pub what: String,
-    /// Commands for now, one a line; empty where there is none.
-    pub now: String,
-    /// The form that survives a reboot, one a line; empty where there is none.
-    pub persistent: String,
-}
-
 /// A service, process, cgroup, node or device that a finding is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Affected {
@@ -187,8 +177,11 @@ pub struct Finding {
     pub severity: Severity,
     /// One sentence: the effect, the number, the cause.
     pub title: String,
-    /// When it held; `None` where it is about a state without a beginning.
+    /// When it held, the longest time of several: what the evidence is about. `None` where it is about a state without a
+    /// beginning.
     pub when: Option<Stretch>,
+    /// The other times at which it held, in order; empty where it came once.
+    pub again: Vec<Stretch>,
     /// What proves it; the strongest first.
     pub evidence: Vec<EvidenceLine>,
     /// What it is not.
@@ -234,6 +227,7 @@ impl Rule {
             severity,
             title: title.into(),
             when: None,
+            again: Vec::new(),
             evidence: Vec::new(),
             ruled_out: Vec::new(),
             cause: String::new(),
@@ -259,6 +253,29 @@ impl Finding {
     pub(crate) fn during(mut self, stretch: Stretch) -> Self {
         self.when = Some(stretch);
         self
+    }
+
+    /// All times at which it held, of which [`during`](Self::during) is the longest; each was looked at as that one was.
+    #[must_use]
+    pub(crate) fn whenever(mut self, stretches: impl IntoIterator<Item = Stretch>) -> Self {
+        let apart = |one: &Stretch| {
+            self.when
+                .is_none_or(|when| one.last <= when.first || when.last <= one.first)
+        };
+        self.again = stretches.into_iter().filter(apart).collect();
+        self
+    }
+
+    /// Every time at which it held, in order.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let mut all: Vec<Stretch> = self.when.into_iter().chain(self.again.clone()).collect();
+        all.sort_by_key(|stretch| stretch.first);
+        all
+    }
+
+    /// Every time at which it held, to be moved or cut.
+    pub(crate) fn stretches_mut(&mut self) -> impl Iterator<Item = &mut Stretch> {
+        self.when.iter_mut().chain(&mut self.again)
     }
 
     /// A value of a signal; `at` where it belongs to one moment.
@@ -381,30 +398,11 @@ impl Finding {
         self
     }
 
-    /// Something to do: in words, now, for good. Empty where there is no such form.
+    /// Something to do.
     #[must_use]
-    pub(crate) fn fix(
-        mut self,
-        what: impl Into<String>,
-        now: impl Into<String>,
-        persistent: impl Into<String>,
-    ) -> Self {
-        self.fixes.push(Fix {
-            what: what.into(),
-            now: now.into(),
-            persistent: persistent.into(),
-        });
+    pub(crate) fn fix(mut self, fix: Fix) -> Self {
+        self.fixes.push(fix);
         self
-    }
-
-    /// Capping a unit's memory, now and for good; `what` says which.
-    #[must_use]
-    pub(crate) fn fix_by_cap(self, what: &str) -> Self {
-        self.fix(
-            what,
-            "systemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
     }
 
     /// How to see that the fix worked.

@@ -6,6 +6,7 @@ use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Track, facts:
 use units::{Bytes, Count, Limit, PerSecond};
 
 use crate::evidence::Evidence;
+use crate::fix::{Fix, whole_mib};
 use crate::missing::{Missing, Need};
 
 /// The groups that report `signal`.
@@ -105,41 +106,112 @@ impl Knob {
     }
 }
 
-/// Commands that set a group's limit: for now, and for good.
-pub(crate) fn set_limit(cx: &Evidence<'_>, group: &EntitySeries, knob: Knob) -> (String, String) {
+/// Commands that set a group's limit to what is named, and back to what it was.
+pub(crate) fn set_limit(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    knob: Knob,
+    (size, old): (Bytes, Option<Bytes>),
+) -> Fix {
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
-    set_limit_of(&group.key, is_v1, knob)
+    set_limit_of(&group.key, is_v1, knob, (size, old))
 }
 
-/// The same for a group that is known by its path. Names that a shell would not take as they are, are left for the
-/// reader to fill in: a group's name is untrusted text.
-pub(crate) fn set_limit_of(path: &str, is_v1: bool, knob: Knob) -> (String, String) {
-    let property = knob.property();
-    let plain = |name: &str| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "_.@:-/".contains(c))
-    };
-    let unit = path.rsplit('/').next().unwrap_or_default();
-    let is_unit = [".service", ".scope", ".slice"]
-        .iter()
-        .any(|kind| unit.ends_with(kind));
-    if is_unit && plain(unit) {
-        return (
-            format!("systemctl set-property --runtime {unit} {property}=SIZE"),
-            format!("systemctl set-property {unit} {property}=SIZE"),
-        );
-    }
-    let for_good = format!("what made the group (container, pod or unit file): {property}=SIZE");
-    if !plain(path) {
-        return (String::new(), for_good);
+/// The same for a group that is known by its path. Names that a shell would not take as they are, are in no command: a
+/// group's name is untrusted text.
+pub(crate) fn set_limit_of(
+    path: &str,
+    is_v1: bool,
+    knob: Knob,
+    (size, old): (Bytes, Option<Bytes>),
+) -> Fix {
+    if let Some(unit) = unit_of(path).filter(|_| !is_v1) {
+        return set_property(unit, knob, size, old);
     }
     let path = path.trim_matches('/');
-    let now = if is_v1 {
-        format!("echo SIZE > /sys/fs/cgroup/memory/{path}/memory.limit_in_bytes")
-    } else {
-        format!("echo SIZE > /sys/fs/cgroup/{path}/{}", knob.file())
+    if !is_plain(path) {
+        return Fix::default();
+    }
+    let file = match is_v1 {
+        true => format!("/sys/fs/cgroup/memory/{path}/memory.limit_in_bytes"),
+        false => format!("/sys/fs/cgroup/{path}/{}", knob.file()),
     };
-    (now, for_good)
+    let none = if is_v1 { "-1" } else { "max" };
+    let old = old.map_or_else(|| none.to_owned(), |old| old.get().to_string());
+    Fix::default()
+        .now(format!("echo {}M > {file}", whole_mib(size)))
+        .undo(format!("echo {old} > {file}"))
+}
+
+/// Commands that set a unit's limit; a scope does not outlive what runs in it, so nothing of it is kept.
+pub(crate) fn set_property(unit: &str, knob: Knob, size: Bytes, old: Option<Bytes>) -> Fix {
+    let (property, mib) = (knob.property(), whole_mib(size));
+    let old = old.map_or_else(|| "infinity".to_owned(), |old| old.get().to_string());
+    let keep = match unit.ends_with(".scope") {
+        true => String::new(),
+        false => format!("systemctl set-property {unit} {property}={mib}M"),
+    };
+    Fix::default()
+        .now(format!(
+            "systemctl set-property --runtime {unit} {property}={mib}M"
+        ))
+        .keep(keep)
+        .undo(format!(
+            "systemctl set-property --runtime {unit} {property}={old}"
+        ))
+}
+
+/// A quarter more than a limit that was too small: a beginning, not a measurement.
+pub(crate) fn more(size: Bytes) -> Bytes {
+    Bytes::new(size.get().saturating_add(size.get() / 4))
+}
+
+/// The unit of the host's systemd that a group is, where a shell takes its name as it is; what a user's own systemd made is
+/// none.
+pub(crate) fn unit_of(path: &str) -> Option<&str> {
+    let (above, unit) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_unit = [".service", ".scope", ".slice"]
+        .iter()
+        .any(|kind| unit.len() > kind.len() && unit.ends_with(kind));
+    (is_unit && is_plain(unit) && !above.contains("/user@")).then_some(unit)
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.@:-/".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_set_through_systemd_where_a_unit_has_the_group_and_never_by_a_name_that_a_shell_would_run()
+     {
+        let size = (Bytes::from_mib(100), Some(Bytes::from_mib(80)));
+        let set = |path: &str| set_limit_of(path, false, Knob::Max, size);
+        let unit = set("/system.slice/web.service");
+        assert_eq!(
+            unit.persistent,
+            "systemctl set-property web.service MemoryMax=100M"
+        );
+        assert!(unit.undo.ends_with("MemoryMax=83886080"), "{}", unit.undo);
+        assert_eq!(set("/system.slice/run-7.scope").persistent, "");
+        assert_eq!(
+            set("/pods/web").now,
+            "echo 100M > /sys/fs/cgroup/pods/web/memory.max"
+        );
+        // What a user's own systemd made, the system's does not know.
+        let of_a_user = set("/user.slice/user-7.slice/user@7.service/app.slice/a.service");
+        assert!(of_a_user.now.starts_with("echo "), "{}", of_a_user.now);
+        assert_eq!(set("/a; rm -rf x.service"), Fix::default());
+    }
+
+    #[test]
+    fn a_quarter_more_has_no_bound() {
+        assert_eq!(more(Bytes::from_mib(100)), Bytes::from_mib(125));
+        assert_eq!(more(Bytes::new(u64::MAX)), Bytes::new(u64::MAX));
+    }
 }

@@ -8,12 +8,14 @@
 
 mod answer;
 mod article;
+mod at_once;
 mod course;
 mod cycle;
 mod limits;
 mod read_cache;
 mod short;
 mod terms;
+mod tmpfs;
 mod worst;
 
 use timeline::Stretch;
@@ -188,6 +190,9 @@ pub struct Headroom {
     pub added: Option<Added>,
     /// The least RAM with which the worst moment still fits, the demand included: likely, and for certain.
     pub smallest_ram: Option<(Option<Bytes>, Option<Bytes>)>,
+    /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and the
+    /// demand; as much RAM holds that without swap. `None` where memory was not short, or nothing lay in swap.
+    pub wanted_at_once: Option<Bytes>,
     /// The article's own formula, where it can be computed.
     pub article: Option<Article>,
     /// What decides and is not told.
@@ -201,13 +206,14 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     let mut unknown = Vec::new();
     let levels = match terms::Levels::measured(cx, &mut unknown) {
         Ok(levels) => levels,
-        Err(missing) => return answer::nothing(ram, cycle, short::times(cx), &missing),
+        Err(unknown) => return answer::nothing(ram, cycle, short::times(cx), unknown),
     };
     let (cache, short) = needed(cx, &levels, &mut unknown);
     let is_short = |index: usize| short.iter().any(|short| short.covers(index));
     let series = terms::Series::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
-    let limits = limits::all(cx, &cache);
+    let limits = limits::all(cx, &cache, question.add.map(|add| add.kind));
+    let at_once = at_once::wanted(cx, &levels, &cache, &short);
     let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
     let article = room
         .as_ref()
@@ -226,6 +232,7 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
         cycle,
         article,
         then,
+        at_once,
         unknown,
     }
     .judged()

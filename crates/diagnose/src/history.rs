@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{Facts, Timeline};
+use timeline::{Facts, Stretch, Timeline};
 
 use crate::causes;
 use crate::diagnosis::{Diagnosis, diagnose, judge};
@@ -129,9 +129,9 @@ impl Joined<'_> {
 
     /// A finding of the look on the samples of both.
     fn placed(&self, mut finding: Finding) -> Finding {
-        if let Some(when) = &mut finding.when {
-            when.first += self.live_from;
-            when.last += self.live_from;
+        for held in finding.stretches_mut() {
+            held.first += self.live_from;
+            held.last += self.live_from;
         }
         if let Some(graph) = &mut finding.graph {
             let mut values = vec![None; self.live_from];
@@ -158,6 +158,8 @@ fn began(timeline: &Timeline, now: &mut Finding, long: &Finding) {
     }
     let last = now.when.map_or(long_when.last, |when| when.last);
     now.when = timeline.stretch(long_when.first, last).or(now.when);
+    let before = |one: &Stretch| one.last <= long_when.first;
+    now.again = long.again.iter().copied().filter(before).collect();
     // The hours before the look are in the graph of both, as far as it draws the same.
     if long.graph.as_ref().map(|graph| &graph.label) == now.graph.as_ref().map(|graph| &graph.label)
     {

@@ -18,6 +18,7 @@ mod diagnosis;
 mod disk_wait;
 mod evidence;
 mod finding;
+mod fix;
 pub mod floor;
 mod groups;
 pub mod headroom;
@@ -41,9 +42,10 @@ mod who;
 pub use diagnosis::{Diagnosis, diagnose};
 pub use evidence::Evidence;
 pub use finding::{
-    Affected, Confidence, EvidenceLine, Finding, Fix, Graph, Measured, RuledOut, Severity,
-    Threshold, ThresholdSide,
+    Affected, Confidence, EvidenceLine, Finding, Graph, Measured, RuledOut, Severity, Threshold,
+    ThresholdSide,
 };
+pub use fix::Fix;
 pub use history::with_history;
 pub use missing::{Missing, Need};
 pub use next::{Step, worth_a_closer_look};

@@ -147,9 +147,9 @@ impl Place<'_> {
         let origin = self.timeline.origin();
         finding.caused_by = None;
         finding.when = finding.when.or_else(|| self.timeline.whole());
-        if let Some(when) = &mut finding.when {
-            when.first += origin;
-            when.last += origin;
+        for held in finding.stretches_mut() {
+            held.first += origin;
+            held.last += origin;
         }
         if let Some(graph) = &mut finding.graph {
             let mut values = vec![None; origin];

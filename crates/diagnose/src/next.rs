@@ -49,6 +49,10 @@ pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option
 pub(crate) fn steps(cx: &Evidence<'_>, not_evaluated: &[(&'static str, Missing)]) -> Vec<Step> {
     let lacks = |wanted: fn(&Need) -> bool| not_evaluated.iter().any(|(_, m)| wanted(&m.need));
     let levels_only = cx.is_single_look() || lacks(|need| *need == Need::TwoLooks);
+    // Only /proc/vmstat itself tells of allocation stalls: who has them has been watched as memtide would.
+    if !cx.is_too_short() && cx.allocation_stalls().is_ok() {
+        return Vec::new();
+    }
     let lacks_files = lacks(|need| matches!(need, Need::Field { .. } | Need::File(_)));
     if !levels_only && !lacks_files {
         return Vec::new();

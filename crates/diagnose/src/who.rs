@@ -6,7 +6,7 @@ use timeline::{
     Entity,
     signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
 };
-use units::{Bytes, Count};
+use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
@@ -18,6 +18,9 @@ struct Group {
     held: Bytes,
     swapped: Bytes,
 }
+
+/// What holds less than this part of RAM is not worth a name beside those that fill it: an engineering choice.
+const WORTH_NAMING: Ratio = Ratio::from_percent(0.5);
 
 /// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
 /// not tell them apart).
@@ -48,8 +51,9 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             .unwrap_or_default();
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    // Kernel threads hold nothing.
-    groups.retain(|(_, g)| g.held + g.swapped > Bytes::ZERO);
+    // Kernel threads hold nothing, and what holds next to nothing is not whom to ask.
+    let least = cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING));
+    groups.retain(|(_, g)| g.held + g.swapped > least);
     groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
     groups
         .into_iter()

@@ -309,12 +309,7 @@ impl Reader {
                 self.out_of_order, self.first_disorder
             ));
         }
-        if self.timeline.entities_cut() > 0 {
-            self.problems.note(format!(
-                "{} rows of processes and control groups were dropped to bound memory",
-                self.timeline.entities_cut()
-            ));
-        }
+        self.problems.note_crowd(&self.timeline);
         Opened {
             kind: SourceKind::Capture,
             name: String::new(),

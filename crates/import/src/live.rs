@@ -58,12 +58,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
     for walked in [groups, tasks] {
         walked.finish(&mut timeline, &mut problems);
     }
-    if timeline.entities_cut() > 0 {
-        problems.note(format!(
-            "{} rows of processes and control groups were dropped to bound memory",
-            timeline.entities_cut()
-        ));
-    }
+    problems.note_crowd(&timeline);
     for problem in host.problems() {
         problems.note(problem.to_string());
     }

@@ -1,5 +1,8 @@
 //! What was wrong with a source, in words, each thing once and not without end.
 
+use timeline::{Entity, LeftOut, Timeline};
+use units::Count;
+
 /// Collects problems.
 #[derive(Debug, Default)]
 pub struct Problems {
@@ -27,6 +30,28 @@ impl Problems {
             self.texts.push(text);
         } else {
             self.dropped += 1;
+        }
+    }
+
+    /// Notes which entities had no room in memory.
+    pub fn note_crowd(&mut self, timeline: &Timeline) {
+        if timeline.entities_cut() > 0 {
+            self.note(format!(
+                "{} rows of processes and control groups were dropped to bound memory",
+                timeline.entities_cut()
+            ));
+        }
+        for entity in Entity::ALL {
+            let LeftOut { count, largest } = timeline.left_out(entity);
+            if count > 0 {
+                let largest =
+                    largest.map_or_else(String::new, |held| format!(", the largest of {held}"));
+                self.note(format!(
+                    "entities of kind {} that had ended and are left out of all sums to bound memory, the smallest first: {}{largest}; a shorter range shows all",
+                    entity.name(),
+                    Count::new(u64::try_from(count).unwrap_or(u64::MAX))
+                ));
+            }
         }
     }
 

@@ -29,8 +29,11 @@ pub(crate) fn read(
 ) -> Result<Opened, OpenError> {
     let name = directory.display().to_string();
     let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
-    // What was imported may have no wall clock; then all of it is read and cut.
-    let span = recording.span();
+    // What was imported may have no wall clock, and one that was set does not tell what lies between two moments; then all
+    // of it is read and cut.
+    let span = recording
+        .span()
+        .filter(|_| is_told_by_clock(&recording, range));
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
     let selection = Selection {
         since,
@@ -40,7 +43,9 @@ pub(crate) fn read(
     let opened = opened(recording.load(selection, progress));
     let opened = Opened {
         name: name.clone(),
-        cut_at: span.and_then(|span| cut_at(&opened.timeline, span)),
+        cut_at: span
+            .filter(|_| !range.is_all())
+            .and_then(|span| cut_at(&opened.timeline, span)),
         ..opened
     };
     match (opened.timeline.is_empty(), span) {
@@ -71,8 +76,9 @@ pub(crate) fn scan(
 ) -> Result<Vec<String>, OpenError> {
     let name = directory.display().to_string();
     let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
-    // Without a wall clock nothing tells what lies in the range.
-    let span = recording.span().filter(|_| !range.is_all());
+    let is_told = !range.is_all() && is_told_by_clock(&recording, range);
+    // Where nothing tells what lies in the range, all of it is passed over: the whole is known to who asks.
+    let span = recording.span().filter(|_| is_told);
     let (since, until) = span.map_or((None, None), |span| range.on_clock(span));
     let selection = Selection {
         since,
@@ -80,6 +86,11 @@ pub(crate) fn scan(
         resolution: Resolution::Full,
     };
     Ok(recording.scan(selection, signals, each))
+}
+
+/// Whether the wall clock may say which samples lie in a range. Of what is too long for memory there is no other way.
+fn is_told_by_clock(recording: &Recording, range: Range) -> bool {
+    range.is_all() || recording.is_long() || !recording.clock_was_set()
 }
 
 /// How long after a recording's first sample the first of what was read lies, where samples before or after were left out.
@@ -106,12 +117,7 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
         problems.note(problem);
     }
     place_reports(&mut timeline, &loaded.reported, &mut problems);
-    if timeline.entities_cut() > 0 {
-        problems.note(format!(
-            "{} rows of processes and control groups were dropped to bound memory",
-            timeline.entities_cut()
-        ));
-    }
+    problems.note_crowd(&timeline);
     Opened {
         kind: SourceKind::Recording,
         name: String::new(),

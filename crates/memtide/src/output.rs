@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use import::{OpenError, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
-use report::text::escape::escape;
+use report::plain::escape;
 use report::{Colour, Screen};
 use store::StoreError;
 use units::Span;

@@ -7,6 +7,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const MIB: i64 = 1 << 20;
 /// What is added each time.
@@ -88,11 +89,12 @@ fn terms() -> impl Fn(&[&str]) -> i64 {
 }
 
 /// Runs a load and measures how far the terms move, until they move by what was added; other programs move them too,
-/// so a busy machine has several tries.
+/// so a busy machine has several tries, with ever longer pauses between them.
 fn follows(what: &str, ids: &[&str], mut load: impl FnMut() -> (Load, i64), undo: impl Fn()) {
     const TRIES: usize = 8;
     let mut moved = Vec::new();
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
+        std::thread::sleep(Duration::from_millis(250) * (1 << attempt) / 2);
         let before = terms()(ids);
         let (held, expected) = load();
         let difference = terms()(ids) - before;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use probe::{Root, Task, TaskSource, Tasks};
 use timeline::ProcessCells;
@@ -83,7 +84,29 @@ impl Waiting {
         let output = child.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         assert!(!line.is_empty(), "it ended early");
-        Some(Self(child))
+        let waiting = Self(child);
+        waiting.until_it_rests();
+        Some(waiting)
+    }
+
+    /// What it does between its line and its wait still counts, faults of pages not least.
+    fn until_it_rests(&self) {
+        let rests = || {
+            let stat = fs::read(format!("/proc/{}/stat", self.pid())).unwrap();
+            let stat = String::from_utf8_lossy(&stat);
+            let (_, fields) = stat.rsplit_once(") ").unwrap();
+            (fields.starts_with('S'), fields.to_owned())
+        };
+        let mut before = rests();
+        for _ in 0..200 {
+            std::thread::sleep(Duration::from_millis(50));
+            let now = rests();
+            if now.0 && now == before {
+                return;
+            }
+            before = now;
+        }
+        panic!("it never came to rest");
     }
 
     fn pid(&self) -> u32 {

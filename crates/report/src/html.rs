@@ -26,12 +26,12 @@ use timeline::Facts;
 
 pub use crate::picture::{Picture, worth_a_closer_look};
 pub use compare::compare;
-pub(crate) use escape::short;
 
+use self::escape::Tag;
 use crate::Screen;
+use crate::clock::Clock;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
-use crate::text::when::Clock;
 
 /// What a page shows.
 #[derive(Debug)]
@@ -56,12 +56,38 @@ pub struct Page<'a> {
 
 /// The page of a report, as one file.
 pub fn report(page: &Page<'_>) -> String {
-    page::draw(&Scene {
-        report: page.report,
-        picture: page.picture,
-        clock: Clock::new(&page.report.source, page.screen),
-        page,
-    })
+    page::draw(&Scene::new(page, Which::Only))
+}
+
+/// Which source a block is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The page has one.
+    Only,
+    /// The one of two that are compared.
+    Before,
+    /// The other.
+    After,
+}
+
+impl Which {
+    /// Its word; empty where there is only one.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Only => "",
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+
+    /// What its ids have behind the kind of block, so that those of two sources differ.
+    pub(crate) const fn of_ids(self) -> &'static str {
+        match self {
+            Self::Only => "",
+            Self::Before => "-before",
+            Self::After => "-after",
+        }
+    }
 }
 
 /// What every block of the page is drawn from.
@@ -70,22 +96,42 @@ pub(crate) struct Scene<'a> {
     pub(crate) picture: &'a Picture,
     pub(crate) clock: Clock<'a>,
     pub(crate) page: &'a Page<'a>,
+    pub(crate) which: Which,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    fn new(page: &'a Page<'a>, which: Which) -> Self {
+        Self {
+            report: page.report,
+            picture: page.picture,
+            clock: Clock::new(&page.report.source, page.screen),
+            page,
+            which,
+        }
+    }
+
     /// Whether there is anything over time: a curve needs two samples.
     pub(crate) fn has_charts(&self) -> bool {
         self.picture.times().len() > 1 && !self.picture.charts.is_empty()
     }
 
+    /// Says of an element which of two sources it is about.
+    pub(crate) fn sided(&self, tag: Tag) -> Tag {
+        match self.which {
+            Which::Only => tag,
+            side => tag.with("data-side", side.word()),
+        }
+    }
+
+    /// The id of a block of which there is one for each source.
+    pub(crate) fn id(&self, kind: &'static str, name: impl std::fmt::Display) -> String {
+        format!("{kind}{}-{name}", self.which.of_ids())
+    }
+
     /// A time of the picture, as people read it.
     pub(crate) fn moment(&self, picture_s: f64) -> String {
         let offset_s = picture_s + self.picture.begin_s();
-        let from = self.report.source.from;
-        let at = from.and_then(|from| {
-            let later = jiff::SignedDuration::try_from_secs_f64(offset_s).ok()?;
-            from.checked_add(later).ok()
-        });
+        let at = self.clock.wall(offset_s);
         self.clock.moment(offset_s, at).unwrap_or_default()
     }
 }

@@ -18,14 +18,17 @@
 //! ```
 #![warn(clippy::disallowed_methods)]
 
+mod clock;
 pub mod docs;
 pub mod html;
 pub mod model;
 mod picture;
+pub mod plain;
 mod said;
+mod screen;
 pub mod text;
 
 pub use model::{
     Answer, Input, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
 };
-pub use text::{Colour, Screen};
+pub use screen::{Colour, Screen};

@@ -249,6 +249,10 @@ pub struct Source {
     /// that an offset and this are the offset in the source. Absent where nothing was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_at_s: Option<f64>,
+    /// Where the wall clock was set, in order; at most 200. What it showed is `from`, the time since the first sample, and
+    /// all steps so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clock_steps: Vec<ClockStep>,
     /// The recording of this host that was judged together with the look at it; absent where there was none. Then offsets
     /// in seconds count from the recording's first sample.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,6 +265,15 @@ impl Source {
         let mut parts = self.name.as_ref()?.rsplit('/');
         parts.find(|part| !part.is_empty())
     }
+}
+
+/// The host's wall clock was set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct ClockStep {
+    /// The first sample after it, counted from the first that was judged.
+    pub at_s: f64,
+    /// By how many seconds: below zero where it was set back.
+    pub by_s: f64,
 }
 
 /// What a recording of this host says of the time before it was watched.
@@ -368,7 +381,10 @@ pub struct Finding {
     pub from_s: Option<f64>,
     /// When it ended, from the first sample on.
     pub to_s: Option<f64>,
-    /// The part of the watched time that it takes.
+    /// Every time at which it held, in order. What is between `from_s` and `to_s` is the longest of them, which the evidence
+    /// is about. Empty where it is a state without a beginning.
+    pub stretches: Vec<Stretch>,
+    /// The part of the watched time that these take together.
     pub share: Option<f64>,
     /// What proves it; the strongest first.
     pub evidence: Vec<Evidence>,
@@ -391,6 +407,21 @@ pub struct Finding {
     /// How its main signal ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
+}
+
+/// A time at which a finding held.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Stretch {
+    /// When it began; null where the source has no wall clock.
+    pub from: Option<Timestamp>,
+    /// When it ended.
+    pub to: Option<Timestamp>,
+    /// When it began, from the first sample on.
+    pub from_s: f64,
+    /// When it ended, from the first sample on.
+    pub to_s: f64,
+    /// How much of that was recorded.
+    pub recorded_s: f64,
 }
 
 /// A sentence of evidence, and the measured value against its threshold where it is about one.
@@ -453,10 +484,12 @@ pub struct RuledOut {
 pub struct Fix {
     /// In words.
     pub what: String,
-    /// Commands for now, one a line; empty where there is none.
+    /// Commands for now, one a line, which run as they stand; empty where there is none.
     pub now: String,
-    /// The form that survives a reboot, one a line; empty where there is none.
+    /// Commands for the form that survives a reboot, one a line; empty where there is none.
     pub persistent: String,
+    /// Commands that take back what `now` does, one a line; empty where it changes nothing or the state before is not known.
+    pub undo: String,
 }
 
 /// A service, process, cgroup, node or device that a finding is about.

@@ -1,6 +1,6 @@
 //! What of a source can be drawn: its charts with their curves, and which of them shows what.
 
-use chart::{Cells, Chart, ChartKind, ChartUnit, Drawing, LimitValue};
+use chart::{Cells, Chart, ChartKind, ChartUnit, Drawing};
 use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity as _, Ratio, Span};
 
 use crate::model::{Finding, Report};
@@ -37,9 +37,6 @@ pub(crate) struct Absent {
     pub(crate) title: String,
     pub(crate) why: String,
 }
-
-/// The chart of changes since the first sample.
-const GROWTH: &str = "growth";
 
 /// A series of a chart, by numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +123,8 @@ impl Picture {
     pub(crate) fn showing(&self, signal: &str) -> Vec<Shown> {
         let of_chart = |(chart, it): (usize, &Chart)| {
             let series = it.series.iter().enumerate();
-            let shows = series.filter(|(_, series)| series.signals.contains(&signal));
+            let shows = series
+                .filter(|(_, series)| series.signals.iter().any(|id| id.def().name == signal));
             shows
                 .map(|(series, _)| Shown { chart, series })
                 .collect::<Vec<_>>()
@@ -149,7 +147,7 @@ impl Picture {
             let name = series.group.as_ref().unwrap_or(&series.label);
             let is_alone = series.group.is_none() && alike.count() == 1;
             let mut affected = finding.affected.iter();
-            chart.id != GROWTH && (is_alone || affected.any(|it| is_name_of(name, &it.name)))
+            !chart.is_of_changes && (is_alone || affected.any(|it| is_name_of(name, &it.name)))
         };
         all.iter().find(is_it).copied()
     }
@@ -176,10 +174,19 @@ impl Picture {
 
     /// When a finding held, from the picture's beginning; `None` where that is outside of it, or it has no time.
     pub(crate) fn stretch_of(&self, finding: &Finding) -> Option<(f64, f64)> {
-        let (from, to) = (
-            finding.from_s? - self.begin_s(),
-            finding.to_s? - self.begin_s(),
-        );
+        self.within((finding.from_s?, finding.to_s?))
+    }
+
+    /// Every time at which a finding held, as [`stretch_of`](Self::stretch_of) tells the longest.
+    pub(crate) fn stretches_of(&self, finding: &Finding) -> Vec<(f64, f64)> {
+        let all = finding.stretches.iter();
+        all.filter_map(|one| self.within((one.from_s, one.to_s)))
+            .collect()
+    }
+
+    /// What of a stretch the picture shows, from its beginning.
+    fn within(&self, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+        let (from, to) = (from - self.begin_s(), to - self.begin_s());
         (to >= 0.0 && from <= self.span_s()).then(|| (from.max(0.0), to.min(self.span_s())))
     }
 
@@ -225,14 +232,14 @@ fn ends(cells: &Cells) -> Option<(f64, f64)> {
 /// Whether a reader looks for a signal in a chart.
 fn shows(chart: &Chart, signal: &str) -> bool {
     let mut related = chart.series.iter().flat_map(|series| series.related());
-    related.any(|related| related == signal)
+    related.any(|related| related.def().name == signal)
 }
 
 /// Whether no data of a chart ever exceeds what an idle host shows.
 fn is_calm(chart: &Chart, ends: &[Option<(f64, f64)>]) -> bool {
     chart.quiet_up_to.is_some_and(|up_to| {
         let all = chart.series.iter().zip(ends);
-        let mut data = all.filter(|(series, _)| !is_limit(chart, &series.id));
+        let mut data = all.filter(|(series, _)| !chart.is_limit(&series.id));
         data.all(|(_, ends)| ends.is_none_or(|(_, most)| most <= up_to))
     })
 }
@@ -260,10 +267,14 @@ fn says(chart: &Chart, ends: &[Option<(f64, f64)>]) -> String {
 /// Stretches of a source that are worth a closer look than the whole: the moment that its accounting is about, where the
 /// cursor opens, which is a stretch without length; then where something was found, in the order of the report.
 pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
-    let found = report.findings.iter().filter_map(|finding| {
-        let ends = (finding.from_s?, finding.to_s?);
-        Some((Span::from_secs_f64(ends.0), Span::from_secs_f64(ends.1)))
-    });
+    let ends = |(from, to)| (Span::from_secs_f64(from), Span::from_secs_f64(to));
+    let longest = report
+        .findings
+        .iter()
+        .filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
+    let every = report.findings.iter().flat_map(|it| &it.stretches);
+    // What came again comes last: bytes are for the times that the evidence is about first.
+    let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
     let moment = report.accounting.as_ref().map(|accounting| {
         let at = Span::from_secs_f64(accounting.at_s);
         (at, at)
@@ -275,12 +286,6 @@ pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
 fn is_name_of(label: &str, name: &str) -> bool {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     !name.is_empty() && (label == name || last(label) == last(name))
-}
-
-/// Whether a series is drawn as a limit that others are measured against.
-pub(crate) fn is_limit(chart: &Chart, series: &str) -> bool {
-    let is_it = |limit: &LimitValue| matches!(limit, LimitValue::Moving(id) if id == series);
-    chart.limits.iter().any(|limit| is_it(&limit.value))
 }
 
 /// Moves a drawing to where it begins at second 0.
@@ -316,7 +321,8 @@ pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chart::{Colour, Level, Limit, Series};
+    use chart::{ChartSize, Colour, Level, Limit, LimitValue, Series};
+    use timeline::signals::CGROUP_CURRENT;
 
     use super::*;
     use crate::model::{Affected, Severity};
@@ -328,8 +334,9 @@ mod tests {
             colour: Colour::Nth(0),
             is_steps: false,
             is_negative: false,
-            signals: vec!["cgroup.current"],
+            signals: vec![CGROUP_CURRENT.id()],
             beside: Vec::new(),
+            from: Vec::new(),
             group: Some(label.to_owned()),
             standing: None,
         }
@@ -342,11 +349,13 @@ mod tests {
             help: "",
             kind: ChartKind::Lines,
             unit: ChartUnit::Bytes,
-            is_wide: false,
+            size: ChartSize::Small,
             is_log: false,
             top: None,
             series,
             limits: Vec::new(),
+            band: None,
+            is_of_changes: false,
             quiet_up_to: Some(10.0),
             absent: None,
             is_of_host: false,
@@ -387,6 +396,7 @@ mod tests {
             to: None,
             from_s: None,
             to_s: None,
+            stretches: Vec::new(),
             share: None,
             evidence: Vec::new(),
             ruled_out: Vec::new(),
@@ -406,7 +416,9 @@ mod tests {
         let value = vec![Some(1.0), Some(2.0), None];
         let groups = vec![series("a", "a.service"), series("b", "b.service")];
         let changes = vec![series("a", "b.service")];
-        let charts = vec![chart("growth", changes), chart("cgroups", groups)];
+        let mut growth = chart("growth", changes);
+        growth.is_of_changes = true;
+        let charts = vec![growth, chart("cgroups", groups)];
         let picture = picture(charts, &[vec![value.clone()], vec![value.clone(), value]]);
         let proof = |name| picture.proof(&about(name), "cgroup.current");
         assert_eq!(

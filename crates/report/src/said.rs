@@ -4,6 +4,8 @@
 
 pub(crate) mod compare;
 pub(crate) mod headroom;
+pub(crate) mod held;
+pub(crate) mod source;
 
 use units::Bytes;
 

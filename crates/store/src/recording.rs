@@ -2,6 +2,7 @@
 
 pub(crate) mod damaged;
 mod ends;
+mod lasts;
 mod load;
 mod part;
 mod scan;
@@ -87,10 +88,6 @@ pub struct Recording {
     damaged: Vec<HeadFile>,
     problems: Vec<String>,
 }
-
-/// Longer ranges are read by the minute. Six hours of 200 busy host signals at 1 Hz are 4.3 million runs, 104 MB; twelve
-/// would leave no room for processes in 256 MiB (`cargo bench --bench read`).
-const EVERY_SAMPLE_UP_TO: Span = Span::from_hours(6);
 
 impl Recording {
     /// Whether a directory is a recording.
@@ -277,24 +274,6 @@ impl Recording {
         }
         loading.problems.extend(read.problems);
         loading.part(&timeline);
-    }
-
-    fn is_by_minute(&self, selection: Selection, segments: &[&Segment]) -> bool {
-        match selection.resolution {
-            Resolution::Full => return false,
-            Resolution::Minutes => return true,
-            Resolution::Auto => {}
-        }
-        let spans = segments.iter().filter_map(|segment| segment.span());
-        let Some((from, until)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
-            return false;
-        };
-        let from = selection.since.map_or(from, |since| since.max(from));
-        let heads = u64::try_from(self.heads.len()).unwrap_or(u64::MAX);
-        let until = until.plus(Span::from_hours(heads.min(1_000)));
-        let until = selection.until.map_or(until, |end| end.min(until));
-        let lasts = until.unix_nanos().saturating_sub(from.unix_nanos());
-        u64::try_from(lasts).is_ok_and(|lasts| Span::from_nanos(lasts) > EVERY_SAMPLE_UP_TO)
     }
 
     fn loaded(&self, loading: Loading, selection: Selection, by_minute: bool) -> Loaded {

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use timeline::{Entity, Facts, SignalId, Timeline};
-use units::WallClock;
+use units::{Span, WallClock};
 
 use crate::StoreError;
 use crate::identity::{FORMAT, Identity};
@@ -266,6 +266,11 @@ impl Segment {
     /// From when to when its samples were taken, by the wall clock, which may have jumped in between.
     pub(crate) fn span(&self) -> Option<(WallClock, WallClock)> {
         self.manifest.as_ref()?.span()
+    }
+
+    /// How long it lasts by the clock that nobody sets; `None` where it does not say.
+    pub(crate) fn lasts(&self) -> Option<Span> {
+        self.manifest.as_ref()?.lasts()
     }
 
     /// Whether it has a file, as far as is known.

@@ -17,7 +17,7 @@ use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
-use moment::{Moment, later_by};
+use moment::Moment;
 
 /// What is told twice is told within this: a recorder reads settings once a minute and notes a kill a moment later.
 const NEAR: Span = Span::from_secs(90);
@@ -115,20 +115,12 @@ fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
 
 /// What a recorder noted, each placed at the last sample that is not later; before the first one, at its own time.
 fn noted(timeline: &Timeline) -> Vec<Placed> {
-    let mut next = 0;
+    let times = timeline.times();
     let place = |event: &Event| {
-        while timeline
-            .stamp(next)
-            .is_some_and(|stamp| later_by(stamp, event.stamp) <= 0)
-        {
-            next += 1;
-        }
-        let sample = next.checked_sub(1);
-        let at = match sample.and_then(|index| timeline.times().get(index)) {
-            Some(at) => Moment::from(*at),
-            None => Moment::before(timeline, 0, event.stamp),
-        };
-        Placed::moment(at, event.clone())
+        let own = Moment::of(timeline, event.stamp);
+        let after = times.partition_point(|time| Moment::from(*time) <= own);
+        let sample = after.checked_sub(1).map(|index| Moment::from(times[index]));
+        Placed::moment(sample.unwrap_or(own), event.clone())
     };
     timeline.noted().iter().map(place).collect()
 }

@@ -39,6 +39,7 @@ pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, Unkno
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
-    Absence, Break, BreakKind, EntitySeries, Nudge, OutOfOrder, Reported, Run, Step, Timeline, step,
+    Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, EntitySeries, LeftOut, Nudge,
+    OutOfOrder, Reported, Run, Step, Timeline, step,
 };
 pub use track::{Track, quantile};

@@ -120,13 +120,42 @@ impl Condition {
             let holds = self.holds.iter().rposition(|holds| *holds == Some(true))?;
             return Some(self.clock.stretch(holds, holds));
         }
+        self.longest_within(0, last)
+            .map(|(start, end)| self.clock.stretch(start, end))
+    }
+
+    /// All stretches like [`longest`](Self::longest) that last at least so long, in order of time: the longest, then the
+    /// longest before and after it, and so on. They have no interval in common.
+    pub fn stretches(&self, least: Span) -> Vec<Stretch> {
+        let mut found = Vec::new();
+        let mut open = vec![(0, self.holds.len().saturating_sub(1))];
+        while let Some((from, to)) = open.pop() {
+            let Some((start, end)) = self.longest_within(from, to) else {
+                continue;
+            };
+            let stretch = self.clock.stretch(start, end);
+            if stretch.lasts() < least {
+                continue;
+            }
+            found.push(stretch);
+            open.extend([(from, start), (end, to)]);
+        }
+        found.sort_by_key(|stretch| stretch.first);
+        found
+    }
+
+    /// Ends of the longest qualifying stretch between two samples.
+    fn longest_within(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         // Gains and losses such that a stretch qualifies exactly when they sum to zero or more; then the longest
         // such stretch by prefix sums, in one pass over candidates for its start and one for its end.
-        let n = self.holds.len();
+        let n = (to + 1).saturating_sub(from);
+        if n < 2 {
+            return None;
+        }
         let mut prefix = Vec::with_capacity(n);
         let mut sum = 0.0;
         prefix.push(0.0);
-        for i in 1..n {
+        for i in from + 1..=to {
             let seconds = self.clock.elapsed(i).as_secs_f64();
             sum += match self.holds_since(i) {
                 true => seconds * (1.0 - Self::SUSTAINED),
@@ -134,7 +163,7 @@ impl Condition {
             };
             prefix.push(sum);
         }
-        let holds = |i: usize| self.holds_since(i);
+        let holds = |i: usize| self.holds_since(from + i);
         let mut starts: Vec<usize> = Vec::new();
         for i in (0..n - 1).filter(|&i| holds(i + 1)) {
             if starts.last().is_none_or(|&s| prefix[i] < prefix[s]) {
@@ -149,13 +178,13 @@ impl Condition {
                     break;
                 }
                 starts.pop();
-                let length = |(s, e): (usize, usize)| self.clock.stretch_lasts(s, e);
+                let length = |(s, e): (usize, usize)| self.clock.stretch_lasts(from + s, from + e);
                 if start < end && best.is_none_or(|b| length((start, end)) >= length(b)) {
                     best = Some((start, end));
                 }
             }
         }
-        best.map(|(start, end)| self.clock.stretch(start, end))
+        best.map(|(start, end)| (from + start, from + end))
     }
 
     /// Whether it holds for the time since the sample before, which was recorded.
@@ -201,6 +230,21 @@ mod tests {
         let runs = condition(&[1, 1, 1, 0, 1, 2, 1, 1]).runs();
         let ends: Vec<_> = runs.iter().map(|run| (run.first, run.last)).collect();
         assert_eq!(ends, [(0, 2), (3, 4), (5, 7)]);
+    }
+
+    #[test]
+    fn what_comes_back_is_told_each_time_unless_it_is_too_short() {
+        let holds = [
+            0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1,
+        ];
+        let ends = |least| -> Vec<_> {
+            let all = condition(&holds).stretches(Span::from_secs(least));
+            all.iter().map(|s| (s.first, s.last)).collect()
+        };
+        assert_eq!(ends(4), [(0, 4), (8, 12), (18, 24)]);
+        assert_eq!(ends(1), [(0, 4), (8, 12), (15, 16), (18, 24)]);
+        assert_eq!(condition(&[0, 0]).stretches(Span::ZERO), []);
+        assert_eq!(condition(&[]).stretches(Span::ZERO), []);
     }
 
     #[test]

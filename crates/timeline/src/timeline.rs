@@ -15,15 +15,19 @@ use crate::stretch::Stretch;
 use crate::track::Track;
 
 mod column;
+mod crowd;
 mod parts;
 mod rounded;
 mod runs;
 mod step;
 mod usual;
+mod wall;
 
 pub use column::Run;
+pub use crowd::LeftOut;
 pub use rounded::Nudge;
-pub use step::{Step, step};
+pub use step::{CLOCK_TOLERANCE, Step, step};
+pub use wall::ClockStep;
 
 use column::{Columns, Reads};
 use usual::Usual;
@@ -121,6 +125,12 @@ pub struct Timeline {
     /// Runs of all entities' columns.
     entity_runs: usize,
     entities_cut: usize,
+    /// In the order of [`Entity::ALL`].
+    left_out: [LeftOut; Entity::ALL.len()],
+    /// With more entities than this, room is made.
+    crowded_at: usize,
+    /// For each kind the last sample up to which all readings are there.
+    complete: [Option<usize>; Entity::ALL.len()],
     breaks: Vec<Break>,
     usual: Usual,
     /// Kernel files that the source could not give, and why.
@@ -219,6 +229,7 @@ impl Timeline {
                 self.push_entity(entity, row, index, before);
             }
         }
+        self.make_room();
         for field in sample.unknown.iter() {
             if let Some(value) = self.unknown.get_mut(&(field.file, field.field.clone())) {
                 *value = field.value;
@@ -435,12 +446,6 @@ impl Timeline {
     /// The clocks at a sample.
     pub fn stamp(&self, index: usize) -> Option<Stamp> {
         self.stamps.get(index).copied()
-    }
-
-    /// The wall clock at a time of the timeline, where the source has one.
-    pub fn wall_at(&self, time: Span) -> Option<WallClock> {
-        let index = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
-        Some(self.stamps[index].wall?.plus(time - self.times[index]))
     }
 
     /// From the first sample to the last, without the time between unrelated ones, which nobody knows.

@@ -258,6 +258,16 @@ impl<Q: Quantity> Track<Q> {
         )
     }
 
+    /// Such a step taken at each sample from what it gave at the one before; from nothing after a sample without a value.
+    pub fn scan(&self, mut step: impl FnMut(Option<f64>, usize, f64) -> f64) -> Self {
+        let mut before = None;
+        let values = self.values.iter().enumerate().map(|(index, value)| {
+            before = value.map(|value| step(before, index, value));
+            before
+        });
+        Self::new(self.clock.clone(), values.collect())
+    }
+
     fn mapped<R: Quantity>(&self, f: impl Fn(f64) -> f64) -> Track<R> {
         Track::new(
             self.clock.clone(),

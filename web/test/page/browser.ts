@@ -34,6 +34,11 @@ export interface Look {
   theme?: "light" | "dark";
   hash?: string;
   hasScript?: boolean;
+  /** Colours that the reader's system forces upon all pages. */
+  isForced?: boolean;
+  /** The reader has asked for less motion. */
+  isStill?: boolean;
+  isTouch?: boolean;
 }
 
 export interface Opened {
@@ -57,13 +62,25 @@ export async function open(browser: Browser, file: string, look: Look = {}): Pro
     if (!request.url().startsWith("file://")) complaints.push(`request ${request.url()}`);
   });
   await page.setJavaScriptEnabled(look.hasScript ?? true);
-  await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000 });
+  await page.setViewport({ width: look.width ?? 1440, height: look.height ?? 1000, hasTouch: look.isTouch ?? false });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: look.theme ?? "light" }]);
+  if (look.isForced === true || look.isStill === true) await emulate(page, look);
   await page.goto(`file://${file}${look.hash ?? ""}`);
   if (look.hasScript ?? true) {
     await page.waitForFunction(() => document.documentElement.dataset.drawn === "all" || document.querySelector(".notice"));
   }
   return { page, complaints };
+}
+
+/** What puppeteer does not let through, the browser's own protocol does. */
+async function emulate(page: Page, look: Look): Promise<void> {
+  const session = await page.createCDPSession();
+  const features = [
+    { name: "prefers-color-scheme", value: look.theme ?? "light" },
+    { name: "forced-colors", value: look.isForced === true ? "active" : "none" },
+    { name: "prefers-reduced-motion", value: look.isStill === true ? "reduce" : "no-preference" },
+  ];
+  await session.send("Emulation.setEmulatedMedia", { features });
 }
 
 /** Waits until the page has drawn and told what changed. */

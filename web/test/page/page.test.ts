@@ -1,3 +1,5 @@
+import { cpus, loadavg } from "node:os";
+
 import type { Browser, Page } from "puppeteer-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -21,6 +23,15 @@ async function middleOf(page: Page, chart: string): Promise<{ x: number; y: numb
   const box = await (await page.$(`#chart-${chart} .u-over`))?.boundingBox();
   if (!box) throw new Error(`no plot of ${chart}`);
   return { x: box.x + box.width / 2, y: box.y + box.height / 2, width: box.width };
+}
+
+/** Presses a key and gives how many milliseconds later the page is drawn anew; it runs in the page. */
+function timed(key: string): Promise<number> {
+  const begin = performance.now();
+  dispatchEvent(new KeyboardEvent("keydown", { key }));
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begin)));
+  });
 }
 
 /** For each canvas how many different colours it shows. */
@@ -192,6 +203,50 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
     await dark.page.close();
   });
 
+  test("pins by a tap, and slides with the finger", async () => {
+    const { page, complaints } = await open(browser, thrash, { width: 390, height: 800, isTouch: true });
+    const { x, y, width } = await middleOf(page, "where");
+    const opened = await readout(page);
+    await page.touchscreen.tap(x - width / 4, y);
+    await settled(page);
+    const tapped = await hash(page);
+    expect(tapped).toMatch(/c=\d/);
+    expect(await readout(page)).not.toBe(opened);
+    await page.touchscreen.touchStart(x - width / 4, y);
+    await page.touchscreen.touchMove(x + width / 4, y);
+    await page.touchscreen.touchEnd();
+    await settled(page);
+    const at = (text: string) => Number(/c=([\d.]+)/.exec(text)?.[1] ?? NaN);
+    expect(at(await hash(page))).toBeGreaterThan(at(tapped) + 5);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("keeps the colours of its data where the system forces others upon text", async () => {
+    const { page, complaints } = await open(browser, thrash, { isForced: true });
+    expect(await page.evaluate(() => matchMedia("(forced-colors: active)").matches)).toBe(true);
+    for (const count of await colours(page)) expect(count).toBeGreaterThan(3);
+    const swatches = await page.$$eval("#chart-where .swatch:not(.hatch)", (all) =>
+      all.map((it) => getComputedStyle(it).backgroundColor),
+    );
+    expect(new Set(swatches).size).toBeGreaterThan(8);
+    const sparks = await page.$$eval(".spark .line", (all) => all.map((it) => getComputedStyle(it).stroke));
+    expect(sparks.length).toBeGreaterThan(3);
+    expect(sparks).not.toContain(await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test("moves nothing by itself where the reader asked for less motion", async () => {
+    const { page } = await open(browser, thrash, { isStill: true });
+    await page.$eval('button.show[data-finding="0"]', (it) => (it as HTMLElement).click());
+    const [before, after] = [await page.evaluate(() => scrollY), await settled(page).then(() => page.evaluate(() => scrollY))];
+    expect(before).toBeGreaterThan(300);
+    expect(Math.abs(after - before)).toBeLessThan(60);
+    expect(await page.$eval(".flash", (it) => getComputedStyle(it).animationName)).toBe("none");
+    await page.close();
+  });
+
   test("prints on white, with everything open and its charts", async () => {
     const { page, complaints } = await open(browser, thrash, { theme: "dark" });
     const pdf = await page.pdf({ format: "A4" });
@@ -220,27 +275,32 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
     ["a week", () => process.env.MEMTIDE_WEEK ?? week(thrash)],
   ])("draws and zooms quickly (%s)", async (name, file) => {
     const { page, complaints } = await open(browser, file());
-    const drawn = await page.evaluate(() => performance.getEntriesByName("memtide-drawn")[0]?.startTime ?? 0);
+    const drawn = await page.evaluate(() => {
+      const [loading] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+      return (performance.getEntriesByName("memtide-drawn")[0]?.startTime ?? Infinity) - (loading?.loadEventEnd ?? 0);
+    });
     const first = await page.$eval("figure[data-chart]", (it) => (it as HTMLElement).dataset.chart ?? "");
     await middleOf(page, first);
-    const zooms: number[] = [];
-    for (const key of ["+", "+", "+", "+", "-", "-", "0", "ArrowRight"]) {
-      const took = await page.evaluate((key) => {
-        const begin = performance.now();
-        dispatchEvent(new KeyboardEvent("keydown", { key }));
-        return new Promise<number>((resolve) => {
-          requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begin)));
-        });
-      }, key);
-      zooms.push(took);
-      await settled(page);
+    // Each step three times, the quickest counts: what else the machine does is not the page's doing.
+    const keys = ["+", "+", "+", "+", "-", "-", "0", "ArrowRight"];
+    const zooms = keys.map(() => Infinity);
+    for (let round = 0; round < 3; round++) {
+      for (const [step, key] of keys.entries()) {
+        zooms[step] = Math.min(zooms[step] ?? Infinity, await page.evaluate(timed, key));
+        await settled(page);
+      }
     }
     const worst = Math.max(...zooms);
-    console.log(`${name}: all charts drawn after ${drawn.toFixed(0)} ms, a step of zoom at most ${worst.toFixed(0)} ms`);
+    const load = loadavg()[0] ?? 0;
+    console.log(
+      `${name}: all charts drawn ${drawn.toFixed(0)} ms after load, a step of zoom at most ${worst.toFixed(0)} ms, ` +
+        `at a load of ${load.toFixed(1)} on ${cpus().length} CPUs`,
+    );
     expect(complaints).toEqual([]);
-    // Generous: machines that run tests are busy. What is asked for is 1 s and 50 ms.
-    expect(drawn).toBeLessThan(10_000);
-    expect(worst).toBeLessThan(1_000);
+    // On a machine with nothing else to do it is what a reader is promised; elsewhere only what would be a defect.
+    const slower = load < cpus().length ? 1 : 10;
+    expect(drawn).toBeLessThan(1_000 * slower);
+    expect(worst).toBeLessThan(50 * slower);
     await page.close();
   });
 });

@@ -1,6 +1,6 @@
 /** Makes the pages that the page test looks at, with the binary that MEMTIDE names, from captures of the repository. */
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,6 +31,14 @@ export function removePages(): void {
 export function report(source: string): string {
   const page = join(folder, `${(count += 1)}.html`);
   execFileSync(process.env.MEMTIDE ?? "memtide", ["report", source, "-o", page], { stdio: ["ignore", "ignore", "pipe"] });
+  return page;
+}
+
+/** Writes the comparison of two sources; gives the page's path. Its exit code says which way it went. */
+export function compare(before: string, after: string): string {
+  const page = join(folder, `${(count += 1)}.html`);
+  const done = spawnSync(process.env.MEMTIDE ?? "memtide", ["compare", before, after, "-o", page], { encoding: "utf8" });
+  if (done.status === null || done.status === 3) throw new Error(done.stderr);
   return page;
 }
 

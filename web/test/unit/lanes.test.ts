@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { eventLane, findingBars } from "../../src/lanes";
 import { tints } from "../../src/marks";
-import type { Finding, HostEvent } from "../../src/page";
+import type { Finding, HostEvent, Stretch } from "../../src/page";
 
 const same = (at: number) => at;
 const widthOf = (text: string) => text.length * 6;
@@ -39,7 +39,7 @@ describe("events under the navigator", () => {
 });
 
 describe("bars of findings", () => {
-  const bar = (index: number, from: number, to: number) => ({ index, from, to, text: "swap-thrash" });
+  const bar = (index: number, from: number, to: number) => ({ index, stretches: [[from, to]] as Stretch[], text: "swap-thrash" });
 
   test("share a row unless they overlap", () => {
     const bars = findingBars([bar(0, 0, 200), bar(1, 100, 400), bar(2, 300, 500)], same, 600, widthOf);
@@ -48,8 +48,19 @@ describe("bars of findings", () => {
 
   test("that are short are seen and have their text beside them", () => {
     const [early, late] = findingBars([bar(0, 10, 11), bar(1, 599, 600)], same, 600, widthOf);
-    expect(early).toMatchObject({ width: 6, isTextOutside: true, row: 0 });
-    expect(late).toMatchObject({ x: 594, isTextOutside: true, row: 0 });
+    expect(early).toMatchObject({ width: 6, text: "outside", row: 0 });
+    expect(late).toMatchObject({ x: 594, text: "outside", row: 0 });
+  });
+
+  test("that come again lie in one row, with the name at the widest; those that would touch are one", () => {
+    const nights: Stretch[] = [[10, 11], [100, 101], [104, 110], [300, 302]];
+    const bars = findingBars([{ index: 0, stretches: nights, text: "dirty" }, bar(1, 300, 400)], same, 600, widthOf);
+    expect(bars.map(({ x, width, row, text }) => [x, width, row, text])).toEqual([
+      [10, 6, 0, "none"],
+      [100, 10, 0, "outside"],
+      [300, 6, 0, "none"],
+      [300, 100, 1, "inside"],
+    ]);
   });
 });
 
@@ -60,11 +71,12 @@ describe("tints", () => {
     title: "x",
     from_s,
     to_s,
+    stretches: from_s === null || to_s === null ? [] : [[from_s, to_s]],
     charts: [], is_root: true,
   });
   const findings = [finding(10, 20), finding(15, 30), finding(40, 50), finding(null, null)];
   const chosen = (evidenceOf: number[], selected: number) =>
-    tints(findings, evidenceOf, selected).map((tint) => [tint.from, tint.isEvidence]);
+    tints(findings, evidenceOf, selected).map((tint) => [tint.stretches[0]?.[0], tint.isEvidence]);
 
   test("never overlap: the selected finding comes first", () => {
     expect(chosen([], 0)).toEqual([[10, false], [40, false]]);
@@ -73,5 +85,11 @@ describe("tints", () => {
 
   test("say which findings a chart proves", () => {
     expect(chosen([0, 2], 0)).toEqual([[10, true], [40, true]]);
+  });
+
+  test("shade every time at which a finding held, unless another has it", () => {
+    const nightly: Finding = { ...finding(10, 20), stretches: [[10, 20], [40, 50], [60, 70]] };
+    const shades = tints([finding(45, 48), nightly], [], 0);
+    expect(shades.map((tint) => tint.stretches)).toEqual([[[45, 48]], [[10, 20], [60, 70]]]);
   });
 });

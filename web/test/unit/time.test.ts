@@ -5,13 +5,13 @@ import { Clock, offset } from "../../src/time";
 
 const start = Date.UTC(2026, 10, 21, 2, 23, 9);
 const wall = (span_s: number) =>
-  new Clock({ start_unix_ms: start, offsets: [[0, 540]], last_day: span_s < DAY ? [-1, DAY] : null, offset_s: 0 });
+  new Clock({ start_unix_ms: start, offsets: [[0, 32_400]], last_day: span_s < DAY ? 20_778 : null, offset_s: 0 });
 const DAY = 40_000;
 
 interface Case {
   start_unix_ms: number | null;
   offsets: [number, number][];
-  last_day: [number, number] | null;
+  last_day: number | null;
   offset_s: number;
   moments: [number, string][];
   ranges: [number, number, string][];
@@ -39,8 +39,8 @@ describe("an axis over the end of summer time", () => {
   // Two hours from 00:30 UTC; at 01:00 UTC the clock goes from 03:00 back to 02:00.
   const clock = new Clock({
     start_unix_ms: Date.UTC(2026, 9, 25, 0, 30),
-    offsets: [[0, 120], [1800, 60]],
-    last_day: [-9000, 81_000],
+    offsets: [[0, 7200], [1800, 3600]],
+    last_day: 20_751,
     offset_s: 0,
   });
 
@@ -57,6 +57,21 @@ describe("an axis over the end of summer time", () => {
       at.slice(1).forEach((split, index) => expect(split - (at[index] ?? 0)).toBeGreaterThanOrEqual((span / 500) * 83.9));
     }
   });
+});
+
+test("an axis over a clock that was set shows what it showed", () => {
+  // Without a battery it began in 1970; after half a minute the network told the time.
+  const clock = new Clock({
+    start_unix_ms: 39_000,
+    offsets: [[0, 0], [30, 1_794_999_961]],
+    last_day: 20_775,
+    offset_s: 0,
+  });
+  const { at, step } = clock.splits(0, 60, 600, 84);
+  expect(at.map((split) => clock.label(split, step))).toEqual([
+    "00:00:40", "00:00:50", "00:01:00", "11:07:10", "11:07:20", "11:07:30", "11:07:40",
+  ]);
+  expect([clock.moment(0), clock.moment(31)]).toEqual(["Jan 1 00:00:39", "11:07:11"]);
 });
 
 test("labels stand on round times of the clock", () => {

@@ -7,7 +7,7 @@ use timeline::signals::{
 use timeline::{Counter, Signal, Track};
 use units::{PerSecond, Ticks};
 
-use super::sketch::{Sketch, curve, rate};
+use super::sketch::{Sketch, curve, from, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 type Cpu = Signal<Counter<Ticks>>;
@@ -59,8 +59,8 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     AREAS
         .into_iter()
         .fold(sketch, |sketch, (id, label, colour, kinds)| {
-            let signals = kinds.iter().map(|kind| kind.def().name).collect();
-            let series = rate(id, label, colour, signals);
+            let signals = kinds.iter().map(|kind| kind.id()).collect();
+            let series = from(rate(id, label, colour, signals), signals![CPU_IDLE]);
             sketch.line(cx, series, move |cx| share(cx, kinds))
         })
         .done()

@@ -140,7 +140,7 @@ fn known<'a>(cx: &Evidence<'a>, disk: &str) -> Result<&'a EntitySeries, Missing>
 }
 
 fn no_disks(cx: &Evidence<'_>) -> Missing {
-    let names = signals![DISK_IO_TIME];
+    let names = vec![DISK_IO_TIME.def().name];
     match cx.timeline.absent.get(DISKSTATS) {
         Some(timeline::Absence::PermissionDenied) => Missing::because(names, Need::Root(DISKSTATS)),
         _ => Missing::because(names, Need::File(DISKSTATS)),

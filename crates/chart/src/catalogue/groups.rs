@@ -100,7 +100,7 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
     let near = limited.iter().take(MOST_LIMITS).enumerate();
     near.fold(sketch, |sketch, (n, group)| {
         let label = format!("{} of {}", group.knob, group.key);
-        let signals = vec![group.limit.def().name];
+        let signals = vec![group.limit.id()];
         let series = Series {
             group: Some(group.key.clone()),
             ..level(format!("limit-{n}"), label, Colour::Limit, signals)
@@ -129,7 +129,7 @@ fn sketch(help: &'static str, kind: ChartKind) -> Sketch {
 }
 
 fn lacking() -> diagnose::Missing {
-    let names = signals![CGROUP_CURRENT];
+    let names = vec![CGROUP_CURRENT.def().name];
     diagnose::Missing::because(names, diagnose::Need::File(CGROUP_CURRENT.def().file))
 }
 

@@ -45,6 +45,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
         ChartUnit::Bytes,
     )
     .of_entities()
+    .of_changes()
     .quiet_up_to(levels::GROWTH);
     let look = cx.look();
     if look < SHORTEST {
@@ -106,7 +107,7 @@ impl Grown {
         match &self.what {
             What::Term(id) => accounts
                 .iter()
-                .map(|accounting| memory::size(accounting.as_ref()?, id))
+                .map(|accounting| accounting.as_ref()?.size(id).map(Bytes::as_f64))
                 .collect(),
             What::Owner(_) => Curve::new(),
             What::Cache(name) => match cx.timeline.entity(Entity::Slab, name) {
@@ -131,9 +132,9 @@ fn terms(cx: &Evidence<'_>) -> Vec<Grown> {
     let parts = memory::parts().into_iter().filter(|part| !is_free(part));
     parts
         .filter_map(|part| {
-            let from = memory::size(&first, part.id)?;
+            let from = first.size(part.id)?.as_f64();
             Some(Grown {
-                by: memory::size(&last, part.id)? - from,
+                by: last.size(part.id)?.as_f64() - from,
                 series: level(part.id, part.label, part.colour, part.signals),
                 what: What::Term(part.id),
                 from,

@@ -3,6 +3,7 @@
 use diagnose::Evidence;
 use diagnose::accounting::terms::{Kind, Standing};
 use diagnose::accounting::{Accounting, account, terms};
+use timeline::SignalId;
 use timeline::signals::{
     DENTRIES_NEGATIVE, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON,
     MEM_ANON_HUGE, MEM_BALLOON, MEM_BOUNCE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB,
@@ -12,7 +13,7 @@ use timeline::signals::{
     PAGE_CACHE, SLAB_PAGES, ZONE_PCP, ZRAM_USED,
 };
 
-use units::{Bytes, Quantity};
+use units::Bytes;
 
 use super::sketch::{Sketch, beside, level, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
@@ -25,13 +26,10 @@ pub(super) struct Part {
     pub(super) colour: Colour,
     pub(super) standing: Standing,
     /// What it shows, then what lies within it or around it.
-    pub(super) signals: Vec<&'static str>,
+    pub(super) signals: Vec<SignalId>,
     /// Most hosts have none of it: it is drawn only where there ever was some.
     is_rare: bool,
 }
-
-/// The remainder, which has a place among the terms.
-const UNACCOUNTED: &str = terms::UNACCOUNTED.id;
 
 const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above the process memory can mostly be taken \
                     back, what lies below cannot.";
@@ -45,7 +43,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         ChartKind::Stack,
         ChartUnit::Bytes,
     )
-    .wide()
+    .overview()
     .of_entities();
     let first = match account(cx, 0) {
         Ok(first) => first,
@@ -92,7 +90,7 @@ const RARE: [Kind; 7] = [
 ];
 
 /// The signal that tells a term, then what lies within it or around it.
-fn signals_of(id: &str) -> Vec<&'static str> {
+fn signals_of(id: &str) -> Vec<SignalId> {
     match id {
         "kernel_stack" => signals![MEM_KERNEL_STACK],
         "page_tables" => signals![MEM_PAGE_TABLES],
@@ -159,7 +157,8 @@ impl Part {
 }
 
 /// The curves of these parts, which at each sample add up to MemTotal. None where counters contradict each other.
-pub(super) fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
+fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
+    let ids: Vec<&str> = parts.iter().map(|part| part.id).collect();
     let mut curves = vec![vec![None; cx.timeline.len()]; parts.len()];
     for index in 0..cx.timeline.len() {
         let Ok(accounting) = account(cx, index) else {
@@ -168,8 +167,7 @@ pub(super) fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
         if accounting.is_broken() {
             continue;
         }
-        let sizes = sizes(&accounting, parts);
-        for (curve, size) in curves.iter_mut().zip(sizes) {
+        for (curve, size) in curves.iter_mut().zip(accounting.stacked(&ids)) {
             curve[index] = size;
         }
     }
@@ -179,47 +177,6 @@ pub(super) fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
         }
     }
     curves
-}
-
-/// The size of the part with this id, as it was measured.
-pub(super) fn size(accounting: &Accounting, id: &str) -> Option<f64> {
-    match id {
-        UNACCOUNTED => u64::try_from(accounting.unaccounted_bytes)
-            .ok()
-            .map(Bytes::new),
-        _ => accounting.term(id),
-    }
-    .map(Quantity::as_f64)
-}
-
-/// The parts' sizes at one sample. What has no part is unaccounted.
-fn sizes(accounting: &Accounting, parts: &[Part]) -> Vec<Option<f64>> {
-    let of = |part: &Part| size(accounting, part.id);
-    let mut sizes: Vec<Option<f64>> = parts.iter().map(of).collect();
-    if let Some(rest) = parts.iter().position(|part| part.id == UNACCOUNTED) {
-        fill_up(&mut sizes, rest, accounting.total.as_f64());
-    }
-    sizes
-}
-
-/// Makes a stack add up to `total` (whole numbers of bytes): what no part explains becomes the part at `rest`. What
-/// counters of one instant exceed the total by, within their drift, is taken off the largest parts above that, where it
-/// shows least; off the topmost it would falsify free memory, which is least when it matters most.
-pub(super) fn fill_up(sizes: &mut [Option<f64>], rest: usize, total: f64) {
-    sizes[rest] = None;
-    let known: f64 = sizes.iter().flatten().sum();
-    sizes[rest] = Some((total - known).max(0.0));
-    let mut excess = (known - total).max(0.0);
-    while excess > 0.0 {
-        let above = sizes[rest + 1..].iter_mut().flatten();
-        let largest = above.max_by(|a, b| a.total_cmp(b));
-        let Some(largest) = largest.filter(|size| **size > 0.0) else {
-            return;
-        };
-        let off = excess.min(*largest);
-        *largest -= off;
-        excess -= off;
-    }
 }
 
 /// The highest that the stack ever reaches: MemTotal, which changes with balloons and hotplug only.

@@ -1,20 +1,16 @@
 //! NUMA nodes: where the memory of each went, on one scale.
 
 use diagnose::Evidence;
-use diagnose::accounting::terms;
+use diagnose::accounting::{of_node, terms};
 use timeline::signals::{
     NODE_ACTIVE_FILE, NODE_ANON, NODE_FILE, NODE_FOREIGN, NODE_FREE, NODE_INACTIVE_FILE,
     NODE_SHMEM, NODE_SLAB, NODE_TOTAL,
 };
-use timeline::{Entity, EntitySeries, Gauge, Signal};
-use units::{Bytes, Quantity};
+use timeline::{Entity, EntitySeries};
+use units::Quantity;
 
-use super::memory::fill_up;
 use super::sketch::{Sketch, beside, level, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
-
-/// Place of what the other areas do not explain: the bottom.
-const REST: usize = 0;
 
 const HELP: &str = "Memory of one NUMA node; all nodes have one scale.";
 
@@ -104,39 +100,18 @@ fn series() -> Vec<Series> {
 
 /// The areas of a node in the order of [`series`]; empty where not told.
 fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
-    let samples = cx.timeline.len();
-    let gauge = |signal: Signal<Gauge<Bytes>>| {
-        let node = cx.timeline.entity(Entity::Node, key);
-        let track = node.and_then(|node| cx.timeline.gauge_of(node, signal));
-        track.map_or_else(|| vec![None; samples], |track| track.values().to_vec())
-    };
-    let total = gauge(NODE_TOTAL);
-    let shared = gauge(NODE_SHMEM);
-    let mut file = gauge(NODE_FILE);
-    for (file, shared) in file.iter_mut().zip(&shared) {
-        *file = file.map(|file| (file - shared.unwrap_or_default()).max(0.0));
-    }
-    let mut areas = vec![
-        vec![None; samples],
-        gauge(NODE_SLAB),
-        shared,
-        gauge(NODE_ANON),
-        file,
-        gauge(NODE_FREE),
+    let node = of_node(cx, key);
+    let areas = [
+        node.rest,
+        node.slab,
+        node.shared,
+        node.anon,
+        node.file,
+        node.free,
     ];
-    for index in 0..samples {
-        let mut sizes: Vec<Option<f64>> = areas.iter().map(|area| area[index]).collect();
-        if let Some(total) = total[index] {
-            fill_up(&mut sizes, REST, total);
-        }
-        for (area, size) in areas.iter_mut().zip(sizes) {
-            area[index] = size;
-        }
-    }
-    for area in &mut areas {
-        if area.iter().all(Option::is_none) {
-            area.clear();
-        }
-    }
-    areas
+    let told = |area: Curve| match area.iter().all(Option::is_none) {
+        true => Curve::new(),
+        false => area,
+    };
+    areas.map(told).to_vec()
 }

@@ -6,7 +6,7 @@ use timeline::signals::{PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SO
 use timeline::{Counter, Signal};
 use units::Micros;
 
-use super::sketch::{Sketch, curve, rate};
+use super::sketch::{Sketch, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Waiting for memory.
@@ -47,12 +47,12 @@ fn waiting(
     .top(Some(1.0))
     .line(
         cx,
-        rate("some", "some task", Colour::PsiSome, vec![some.def().name]),
+        rate("some", "some task", Colour::PsiSome, signals![some]),
         share(some),
     )
     .line(
         cx,
-        rate("full", "all tasks", Colour::PsiFull, vec![full.def().name]),
+        rate("full", "all tasks", Colour::PsiFull, signals![full]),
         share(full),
     )
 }

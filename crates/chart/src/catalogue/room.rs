@@ -55,6 +55,7 @@ pub(super) fn free(cx: &Evidence<'_>) -> Chart {
         ),
         |cx| cx.floor().map(|floor| curve(&floor.high)),
     )
+    .band("floor-low", "floor-high")
     .done()
 }
 

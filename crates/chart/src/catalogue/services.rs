@@ -4,7 +4,7 @@ use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{
     PROC_RSS, PROC_RSS_ANON, PROC_SWAP, PROCESS_STATUS, SERVICE_RSS, SERVICE_RSS_ANON, SERVICE_SWAP,
 };
-use timeline::{Entity, EntitySeries};
+use timeline::{Entity, EntitySeries, SignalId};
 use units::Quantity;
 
 use super::sketch::{Sketch, level};
@@ -26,7 +26,7 @@ const RESIDENT: &str = "Resident memory and swap: this source does not tell anon
 pub(super) struct Owners {
     pub(super) sums: Sums,
     /// Names of the signals, for the series.
-    pub(super) signals: Vec<&'static str>,
+    pub(super) signals: Vec<SignalId>,
     help: &'static str,
 }
 
@@ -48,6 +48,43 @@ impl Held {
     }
 }
 
+/// One way to tell what somebody holds.
+struct Kind {
+    entity: Entity,
+    held: SignalId,
+    is_in_pages: bool,
+    swapped: SignalId,
+    help: &'static str,
+}
+
+/// The best first.
+const KINDS: [Kind; 4] = [
+    anonymous(Entity::Service, SERVICE_RSS_ANON.id(), SERVICE_SWAP.id()),
+    resident(Entity::Service, SERVICE_RSS.id(), SERVICE_SWAP.id()),
+    anonymous(Entity::Process, PROC_RSS_ANON.id(), PROC_SWAP.id()),
+    resident(Entity::Process, PROC_RSS.id(), PROC_SWAP.id()),
+];
+
+const fn anonymous(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
+    Kind {
+        entity,
+        held,
+        is_in_pages: false,
+        swapped,
+        help: ANONYMOUS,
+    }
+}
+
+const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
+    Kind {
+        entity,
+        held,
+        is_in_pages: true,
+        swapped,
+        help: RESIDENT,
+    }
+}
+
 impl Owners {
     /// Services where they were recorded, else the processes of one program; by anonymous memory where it is told.
     ///
@@ -59,51 +96,20 @@ impl Owners {
             all.any(|one: &EntitySeries| one.runs().any(|(known, _)| known == signal))
         };
         let page = cx.facts.page_size.map(|page| page.bytes().get());
-        let kinds = [
-            (
-                Entity::Service,
-                SERVICE_RSS_ANON.id(),
-                Some(1),
-                SERVICE_SWAP.id(),
-                ANONYMOUS,
-            ),
-            (
-                Entity::Service,
-                SERVICE_RSS.id(),
-                page,
-                SERVICE_SWAP.id(),
-                RESIDENT,
-            ),
-            (
-                Entity::Process,
-                PROC_RSS_ANON.id(),
-                Some(1),
-                PROC_SWAP.id(),
-                ANONYMOUS,
-            ),
-            (
-                Entity::Process,
-                PROC_RSS.id(),
-                page,
-                PROC_SWAP.id(),
-                RESIDENT,
-            ),
-        ];
-        let told = kinds
-            .into_iter()
-            .find_map(|(entity, held, scale, swapped, help)| {
-                let scale = scale.filter(|_| has(entity, held))?;
-                Some(Self {
-                    sums: Sums {
-                        entity,
-                        signals: vec![(held, scale), (swapped, 1)],
-                        name,
-                        only: None,
-                    },
-                    signals: [held, swapped].map(|signal| signal.def().name).to_vec(),
-                    help,
-                })
-            });
+        let told = KINDS.into_iter().find_map(|kind| {
+            let scale = if kind.is_in_pages { page } else { Some(1) };
+            let scale = scale.filter(|_| has(kind.entity, kind.held))?;
+            Some(Self {
+                sums: Sums {
+                    entity: kind.entity,
+                    signals: vec![(kind.held, scale), (kind.swapped, 1)],
+                    name,
+                    only: None,
+                },
+                signals: vec![kind.held, kind.swapped],
+                help: kind.help,
+            })
+        });
         told.ok_or_else(|| {
             Missing::because(vec![PROC_RSS_ANON.def().name], Need::File(PROCESS_STATUS))
         })

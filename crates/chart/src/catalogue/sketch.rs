@@ -1,14 +1,16 @@
 //! A chart while it is put together: lines are asked once whether the source tells them, and what nobody tells is left out.
 
 use diagnose::{Evidence, Missing, Need};
-use timeline::Track;
+use timeline::{SignalId, Track};
 use units::Quantity;
 
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series};
+use crate::{
+    Chart, ChartKind, ChartSize, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series,
+};
 
-/// Names of signals for a series: `signals![MEM_FREE, MEM_AVAILABLE]`.
+/// Signals for a series: `signals![MEM_FREE, MEM_AVAILABLE]`.
 macro_rules! signals {
-    ($($signal:expr),* $(,)?) => { vec![$($signal.def().name),*] };
+    ($($signal:expr),* $(,)?) => { vec![$($signal.id()),*] };
 }
 pub(super) use signals;
 
@@ -42,11 +44,13 @@ impl Sketch {
                 help,
                 kind,
                 unit,
-                is_wide: false,
+                size: ChartSize::Small,
                 is_log: false,
                 top: None,
                 series: Vec::new(),
                 limits: Vec::new(),
+                band: None,
+                is_of_changes: false,
                 quiet_up_to: None,
                 absent: None,
                 is_of_host: true,
@@ -60,7 +64,19 @@ impl Sketch {
 
     /// Over the whole width, with a table of values.
     pub(super) fn wide(mut self) -> Self {
-        self.chart.is_wide = true;
+        self.chart.size = ChartSize::Wide;
+        self
+    }
+
+    /// The one that stands for the whole range in small, too.
+    pub(super) fn overview(mut self) -> Self {
+        self.chart.size = ChartSize::Overview;
+        self
+    }
+
+    /// Of changes since the first sample.
+    pub(super) fn of_changes(mut self) -> Self {
+        self.chart.is_of_changes = true;
         self
     }
 
@@ -124,6 +140,13 @@ impl Sketch {
         self
     }
 
+    /// A band between two limits that move, where the source tells both.
+    pub(super) fn band(mut self, low: &str, high: &str) -> Self {
+        let both = [low, high].map(str::to_owned);
+        self.chart.band = Some(both).filter(|both| both.iter().all(|id| self.chart.is_limit(id)));
+        self
+    }
+
     /// A limit at one value.
     pub(super) fn limit(mut self, label: &str, value: f64) -> Self {
         self.chart.limits.push(Limit {
@@ -164,6 +187,7 @@ impl Sketch {
         Chart {
             series: Vec::new(),
             limits: Vec::new(),
+            band: None,
             absent: Some(why),
             draw: nothing(),
             ..self.chart
@@ -206,7 +230,7 @@ pub(super) fn level(
     id: impl Into<String>,
     label: impl Into<String>,
     colour: Colour,
-    signals: Vec<&'static str>,
+    signals: Vec<SignalId>,
 ) -> Series {
     Series {
         id: id.into(),
@@ -216,14 +240,20 @@ pub(super) fn level(
         is_negative: false,
         signals,
         beside: Vec::new(),
+        from: Vec::new(),
         group: None,
         standing: None,
     }
 }
 
 /// A series where a reader looks for these signals, too, though its values are something else.
-pub(super) fn beside(series: Series, beside: Vec<&'static str>) -> Series {
+pub(super) fn beside(series: Series, beside: Vec<SignalId>) -> Series {
     Series { beside, ..series }
+}
+
+/// A series whose values are computed from these signals, too.
+pub(super) fn from(series: Series, from: Vec<SignalId>) -> Series {
+    Series { from, ..series }
 }
 
 /// A series of a counter's rates: steps that end at their sample.
@@ -231,7 +261,7 @@ pub(super) fn rate(
     id: impl Into<String>,
     label: impl Into<String>,
     colour: Colour,
-    signals: Vec<&'static str>,
+    signals: Vec<SignalId>,
 ) -> Series {
     Series {
         is_steps: true,

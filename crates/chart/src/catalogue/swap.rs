@@ -4,11 +4,12 @@ use diagnose::calm::levels;
 use diagnose::{Evidence, Missing};
 use timeline::Track;
 use timeline::signals::{
-    PSWPIN, PSWPOUT, SWAP_AREA_USED, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWAPIN_ALL,
+    PSWPIN, PSWPOUT, SWAP_AREA_USED, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWAPIN_ALL, SWPIN_ZERO,
+    SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
 };
 use units::{Pages, PerSecond, Quantity};
 
-use super::sketch::{Sketch, beside, curve, downwards, level, rate, signals};
+use super::sketch::{Sketch, beside, curve, downwards, from, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 /// Swapped in and out.
@@ -30,22 +31,28 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
     sketch
         .line(
             cx,
-            rate(
-                "in",
-                "swapped in",
-                Colour::SwapIn,
-                signals![PSWPIN, SWAPIN_ALL],
+            from(
+                rate(
+                    "in",
+                    "swapped in",
+                    Colour::SwapIn,
+                    signals![PSWPIN, SWAPIN_ALL],
+                ),
+                signals![ZSWPIN, SWPIN_ZERO],
             ),
             |cx| moved(cx, cx.swapped_in()),
         )
         .line(
             cx,
-            downwards(rate(
-                "out",
-                "swapped out",
-                Colour::SwapOut,
-                signals![PSWPOUT],
-            )),
+            from(
+                downwards(rate(
+                    "out",
+                    "swapped out",
+                    Colour::SwapOut,
+                    signals![PSWPOUT],
+                )),
+                signals![ZSWPOUT, SWPOUT_ZERO],
+            ),
             |cx| moved(cx, cx.swapped_out()),
         )
         .done()

@@ -1,7 +1,8 @@
 //! A long recording in columns: its minutes are in memory, and its samples pass by once.
 
+use std::collections::HashSet;
+
 use diagnose::Evidence;
-use timeline::signals::{CPU_IDLE, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT};
 use timeline::{Entity, SignalId, Timeline};
 use units::Span;
 
@@ -177,22 +178,12 @@ fn is_scanned(chart: &Chart) -> bool {
     chart.is_of_host && chart.kind != ChartKind::Stack && chart.absent.is_none()
 }
 
-/// The host's signals that charts are drawn from sample by sample: what a recording must be scanned for.
+/// The host's signals that charts are drawn from sample by sample: what a recording must be scanned for. A test
+/// in `memtide` draws all captures from these only.
 pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
-    let named = charts.iter().filter(|chart| is_scanned(chart));
-    let named = named.flat_map(|chart| &chart.series);
-    let named: Vec<&str> = named.flat_map(|series| series.related()).collect();
-    let is_read = |id: &SignalId| named.contains(&id.def().name) || BESIDE.contains(id);
+    let scanned = charts.iter().filter(|chart| is_scanned(chart));
+    let series = scanned.flat_map(|chart| &chart.series);
+    let needed: HashSet<SignalId> = series.flat_map(|series| series.needs()).collect();
     let host = Entity::Host.signals().filter_map(SignalId::at);
-    host.filter(is_read).collect()
+    host.filter(|id| needed.contains(id)).collect()
 }
-
-/// Signals that no series is named after, but that curves are computed from. A test in `memtide` draws all captures from
-/// what is scanned only.
-const BESIDE: [SignalId; 5] = [
-    ZSWPIN.id(),
-    ZSWPOUT.id(),
-    SWPIN_ZERO.id(),
-    SWPOUT_ZERO.id(),
-    CPU_IDLE.id(),
-];

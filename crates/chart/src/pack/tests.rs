@@ -23,6 +23,7 @@ fn chart(series: usize) -> Chart {
         is_negative: false,
         signals: Vec::new(),
         beside: Vec::new(),
+        from: Vec::new(),
         group: None,
         standing: None,
     });
@@ -32,7 +33,9 @@ fn chart(series: usize) -> Chart {
         help: "",
         kind: ChartKind::Lines,
         unit: ChartUnit::Bytes,
-        is_wide: false,
+        size: crate::ChartSize::Small,
+        band: None,
+        is_of_changes: false,
         is_log: false,
         top: None,
         series: series.collect(),

@@ -1,15 +1,16 @@
 //! What makes two sources hard to compare; said before anything else.
 
+use std::cmp::Ordering;
+
 use timeline::BreakKind;
 use timeline::signals::MEM_TOTAL;
-use units::{Bytes, Count, Span};
+use units::{Bytes, Count};
 
+use super::length;
 use super::settings::same_ram;
 use super::spread::FEWEST;
 use crate::evidence::Evidence;
 
-/// Looks of a length within this factor show the same.
-const OTHER_LENGTH: f64 = 2.0;
 /// Intervals within this factor smooth peaks alike.
 const OTHER_INTERVAL: f64 = 1.5;
 
@@ -37,18 +38,13 @@ fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
 
 fn lengths(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
     let (old, new) = (before.look(), after.look());
-    if old == Span::ZERO || new == Span::ZERO {
-        return None;
-    }
-    let times = new.as_secs_f64() / old.as_secs_f64();
-    let (longer, than) = if times > 1.0 {
-        ("after", "before")
-    } else {
-        ("before", "after")
+    let (longer, than) = match length::differs(before, after)? {
+        Ordering::Greater => ("after", "before"),
+        _ => ("before", "after"),
     };
-    (times >= OTHER_LENGTH || times <= 1.0 / OTHER_LENGTH).then(|| {
-        format!("Watched for {old} before and {new} after: {longer} had more time to show what is rare, and {than} less.")
-    })
+    Some(format!(
+        "Watched for {old} before and {new} after: {longer} had more time to show what is rare, and {than} less."
+    ))
 }
 
 fn intervals(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {

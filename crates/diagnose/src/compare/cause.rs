@@ -159,6 +159,8 @@ pub(super) struct Differences<'a> {
     pub(super) rates: &'a [RateChange],
     /// What was asked, before and after.
     pub(super) sides: (&'a Evidence<'a>, &'a Evidence<'a>),
+    /// Whether one side was watched for much longer, and ill for the smaller part of that.
+    pub(super) is_diluted: bool,
 }
 
 /// The fact that explains what changed.

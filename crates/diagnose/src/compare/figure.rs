@@ -57,39 +57,41 @@ impl fmt::Display for Figure {
     }
 }
 
-/// How an amount changed: `+198 MiB`, `-12 MiB`.
+/// How an amount changed: `+198 MiB`, `−12 MiB`.
 pub(super) fn difference(measure: Measure, before: f64, after: f64) -> String {
-    let sign = if after < before { '-' } else { '+' };
+    let sign = if after < before { '−' } else { '+' };
     format!("{sign}{}", measure.of((after - before).abs()))
 }
 
-/// How a rate changed: `+34 %`, `× 12`, `÷ 40`, `from 0`, `to 0`.
+/// How a rate changed, always as a factor: `× 1.3`, `÷ 40`; `from 0`, `to 0` where there is none.
 pub(super) fn ratio(before: f64, after: f64) -> String {
-    /// From here on a factor reads better than a share.
-    const FACTOR: f64 = 10.0;
     /// Beyond it the smaller of the two is noise, and so is the factor.
     const MOST: f64 = 1000.0;
-    if before <= 0.0 && after <= 0.0 {
-        return "none".to_owned();
+    match (before > 0.0, after > 0.0) {
+        (false, false) => return "none".to_owned(),
+        (false, true) => return "from 0".to_owned(),
+        (true, false) => return "to 0".to_owned(),
+        (true, true) => {}
     }
-    if before <= 0.0 {
-        return "from 0".to_owned();
+    let (sign, times) = match after >= before {
+        true => ('×', after / before),
+        false => ('÷', before / after),
+    };
+    match times < MOST {
+        true => format!("{sign} {}", Factor(times)),
+        false => format!("{sign} {}+", Factor(MOST)),
     }
-    if after <= 0.0 {
-        return "to 0".to_owned();
-    }
-    let times = after / before;
-    if !(1.0 / MOST..MOST).contains(&times) {
-        let sign = if times < 1.0 { '÷' } else { '×' };
-        return format!("{sign} {}+", Count::from_f64(MOST));
-    }
-    if times >= FACTOR {
-        format!("× {}", Count::from_f64(times))
-    } else if times <= 1.0 / FACTOR {
-        format!("÷ {}", Count::from_f64(1.0 / times))
-    } else {
-        let sign = if times < 1.0 { '-' } else { '+' };
-        format!("{sign}{}", Ratio::new((times - 1.0).abs()))
+}
+
+/// A number without a unit: one decimal below ten, as units print.
+struct Factor(f64);
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 < 9.95 {
+            true => write!(f, "{:.1}", self.0),
+            false => Count::from_f64(self.0).fmt(f),
+        }
     }
 }
 
@@ -102,8 +104,8 @@ mod tests {
         for (before, after, text) in [
             (0.0, 5.0, "from 0"),
             (5.0, 0.0, "to 0"),
-            (100.0, 134.0, "+34 %"),
-            (100.0, 40.0, "-60 %"),
+            (100.0, 134.0, "× 1.3"),
+            (100.0, 40.0, "÷ 2.5"),
             (2.0, 24.0, "× 12"),
             (24.0, 2.0, "÷ 12"),
             (0.001, 24.0, "× 1,000+"),
@@ -112,6 +114,6 @@ mod tests {
         }
         let mib = |n: f64| n * 1_048_576.0;
         assert_eq!(difference(Measure::Size, mib(2.0), mib(200.0)), "+198 MiB");
-        assert_eq!(difference(Measure::Size, mib(20.0), mib(8.0)), "-12 MiB");
+        assert_eq!(difference(Measure::Size, mib(20.0), mib(8.0)), "−12 MiB");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::{Compared, length};
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Finding, Severity};
 
@@ -14,9 +15,19 @@ pub struct FindingChange {
     pub before: Option<Found>,
     /// As it was found after.
     pub after: Option<Found>,
-    /// What it is of the other side where only one has found it: `false` where its rule could not look there, so that
-    /// nobody can tell whether it is gone or new.
-    pub was_looked_for: bool,
+    /// Why nobody can tell whether it is gone or new, graver or milder; `None` where it can be told.
+    pub doubt: Option<Doubt>,
+}
+
+/// Why the two sides cannot be held against each other in a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The rule could not look for it on a side.
+    NotLookedFor,
+    /// The longer look hides it: it is found there in a stretch as long as the shorter look.
+    Hidden,
+    /// The longer look shows it for so small a part that the shorter one may have missed it.
+    Rare,
 }
 
 /// What is told of a finding.
@@ -43,7 +54,7 @@ pub enum Turn {
     Milder,
     /// The same on both sides.
     Same,
-    /// The other side could not look for it.
+    /// The other side could not look for it, or not for as long.
     Unknown,
 }
 
@@ -51,10 +62,10 @@ impl FindingChange {
     /// How it changed.
     pub fn turn(&self) -> Turn {
         match (&self.before, &self.after) {
+            (Some(before), Some(after)) if after.severity == before.severity => Turn::Same,
+            _ if self.doubt.is_some() => Turn::Unknown,
             (Some(before), Some(after)) if after.severity > before.severity => Turn::Graver,
-            (Some(before), Some(after)) if after.severity < before.severity => Turn::Milder,
-            (Some(_), Some(_)) => Turn::Same,
-            _ if !self.was_looked_for => Turn::Unknown,
+            (Some(_), Some(_)) => Turn::Milder,
             (None, _) => Turn::New,
             (_, None) => Turn::Gone,
         }
@@ -66,6 +77,16 @@ impl FindingChange {
         severity(&self.before).max(severity(&self.after))
     }
 
+    /// As it was found on a side.
+    pub fn found(&self, is_after: bool) -> Option<&Found> {
+        if is_after { &self.after } else { &self.before }.as_ref()
+    }
+
+    /// Whether one side has it and the other does not, or less of it, as far as both could look.
+    pub(super) fn is_one_sided(&self) -> bool {
+        !matches!(self.turn(), Turn::Same | Turn::Unknown)
+    }
+
     /// Whether it is a root of weight on the side where it was found.
     pub(super) fn is_root(&self) -> bool {
         let found = self.after.as_ref().or(self.before.as_ref());
@@ -74,7 +95,20 @@ impl FindingChange {
 }
 
 /// All findings of either side: the gravest first, roots before what follows from them.
-pub(super) fn compare(before: &Diagnosis, after: &Diagnosis) -> Vec<FindingChange> {
+pub(super) fn compare(old: Compared<'_>, new: Compared<'_>) -> Vec<FindingChange> {
+    let mut changes = both(old.diagnosis, new.diagnosis);
+    length::doubt(old, new, &mut changes);
+    changes.sort_by_key(|change| {
+        (
+            change.turn() == Turn::Same,
+            Reverse(change.severity()),
+            !change.is_root(),
+        )
+    });
+    changes
+}
+
+fn both(before: &Diagnosis, after: &Diagnosis) -> Vec<FindingChange> {
     let mut changes: Vec<FindingChange> = Vec::new();
     for finding in before.findings.iter().chain(&after.findings) {
         if changes.iter().any(|change| change.id == finding.id) {
@@ -90,16 +124,9 @@ pub(super) fn compare(before: &Diagnosis, after: &Diagnosis) -> Vec<FindingChang
             id: finding.id,
             before: find(before),
             after: find(after),
-            was_looked_for: !is_blind(before) && !is_blind(after),
+            doubt: (is_blind(before) || is_blind(after)).then_some(Doubt::NotLookedFor),
         });
     }
-    changes.sort_by_key(|change| {
-        (
-            change.turn() == Turn::Same,
-            Reverse(change.severity()),
-            !change.is_root(),
-        )
-    });
     changes
 }
 

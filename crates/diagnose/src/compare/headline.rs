@@ -5,7 +5,7 @@ use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
 use units::Bytes;
 
 use super::cause::{Cause, Differences, Sureness};
-use super::findings::{FindingChange, Turn};
+use super::findings::{Doubt, FindingChange, Turn};
 use super::memory::{AmountChange, AmountKind, least};
 use super::rates::RateChange;
 use super::settings::FactChange;
@@ -16,38 +16,46 @@ use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::verdict::Level;
 
-/// The sentences of the verdict on two sources.
-pub(super) fn of(it: &Differences<'_>, direction: Direction, cause: Option<&Cause>) -> String {
+/// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
+pub(super) fn of(
+    it: &Differences<'_>,
+    direction: Direction,
+    cause: Option<&Cause>,
+) -> (String, Vec<String>) {
     let turned = turned(it);
     let most = differs_most(it);
     if turned.is_none() && most.is_none() && direction != Direction::Unknown {
-        return nothing(it);
+        return (nothing(it), Vec::new());
+    }
+    let of_weight = turned.filter(|it| it.severity() > Some(Severity::Info));
+    let asked = asked_for(it).filter(|_| cause.is_none() && of_weight.is_none());
+    let is_quiet = direction == Direction::Same && cause.is_none() && of_weight.is_none();
+    let first = [
+        (direction == Direction::Unknown).then(|| unknown(it)),
+        cause.map(|cause| explained(cause, it.facts)),
+        is_quiet.then(|| "Neither better nor worse.".to_owned()),
+        asked.clone(),
+        turned.map(in_words),
+    ];
+    let mut lead: Vec<String> = first.into_iter().flatten().collect();
+    let mut more = Vec::new();
+    if let Some(turned) = turned.filter(|_| cause.is_none()) {
+        more.push(unexplained(it, turned));
+        let told = it.graver(turned.id);
+        more.extend(told.and_then(|finding| first_sentence(&finding.cause)));
     }
     let is_sure = cause.is_some_and(|cause| cause.sureness > Sureness::May);
-    let mut said: Vec<String> = Vec::new();
-    said.extend((direction == Direction::Unknown).then(|| unknown(it)));
-    said.extend(cause.map(|cause| explained(cause, it.facts)));
-    let is_quiet = direction == Direction::Same && cause.is_none();
-    let of_weight = turned.filter(|it| it.severity() > Some(Severity::Info));
-    if is_quiet && of_weight.is_none() {
-        said.push("Neither better nor worse.".to_owned());
+    let says_most = most.filter(|_| turned.is_none() || !is_sure);
+    // Where no finding turned, what moved is the news.
+    let place = match turned {
+        None if direction != Direction::Unknown && asked.is_none() => &mut lead,
+        _ => &mut more,
+    };
+    place.extend(says_most);
+    if cause.is_none() && turned.is_none() && asked.is_none() && differs(it) {
+        more.push(UNEXPLAINED.to_owned());
     }
-    let asked = asked_for(it).filter(|_| cause.is_none() && of_weight.is_none());
-    let is_asked = asked.is_some();
-    said.extend(asked);
-    said.extend(turned.map(in_words));
-    if let Some(turned) = turned.filter(|_| cause.is_none()) {
-        said.push(unexplained(it, turned));
-        let told = it.graver(turned.id);
-        said.extend(told.and_then(|finding| first_sentence(&finding.cause)));
-    }
-    if turned.is_none() || !is_sure {
-        said.extend(most);
-    }
-    if cause.is_none() && turned.is_none() && !is_asked && differs(it) {
-        said.push(UNEXPLAINED.to_owned());
-    }
-    said.join(" ")
+    (lead.join(" "), more)
 }
 
 fn differs(it: &Differences<'_>) -> bool {
@@ -71,20 +79,17 @@ fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
     }
 }
 
+/// How it changed, with the beginning of its title.
 fn in_words(change: &FindingChange) -> String {
-    let title = |found: &Option<super::findings::Found>| {
-        found
-            .as_ref()
-            .map(|found| found.title.clone())
-            .unwrap_or_default()
+    let (turn, found) = match change.turn() {
+        Turn::New => ("New", &change.after),
+        Turn::Gone => ("Gone", &change.before),
+        Turn::Graver => ("Graver", &change.after),
+        Turn::Milder => ("Milder", &change.after),
+        Turn::Same | Turn::Unknown => return String::new(),
     };
-    match change.turn() {
-        Turn::New => format!("New after: {}", title(&change.after)),
-        Turn::Gone => format!("Gone after: {}", title(&change.before)),
-        Turn::Graver => format!("Graver after: {}", title(&change.after)),
-        Turn::Milder => format!("Milder after: {}", title(&change.after)),
-        Turn::Same | Turn::Unknown => String::new(),
-    }
+    let title = found.as_ref().and_then(|found| first_clause(&found.title));
+    format!("{turn} after: {}", title.unwrap_or_default())
 }
 
 /// `vm.zone_reclaim_mode is the cause: 1 before, 0 after.`
@@ -127,12 +132,16 @@ fn nothing(it: &Differences<'_>) -> String {
     };
     let rest = format!("no amount or rate differs by more than its own noise, {settings}");
     let differs = |change: &&FindingChange| change.turn() != Turn::Same;
-    let follows: Vec<&str> = it.findings.iter().filter(differs).map(|it| it.id).collect();
-    match follows.as_slice() {
-        [] => format!("Nothing changed: the same findings, {rest}."),
-        ids => format!(
-            "The same roots; what follows from them was not found on both sides ({}), and {rest}.",
-            ids.join(", ")
+    let others: Vec<&FindingChange> = it.findings.iter().filter(differs).collect();
+    let ids: Vec<&str> = others.iter().map(|change| change.id).collect();
+    let ids = ids.join(" and ");
+    match others.iter().find_map(|change| change.doubt) {
+        _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
+        Some(Doubt::Hidden | Doubt::Rare) => format!(
+            "Neither better nor worse: the same roots. Of {ids}, looks of such different length cannot tell; {rest}."
+        ),
+        _ => format!(
+            "Neither better nor worse: the same roots, and {ids} beside them on one side only; {rest}."
         ),
     }
 }
@@ -148,22 +157,42 @@ fn unknown(it: &Differences<'_>) -> String {
         .collect();
     let is_told = |it: &&FindingChange| it.turn() == Turn::Unknown && it.is_root();
     let unseen = it.findings.iter().find(is_told);
-    why.extend(unseen.map(|change| {
-        let (found, other) = match change.after {
-            Some(_) => ("after", "before"),
-            None => ("before", "after"),
-        };
-        let title = change.after.as_ref().or(change.before.as_ref());
-        let title = title.map_or("", |found| found.title.trim_end_matches('.'));
-        format!(
-            "{found} shows {}, which nobody could look for {other}: {title}",
-            change.id
-        )
-    }));
+    why.extend(unseen.map(|change| in_doubt(it, change)));
+    if why.is_empty() && it.is_diluted {
+        why.push(
+            "the longer look was ill for the smaller part of its time, so its means say little"
+                .to_owned(),
+        );
+    }
     format!(
         "Whether it is better or worse cannot be said: {}.",
         why.join("; ")
     )
+}
+
+/// Why a finding on one side says nothing of the other.
+fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
+    let severity = |is_after| change.found(is_after).map(|found| found.severity);
+    let is_after = severity(true) > severity(false);
+    let (old, new) = (it.sides.0.look(), it.sides.1.look());
+    let ((found, look), (other, other_look)) = match is_after {
+        true => (("after", new), ("before", old)),
+        false => (("before", old), ("after", new)),
+    };
+    let id = change.id;
+    match change.doubt {
+        Some(Doubt::Hidden) => format!(
+            "{id} was found in the {look} {found}, and {look} of the {other_look} {other} show it as well"
+        ),
+        Some(Doubt::Rare) => {
+            let when = it.graver(id).and_then(|finding| finding.when);
+            let held = when.map_or(look, |when| when.lasts());
+            format!(
+                "{id} held for {held} of the {look} {found}, and the {other_look} {other} may have missed it"
+            )
+        }
+        _ => format!("{found} shows {id}, which nobody could look for {other}"),
+    }
 }
 
 /// The amount, its owner and the rate that moved most.
@@ -219,7 +248,7 @@ fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
 }
 
 fn size_of(bytes: i64) -> String {
-    let sign = if bytes < 0 { "-" } else { "" };
+    let sign = if bytes < 0 { "−" } else { "" };
     format!("{sign}{}", Bytes::new(bytes.unsigned_abs()))
 }
 
@@ -278,6 +307,15 @@ fn first_sentence(text: &str) -> Option<String> {
     (!sentence.is_empty()).then(|| sentence.to_owned())
 }
 
+/// What stands before the first semicolon of the first sentence.
+fn first_clause(text: &str) -> Option<String> {
+    let sentence = first_sentence(text)?;
+    Some(match sentence.split_once("; ") {
+        Some((clause, _)) => format!("{clause}."),
+        None => sentence,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,5 +325,7 @@ mod tests {
         let first = first_sentence("Kernel 6.1 keeps 0.5 of it. More.");
         assert_eq!(first.as_deref(), Some("Kernel 6.1 keeps 0.5 of it."));
         assert_eq!(first_sentence(""), None);
+        let clause = first_clause("Huge pages hold 602 MiB; how much is in use. More.");
+        assert_eq!(clause.as_deref(), Some("Huge pages hold 602 MiB."));
     }
 }

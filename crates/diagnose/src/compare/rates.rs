@@ -185,6 +185,14 @@ pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<RateCh
     rates
 }
 
+/// Those that cost the work something, sample by sample.
+pub(super) fn costs(cx: &Evidence<'_>) -> Vec<Vec<Option<f64>>> {
+    let specs = specs();
+    let costs = specs.iter().filter(|spec| spec.is_cost);
+    let read = costs.filter_map(|spec| (spec.read)(cx).ok().flatten());
+    read.map(|spread| spread.course).collect()
+}
+
 impl Spec {
     fn compare(&self, before: &Evidence<'_>, after: &Evidence<'_>) -> RateChange {
         let read = |cx| (self.read)(cx).ok().flatten();

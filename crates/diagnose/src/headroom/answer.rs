@@ -4,15 +4,15 @@ use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
 use units::{Bytes, Ratio};
 
 use super::{
-    Article, Bounds, Cycle, DemandKind, Headroom, Limit, Question, Room, Short, Terms, Unknown,
-    signed,
+    Article, Bounds, Cycle, DemandKind, Headroom, Limit, LimitKind, Question, Room, Short, Terms,
+    Unknown, signed,
 };
 use crate::evidence::Evidence;
 use crate::finding::Affected;
-use crate::missing::Missing;
 
-/// With less than this left, the next burst decides; an engineering choice: bursts of ordinary hosts take a few percent.
-const MARGIN: Ratio = Ratio::from_percent(5.0);
+/// With less than this left after what is added, it is tight: the estimate has been right to a tenth of RAM (docs/headroom.md),
+/// so there may be nothing left, and the next burst decides.
+const MARGIN: Ratio = Ratio::from_percent(10.0);
 /// More page cache than this, as a share of RAM, that is not available wants an explanation (MemAvailable leaves out the floor
 /// and a little more).
 const RESIDUE: Ratio = Ratio::from_percent(5.0);
@@ -37,6 +37,8 @@ pub enum Answer {
 pub struct Added {
     /// What is left at the worst moment.
     pub left: Option<i64>,
+    /// The same as bounds.
+    pub bounds: Bounds,
     /// In sentences.
     pub text: Vec<String>,
 }
@@ -53,6 +55,7 @@ pub(super) struct Facts<'a> {
     pub(super) cycle: Cycle,
     pub(super) article: Option<Article>,
     pub(super) then: Vec<Affected>,
+    pub(super) at_once: Option<Bytes>,
     pub(super) unknown: Vec<Unknown>,
 }
 
@@ -61,14 +64,11 @@ pub(super) fn nothing(
     ram: Option<Bytes>,
     cycle: Cycle,
     short: Vec<Short>,
-    missing: &Missing,
+    unknown: Unknown,
 ) -> Headroom {
     Headroom {
         answer: Answer::Unknown,
-        headline: format!(
-            "Cannot tell: the source does not say what is available; needs {}.",
-            missing.need
-        ),
+        headline: format!("Cannot tell: {}.", unknown.text),
         binds: String::new(),
         remarks: Vec::new(),
         ram,
@@ -80,11 +80,9 @@ pub(super) fn nothing(
         cycle,
         added: None,
         smallest_ram: None,
+        wanted_at_once: None,
         article: None,
-        unknown: vec![Unknown {
-            what: "available",
-            text: format!("{} is not told", missing.names.join(", ")),
-        }],
+        unknown: vec![unknown],
     }
 }
 
@@ -97,6 +95,7 @@ impl Facts<'_> {
             remarks: self.remarks(answer),
             added: self.added(),
             smallest_ram: self.smallest_ram(),
+            wanted_at_once: self.at_once.map(|bytes| bytes + self.added_bytes()),
             answer,
             ram: self.ram,
             room: self.room,
@@ -114,19 +113,18 @@ impl Facts<'_> {
         self.question.add.map(|add| add.kind)
     }
 
-    fn demand(&self) -> i64 {
-        let bytes = self.question.add.map_or(Bytes::ZERO, |add| add.bytes);
-        i64::try_from(bytes.get()).unwrap_or(i64::MAX)
+    fn added_bytes(&self) -> Bytes {
+        self.question.add.map_or(Bytes::ZERO, |add| add.bytes)
     }
 
-    /// What must be left, so that the next burst does not decide.
-    fn margin(&self) -> i64 {
-        let margin = self
-            .ram
-            .unwrap_or_default()
-            .share(MARGIN)
-            .min(MARGIN_AT_MOST);
-        i64::try_from(margin.get()).unwrap_or(i64::MAX)
+    fn demand(&self) -> i64 {
+        i64::try_from(self.added_bytes().get()).unwrap_or(i64::MAX)
+    }
+
+    /// What must be left, so that the next burst does not decide; `None` where the size of RAM is not known.
+    fn margin(&self) -> Option<i64> {
+        let margin = self.ram?.share(MARGIN).min(MARGIN_AT_MOST);
+        i64::try_from(margin.get()).ok()
     }
 
     /// The limit that binds before the host's RAM does.
@@ -168,7 +166,8 @@ impl Facts<'_> {
             () if is_short(usual) => Answer::Unknown,
             // A moment shows a lack, and never that there is none.
             () if self.cx.is_too_short() => Answer::Unknown,
-            () if least < wanted.saturating_add(self.margin()) => Answer::Tight,
+            () if self.margin().is_none() => Answer::Unknown,
+            () if Some(least.saturating_sub(wanted)) < self.margin() => Answer::Tight,
             () if self.cycle.is_too_short() => Answer::Unknown,
             () => Answer::Fits,
         }
@@ -252,6 +251,7 @@ impl Facts<'_> {
                 short.rule, short.text
             ));
         }
+        remarks.extend(self.tight_groups());
         if answer == Answer::Unknown
             && !self.would_fit(answer)
             && let Some(room) = &self.room
@@ -282,6 +282,19 @@ impl Facts<'_> {
         remarks
     }
 
+    /// Groups that bind nobody else, and into which the demand does not fit: perhaps it is to run in one.
+    fn tight_groups(&self) -> Vec<String> {
+        let Some(add) = self.question.add else {
+            return Vec::new();
+        };
+        let others = self.limits.iter();
+        let others = others.filter(|limit| limit.kind == LimitKind::Cgroup && !limit.holds);
+        others
+            .filter(|limit| limit.bounds.upper < self.demand())
+            .map(|limit| format!("In there {} more do not fit: {}.", add.bytes, limit.text))
+            .collect()
+    }
+
     /// Page cache that is neither free nor available, and that nothing explains.
     fn residue(&self) -> Option<String> {
         let (terms, index) = (self.terms.as_ref()?, self.room.as_ref()?.worst);
@@ -309,8 +322,13 @@ impl Facts<'_> {
             .or(least.lower.filter(|lower| *lower == least.upper));
         let left = left.map(|room| room.saturating_sub(wanted));
         let over = |room: i64| Bytes::new(u64::try_from(wanted.saturating_sub(room)).unwrap_or(0));
-        let beyond = over(least.likely_or_lower().unwrap_or(least.upper));
         let past_cliff = over(room.to_cliff);
+        let beyond = over(least.likely_or_lower().unwrap_or(least.upper));
+        let beyond = match add.kind {
+            DemandKind::Cache => beyond,
+            // What is past the cliff has no cache left to take.
+            _ => beyond.saturating_sub(past_cliff),
+        };
         let swap = room.swap_left;
         let mut text = Vec::new();
         if left.is_none() {
@@ -348,7 +366,13 @@ impl Facts<'_> {
                 None => format!("At worst {past_cliff} has no place in RAM; swap is not told."),
             });
         }
-        Some(Added { left, text })
+        let without = |room: i64| room.saturating_sub(wanted);
+        let bounds = Bounds {
+            lower: least.lower.map(without),
+            likely: least.likely.map(without),
+            upper: without(least.upper),
+        };
+        Some(Added { left, bounds, text })
     }
 
     /// RAM that the worst moment needs, the demand and no margin included: likely, and for certain. Where memory was short

@@ -2,7 +2,7 @@
 //! all of the page cache.
 
 use timeline::signals::{MEM_DIRTY, MEM_FREE};
-use units::{Bytes, Quantity, Ratio};
+use units::{Bytes, Quantity, Ratio, Span};
 
 use super::terms::{Levels, flat_edge, whole};
 use super::{ReadCache, Room, signed};
@@ -19,6 +19,8 @@ const EDGE: Ratio = Ratio::from_percent(1.0);
 pub struct Article {
     /// Headroom at its worst sample.
     pub bytes: i64,
+    /// That sample, on the timeline's clock; `None` where it is the worst of ours as well.
+    pub at: Option<Span>,
     /// What stays free, as it takes it.
     pub kept_free: Bytes,
     /// What waits to be written, at most; `None` where the source does not tell: then none was taken off.
@@ -48,28 +50,28 @@ pub(super) fn formula(
         let available = levels.available.at(index)?;
         let cache = files.at(index)?;
         let bytes = available.as_f64() - taken.as_f64() - cache.as_f64();
-        Some((bytes, available, cache))
+        Some((bytes, index, available, cache))
     };
     let samples = (0..cx.timeline.len()).filter_map(of_sample);
-    let (bytes, available, all_cache) = samples.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let (bytes, index, available, all_cache) = samples.min_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
     let bytes = whole(bytes);
-    let ours = room.least.likely_or_lower();
-    let far = |ours: i64| {
-        let apart = Bytes::new(ours.abs_diff(bytes));
-        apart > Bytes::new(ours.unsigned_abs()).share(DIFFERS) && apart > ram.share(EDGE)
-    };
-    let differs = ours.is_none_or(far);
-    let why = if differs {
-        why(cache, kept_free)
-    } else {
-        String::new()
+    let differs = differs(room, bytes, ram);
+    let why = match differs {
+        true => why(cache, all_cache, kept_free),
+        false => String::new(),
     };
     let dirty = written.map_or_else(
         || "unwritten data not told".to_owned(),
-        |written| format!("{written} unwritten"),
+        |written| format!("{written} unwritten at most"),
     );
     Some(Article {
         bytes,
+        at: cx
+            .timeline
+            .times()
+            .get(index)
+            .copied()
+            .filter(|_| index != room.worst),
         kept_free,
         written,
         cache: all_cache,
@@ -79,6 +81,14 @@ pub(super) fn formula(
             signed(bytes)
         ),
     })
+}
+
+fn differs(room: &Room, bytes: i64, ram: Bytes) -> bool {
+    let far = |ours: i64| {
+        let apart = Bytes::new(ours.abs_diff(bytes));
+        apart > Bytes::new(ours.unsigned_abs()).share(DIFFERS) && apart > ram.share(EDGE)
+    };
+    room.least.likely_or_lower().is_none_or(far)
 }
 
 /// The lower edge of free memory where it rested on its floor; else where it would.
@@ -96,18 +106,20 @@ fn kept_free(cx: &Evidence<'_>, levels: &Levels, ram: Bytes) -> Option<Bytes> {
     })
 }
 
-fn why(cache: &ReadCache, kept_free: Bytes) -> String {
+/// What makes the two differ: the cache that it takes for needed, where ours takes less, and the floor, which it counts twice.
+fn why(cache: &ReadCache, all: Bytes, kept_free: Bytes) -> String {
     let needed = match (cache.likely, cache.upper) {
-        (Some(likely), _) => format!("ours takes the {likely} that is used again"),
-        (None, Some(upper)) => {
-            format!(
-                "ours says {} to {upper}, as nothing tells what is used again",
-                cache.lower
-            )
-        }
-        (None, None) => "ours leaves open how much is used again".to_owned(),
+        (Some(likely), _) if likely + all.share(DIFFERS) >= all => None,
+        (Some(likely), _) => Some(format!("ours takes the {likely} that is used again")),
+        (None, Some(upper)) => Some(format!(
+            "ours says {} to {upper}, as nothing tells what is used again",
+            cache.lower
+        )),
+        (None, None) => Some("ours leaves open how much is used again".to_owned()),
     };
+    let needed = needed.map(|ours| format!("takes all page cache for needed ({ours}), and "));
     format!(
-        ". It takes all page cache for needed ({needed}), and takes off {kept_free} that available leaves out already"
+        ". It {}takes off {kept_free} that available leaves out already",
+        needed.unwrap_or_default()
     )
 }

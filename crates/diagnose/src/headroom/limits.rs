@@ -11,7 +11,7 @@ use timeline::{Entity, EntitySeries, Gauge, Signal, Track};
 use units::{Bytes, Limit as Size, Quantity};
 
 use super::terms::whole;
-use super::{Bounds, DemandKind, ReadCache, signed};
+use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
 use crate::floor::Floor;
 
@@ -31,6 +31,8 @@ pub enum LimitKind {
     Commit,
     /// RAM reserved for huge pages.
     Hugetlb,
+    /// The size of a tmpfs.
+    Tmpfs,
 }
 
 impl LimitKind {
@@ -41,6 +43,7 @@ impl LimitKind {
             Self::Cgroup => "cgroup",
             Self::Commit => "commit limit",
             Self::Hugetlb => "hugetlb",
+            Self::Tmpfs => "tmpfs",
         }
     }
 }
@@ -52,7 +55,8 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Which one; empty where there is one only.
     pub name: String,
-    /// Room below it at its worst sample: the best estimate, else the least that it may be.
+    /// Room below it at its worst sample: the best estimate, else the least that it may be, else the most; `i64::MAX` where
+    /// nothing bounds it.
     pub room: i64,
     /// The same, with what is not told taken both ways.
     pub bounds: Bounds,
@@ -70,12 +74,13 @@ impl Limit {
     }
 }
 
-/// All of them, what holds first, the tightest first.
-pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
+/// All of them that bear on such a demand, what holds first, the tightest first.
+pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>) -> Vec<Limit> {
     let mut limits = nodes(cx, cache);
     limits.extend(groups(cx));
     limits.extend(commit(cx));
     limits.extend(huge_pages(cx));
+    limits.extend((kind == Some(DemandKind::Tmpfs)).then(|| tmpfs::limit(cx)));
     limits.sort_by_key(|limit| (!limit.holds, limit.room));
     limits
 }
@@ -223,48 +228,98 @@ fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
 }
 
 fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<Limit> {
-    let max = cx.timeline.last_of(group, CGROUP_MAX)?.limited()?;
-    if cx.ram().is_ok_and(|ram| max >= ram) {
-        return None;
-    }
-    let max_track = cx.timeline.gauge_of(group, CGROUP_MAX)?;
-    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
-    let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
-    let at = |track: &Option<Track<Bytes>>, index| {
-        let bytes: Option<Bytes> = track.as_ref().and_then(|track| track.at(index));
-        bytes.unwrap_or_default()
-    };
-    let (file, shared, slab) = (
-        of(CGROUP_FILE),
-        of(CGROUP_SHMEM),
-        of(CGROUP_SLAB_RECLAIMABLE),
-    );
-    let room = (0..cx.timeline.len()).filter_map(|index| {
-        let Size::Bytes(max) = max_track.at(index)? else {
-            return None;
-        };
-        // What reclaim in the group could take; anonymous memory stays.
-        let cache = at(&file, index).saturating_sub(at(&shared, index)) + at(&slab, index);
-        let held = current.at(index)?.saturating_sub(cache);
-        Some(whole(max.as_f64() - held.as_f64()))
-    });
-    let room = room.min()?;
     let whose = if holds {
         "around memtide"
     } else {
         "for what runs in it"
     };
+    let (bounds, text) = match cx.timeline.last_of(group, CGROUP_MAX) {
+        Some(max) => {
+            let max = max.limited()?;
+            if cx.ram().is_ok_and(|ram| max >= ram) {
+                return None;
+            }
+            let bounds = group_room(cx, group, max)?;
+            (bounds, group_text(&group.key, bounds, max))
+        }
+        // Of somebody else's group that is nothing to worry about.
+        None if holds && cx.timeline.last_of(group, CGROUP_CURRENT).is_some() => (
+            Bounds {
+                lower: None,
+                likely: None,
+                upper: i64::MAX,
+            },
+            format!(
+                "whether {} has a limit is not told: memory.max was not read",
+                group.key
+            ),
+        ),
+        None => return None,
+    };
     Some(Limit {
         kind: LimitKind::Cgroup,
         name: group.key.clone(),
-        room,
-        bounds: Bounds::known(room),
+        room: bounds.likely_or_lower().unwrap_or(bounds.upper),
+        bounds,
         holds,
-        text: format!(
-            "{} has {} below its limit of {max}, with its cache given up ({whose})",
-            group.key,
-            signed(room)
+        text: format!("{text} ({whose})"),
+    })
+}
+
+fn group_text(key: &str, bounds: Bounds, max: Bytes) -> String {
+    let room = bounds.likely_or_lower().map(signed);
+    match (room, bounds.likely) {
+        (Some(room), Some(_)) => {
+            format!("{key} has {room} below its limit of {max}, with its cache given up")
+        }
+        (Some(room), None) => format!(
+            "{key} has {room} below its limit of {max}; how much of what it holds is cache is not told"
         ),
+        (None, _) => format!("{key} has a limit of {max}; how much it holds is not told"),
+    }
+}
+
+/// Room below a group's limit at its worst sample: anonymous memory stays, and reclaim in the group could take its cache.
+/// Where the source does not tell these apart, anything from none to all of it is cache.
+fn group_room(cx: &Evidence<'_>, group: &EntitySeries, max: Bytes) -> Option<Bounds> {
+    let most = whole(max.as_f64());
+    let Some(current) = cx.timeline.gauge_of(group, CGROUP_CURRENT) else {
+        return Some(Bounds {
+            lower: None,
+            likely: None,
+            upper: most,
+        });
+    };
+    let limits = cx.timeline.gauge_of(group, CGROUP_MAX)?;
+    let cache = group_cache(cx, group);
+    let room = |cache: &dyn Fn(usize) -> Option<Bytes>| {
+        let at = |index: usize| {
+            let Size::Bytes(max) = limits.at(index)? else {
+                return None;
+            };
+            let held = current.at(index)?.saturating_sub(cache(index)?);
+            Some(whole(max.as_f64() - held.as_f64()))
+        };
+        (0..cx.timeline.len()).filter_map(at).min()
+    };
+    match &cache {
+        Some(cache) => room(&|index| cache.at(index)).map(Bounds::known),
+        None => Some(Bounds {
+            lower: room(&|_| Some(Bytes::ZERO)),
+            likely: None,
+            upper: most,
+        }),
+    }
+}
+
+/// What reclaim in a group could take; `None` where its memory.stat is not told.
+fn group_cache(cx: &Evidence<'_>, group: &EntitySeries) -> Option<Track<Bytes>> {
+    let of = |signal: Signal<Gauge<Bytes>>| cx.timeline.gauge_of(group, signal);
+    let files = of(CGROUP_FILE)?;
+    let files = of(CGROUP_SHMEM).map_or_else(|| files.clone(), |shared| files.minus(&shared));
+    Some(match of(CGROUP_SLAB_RECLAIMABLE) {
+        Some(slab) => files.plus(&slab),
+        None => files,
     })
 }
 

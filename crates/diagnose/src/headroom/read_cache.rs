@@ -133,24 +133,32 @@ impl ReadCache {
         let active = used_again(cx).filter(|_| lists_tell_use(cx));
         let active = active.and_then(|active| smallest_that_lasted(cx, &active, &is_usual));
         let seen = format!("{upper} of cache were enough for {lasted}: hardly anything came back");
+        let used = "mapped or in the list of files used more than once";
         match active {
             Some((active, _)) if active < upper => Self {
                 lower: Bytes::ZERO,
                 likely: Some(active),
                 upper: Some(upper),
                 how: How::ActiveList,
+                text: format!("{active} are {used}; {seen}"),
+            },
+            Some((active, _)) => Self {
+                lower: Bytes::ZERO,
+                likely: Some(upper),
+                upper: Some(upper),
+                how: How::ActiveList,
                 text: format!(
-                    "{active} are mapped or in the list of files used more than once; {seen}"
+                    "{active} are {used}, and the smallest cache that lasted was {upper} (for {lasted}, while hardly anything came back)"
                 ),
             },
-            _ if upper <= ram.share(CLOSE) || active.is_some() => Self {
+            None if upper <= ram.share(CLOSE) => Self {
                 lower: Bytes::ZERO,
                 likely: Some(upper),
                 upper: Some(upper),
                 how: How::Experience,
                 text: seen,
             },
-            _ => {
+            None => {
                 unknown.push(Unknown {
                     what: "read cache",
                     text: format!(
@@ -202,7 +210,8 @@ fn read_again(cx: &Evidence<'_>, files: &Track<Bytes>, short: &[Short]) -> Optio
     Some(ReadCache {
         lower,
         likely: None,
-        upper: upper.map(|upper| upper.max(lower)),
+        // More than RAM holds is no cache.
+        upper: upper.map(|upper| upper.max(lower).min(cx.ram().unwrap_or(upper))),
         how: How::Refaults,
         text: format!("files came back after eviction while there were {lower}"),
     })

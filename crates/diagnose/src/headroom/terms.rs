@@ -3,11 +3,11 @@
 
 use timeline::facts::KernelVersion;
 use timeline::signals::{
-    MEM_DIRTY, MEM_FREE, MEM_WRITEBACK, NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD,
-    SWAP_FREE, ZONE_BOOST, ZONE_LOW,
+    MEM_DIRTY, MEM_FREE, MEM_TOTAL, MEM_WRITEBACK, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
+    NR_DIRTY_THRESHOLD, SWAP_FREE, ZONE_BOOST, ZONE_LOW,
 };
 use timeline::{Entity, Gauge, Signal, Track};
-use units::{Bytes, Pages, Quantity, Ratio};
+use units::{Bytes, Pages, Quantity, Ratio, Span};
 
 use super::{Bounds, ReadCache, Room, Short, Unknown};
 use crate::calm;
@@ -38,6 +38,8 @@ pub(super) struct Levels {
     left_out: Option<Track<Bytes>>,
     /// Up to where writers run free: more room than this they do not need.
     pub(super) writers_run_free: Bytes,
+    /// MemTotal.
+    ram: Option<Bytes>,
     /// Where free memory rests under load.
     pub(super) floor: (Bytes, Bytes),
     /// Whether the floor was measured, not predicted.
@@ -59,6 +61,8 @@ pub struct Terms {
     pub kept: Option<Bytes>,
     /// Room for what waited for disks then: at least, at most. The same where it was measured.
     pub write_cache: (Bytes, Bytes),
+    /// All data of files that waited for disks then; `None` where it was not measured.
+    pub unwritten: Option<Bytes>,
     /// Page cache that must stay.
     pub read_cache: ReadCache,
     /// The part of the cache that `available` leaves out already.
@@ -69,9 +73,10 @@ pub struct Terms {
 
 impl Levels {
     /// # Errors
-    /// [`Missing`] where nothing tells what can be had.
-    pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Missing> {
-        let (available, is_told) = calm::available(cx)?;
+    /// Where nothing tells what can be had, or nothing that can be true.
+    pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Unknown> {
+        let (available, is_told) = calm::available(cx).map_err(|lacks| not_told(&lacks))?;
+        plausible(cx, &available)?;
         let files = calm::files(cx).ok();
         let unwritten = unwritten(cx);
         let floor = floor(cx, unknown);
@@ -93,6 +98,7 @@ impl Levels {
             unwritten,
             left_out,
             writers_run_free,
+            ram: cx.ram().ok(),
             floor: floor.0,
             floor_is_measured: floor.1,
         })
@@ -126,7 +132,9 @@ impl Levels {
         let left_out = self.left_out.as_ref();
         let left_out = left_out.and_then(|kept| kept.values()[index]);
         let needed = cache.as_f64() + written.as_f64() - left_out.unwrap_or_default();
-        Some(self.base(index)? - needed.max(0.0))
+        // More than all of RAM cannot be lacking in it, nor needed.
+        let most = self.ram.map_or(f64::MAX, Quantity::as_f64);
+        Some(self.base(index)? - needed.clamp(0.0, most))
     }
 
     /// The terms at one sample.
@@ -139,6 +147,7 @@ impl Levels {
             floor_is_measured: self.floor_is_measured,
             kept: at(&self.kept_by_kernel),
             write_cache: self.write_cache(index),
+            unwritten: at(&self.unwritten),
             read_cache: cache.clone(),
             left_out: at(&self.left_out),
             page_cache: at(&self.files),
@@ -146,13 +155,58 @@ impl Levels {
     }
 }
 
-/// Data that waits for disks, sample by sample.
+fn not_told(missing: &Missing) -> Unknown {
+    Unknown {
+        what: "available",
+        text: format!(
+            "the source does not say what is available; needs {}",
+            missing.need
+        ),
+    }
+}
+
+/// What is available is part of RAM, at each sample; tools round, each figure for itself.
+fn plausible(cx: &Evidence<'_>, available: &Track<Bytes>) -> Result<(), Unknown> {
+    const ROUNDED: f64 = 1.05;
+    let Some(ram) = cx.timeline.gauge(MEM_TOTAL) else {
+        return Ok(());
+    };
+    let is_more = |index: usize| {
+        let (available, ram) = (available.at(index)?, ram.at(index)?);
+        let is_more = ram > Bytes::ZERO && available.as_f64() > ram.as_f64() * ROUNDED;
+        is_more.then_some((available, ram))
+    };
+    match (0..cx.timeline.len()).find_map(is_more) {
+        Some((available, ram)) => Err(Unknown {
+            what: "available",
+            text: format!("{available} are said to be available of {ram} of RAM, which cannot be"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Data of files that waits for disks, sample by sample. `Writeback` counts pages on their way to swap as well, for which
+/// nobody keeps room: so it is at most what waited before and what was dirtied since (`nr_dirtied` counts pages of files only,
+/// mm/page-writeback.c). Where that is not told, all is taken for data of files: rather too little headroom than too much.
 fn unwritten(cx: &Evidence<'_>) -> Option<Track<Bytes>> {
     let dirty = cx.timeline.gauge(MEM_DIRTY)?;
-    Some(match cx.timeline.gauge(MEM_WRITEBACK) {
-        Some(writeback) => dirty.plus(&writeback),
-        None => dirty,
-    })
+    let Some(writeback) = cx.timeline.gauge(MEM_WRITEBACK) else {
+        return Some(dirty);
+    };
+    let waits = dirty.plus(&writeback);
+    let Ok(dirtied) = cx.bytes_rate(NR_DIRTIED) else {
+        return Some(waits);
+    };
+    let times = cx.timeline.times();
+    let came = |index: usize| {
+        let since = times[index] - times[index.checked_sub(1)?];
+        Some(dirtied.values()[index]? * since.as_secs_f64())
+    };
+    Some(waits.scan(|before, index, waits| {
+        let of_files = before.zip(came(index)).map(|(before, came)| before + came);
+        let least = dirty.values()[index].unwrap_or_default();
+        of_files.map_or(waits, |of_files| of_files.clamp(least, waits.max(least)))
+    }))
 }
 
 /// Half way between where the kernel begins to write and where it makes writers wait, at the best moment.
@@ -289,7 +343,12 @@ impl<'a> Series<'a> {
         let measured = by.iter().enumerate();
         let (worst, _) = measured
             .filter_map(|(index, room)| Some((index, (*room)?)))
-            .min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+            // While memory was short all are 0: then the one next to the cliff.
+            .min_by(|(at_a, a), (at_b, b)| {
+                let base = |at: &usize| self.levels.base(*at).unwrap_or(f64::MAX);
+                a.total_cmp(b)
+                    .then_with(|| base(at_a).total_cmp(&base(at_b)))
+            })?;
         let last = by.iter().rposition(Option::is_some)?;
         Some(Room {
             least: self.bounds(least)?,
@@ -325,13 +384,9 @@ fn least(series: &[Option<f64>]) -> Option<f64> {
 
 /// What is there for at least `share` of the recorded time; samples may lie closer at one time than at another.
 fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Option<f64> {
-    let speaks_for = |index: usize| {
-        let since = cx.timeline.stretch(index.checked_sub(1)?, index)?;
-        Some(since.lasts().as_secs_f64())
-    };
     let known = series.iter().enumerate();
     let mut sorted: Vec<(f64, f64)> = known
-        .filter_map(|(index, room)| Some(((*room)?, speaks_for(index).unwrap_or(0.0))))
+        .filter_map(|(index, room)| Some(((*room)?, speaks_for(cx, index).unwrap_or(0.0))))
         .collect();
     sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let all: f64 = sorted.iter().map(|(_, seconds)| seconds).sum();
@@ -341,6 +396,18 @@ fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Optio
         left <= 0.0 && (*seconds > 0.0 || all <= 0.0)
     });
     found.or(sorted.last()).map(|(room, _)| *room)
+}
+
+/// Seconds for which a sample speaks: those since the one before; after a gap the distance of its nearer neighbour, as
+/// somebody may have begun to sample more rarely.
+fn speaks_for(cx: &Evidence<'_>, index: usize) -> Option<f64> {
+    let timeline = cx.timeline;
+    let since = timeline.stretch(index.checked_sub(1)?, index)?;
+    if since.lasts() > Span::ZERO || !timeline.is_one_stretch() {
+        return Some(since.lasts().as_secs_f64());
+    }
+    let until = timeline.stretch(index, index + 1)?;
+    Some(since.spans().min(until.spans()).as_secs_f64())
 }
 
 /// To whole bytes.

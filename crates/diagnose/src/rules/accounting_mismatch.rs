@@ -10,6 +10,7 @@ use super::unaccounted_memory::spread;
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Says, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -238,11 +239,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     .collect();
     Ok(finding
         .cause("One file is a container's or another host's, or the kernel initialises memory lazily.")
-        .fix(
-            "Nothing to do on the host. memtide takes the floor of free memory from the zones of each sample; read shares of MemTotal with care.",
-            "",
-            "",
-        )
+        .fix(Fix::say("Nothing to do on the host. memtide takes the floor of free memory from the zones of each sample; read shares of MemTotal with care."))
         .verify("the zones' managed pages add up to MemTotal")
         .sure(cx.confidence(&kinds, ""))
         .see("kernel: mm/mm_init.c, deferred_init_memmap")

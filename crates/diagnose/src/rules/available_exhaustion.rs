@@ -9,6 +9,7 @@ use units::{Bytes, Count, Ratio, Span};
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -102,6 +103,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(
+            cx.every_sustained(&available.at_most(edge), HOLD)
+                .into_iter()
+                .filter(|again| edge == little || waits(again)),
+        )
         .graph(what, &available)
         .shows_below(
             MEM_AVAILABLE,
@@ -148,12 +154,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "available is low, not only free: there is no idle cache to drop",
         )
         .cause("What programs and the kernel hold, less what can be dropped, is nearly as large as RAM.")
-        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
-        .fix(
-            "Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net.",
-            "",
-            "",
-        )
+        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
+        .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: available stays above 10 % of RAM, stalls below 1 %")
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, stalls.open()))

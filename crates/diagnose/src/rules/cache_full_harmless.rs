@@ -10,6 +10,7 @@ use units::{Bytes, Quantity as _, Ratio};
 use crate::calm::{self, Calm};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -176,11 +177,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Files, names and inodes that were used once stay in memory that nobody else wants.")
-        .fix(
+        .fix(Fix::say(
             "Nothing to do; dropping caches only makes the next reads slow.",
-            "",
-            "",
-        )
+        ))
         .verify("memtide check over a working day: available stays above 15 %, no refaults")
         .sure(cx.confidence(&kinds, open))
         .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")

@@ -12,6 +12,7 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::floor::Floor;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -93,7 +94,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Need::File(PSI_MEMORY_SOME.def().file),
         ));
     };
-    let Some(stretch) = cx.sustained(&starved.and(&waiting), HOLD) else {
+    let starved = starved.and(&waiting);
+    let Some(stretch) = cx.sustained(&starved, HOLD) else {
         return clear!(
             "free memory was on its floor with little page cache, but nothing waited for it for long"
         );
@@ -121,6 +123,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&starved, HOLD))
         .graph("page cache", &cache)
         .shows_below(MEM_FREE, on_floor, Bytes::from_f64(edge.as_f64() * NEAR), None, format!("{on_floor} free on average"))
         .shows(
@@ -171,12 +174,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shown_in(finding)
         .not("free-low-harmless", format!("page cache is down to {least}"))
         .cause("Anonymous, shared and kernel memory leave no room for the page cache.")
-        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
-        .fix(
-            "Run batch jobs capped and at another hour, and pipe data instead of writing files in between.",
-            "systemd-run --scope -p MemoryHigh=512M COMMAND",
-            "MemoryHigh=512M in the job's unit file",
-        )
+        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
+        .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file), and pipe data instead of writing files in between."))
         .verify("memtide check --for 1m during the job: free memory rises above its floor, and less is read from disks")
         .affects(who::largest(cx, index, 3))
         .sure(sure)

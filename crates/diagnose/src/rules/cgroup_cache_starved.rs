@@ -63,6 +63,8 @@ struct Starved<'a> {
     /// How often it ran into its limit; `None` where that is not counted.
     hits: Option<f64>,
     stretch: Stretch,
+    /// Every time at which it re-read them.
+    all: Vec<Stretch>,
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -162,6 +164,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(*stretch)
+        .whenever(worst.all.iter().copied())
         .graph("read again after eviction", &worst.again)
         .shows_from(
             CGROUP_REFAULT_FILE,
@@ -246,15 +249,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let (now, for_good) = groups::set_limit(cx, worst.group, Knob::Max);
+    let wanted = groups::more(worst.limit);
+    let raised = groups::set_limit(cx, worst.group, Knob::Max, (wanted, Some(worst.limit)));
     Ok(finding
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
         .cause(format!("The group needs {needs}, which is more than its limit of {}.", worst.limit))
-        .fix(
-            format!("Raise its limit (it was {}) to {needs}, or make the program smaller.", worst.limit),
-            now,
-            for_good,
-        )
+        .fix(raised.told(format!("Raise its limit (it was {}) to {needs}, or make the program smaller; a quarter more is a beginning.", worst.limit)))
         .verify("the group's workingset_refault_file no longer rises under the same load, and max in its memory.events neither")
         .affects(starved.iter().take(5).map(|s| Affected {
             kind: "cgroup",
@@ -301,6 +301,7 @@ fn starved<'a>(
         counted,
         hits,
         stretch,
+        all: cx.every_sustained(&condition, HOLD),
     })
 }
 

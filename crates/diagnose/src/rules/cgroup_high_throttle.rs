@@ -58,6 +58,8 @@ struct Throttled<'a> {
     held: Bytes,
     events: Count,
     stretch: Stretch,
+    /// Every time at which it was slowed down.
+    all: Vec<Stretch>,
     some: Option<Ratio>,
     full: Option<Ratio>,
 }
@@ -125,6 +127,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(worst.stretch)
+        .whenever(worst.all.iter().copied())
         .shows_from(
             CGROUP_EVENTS_HIGH,
             worst.events, Count::new(1),
@@ -182,15 +185,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         "the group's memory.pressure would settle it"
     };
-    let (now, for_good) = groups::set_limit(cx, worst.group, Knob::High);
+    let wanted = groups::more(worst.high.max(worst.held));
+    let raised = groups::set_limit(cx, worst.group, Knob::High, (wanted, Some(worst.high)));
     Ok(finding
         .not("oom-cgroup", "memory.high slows down and does not kill")
         .cause("The group holds more than its memory.high, and what is in it cannot be reclaimed fast enough.")
-        .fix(
-            format!("Raise memory.high above what the group needs (it was {}), or make its program smaller.", worst.high),
-            now,
-            for_good,
-        )
+        .fix(raised.told(format!("Raise memory.high above what the group needs (it was {}; a quarter more is a beginning), or make its program smaller.", worst.high)))
         .verify("the group's memory.pressure stays below 1 %, and high in its memory.events no longer rises")
         .affects(throttled.iter().take(5).map(|t| Affected {
             kind: "cgroup",
@@ -217,7 +217,8 @@ fn throttled<'a>(cx: &Evidence<'a>, group: &'a EntitySeries, high: Bytes) -> Opt
         None => current.at_least(high.share(ABOVE)),
     };
     let stretch = cx.sustained(&slowed, HOLD)?;
-    let events = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?.integral_in(&stretch);
+    let own = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
+    let events = own.integral_in(&stretch);
     if events < 1.0 {
         return None;
     }
@@ -227,6 +228,11 @@ fn throttled<'a>(cx: &Evidence<'a>, group: &'a EntitySeries, high: Bytes) -> Opt
         held: current.mean_in(&stretch)?,
         events: Count::new(rounded(events)),
         stretch,
+        all: cx
+            .every_sustained(&slowed, HOLD)
+            .into_iter()
+            .filter(|again| own.integral_in(again) >= 1.0)
+            .collect(),
         some: some.and_then(|some| some.mean_in(&stretch)),
         full: cx
             .timeline
@@ -283,7 +289,7 @@ mod tests {
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
         assert_eq!(
             finding.fixes[0].now,
-            "systemctl set-property --runtime web.service MemoryHigh=SIZE"
+            "systemctl set-property --runtime web.service MemoryHigh=113M"
         );
     }
 

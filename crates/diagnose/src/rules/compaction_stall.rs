@@ -8,6 +8,7 @@ use units::{Count, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -46,7 +47,8 @@ const PROACTIVENESS: u64 = 20;
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let stalls = cx.rate(COMPACT_STALL)?;
     let failures = cx.rate(COMPACT_FAIL)?;
-    let Some((stretch, rate)) = cx.held(&stalls.at_least(STALLS), &stalls, HOLD) else {
+    let stalling = stalls.at_least(STALLS);
+    let Some((stretch, rate)) = cx.held(&stalling, &stalls, HOLD) else {
         return match stalls.max() {
             Some((peak, _)) if peak >= STALLS => clear!(
                 "up to {peak} tasks waited for a large block, but not for {} on end",
@@ -82,6 +84,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&stalling, HOLD).into_iter().filter(|again| {
+            failures.integral_in(again) >= FAILED.get() * stalls.integral_in(again)
+        }))
         .graph("waits for a large block", &stalls)
         .shows_from(COMPACT_STALL, rate, STALLS, None, format!("{rate} tasks had to compact memory"))
         .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));
@@ -137,25 +142,17 @@ fn remedy(cx: &Evidence<'_>, mut finding: Finding) -> Finding {
             );
         }
         now => {
-            let undo = now.map_or_else(|_| String::new(), |now| format!(" (undo: echo {now})"));
-            finding = finding.fix(
-                format!("Let page faults take small pages at once instead of compacting{undo}."),
-                "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag",
-                "/etc/tmpfiles.d/memtide.conf: w /sys/kernel/mm/transparent_hugepage/defrag - - - - defer+madvise",
-            );
+            finding = finding.fix(Fix::file(
+                "Let page faults take small pages at once instead of compacting.",
+                "/sys/kernel/mm/transparent_hugepage/defrag",
+                "defer+madvise",
+                now.ok(),
+            ));
         }
     }
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(
-            format!("Let kcompactd make large blocks ahead of need (undo: sysctl -w vm.compaction_proactiveness={now})."),
-            format!("sysctl -w vm.compaction_proactiveness={PROACTIVENESS}"),
-            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.compaction_proactiveness = {PROACTIVENESS}"),
-        ),
-        _ => finding.fix(
-            "Who needs many huge pages should have them reserved at boot, before memory is in pieces.",
-            "",
-            "kernel command line: hugepages=N",
-        ),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks ahead of need.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
+        _ => finding.fix(Fix::say("Who needs many huge pages should have them reserved at boot, before memory is in pieces: hugepages= on the kernel's command line.")),
     }
 }
 
@@ -179,7 +176,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("480 of 600 attempts failed"));
-        assert!(finding.fixes[0].what.contains("undo: echo always"));
+        assert!(finding.fixes[0].undo.starts_with("echo always >"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use timeline::{
     Track,
+    facts::VFS_CACHE_PRESSURE,
     signals::{
         DENTRIES, DENTRIES_NEGATIVE, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PSI_MEMORY_SOME,
         SLAB_PAGES, SLABS_SCANNED,
@@ -12,6 +13,7 @@ use units::{Bytes, Count, PerSecond, Ratio, Span};
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rise::Rise;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -174,16 +176,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Somebody walks very many files (updatedb, find, a backup), or asks again and again for files that do not exist.")
-        .fix(
-            "Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.",
-            "slabtop --once --sort=c | head -n 20",
-            "",
-        )
-        .fix(
-            "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.",
-            "sysctl -w vm.vfs_cache_pressure=200",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.vfs_cache_pressure = 200",
-        )
+        .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").now("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
         .verify("SReclaimable stays level under the same load")
         .affects(slab::affected(&caches, 3))
         .sure(cx.confidence(&kinds, open))

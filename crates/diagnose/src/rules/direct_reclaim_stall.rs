@@ -1,17 +1,18 @@
 //! Direct reclaim: tasks that allocate memory have to free some first.
 
 use timeline::{
-    facts::{WATERMARK_SCALE, ZONE_RECLAIM_MODE},
+    facts::{DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, WATERMARK_SCALE, ZONE_RECLAIM_MODE},
     signals::{
         ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT,
         PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     },
 };
-use units::{Count, Pages, PerSecond, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Ratio, Span};
 
 use super::available_exhaustion;
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -55,6 +56,8 @@ const LITTLE_AVAILABLE: Ratio = available_exhaustion::LOW;
 /// The value to set: gaps between the marks of 1 % of each zone; an engineering choice, ten times the
 /// kernel's default.
 const SCALE: u64 = 100;
+/// Background writing from here on: an engineering choice, half a second to two of what disks write.
+const EARLY: Bytes = Bytes::from_mib(64);
 const HOLD: Span = Span::from_mins(5);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -106,6 +109,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&stalling, HOLD).into_iter().filter(|again| {
+            let some = cx.stall(PSI_MEMORY_SOME).ok().and_then(|s| s.mean_in(again));
+            some.is_none_or(|some| some >= STALLED)
+        }))
         .graph("allocation stalls", &stalls)
         .shows_from(ALLOCSTALL, rate, STALLS, None, format!("{rate} allocations had to reclaim memory themselves"))
         .shows_from(
@@ -192,14 +199,21 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         finding = widen_the_gap(cx, finding);
     }
     if behind_writeback.is_some() {
-        finding = finding.fix(
-            "Start writing earlier, so that reclaim meets fewer dirty pages.",
-            "sysctl -w vm.dirty_background_bytes=67108864",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = 67108864",
-        );
+        finding = finding.fix(Fix {
+            undo: cx.number(DIRTY_BACKGROUND_RATIO).map_or_else(
+                |_| String::new(),
+                |old| format!("sysctl -w {}={old}", DIRTY_BACKGROUND_RATIO.name),
+            ),
+            ..Fix::tunable(
+                cx,
+                "Start writing earlier, so that reclaim meets fewer dirty pages.",
+                DIRTY_BACKGROUND_BYTES,
+                EARLY.get(),
+            )
+        });
     }
     Ok(finding
-        .fix_by_cap("Cap or stop what allocates most; where memory is short as a whole, that is the root.")
+        .fix(Fix::cap(cx, worst, "Cap or stop what allocates most; where memory is short as a whole, that is the root."))
         .verify("memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(
@@ -223,13 +237,12 @@ fn widen_the_gap(cx: &Evidence<'_>, finding: crate::Finding) -> crate::Finding {
                 now,
                 format!("vm.watermark_scale_factor = {now}"),
             )
-            .fix(
-                format!(
-                    "Let kswapd start earlier (undo: sysctl -w vm.watermark_scale_factor={now})."
-                ),
-                format!("sysctl -w vm.watermark_scale_factor={SCALE}"),
-                format!("/etc/sysctl.d/99-zz-memtide.conf: vm.watermark_scale_factor = {SCALE}"),
-            ),
+            .fix(Fix::tunable(
+                cx,
+                "Let kswapd start earlier.",
+                WATERMARK_SCALE,
+                SCALE,
+            )),
         _ => finding,
     }
 }
@@ -239,7 +252,6 @@ mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::signals::MEM_TOTAL;
-    use units::Bytes;
 
     fn reclaiming(stalls: u64, direct: u64, kswapd: u64) -> Case {
         Case::over(30)

@@ -15,6 +15,7 @@ use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::{Fix, kept_tunable};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -133,6 +134,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&full, HOLD).into_iter().filter(|again| {
+            let waited = cx.stall(PSI_IO_SOME).ok().and_then(|s| s.mean_in(again));
+            waited.is_none_or(|waited| waited >= WAITED)
+        }))
         .graph("unwritten data", &waiting)
         .shows_from(
             DIRTY_AND_WRITEBACK,
@@ -319,11 +324,7 @@ fn remedy(
     speed: Option<BytesPerSecond>,
     limit: Bytes,
 ) -> Finding {
-    finding = finding.fix(
-        "Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait.",
-        "",
-        "",
-    );
+    finding = finding.fix(Fix::say("Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
     let Some(speed) = speed else {
         return finding;
     };
@@ -338,11 +339,16 @@ fn remedy(
         return finding;
     }
     let (background, most) = (background.get(), most.get());
-    finding.fix(
-        format!("Make the waits short and even: start writing after one second's worth, stop writers at four{}.", undo(cx)),
-        format!("sysctl -w vm.dirty_background_bytes={background}\nsysctl -w vm.dirty_bytes={most}"),
-        format!("/etc/sysctl.d/99-zz-memtide.conf: vm.dirty_background_bytes = {background}, vm.dirty_bytes = {most}; remove the lines with ratios"),
-    )
+    finding.fix(Fix {
+        undo: undo(cx),
+        ..Fix::say("Make the waits short and even: start writing after one second's worth, stop writers at four. Lines with vm.dirty_ratio and vm.dirty_background_ratio go from /etc/sysctl.conf and /etc/sysctl.d/.")
+            .now(format!("sysctl -w vm.dirty_background_bytes={background}\nsysctl -w vm.dirty_bytes={most}"))
+            .keep(format!(
+                "{}\n{}",
+                kept_tunable(DIRTY_BACKGROUND_BYTES.name, background),
+                kept_tunable(DIRTY_BYTES.name, most)
+            ))
+    })
 }
 
 /// The settings as they are, in the form that brings them back.
@@ -357,7 +363,7 @@ fn undo(cx: &Evidence<'_>) -> String {
         old(DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO),
         old(DIRTY_BYTES, DIRTY_RATIO),
     ) {
-        (Some(background), Some(most)) => format!(" (undo: sysctl -w{background}{most})"),
+        (Some(background), Some(most)) => format!("sysctl -w{background}{most}"),
         _ => String::new(),
     }
 }
@@ -414,8 +420,8 @@ mod tests {
             "sysctl -w vm.dirty_background_bytes=20971520\nsysctl -w vm.dirty_bytes=83886080"
         );
         assert!(
-            fix.what
-                .contains("undo: sysctl -w vm.dirty_background_ratio=10 vm.dirty_ratio=20")
+            fix.undo
+                .contains("sysctl -w vm.dirty_background_ratio=10 vm.dirty_ratio=20")
         );
     }
 

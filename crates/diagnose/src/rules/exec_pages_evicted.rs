@@ -15,6 +15,7 @@ use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio};
 use super::page_cache_thrash::{HOLD, READ_AGAIN, evicted_by_another, reading_again};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -71,8 +72,8 @@ enum Kept {
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let page = cx.page_size()?;
     let again = cx.refaults_file()?;
+    let page = cx.page_size()?;
     let Some((stretch, back)) = cx.held(&reading_again(cx)?, &again, HOLD) else {
         return clear!("no file pages came back after eviction for long");
     };
@@ -204,7 +205,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     affected.truncate(3);
     affected.extend(who::largest(cx, stretch.last, 2));
     let old = cx.facts.number(SWAPPINESS);
-    finding = with_fixes(finding, old);
+    finding = with_fixes(cx, finding, old, stretch.last);
     Ok(finding
         .not("swap-thrash", format!("{swapped_in} came back from swap against {back} of files"))
         .cause(cause(cx, &stretch))
@@ -216,24 +217,29 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-fn with_fixes(finding: crate::finding::Finding, old: Option<u64>) -> crate::finding::Finding {
+fn with_fixes(
+    cx: &Evidence<'_>,
+    finding: crate::Finding,
+    old: Option<u64>,
+    index: usize,
+) -> crate::Finding {
     let finding = match old {
-        Some(old) if old <= LOW_SWAPPINESS => finding.fix(
+        Some(old) if old <= LOW_SWAPPINESS => finding.fix(Fix::tunable(
+            cx,
             format!("Let the kernel swap cold anonymous memory again (it was {old})."),
-            "sysctl -w vm.swappiness=60",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.swappiness = 60",
-        ),
-        _ => finding.fix(
+            SWAPPINESS,
+            60,
+        )),
+        _ => finding.fix(Fix::swap_file(
             "Give cold anonymous memory somewhere to go: a swap file, or zram.",
-            "fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile",
-            "/etc/fstab: /swapfile none swap sw 0 0",
-        ),
+            "/swapfile",
+            Bytes::from_gib(2),
+        )),
     };
-    finding.fix_by_cap("Cap what grew last.").fix(
-        "Keep a way in: what sshd needs is never reclaimed.",
-        "systemctl set-property --runtime ssh.service MemoryMin=32M",
-        "systemctl set-property ssh.service MemoryMin=32M",
-    )
+    finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Keep a way in: what sshd needs is never reclaimed (the unit is sshd.service on Fedora, RHEL and Arch).")
+        .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
+        .keep("systemctl set-property ssh.service MemoryMin=32M")
+        .undo("systemctl set-property --runtime ssh.service MemoryMin=0"))
 }
 
 /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.

@@ -12,6 +12,7 @@ use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -279,21 +280,12 @@ fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
 
 fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     let finding = finding.fix(
-        "Compact memory once; it costs system CPU for some seconds.",
-        "echo 1 > /proc/sys/vm/compact_memory",
-        "",
+        Fix::say("Compact memory once; it costs system CPU for some seconds.")
+            .now("echo 1 > /proc/sys/vm/compact_memory"),
     );
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(
-            format!("Let kcompactd work ahead (undo: sysctl -w vm.compaction_proactiveness={now})."),
-            format!("sysctl -w vm.compaction_proactiveness={PROACTIVENESS}"),
-            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.compaction_proactiveness = {PROACTIVENESS}"),
-        ),
-        _ => finding.fix(
-            "Who needs large blocks should have them at boot (hugetlb), or ask for single pages (drivers without jumbo buffers).",
-            "",
-            "kernel command line: hugepages=N",
-        ),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd work ahead.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
+        _ => finding.fix(Fix::say("Who needs large blocks should have them at boot (hugepages= on the kernel's command line), or ask for single pages (drivers without jumbo buffers).")),
     }
 }
 

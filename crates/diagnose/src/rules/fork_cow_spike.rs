@@ -16,6 +16,7 @@ use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -178,20 +179,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         } else {
             "Parent or child writes while both share their memory; each written page is copied first."
         })
-        .fix(
-            format!(
+        .fix(Fix::say(format!(
                 "Plan for it: up to {} more while the child lives, or save at quiet times or on a replica.",
                 fork.size
-            ),
-            "",
-            "",
-        );
+            )));
     if huge {
-        finding = finding.fix(
-            "Keep huge pages for programs that ask for them.",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-            "kernel command line: transparent_hugepage=madvise",
-        );
+        finding = finding.fix(Fix::file(
+                "Keep huge pages for programs that ask for them. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                "madvise",
+                cx.choice(THP_ENABLED).ok(),
+            ));
     }
     Ok(finding
         .verify(

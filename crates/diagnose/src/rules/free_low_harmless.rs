@@ -6,6 +6,7 @@ use units::{Bytes, Quantity, Ratio, Span};
 use crate::calm::{self, Calm};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::floor::Floor;
 use crate::missing::Missing;
 use crate::rounding;
@@ -140,7 +141,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("available-exhaustion", format!("{share} of RAM are available"))
         .cause("The page cache has grown into memory that nobody else wants; it is given back when somebody does.")
-        .fix("Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.", "", "")
+        .fix(Fix::say("Nothing to do. Alert on MemAvailable or memory pressure, not on free memory."))
         .verify("memtide check over a working day: available stays above 15 %, no refaults")
         .alias("free-floor-harmless")
         .sure(cx.confidence(&kinds, open))

@@ -12,6 +12,7 @@ use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -121,16 +122,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("unaccounted-memory", "the reserve explains what no process holds")
         .cause("vm.nr_hugepages (or hugepages= at boot) reserves more than any program asks for.")
-        .fix(
-            format!("Reserve what is used (undo: sysctl -w vm.nr_hugepages={old})."),
-            format!("sysctl -w vm.nr_hugepages={kept}"),
-            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.nr_hugepages = {kept}; hugepages= of the kernel command line likewise"),
-        )
-        .fix(
-            "Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages.",
-            "",
-            "",
-        )
+        .fix(Fix::tunable(cx, "Reserve what is used; hugepages= of the kernel's command line likewise.", NR_HUGEPAGES, kept)
+            .undo(format!("sysctl -w vm.nr_hugepages={old}")))
+        .fix(Fix::say("Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))
         .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
         .affects(users(cx))
         .sure(cx.confidence(

@@ -11,6 +11,7 @@ use units::{Count, Pages, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -143,13 +144,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("a stream is freed as fast as it is looked at, not at {yielded}"),
         )
         .cause("The pages it looks at are in use, mapped, dirty or locked.")
-        .fix_by_cap("Less demand: cap or stop what grew last.");
+        .fix(Fix::cap(
+            cx,
+            stretch.last,
+            "Less demand: cap or stop what grew last.",
+        ));
     if cx.number(MGLRU) == Ok(0) {
-        finding = finding.fix(
-            "Let the multi-generational LRU judge which pages are in use (now 0; undo: echo n).",
-            "echo y > /sys/kernel/mm/lru_gen/enabled",
-            "/etc/tmpfiles.d/memtide.conf: w /sys/kernel/mm/lru_gen/enabled - - - - y",
-        );
+        finding = finding.fix(Fix::file(
+            "Let the multi-generational LRU judge which pages are in use (now 0).",
+            "/sys/kernel/mm/lru_gen/enabled",
+            "y",
+            Some("n"),
+        ));
     }
     Ok(finding
         .verify("memtide check --for 1m under the same load: kswapd below 10 % of a CPU")

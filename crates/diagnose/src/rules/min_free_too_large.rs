@@ -12,6 +12,7 @@ use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio, 
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::fix::{Fix, kept_tunable};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -336,6 +337,15 @@ fn price(cx: &Evidence<'_>, marks: &Marks, stretch: &Stretch) -> Vec<Price> {
     [refaults, swapped, stalled].into_iter().flatten().collect()
 }
 
+/// Back to a value that needs no setting: whoever set another must not do so again.
+fn unset(cx: &Evidence<'_>, what: &str, fact: timeline::Fact, value: u64) -> Fix {
+    let what = format!(
+        "{what} To keep it, remove {} from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile.",
+        fact.name
+    );
+    Fix::tunable(cx, what, fact, value).keep("")
+}
+
 fn remedy(
     cx: &Evidence<'_>,
     finding: Finding,
@@ -346,20 +356,21 @@ fn remedy(
     let (default, min) = (default.get() / 1024, min.get() / 1024);
     if set_by_hand {
         return finding.fix(
-            format!("Go back to what the kernel would choose, about {default} kB (undo: sysctl -w vm.min_free_kbytes={min})."),
-            format!("sysctl -w vm.min_free_kbytes={default}"),
-            "remove vm.min_free_kbytes from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile",
+            unset(
+                cx,
+                &format!("Go back to what the kernel would choose, about {default} kB."),
+                MIN_FREE,
+                default,
+            )
+            .undo(format!("sysctl -w {}={min}", MIN_FREE.name)),
         );
     }
-    let old = cx.number(WATERMARK_SCALE).map_or_else(
-        |_| String::new(),
-        |now| format!(" (now {now}; undo: sysctl -w vm.watermark_scale_factor={now})"),
-    );
-    finding.fix(
-        format!("Bring the marks together again{old}."),
-        "sysctl -w vm.watermark_scale_factor=10",
-        "remove vm.watermark_scale_factor from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile",
-    )
+    finding.fix(unset(
+        cx,
+        "Bring the marks together again.",
+        WATERMARK_SCALE,
+        10,
+    ))
 }
 
 /// Large base pages make large huge pages, and khugepaged keeps eleven in each zone: a default, and yet worth knowing.
@@ -389,11 +400,9 @@ fn huge_page_default(
         "Base pages are {} here; with transparent huge pages on the kernel keeps eleven huge pages' worth in each zone.",
         page.bytes()
     ))
-    .fix(
-        "Where huge pages of this size are not wanted, switch them off and set the reserve.",
-        "echo never > /sys/kernel/mm/transparent_hugepage/enabled; sysctl -w vm.min_free_kbytes=262144",
-        "kernel command line: transparent_hugepage=never; /etc/sysctl.d/99-zz-memtide.conf: vm.min_free_kbytes = 262144",
-    )
+    .fix(Fix::say("Where huge pages of this size are not wanted, switch them off (for good: transparent_hugepage=never on the kernel's command line) and set the reserve.")
+        .now("echo never > /sys/kernel/mm/transparent_hugepage/enabled; sysctl -w vm.min_free_kbytes=262144")
+        .keep(kept_tunable(MIN_FREE.name, 262_144)))
     .verify("memtide check: the floor is below 2 % of RAM")
     .sure(cx.confidence(&["the zones' marks", "the page size"], ""))
     .see("kernel: mm/khugepaged.c, set_recommended_min_free_kbytes")
@@ -426,11 +435,7 @@ fn from_the_setting_alone(
             format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"),
         )
         .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
-        .fix(
-            format!("Go back to 1 % of RAM or less (undo: sysctl -w vm.min_free_kbytes={setting})."),
-            format!("sysctl -w vm.min_free_kbytes={}", total.get() / 1024 / 100),
-            "remove vm.min_free_kbytes from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile",
-        )
+        .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, total.get() / 1024 / 100).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
         .sure(cx.confidence(&["the setting"], "the zones' marks (/proc/zoneinfo) would settle it"))
         .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
@@ -470,8 +475,8 @@ mod tests {
         );
         assert!(
             paid.fixes[0]
-                .what
-                .contains("undo: sysctl -w vm.min_free_kbytes=96256")
+                .undo
+                .contains("sysctl -w vm.min_free_kbytes=96256")
         );
     }
 
@@ -506,7 +511,7 @@ mod tests {
         let case = marks(1000, 22, 160, 500).fact(WATERMARK_SCALE, "690");
         let finding = found(RULE, &case);
         assert!(finding.title.contains("watermark_scale_factor"));
-        assert!(finding.fixes[0].what.contains("now 690"));
+        assert!(finding.fixes[0].undo.ends_with("=690"));
     }
 
     #[test]

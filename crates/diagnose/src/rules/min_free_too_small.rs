@@ -6,6 +6,7 @@ use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -97,22 +98,10 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     // The zones' marks add up to the setting.
     let marks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
     let now = known.unwrap_or(marks.get() / 1024);
-    let undo = match known {
-        Some(now) => format!(" (undo: sysctl -w vm.min_free_kbytes={now})"),
-        None => " (note the value before)".to_owned(),
-    };
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
     match advised.filter(|advised| *advised > now) {
-        Some(advised) => finding.fix(
-            format!("Keep a larger reserve{undo}."),
-            format!("sysctl -w vm.min_free_kbytes={advised}"),
-            format!("/etc/sysctl.d/99-zz-memtide.conf: vm.min_free_kbytes = {advised}"),
-        ),
-        None => finding.fix(
-            "Keep a larger reserve: 1 % of RAM, 1 GiB at most; where it has that, smooth the bursts (rings, interrupt rate).",
-            "sysctl vm.min_free_kbytes; ethtool -g INTERFACE",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.min_free_kbytes = SIZE",
-        ),
+        Some(advised) => finding.fix(Fix::tunable(cx, "Keep a larger reserve.", MIN_FREE, advised)),
+        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most; where it has that, smooth the bursts (rings of ethtool -g, interrupt rate).").now("sysctl vm.min_free_kbytes")),
     }
 }
 

@@ -8,6 +8,7 @@ use units::{Count, Micros, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::lately::Lately;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -68,11 +69,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "{looks} samples over {}: rules saw only what is in them.",
             cx.look()
         ))
-        .fix(
-            "Capture on the host itself, over a whole cycle of its work.",
-            "memtide capture --for 24h --every 10s -o day.jsonl.zst",
-            "kernel command line: psi=1, where /proc/pressure is missing",
-        )
+        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").now("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
         .verify("memtide check of the new recording does not show this note")
         .sure(cx.confidence(&["the samples' own times and fields"], ""))
         .see("kernel: Documentation/accounting/psi.rst")

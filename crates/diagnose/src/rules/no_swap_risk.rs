@@ -6,6 +6,7 @@ use units::{Bytes, Ratio};
 use super::{exec_pages_evicted, oom_global};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::oom;
 use crate::rule::{Outcome, Rule, clear, declare_rule};
@@ -89,11 +90,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             },
         )
         .cause("Without swap the kernel can only drop file pages, however cold the rest is.")
-        .fix(
-            "Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit.",
-            "zramctl --find --size 2G --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0",
-            "/etc/systemd/zram-generator.conf: [zram0] zram-size = ram / 2",
-        )
+        .fix(Fix::say("Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit. It lasts where systemd's zram-generator is installed.")
+            .now("zramctl --find --size 2G --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0")
+            .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
+            .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .verify("swapon --show lists it after a reboot; below 10 pages/s come back from swap")
         .affects(who::largest(cx, last, 3))
         .sure(cx.confidence(&kinds, "whether swap is off on purpose is not known"))

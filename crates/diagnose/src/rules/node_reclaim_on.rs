@@ -13,6 +13,7 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -62,10 +63,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .ok()
         .zip(cx.rate(ZONE_RECLAIM_FAILED).ok())
         .map(|(done, failed)| done.plus(&failed));
-    let Some((stretch, scan)) = cx.held(&scanned.at_least(Stalls::SCANNED), &scanned, HOLD) else {
+    let scanning = scanned.at_least(Stalls::SCANNED);
+    let Some((stretch, scan)) = cx.held(&scanning, &scanned, HOLD) else {
         return clear!("vm.zone_reclaim_mode is {mode}, but no allocating task had to reclaim");
     };
-    let stalls = cx.mean_in(&stretch, ALLOCSTALL, &cx.allocation_stalls()?)?;
+    let stalled = cx.allocation_stalls()?;
+    let stalls = cx.mean_in(&stretch, ALLOCSTALL, &stalled)?;
     if !Stalls::are_of_a_node(stalls, scan) {
         return clear!(
             "tasks reclaimed because the whole host was short ({stalls} allocation stalls), not one node"
@@ -119,6 +122,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&scanning, HOLD).into_iter().filter(|again| {
+            let both = stalled.mean_in(again).zip(scanned.mean_in(again));
+            both.is_some_and(|(stalls, scan)| Stalls::are_of_a_node(stalls, scan))
+        }))
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{distance}"))
         .shows_from(
@@ -159,11 +166,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .not("page-cache-thrash", "the host as a whole has free memory")
         .not("numa-imbalance", "the mode explains it; no memory policy is needed")
         .cause("Kernels before 3.16 switch the mode on at boot when a NUMA distance exceeds 20; on later ones somebody set it.")
-        .fix(
-            "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all want it off.",
-            "sysctl -w vm.zone_reclaim_mode=0",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.zone_reclaim_mode = 0",
-        )
+        .fix(Fix::tunable(cx, "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all want it off.", ZONE_RECLAIM_MODE, 0))
         .verify("the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0")
         .affects([Affected {
             kind: "node",

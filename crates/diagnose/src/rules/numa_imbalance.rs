@@ -13,6 +13,7 @@ use units::{Bytes, Count, PageSize, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -184,11 +185,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
         .cause("A memory policy or cpuset keeps programs on one node, or one large program started there.")
-        .fix(
-            format!("Move the program's pages, then let it use all nodes (undo: migratepages PID {other_name} {full_name})."),
-            format!("migratepages PID {full_name} {other_name}"),
-            "unit file: NUMAPolicy=interleave, NUMAMask=all; or ExecStart=numactl --interleave=all …",
-        )
+        .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
         .verify("numastat -m: free memory of the nodes evens out; swap-out and allocation stalls end")
         .affects([Affected {
             kind: "node",
@@ -350,7 +347,7 @@ mod tests {
                 .title
                 .contains("Node 0 is full although node 1 has 400 MiB free")
         );
-        assert_eq!(finding.fixes[0].now, "migratepages PID 0 1");
+        assert!(finding.fixes[0].what.contains("to node 1"));
     }
 
     #[test]

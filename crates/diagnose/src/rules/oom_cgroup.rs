@@ -11,10 +11,11 @@ use timeline::{
         CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
     },
 };
-use units::{Bytes, Count};
+use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::Fix;
 use crate::groups::{self, Knob};
 use crate::missing::Missing;
 use crate::oom::Limit as Hit;
@@ -243,17 +244,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some() {
         kinds.push("its limit events");
     }
-    let (now, for_good) = groups::set_limit(cx, limited, Knob::Max);
     finding = finding
         .cause("The programs of the group want more memory than its limit allows, and nothing in it can be reclaimed.")
-        .fix("Raise the limit to what the group needs, or make its programs smaller (heap, workers).", now, for_good);
+        .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."));
     if cx.facts.cgroup_mode != Some(CgroupMode::V1) {
-        let (now, for_good) = groups::set_limit(cx, limited, Knob::High);
-        finding = finding.fix(
-            "Set memory.high a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.",
-            now,
-            for_good,
-        );
+        finding = finding.fix(slowed_first(&limited.key, limit));
     }
     Ok(finding
         .verify(report::verify(
@@ -265,6 +260,26 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .sure(cx.confidence(&kinds, ""))
         .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
         .into())
+}
+
+/// A quarter more than the limit, where it is known.
+fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
+    let commands = limit.map_or_else(Fix::default, |limit| {
+        groups::set_limit(cx, group, Knob::Max, (groups::more(limit), Some(limit)))
+    });
+    commands.told(what)
+}
+
+/// Where a group is slowed down before its limit kills: an engineering choice, as its sentence says.
+const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
+
+/// Slowing a group down before its limit kills.
+fn slowed_first(path: &str, limit: Option<Bytes>) -> Fix {
+    let high = limit.map(|limit| limit.share(BEFORE_LIMIT));
+    let commands = high.map_or_else(Fix::default, |high| {
+        groups::set_limit_of(path, false, Knob::High, (high, None))
+    });
+    commands.told("Set memory.high a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.")
 }
 
 /// What the group's memory was, just before the kill.
@@ -355,7 +370,6 @@ fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing>
     let Some((total, limit, group)) = worst.filter(|(total, _, _)| *total > Count::ZERO) else {
         return clear!("no process of a limited control group was killed");
     };
-    let (now, for_good) = groups::set_limit(cx, group, Knob::Max);
     let processes = if total == Count::new(1) {
         "a process was"
     } else {
@@ -376,7 +390,7 @@ fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing>
             format!("{total} killed in {} since it exists, none while watched", group.label),
         )
         .cause("The group's counter tells that it happened, not when nor whether its limit or the host was the reason.")
-        .fix("If it is still too small: raise its limit.", now, for_good)
+        .fix(raised(cx, group, Some(limit), "If it is still too small: raise its limit by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
         .sure(cx.confidence(&["the group's kill counter"], "the kernel log tells when and why"))
         .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")

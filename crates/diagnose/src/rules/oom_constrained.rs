@@ -5,6 +5,7 @@ use units::Bytes;
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, Hurdle};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -112,17 +113,9 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
         "The nodes that the task may use were full of memory that could not be dropped."
     });
     if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
-        finding.fix(
-            "Prefer the node instead of binding to it: the kernel then goes on elsewhere.",
-            "numastat -m; numastat -p PID\nnumactl --preferred=NODE COMMAND",
-            "the service's command: numactl --preferred=NODE (or --interleave=all) instead of --membind",
-        )
+        finding.fix(Fix::say("Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind.").now("numastat -m"))
     } else {
-        finding.fix(
-            "Allow the task more nodes, or take the cpuset away.",
-            "numastat -m; cat /proc/PID/status | grep Mems_allowed\nsystemctl set-property --runtime UNIT AllowedMemoryNodes=",
-            "systemctl set-property UNIT AllowedMemoryNodes= (containers: no --cpuset-mems)",
-        )
+        finding.fix(Fix::say("Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container.").now("numastat -m"))
     }
 }
 

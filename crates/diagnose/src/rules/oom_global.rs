@@ -14,6 +14,7 @@ mod report;
 use super::oom_cgroup::{Kills, kills, rounded};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::who;
@@ -49,6 +50,8 @@ declare_rule! {
 /// capture of a fast grower had 3 % one second before its kill, and a faster one would have had more.
 const SHORT: Ratio = Ratio::from_percent(15.0);
 
+/// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
+const MOST_KILLS: u64 = 1 << 22;
 /// Confidence at most, where one sign is missing that would tell whose kill it was, or two.
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
@@ -153,6 +156,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let killed = match (count.get(), victim) {
         (1, Some((name, held))) => format!("killed a process, most likely {name} ({held})"),
         (1, None) => "killed a process".to_owned(),
+        (n, _) if n > MOST_KILLS => {
+            format!("killed processes (its counter rose by {count}, more than there can be)")
+        }
         _ => format!("killed {count} processes"),
     };
     let swap = match (cx.timeline.last(SWAP_TOTAL), cx.timeline.gauge(SWAP_FREE)) {
@@ -246,16 +252,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Memory that cannot be dropped filled RAM, and swap could not take more.")
-        .fix(
-            "See in the kernel log what was asked for and who held how much; then cap what grew.",
-            "journalctl -k -g 'Out of memory|oom-kill'\nsystemctl set-property --runtime UNIT MemoryHigh=SIZE",
-            "systemctl set-property UNIT MemoryHigh=SIZE",
-        )
-        .fix(
-            "Keep the service that must live from being chosen.",
-            "choom -n -500 -p PID",
-            "OOMScoreAdjust=-500 in its unit file",
-        )
+        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").now("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
+        .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
         .verify("oom_kill in /proc/vmstat stays where it is; available stays above 10 % of RAM over a work cycle")
         .affects(affected)
         .sure(sure)
@@ -314,11 +313,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
             format!("{since_boot} killed since boot, none while watched"),
         )
         .cause("The counter tells that it happened, not when, nor whether the host or a control group's limit was the reason.")
-        .fix(
-            "See in the kernel log when and why.",
-            "journalctl -k -g 'Out of memory|oom-kill'",
-            "",
-        )
+        .fix(Fix::say("See in the kernel log when and why.").now("journalctl -k -g 'Out of memory|oom-kill'"))
         .verify("oom_kill in /proc/vmstat stays where it is")
         .sure({
             let mut sure = cx.confidence(&[], "the kernel log tells when and why");

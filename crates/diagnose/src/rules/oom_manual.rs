@@ -4,6 +4,7 @@ use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::{Fix, kept_tunable};
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -50,16 +51,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("oom-global", "no allocation had failed")
         .cause("Somebody pressed Alt+SysRq+f or wrote f to /proc/sysrq-trigger.")
-        .fix(
-            "Find who asked: a person at the console, a script, a watchdog.",
-            "journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null",
-            "",
-        )
-        .fix(
-            "Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger).",
-            "sysctl -w kernel.sysrq=176",
-            "/etc/sysctl.d/99-zz-memtide.conf: kernel.sysrq = 176",
-        )
+        .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").now("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
+        .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger).").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
         .verify("no further report of order -1 in the kernel log: journalctl -k -g 'order=-1'")
         .affects(oom::victim(&one))
         .alias("oom-manual-sysrq")

@@ -6,6 +6,7 @@ use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, held};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -53,11 +54,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     };
     Ok(oom::tell(cx, &one, finding)
-        .fix(
-            "Take the protection from what grows, and keep it for what must live.",
-            "choom -p PID\nchoom -n 0 -p PID",
-            "OOMScoreAdjust=0 in its unit file (pods: the class follows from requests and limits)",
-        )
+        .fix(Fix::say("Take the protection from what grows, and keep it for what must live: OOMScoreAdjust=0 in its unit file, choom for a process that runs (pods: the class follows from requests and limits)."))
         .verify("choom -p PID shows the new value; a later kill hits what grew")
         .sure(oom::sure(&one, 0.9, "whether it is meant so is not known"))
         .see("kernel: mm/oom_kill.c, oom_badness")

@@ -1,7 +1,6 @@
 //! The commit limit: allocations are refused although memory is free.
 
 use timeline::{
-    Fact,
     facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO},
     signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL},
 };
@@ -9,6 +8,7 @@ use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::who;
@@ -104,6 +104,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&near, HOLD))
         .graph("promised", &promised)
         .shows_fact(
             OVERCOMMIT_MEMORY,
@@ -136,11 +137,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     finding = finding
         .cause("Programs reserve more address space than they touch, and in mode 2 every reservation counts.")
-        .fix(
-            "Let the kernel judge by what is touched (undo: sysctl -w vm.overcommit_memory=2).",
-            "sysctl -w vm.overcommit_memory=0",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.overcommit_memory = 0",
-        );
+        .fix(Fix::tunable(cx, "Let the kernel judge by what is touched.", OVERCOMMIT_MEMORY, 0));
     Ok(raise_the_limit(cx, finding, most)
         .verify("memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc succeed")
         .affects(who::largest(cx, index, 3))
@@ -165,31 +162,22 @@ fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, promised: Bytes) -> Find
     };
     let percent = (share.get() * 100.0).ceil();
     if percent > MOST_RATIO {
-        return finding.fix(
+        let allowed = cx.last(COMMIT_LIMIT).unwrap_or_default();
+        let missing = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(allowed);
+        return finding.fix(Fix::swap_file(
             "Or more swap: it counts towards the limit in full and need not be used.",
-            "fallocate -l SIZE /swapfile; chmod 600 /swapfile; mkswap /swapfile; swapon /swapfile",
-            "/etc/fstab: /swapfile none swap sw 0 0",
-        );
+            "/swapfile",
+            missing,
+        ));
     }
-    let set = |fact: Fact, value: String, now: u64| {
-        (
-            format!(
-                "Or keep the limit and raise it (undo: sysctl -w {}={now}).",
-                fact.name
-            ),
-            format!("sysctl -w {}={value}", fact.name),
-            format!("/etc/sysctl.d/99-zz-memtide.conf: {} = {value}", fact.name),
-        )
-    };
-    let (what, now, persistent) = match (cx.number(OVERCOMMIT_KBYTES), cx.number(OVERCOMMIT_RATIO))
-    {
+    let raised = |fact, value| Fix::tunable(cx, "Or keep the limit and raise it.", fact, value);
+    match (cx.number(OVERCOMMIT_KBYTES), cx.number(OVERCOMMIT_RATIO)) {
         (Ok(kbytes), _) if kbytes > 0 => {
-            set(OVERCOMMIT_KBYTES, (wanted.get() / 1024).to_string(), kbytes)
+            finding.fix(raised(OVERCOMMIT_KBYTES, (wanted.get() / 1024).to_string()))
         }
-        (_, Ok(ratio)) => set(OVERCOMMIT_RATIO, format!("{percent:.0}"), ratio),
-        _ => return finding,
-    };
-    finding.fix(what, now, persistent)
+        (_, Ok(_)) => finding.fix(raised(OVERCOMMIT_RATIO, format!("{percent:.0}"))),
+        _ => finding,
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
+use crate::fix::Fix;
 use crate::floor::Floor;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -114,6 +115,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(
+            cx.every_sustained(&reading_again(cx)?, HOLD)
+                .into_iter()
+                .filter(|again| evicted_by_another(cx, again, &pages).is_none()),
+        )
         .graph("read again after eviction", &again)
         .shows_from(
             REFAULT_FILE,
@@ -162,17 +168,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(finding
         .cause(cause(cx, &stretch, near))
-        .fix_by_cap("Give the cache room: stop what grew last, or cap the group it belongs to.")
-        .fix(
-            "Protect the cache of the service that re-reads.",
-            "systemctl set-property --runtime UNIT MemoryLow=SIZE",
-            "systemctl set-property UNIT MemoryLow=SIZE",
-        )
-        .fix(
-            "Keep a batch job that only passes through (a backup, an index run) from pushing it out.",
-            "systemd-run --scope -p MemoryHigh=512M COMMAND",
-            "MemoryHigh=512M in the job's unit file",
-        )
+        .fix(Fix::cap(cx, worst, "Give the cache room: stop what grew last, or cap the group it belongs to."))
+        .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as much as the files that it reads again."))
+        .fix(Fix::say("Keep a batch job that only passes through (a backup, an index run) from pushing it out: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
         .verify("memtide check --for 1m under the same load: what comes back after eviction is below 2 % of what is read")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(&kinds, stalls.open()))

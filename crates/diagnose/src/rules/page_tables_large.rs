@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use timeline::{
     Entity,
+    facts::NR_HUGEPAGES,
     signals::{
         HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
         PROC_RSS_SHMEM,
@@ -13,6 +14,7 @@ use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -83,14 +85,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 
     let who = top.map_or_else(
         || "the same memory is mapped many times, or sparsely".to_owned(),
-        |group| {
-            format!(
-                "{} {} processes map {} each with small pages",
-                Count::new(group.processes),
-                group.name,
-                group.shared
-            )
-        },
+        |group| format!("{} with small pages", group.mapping()),
     );
     let mut finding = RULE
         .found(
@@ -98,6 +93,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("Page tables take {most}, {part} of RAM: {who}."),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&large, HOLD))
         .graph("page tables", &tables)
         .shows_from(
             MEM_PAGE_TABLES,
@@ -130,11 +126,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             group.tables,
             None,
             format!(
-                "{} of them in {} {} processes; 8 bytes for each page of {} in each predict {all}",
+                "{} of them where {}; 8 bytes for each page of that predict {all}",
                 group.tables,
-                Count::new(group.processes),
-                group.name,
-                group.shared,
+                group.mapping(),
             ),
         );
     }
@@ -153,29 +147,19 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     let segment = top.map(|group| group.shared).or(shared);
-    let (now, persistent) = segment.map_or_else(Default::default, |segment| reserve(cx, segment));
     Ok(finding
         .not("unaccounted-memory", "the kernel counts page tables; they are only easy to overlook")
         .cause("Each process has its own page tables, 8 bytes for each page it maps, also for memory that all share.")
-        .fix(
-            "Map the shared segment with huge pages; the program must ask for them and be restarted.",
-            now,
-            persistent,
-        )
-        .fix(
-            "Fewer processes on the segment: a connection pooler in front of the database.",
-            "",
-            "",
-        )
+        .fix(reserve(cx, segment))
+        .fix(Fix::say("Fewer processes on the segment: a connection pooler in front of the database."))
         .verify("memtide check at the same load: page tables below 1 % of RAM")
         .affects(groups.iter().take(3).map(|group| Affected {
             kind: "process",
             name: group.name.to_owned(),
-            what: format!(
-                "{} processes: {} of page tables",
-                Count::new(group.processes),
-                group.tables
-            ),
+            what: match group.processes {
+                1 => format!("{} of page tables", group.tables),
+                n => format!("{} processes: {} of page tables", Count::new(n), group.tables),
+            },
         }))
         .alias("page-table-bloat")
         .sure(cx.confidence(
@@ -191,22 +175,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 /// Commands that reserve huge pages for a segment, for now and for good.
-fn reserve(cx: &Evidence<'_>, segment: Bytes) -> (String, String) {
+fn reserve(cx: &Evidence<'_>, segment: Option<Bytes>) -> Fix {
+    let what = "Map the shared segment with huge pages; the program must ask for them (PostgreSQL: huge_pages = on) and be restarted.";
     let size = cx
         .timeline
         .last(HUGEPAGE_SIZE)
         .filter(|size| *size > Bytes::ZERO)
         .unwrap_or(Bytes::from_mib(2));
-    let pages = segment.get().div_ceil(size.get());
-    if pages == 0 {
-        return Default::default();
+    let pages = segment.map_or(0, |segment| segment.get().div_ceil(size.get()));
+    match pages {
+        0 => Fix::say(what),
+        pages => Fix::tunable(cx, what, NR_HUGEPAGES, pages),
     }
-    (
-        format!("sysctl -w vm.nr_hugepages={pages}"),
-        format!(
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.nr_hugepages = {pages}; PostgreSQL: huge_pages = on"
-        ),
-    )
 }
 
 /// 8 bytes for each page, in each process.
@@ -226,6 +206,21 @@ struct Group<'a> {
     tables: Bytes,
     /// The largest shared memory that one of them has in RAM.
     shared: Bytes,
+}
+
+impl Group<'_> {
+    /// `120 postgres processes map 8 GiB each`.
+    fn mapping(&self) -> String {
+        match self.processes {
+            1 => format!("one {} process maps {}", self.name, self.shared),
+            n => format!(
+                "{} {} processes map {} each",
+                Count::new(n),
+                self.name,
+                self.shared
+            ),
+        }
+    }
 }
 
 /// Groups of processes around sample `index`, by their page tables.

@@ -12,6 +12,7 @@ use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rise::Rise;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -151,19 +152,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let finding = if mapped {
         finding
             .cause("Processes share segments of this size. A database's buffer pool is meant to be there; segments without a user are left over.")
-            .fix(
-                "See who maps it; size the buffer pool to the host, or remove segments that nobody uses (ipcrm -m ID where nattch is 0).",
-                "ipcs -m",
-                "the program's own setting (shared_buffers, SGA), below a quarter of RAM unless planned",
-            )
+            .fix(Fix::say("See who maps it; size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove segments that nobody uses (ipcrm, where nattch is 0).").now("ipcs -m"))
     } else {
         finding
             .cause("Files were written to a file system that lives in RAM, or segments were left over by a program that ended.")
-            .fix(
-                "See which mount is full and remove what is not needed; a smaller size refuses more instead of filling RAM.",
-                "df -h -t tmpfs\nipcs -m\nmount -o remount,size=SIZE MOUNT",
-                "/etc/fstab: tmpfs MOUNT tmpfs size=SIZE 0 0",
-            )
+            .fix(Fix::say("See which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses more instead of filling RAM.").now("df -h -t tmpfs\nipcs -m"))
     };
     let open = match (climbs, cx.look() >= LONG) {
         (true, false) => "a recording over hours would tell a leak from a load",

@@ -10,6 +10,7 @@ use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rise::Rise;
 use crate::rule::{Outcome, clear, declare_rule};
@@ -165,16 +166,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Something in the kernel allocates objects and does not free them: a driver, a file system, or a program that keeps kernel objects open.")
-        .fix(
-            "Find the cache that grows, then what was started, plugged in or updated when it began.",
-            "slabtop --once --sort=c | head -n 20",
-            "",
-        )
-        .fix(
-            "Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine.",
-            "",
-            "",
-        )
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").now("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level")
         .affects(slab::affected(&caches, 3))
         .sure(cx.confidence(&kinds, open))

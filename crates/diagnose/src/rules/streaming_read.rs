@@ -6,6 +6,7 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 use crate::calm::Calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -96,11 +97,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("page-cache-thrash", "what was dropped was not wanted again")
         .cause("A program reads each file once (backup, copy, scan), or reads past the page cache (direct I/O).")
-        .fix(
-            "Mostly nothing. A stream that drops others' pages can get a limit of its own.",
-            "systemd-run -p MemoryHigh=512M COMMAND",
-            "the job's unit: [Service] MemoryHigh=512M",
-        )
+        .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
         .verify("memtide check while it runs: refaults stay near 0")
         .sure(cx.confidence(&kinds, ""))
         .see("kernel: mm/workingset.c")

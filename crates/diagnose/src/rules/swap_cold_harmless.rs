@@ -8,6 +8,7 @@ use crate::calm;
 use crate::disk_wait;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -79,11 +80,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .cause(
             "The kernel wrote out pages that nobody had touched for long, to keep others in RAM.",
         )
-        .fix(
-            "Nothing. Alert on pages swapped in, not on swap used.",
-            "",
-            "",
-        )
+        .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
         .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(
@@ -131,11 +128,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
             format!("{least} {kind} ({share} of RAM)"),
         )
         .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
-        .fix(
-            "Nothing yet. See whether swap moves: the columns si and so stay near 0.",
-            "vmstat 5 12",
-            "",
-        )
+        .fix(Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.").now("vmstat 5 12"))
         .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
         .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(&[], "what moves was not measured"));

@@ -7,6 +7,7 @@ use super::available_exhaustion;
 use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, SwapState};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -96,6 +97,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&full, HOLD))
         .graph("free swap", &free)
         .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"))
         .shows_below(
@@ -122,22 +124,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         "swap-cold-harmless",
         format!("only {least} of RAM are available"),
     );
-    Ok(remedy(finding, total)
+    Ok(remedy(cx, finding, index, total)
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
         .into())
 }
 
-fn remedy(finding: Finding, total: Bytes) -> Finding {
+fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Finding {
     let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
     finding
         .cause("Anonymous and shared memory together are nearly as large as RAM and swap.")
-        .fix_by_cap("Stop or cap what lies in swap; restart what leaks.")
-        .fix(
-            format!("Buy time with another swap file (here about {size})."),
-            "fallocate -l SIZE /swapfile2 && chmod 600 /swapfile2 && mkswap /swapfile2 && swapon /swapfile2",
-            "/etc/fstab: /swapfile2 none swap sw 0 0",
-        )
+        .fix(Fix::cap(cx, index, "Stop or cap what lies in swap; restart what leaks."))
+        .fix(Fix::swap_file("Buy time with another swap file.", "/swapfile2", size))
         .verify("more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst")
         .see("kernel: Documentation/admin-guide/mm/concepts.rst")
 }
@@ -178,7 +176,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         Some(stretch) => finding.during(stretch),
         None => finding,
     };
-    remedy(finding, total)
+    remedy(cx, finding, one.index, total)
         .not("swap-cold-harmless", "RAM was used up too")
         .sure(oom::sure(one, 0.97, ""))
 }

@@ -5,6 +5,7 @@ use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -49,8 +50,8 @@ const HOLD: Span = Span::from_mins(5);
 pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let page = cx.page_size()?;
     let pages_in = cx.swapped_in()?;
+    let page = cx.page_size()?;
     let swapped_in = pages_in.to_bytes(page);
     let swapped_out = cx.swapped_out()?.to_bytes(page);
     let refaults = cx.refaults_anon().ok();
@@ -101,6 +102,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&thrashing, HOLD))
         .graph("swapped in", &swapped_in)
         .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"));
     if let Some(back) = refaults.as_ref().and_then(|r| r.mean_in(&stretch)) {
@@ -140,12 +142,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("swap-cold-harmless", "what went out came back")
         .cause("The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.")
-        .fix_by_cap("Stop what grew last, or cap the group it belongs to.")
-        .fix(
-            "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.",
-            "",
-            "",
-        )
+        .fix(Fix::cap(cx, worst, "Stop what grew last, or cap the group it belongs to."))
+        .fix(Fix::say("Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills."))
         .verify("memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
@@ -177,6 +175,29 @@ mod tests {
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(finding.confidence.word(), "confirmed");
+    }
+
+    #[test]
+    fn what_comes_again_is_told_each_time_and_a_moment_of_it_is_not() {
+        let again = |lengths: &[usize]| {
+            let mut steps = vec![0; 10];
+            for length in lengths {
+                steps.extend(vec![2500; *length]);
+                steps.extend(vec![0; 20]);
+            }
+            let case = [PSWPIN, PSWPOUT, REFAULT_ANON]
+                .into_iter()
+                .fold(Case::over(steps.len() as u64), |case, signal| {
+                    case.counter_steps(signal, &steps)
+                });
+            let finding = found(RULE, &case);
+            let stretches = finding.stretches();
+            assert!(stretches.contains(&finding.when.unwrap()));
+            stretches.len()
+        };
+        assert_eq!(again(&[20]), 1);
+        assert_eq!(again(&[20, 18, 20]), 3);
+        assert_eq!(again(&[20, 2]), 1);
     }
 
     #[test]

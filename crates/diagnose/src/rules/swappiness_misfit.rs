@@ -14,6 +14,7 @@ use super::exec_pages_evicted::LOW_SWAPPINESS;
 use super::page_cache_thrash::{HOLD, READ_AGAIN, evicted_by_another, reading_again};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -103,6 +104,11 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(
+            cx.every_sustained(&reading_again(cx)?, HOLD)
+                .into_iter()
+                .filter(|one| evicted_by_another(cx, one, &again).is_none()),
+        )
         .graph("read again after eviction", &in_bytes)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(
@@ -121,11 +127,7 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         .shown_in(finding)
         .not("no-swap-risk", format!("{left} of swap are free"))
         .cause("At this setting the kernel drops file pages to the end before it swaps anonymous memory that nobody touches.")
-        .fix(
-            format!("Let cold memory go to swap (the setting was {swappiness})."),
-            "sysctl -w vm.swappiness=60",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.swappiness = 60",
-        )
+        .fix(Fix::tunable(cx, format!("Let cold memory go to swap (the setting was {swappiness})."), SWAPPINESS, 60))
         .verify("memtide check --for 1m under the same load: fewer file pages come back, and few from swap")
         .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")
@@ -157,6 +159,7 @@ fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
             ),
         )
         .during(stretch)
+        .whenever(cx.every_sustained(&pushed_out, HOLD))
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(REFAULT_ANON, back, ANON_BACK, None, format!("{back} of anonymous memory came back after eviction"))
@@ -169,16 +172,8 @@ fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
         .shown_in(finding)
         .not("swap-thrash", format!("{kept} of page cache could give way"))
         .cause("Much reading or writing fills the cache with pages that are used once, and at this setting the kernel makes room by swapping.")
-        .fix(
-            format!("Spare program data more (the setting was {swappiness}; 100 and more suit zram only)."),
-            "sysctl -w vm.swappiness=30",
-            "/etc/sysctl.d/99-zz-memtide.conf: vm.swappiness = 30",
-        )
-        .fix(
-            "Or keep the job that fills the cache to itself.",
-            "systemd-run --scope -p MemoryHigh=512M COMMAND",
-            "MemoryHigh=512M in the job's unit file",
-        )
+        .fix(Fix::tunable(cx, format!("Spare program data more (the setting was {swappiness}; 100 and more suit zram only)."), SWAPPINESS, 30))
+        .fix(Fix::say("Or keep the job that fills the cache to itself: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
         .verify("memtide check --for 1m under the same load: below 10 pages/s come back from swap")
         .sure(cx.confidence(&kinds, stalls.open()))
         .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")

@@ -12,6 +12,7 @@ use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -159,19 +160,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("hugetlb-unused", "these pages come from ordinary memory, none is reserved")
         .cause("With transparent huge pages on always, touching one byte of a fresh region brings a whole huge page into memory.")
-        .fix(
-            "Give huge pages only to those that ask (undo: echo always).",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-            "kernel command line: transparent_hugepage=madvise",
-        )
-        .fix(
-            format!(
-                "Or keep them, but let khugepaged not fill in what is untouched (undo: echo {}).",
-                filled.unwrap_or(MAX_PTES_NONE_DEFAULT)
-            ),
-            "echo 64 > /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
-            "/etc/tmpfiles.d/memtide.conf: w /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none - - - - 64",
-        )
+        .fix(Fix::file(
+                "Give huge pages only to those that ask. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                "madvise",
+                cx.choice(THP_ENABLED).ok(),
+            ))
+        .fix(Fix::file(
+            "Or keep them, but let khugepaged not fill in what is untouched.",
+            "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+            64,
+            Some(filled.unwrap_or(MAX_PTES_NONE_DEFAULT)),
+        ))
         .verify("restart the program and compare: its RSS falls clearly at the same load, or nothing was wasted")
         .affects(holders(cx))
         .sure(cx.confidence(

@@ -11,6 +11,7 @@ use crate::accounting::{Accounting, account};
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
+use crate::fix::Fix;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -159,16 +160,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .cause("Pages taken straight from the allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, ZFS's ARC.")
-        .fix(
-            "Look at the usual owners: network rings, ZFS, GPU, the hypervisor's balloon.",
-            "ethtool -g INTERFACE\ngrep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head",
-            "",
-        )
-        .fix(
-            "Let the kernel record who takes pages; costs some memory, so not for good.",
-            "",
-            "kernel command line: page_owner=on, then /sys/kernel/debug/page_owner",
-        )
+        .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
+                .now("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
+        .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
         .verify("memtide where: unaccounted falls below 5 %")
         .sure(cx.confidence(&kinds, &open))
         .see("kernel: Documentation/mm/page_owner.rst")

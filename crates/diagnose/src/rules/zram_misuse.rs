@@ -11,6 +11,7 @@ use units::{Bytes, Count, Limit, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Finding, Severity};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
@@ -204,11 +205,16 @@ fn good_order(cx: &Evidence<'_>, device: &EntitySeries) -> String {
     }
 }
 
-/// A device's name for commands; a capture's text may be anything, and a command must not be.
-fn name_in_commands(device: &str) -> &str {
-    match device.strip_prefix("zram") {
-        Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => device,
-        _ => "zramN",
+/// Zram before any disk; a capture's text may be anything, and a command must not be.
+fn swap_order(name: &str) -> Fix {
+    let number = name.strip_prefix("zram").unwrap_or_default();
+    let is_device = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let what = format!(
+        "Let zram fill before any disk: swap-priority = 100 below [{name}] in /etc/systemd/zram-generator.conf. swapoff only while available memory exceeds what lies in it."
+    );
+    match is_device {
+        true => Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}")),
+        false => Fix::say(what),
     }
 }
 
@@ -216,23 +222,15 @@ fn name_in_commands(device: &str) -> &str {
 fn hardly_compresses(finding: Finding, name: &str) -> Finding {
     finding
         .cause("The data hardly compress: they are encrypted, compressed or random already.")
-        .fix(
-            "Try the strongest algorithm, zstd; it takes effect when the device is set up anew.",
-            "",
-            format!("/etc/systemd/zram-generator.conf: [{name}] compression-algorithm = zstd"),
-        )
-        .fix(
-            "Where that gains nothing, a swap area on a disk or more RAM instead of zram.",
-            "",
-            "",
-        )
+        .fix(Fix::say(format!("Try the strongest algorithm, zstd: compression-algorithm = zstd below [{name}] in /etc/systemd/zram-generator.conf; it takes effect when the device is set up anew.")))
+        .fix(Fix::say("Where that gains nothing, a swap area on a disk or more RAM instead of zram."))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below half of the first"
         ))
 }
 
 fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
-    let name = name_in_commands(device);
+    let name = device;
     let found = |title: String| RULE.found(severity, title);
     match fault {
         Fault::Full { used, limit } => found(format!(
@@ -240,11 +238,7 @@ fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
         ))
         .shows_from(ZRAM_USED, used, limit.share(AT_LIMIT), None, format!("{used} of RAM used"))
         .cause("The device's mem_limit is reached before its size.")
-        .fix(
-            "Raise the limit while RAM is to spare (0 is none), or add a swap area on a disk behind it.",
-            format!("echo SIZE > /sys/block/{name}/mem_limit"),
-            format!("/etc/systemd/zram-generator.conf: [{name}] zram-resident-limit = SIZE"),
-        )
+        .fix(Fix::say(format!("Raise the limit while RAM is to spare (/sys/block/{name}/mem_limit, 0 is none; zram-resident-limit in /etc/systemd/zram-generator.conf), or add a swap area on a disk behind it.")))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below the fourth"
         )),
@@ -253,11 +247,7 @@ fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
         ))
         .shows(ZRAM_FAILED_WRITES, writes, None, format!("{writes} writes failed"))
         .cause("Compressed data need RAM too, and there was none left for them.")
-        .fix(
-            "Less demand or more RAM; a swap area on a disk behind zram takes what finds no RAM.",
-            "",
-            "",
-        )
+        .fix(Fix::say("Less demand or more RAM; a swap area on a disk behind zram takes what finds no RAM."))
         .verify(format!(
             "cat /sys/block/{name}/io_stat: the second number, failed writes, stands still"
         )),
@@ -277,11 +267,7 @@ fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
         .shows(ZRAM_USED, used, None, format!("{used} of RAM used"))
         .shows_from(Computed(ZRAM_USED), share, MUCH_RAM, None, format!("that is {share} of RAM"))
         .cause("What zram stores is taken from the memory that programs and cache would use.")
-        .fix(
-            "A smaller zram with a swap area on a disk behind it, less demand, or more RAM.",
-            "",
-            format!("/etc/systemd/zram-generator.conf: [{name}] zram-size = ram / 4"),
-        )
+        .fix(Fix::say(format!("A smaller zram with a swap area on a disk behind it, less demand, or more RAM: zram-size = ram / 4 below [{name}] in /etc/systemd/zram-generator.conf.")))
         .verify(format!(
             "cat /sys/block/{name}/mm_stat: the third number stays below {MUCH_RAM} of RAM"
         )),
@@ -290,11 +276,7 @@ fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
         ))
         .tells(format!("{disk} has the higher priority"))
         .cause("Swap areas fill in the order of their priority.")
-        .fix(
-            "Let zram fill before any disk. swapoff only while available memory exceeds what lies in it.",
-            format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"),
-            format!("/etc/systemd/zram-generator.conf: [{name}] swap-priority = 100"),
-        )
+        .fix(swap_order(name))
         .verify("swapon --show: zram has the highest priority"),
     }
 }

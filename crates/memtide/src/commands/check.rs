@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use import::{History, Moment, Opened, Range, Watch};
+use import::{History, Opened, Range, Watch};
 use probe::{Closeness, Root};
 use report::text::Detail;
 use report::{Answer, Report, SourceInfo};
 use timeline::{Facts, Timeline};
-use units::Span;
 
 use crate::cli::{Check, Format};
 use crate::commands::source;
@@ -15,13 +14,15 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::{default_recording, this_host};
 
-/// What is looked at before and after a moment: long enough to see what led to it.
-const AROUND: Span = Span::from_mins(5);
-
 pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut answers = Vec::new();
-    let range = range(args.at, args.since, args.until)?;
+    let between = Range {
+        since: args.since,
+        until: args.until,
+    };
+    // Once, and not for each of several files.
+    let range = source::range(args.at, between)?;
     let mut files: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
     let recording = match (files.is_empty(), range.is_all()) {
         (true, true) => {
@@ -52,21 +53,6 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     }
     output.print(&drawn(&answers, args, output)?)?;
     Ok(exit)
-}
-
-/// Which part of the sources is meant.
-pub(super) fn range(
-    at: Option<Moment>,
-    since: Option<Moment>,
-    until: Option<Moment>,
-) -> anyhow::Result<Range> {
-    if let Some(at) = at {
-        return Ok(Range::around(at, AROUND));
-    }
-    let range = Range { since, until };
-    // Once, and not for each of several files.
-    source::refuse_backwards(&range)?;
-    Ok(range)
 }
 
 /// This host, watched, with what its recording says of the time before.

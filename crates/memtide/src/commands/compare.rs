@@ -1,10 +1,11 @@
 //! `memtide compare`: what changed from one source to another.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use diagnose::Diagnosis;
 use diagnose::compare::{Compared, Direction};
+use diagnose::headroom::Question;
 use import::{Opened, Range};
 use report::SourceInfo;
 use report::model::{CompareReport, ComparedSource};
@@ -12,6 +13,7 @@ use report::text::Detail;
 
 use super::export::Target;
 use super::report::write;
+use super::shown::{Judged, Shown};
 use crate::cli::{Compare, Format};
 use crate::commands::source;
 use crate::exit::Exit;
@@ -40,8 +42,7 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
     let report = CompareReport::new(&comparison, before.reported(), after.reported());
     match page {
         Some(target) => {
-            let html = report::html::compare(&report, &output.screen());
-            write(&html, &target, output)?;
+            write(&drawn(&report, &before, &after, output), &target, output)?;
         }
         None => output.print(&printed(&report, args, output)?)?,
     }
@@ -50,6 +51,18 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
         Direction::Worse => Exit::Warning,
         Direction::Unknown => Exit::Unknown,
     })
+}
+
+/// Both sides with their charts, which text and JSON do without.
+fn drawn(report: &CompareReport, before: &Side, after: &Side, output: &Output) -> String {
+    let question = Question::default();
+    let [before, after] = [before, after].map(|side| Shown::new(side.judged(), &question, output));
+    let screen = output.screen();
+    report::html::compare(
+        report,
+        &before.page(None, &screen),
+        &after.page(None, &screen),
+    )
 }
 
 fn printed(report: &CompareReport, args: &Compare, output: &Output) -> anyhow::Result<String> {
@@ -67,6 +80,8 @@ fn printed(report: &CompareReport, args: &Compare, output: &Output) -> anyhow::R
 
 /// A source and what is wrong in it.
 struct Side {
+    path: PathBuf,
+    range: Range,
     opened: Opened,
     diagnosis: Diagnosis,
     info: SourceInfo,
@@ -77,6 +92,8 @@ impl Side {
         let opened = source::open_range(path, range, output)?;
         source::warn(&opened, output);
         Ok(Self {
+            path: path.to_owned(),
+            range,
             diagnosis: diagnose::diagnose(&opened.timeline, &opened.facts),
             info: source::info(&opened),
             opened,
@@ -88,6 +105,16 @@ impl Side {
             timeline: &self.opened.timeline,
             facts: &self.opened.facts,
             diagnosis: &self.diagnosis,
+        }
+    }
+
+    fn judged(&self) -> Judged<'_> {
+        Judged {
+            path: &self.path,
+            range: self.range,
+            opened: &self.opened,
+            diagnosis: &self.diagnosis,
+            info: &self.info,
         }
     }
 

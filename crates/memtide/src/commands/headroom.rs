@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
 
 /// Of a recording the last cycle, unless somebody asks for another part.
 fn range(args: &Headroom, path: &Path) -> Range {
-    let mut range = args.part.wanted().range;
+    let mut range = args.part.range();
     if range.is_all() && import::is_recording(path) {
         range.since = Some(Moment::BeforeEnd(args.demand.cycle));
     }

@@ -1,24 +1,19 @@
 //! `memtide report`: the page that is mailed to a colleague.
 
-mod picture;
+pub(super) mod picture;
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use diagnose::Evidence;
-use diagnose::headroom::{Question, headroom};
-use import::Opened;
-use report::html::Page;
-use report::model::EventsReport;
-use report::model::headroom::HeadroomReport;
+use diagnose::headroom::Question;
 use units::Bytes;
 
-use self::picture::{Drawn, drawn};
 use super::export::Target;
 use super::headroom::question;
-use crate::cli::{Demand, Report};
-use crate::commands::{check, events, source};
+use super::shown::{Judged, Shown};
+use crate::cli::Report;
+use crate::commands::source;
 use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -32,7 +27,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
             args.output.display()
         );
     }
-    let range = check::range(args.at, args.part.since, args.part.until)?;
+    let range = source::range(args.at, args.part.range())?;
     let opened = source::open_range(&path, range, output)?;
     if opened.timeline.is_empty() {
         bail!(
@@ -42,26 +37,16 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     }
     let info = source::info(&opened);
     let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
-    let report = report::Report::new(&diagnosis, &opened.timeline, &opened.facts, &info);
-    let Drawn {
-        picture,
-        part,
-        problems,
-    } = drawn(&path, range, &opened, &report);
-    for problem in &problems {
-        output.warn(&format!("{}: {problem}", opened.name));
-    }
-    let happened = events::in_order(&opened);
-    let html = report::html::report(&Page {
-        report: &report,
-        picture: &picture,
-        events: &EventsReport::new(&happened, &opened.timeline, &info),
-        facts: &opened.facts,
-        headroom: room(&opened, &info, &args.demand).as_ref(),
-        part: part.as_deref(),
-        title: args.title.as_deref(),
-        screen: &output.screen(),
-    });
+    let judged = Judged {
+        path: &path,
+        range,
+        opened: &opened,
+        diagnosis: &diagnosis,
+        info: &info,
+    };
+    let question = question(&args.demand, Question::QUANTILE);
+    let shown = Shown::new(judged, &question, output);
+    let html = report::html::report(&shown.page(args.title.as_deref(), &output.screen()));
     write(&html, &target, output)
 }
 
@@ -69,23 +54,6 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
 fn is_one_file(source: &Path, output: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok();
     found(source).is_some_and(|source| found(output) == Some(source))
-}
-
-/// How much more fits, and whether what was asked about does. Looks that nobody can put in order cannot tell.
-fn room(opened: &Opened, info: &report::SourceInfo, demand: &Demand) -> Option<HeadroomReport> {
-    let timeline = &opened.timeline;
-    if !timeline.is_one_stretch() {
-        return None;
-    }
-    let question = question(demand, Question::QUANTILE);
-    let answer = headroom(&Evidence::new(timeline, &opened.facts), &question);
-    Some(HeadroomReport::new(
-        &answer,
-        &question,
-        timeline,
-        &opened.facts,
-        info,
-    ))
 }
 
 /// Puts a page in its place, and says so.

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use anyhow::bail;
-use import::{OpenError, Opened, Range, SourceKind, Wanted, Watch};
+use import::{Moment, OpenError, Opened, Range, SourceKind, Wanted, Watch};
+use units::Span;
 
 use crate::moment;
 use crate::output::Output;
+
+/// What is looked at before and after a moment: long enough to see what led to it.
+const AROUND: Span = Span::from_mins(5);
 
 /// Watches this host.
 pub(crate) fn watch(watch: Watch, output: &Output) -> Opened {
@@ -53,9 +57,16 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
     })
 }
 
+/// Which part of a source is meant: what lies around a moment where one is named, else what lies between two.
+pub(crate) fn range(at: Option<Moment>, between: Range) -> anyhow::Result<Range> {
+    let range = at.map_or(between, |at| Range::around(at, AROUND));
+    refuse_backwards(&range)?;
+    Ok(range)
+}
+
 /// # Errors
 /// Where a range ends before it begins: it holds nothing, whatever the source has.
-pub(crate) fn refuse_backwards(range: &Range) -> anyhow::Result<()> {
+fn refuse_backwards(range: &Range) -> anyhow::Result<()> {
     if range.is_backwards() {
         bail!("`--since` is later than `--until`; a time of day is the latest one that is past");
     }

@@ -57,3 +57,38 @@ fn every_rule_has_its_file_and_every_file_its_rule() {
         .collect();
     assert_eq!(files, listed);
 }
+
+/// The code of a module with all below it.
+fn code_of(module: &str) -> String {
+    let source = root().join("crates/report/src");
+    let mut code = std::fs::read_to_string(source.join(format!("{module}.rs"))).unwrap();
+    let mut directories = vec![source.join(module)];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => directories.push(path),
+                false => code.push_str(&std::fs::read_to_string(path).unwrap()),
+            }
+        }
+    }
+    code
+}
+
+#[test]
+fn text_and_page_draw_without_each_other_and_words_and_model_without_both() {
+    for (module, not) in [
+        ("html", &["text"][..]),
+        ("text", &["html"]),
+        ("said", &["text", "html"]),
+        ("model", &["text", "html", "said"]),
+    ] {
+        let code = code_of(module);
+        for other in not {
+            assert!(
+                !code.contains(&format!("crate::{other}::")),
+                "{module}: {other}"
+            );
+        }
+    }
+}

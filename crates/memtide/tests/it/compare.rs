@@ -122,7 +122,7 @@ fn single_looks_cannot_be_told_and_say_why() {
         text.contains("There is one look only before: levels, and no rates."),
         "{text}"
     );
-    assert!(text.contains("-391 MiB"), "{text}");
+    assert!(text.contains("−391 MiB"), "{text}");
 }
 
 #[test]
@@ -184,6 +184,7 @@ fn the_page_says_what_text_and_json_say() {
             &answer["after"]["headline"],
         ];
         said.extend(answer["basis"].as_array().unwrap());
+        said.extend(answer["more"].as_array().unwrap());
         for finding in answer["findings"].as_array().unwrap() {
             said.push(&finding["id"]);
             said.extend(["before", "after"].map(|side| &finding[side]["title"]));
@@ -211,19 +212,54 @@ fn the_page_says_what_text_and_json_say() {
 }
 
 #[test]
-fn the_page_holds_all_it_needs_and_runs_nothing() {
+fn the_page_holds_all_it_needs_and_runs_its_own_program_only() {
     let (html, page) = paged(&corpus(RECLAIM), &corpus(NO_RECLAIM));
-    assert!(!html.contains("<script"));
-    let tags = html.split('<').filter_map(|part| part.split_once('>'));
+    let (markup, program) = html.rsplit_once("<script>").unwrap();
+    assert!(!program.contains("<script") && !markup.contains("<script>"));
+    let tags = markup.split('<').filter_map(|part| part.split_once('>'));
     for (tag, _) in tags {
         assert!(!tag.contains(" on") && !tag.contains(" style="), "{tag}");
     }
-    assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("));
+    assert!(!markup.contains("http:") && !markup.contains("https:") && !markup.contains("url("));
     assert!(html.contains("default-src 'none'"));
-    assert!(page.contains("Only before") && page.contains("Only after"));
-    // The curves of both sides, on one scale.
-    assert!(html.matches("class=\"spark\"").count() >= 10);
-    assert!(html.len() < 200 * 1024, "{}", html.len());
+    assert!(page.contains("What was found before"), "{page}");
+    assert!(html.len() < 400 * 1024, "{}", html.len());
+}
+
+#[test]
+fn the_page_has_the_curves_of_both_sides_and_text_has_none_of_them() {
+    let (html, _) = paged(&corpus(RECLAIM), &corpus(NO_RECLAIM));
+    for chart in ["where", "free", "pressure", "swap", "refaults", "dirty"] {
+        for side in ["before", "after"] {
+            let id = format!("id=\"chart-{side}-{chart}\"");
+            assert_eq!(html.matches(&id).count(), 1, "{id}");
+        }
+    }
+    for side in ["before", "after"] {
+        let data = format!("id=\"memtide-data-{side}\">");
+        let (_, packed) = html.split_once(&data).unwrap();
+        assert!(packed.find('<').is_some_and(|end| end > 1_000), "{side}");
+    }
+    let answer = json(&compared(RECLAIM, NO_RECLAIM, &["--format", "json"]));
+    assert!(answer["rates"][0]["before"].get("course").is_none());
+}
+
+#[test]
+fn the_page_tells_how_to_mend_what_is_new_and_how_much_fits_on_either_side() {
+    let (html, page) = paged(&corpus(IDLE), &corpus(THRASH));
+    assert!(html.contains("id=\"finding-after-0\""));
+    for words in [
+        "What is found after",
+        "Fix",
+        "Verify",
+        "Headroom",
+        "read cache",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let (_, back) = paged(&corpus(THRASH), &corpus(IDLE));
+    assert!(back.contains("What was found before"));
+    assert!(!back.contains("What is found after"));
 }
 
 #[test]
@@ -263,7 +299,8 @@ fn a_page_shows_names_from_the_host_as_text() {
     let one = look("a.jsonl", "calm");
     let other = look("b.jsonl", "</td><script>alert(1)</script>\u{202e}\"x");
     let (html, page) = paged(&one, &other);
-    assert!(!html.contains("<script") && !html.contains('\u{202e}'));
+    assert_eq!(html.matches("<script>").count(), 1, "the page's own");
+    assert!(!html.contains("<script>alert") && !html.contains('\u{202e}'));
     assert!(page.contains("</td><script>alert(1)</script>"), "{page}");
 }
 

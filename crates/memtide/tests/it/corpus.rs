@@ -16,6 +16,8 @@ struct Case {
     calm: bool,
     loud: BTreeSet<&'static str>,
     said: BTreeSet<&'static str>,
+    /// What stands behind copy buttons.
+    commands: BTreeSet<String>,
 }
 
 impl Case {
@@ -36,6 +38,14 @@ impl Case {
                 .iter()
                 .chain(&diagnosis.notes)
                 .flat_map(|f| std::iter::once(f.id).chain(f.aliases.iter().copied()))
+                .collect(),
+            commands: diagnosis
+                .findings
+                .iter()
+                .chain(&diagnosis.notes)
+                .flat_map(|f| &f.fixes)
+                .flat_map(|fix| [&fix.now, &fix.persistent, &fix.undo])
+                .flat_map(|lines| lines.lines().map(str::to_owned))
                 .collect(),
         }
     }
@@ -222,4 +232,34 @@ fn every_pasted_case_is_judged_right() {
         known.entry(name).or_default().push(id);
     }
     assert_eq!(missed, known, "missed, and known to be missed");
+}
+
+#[test]
+fn every_command_runs_as_it_stands() {
+    let commands: BTreeSet<&str> = CAPTURED
+        .iter()
+        .chain(&*PASTED)
+        .flat_map(|case| case.commands.iter().map(String::as_str))
+        .collect();
+    assert!(commands.len() > 40, "{} commands", commands.len());
+    for command in commands {
+        let parsed = std::process::Command::new("sh")
+            .args(["-n", "-c", command])
+            .output()
+            .unwrap();
+        assert!(parsed.status.success(), "sh does not take: {command}");
+        let first = command.split(' ').next().unwrap_or_default();
+        assert!(
+            !first.contains(':') && !first.ends_with(".conf"),
+            "no command: {command}"
+        );
+        let placeholder = command
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .find(|word| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase()));
+        assert_eq!(placeholder, None, "to be filled in: {command}");
+        assert!(
+            !command.contains('…') && !command.contains(" PID"),
+            "{command}"
+        );
+    }
 }

@@ -217,6 +217,41 @@ fn text_and_json_say_the_same() {
 }
 
 #[test]
+fn programs_get_the_bounds_that_people_read() {
+    // A node whose files nothing tells the use of, and a group of others.
+    for (name, add) in [("node-reclaim--dist21", "100M"), ("cgroup-oom--96m", "50M")] {
+        let path = root().join(format!("corpus/{name}.jsonl.gz"));
+        let path = path.to_str().unwrap();
+        let answer = json(&memtide(&[
+            "headroom", path, "--add", add, "--format", "json",
+        ]));
+        let limits = answer["limits"].as_array().unwrap();
+        assert!(!limits.is_empty(), "{name}");
+        for limit in limits {
+            let of = |bound: &str| limit[format!("{bound}_bytes")].as_i64();
+            let (lower, upper) = (of("lower"), of("upper"));
+            assert!(lower.is_some() && lower <= upper.or(lower), "{limit}");
+            assert_eq!(of("room"), of("likely").or(lower), "{limit}");
+        }
+        let added = &answer["added"];
+        let left = |bound: &str| added[format!("left_{bound}_bytes")].as_i64().unwrap();
+        assert!(left("lower") <= left("upper"), "{added}");
+    }
+    let text = stdout(&memtide(&[
+        "headroom",
+        root()
+            .join("corpus/cgroup-oom--96m.jsonl.gz")
+            .to_str()
+            .unwrap(),
+        "--add",
+        "50M",
+    ]));
+    // Before the terms: perhaps it is to run in that group.
+    let first = text.split("What it was computed from").next().unwrap();
+    assert!(first.contains("In there 50 MiB more do not fit"), "{text}");
+}
+
+#[test]
 fn a_hostile_name_is_shown_harmless_and_whole_to_programs() {
     let name = "\u{1b}[2J<script>";
     let meminfo = "MemTotal: 1000000 kB\nMemFree: 500000 kB\nMemAvailable: 600000 kB\nCached: 100000 kB\nShmem: 0 kB\n";

@@ -6,6 +6,7 @@ mod bad_input;
 mod bundle;
 mod charts;
 mod cli;
+mod clocks;
 mod compare;
 mod convert;
 mod corpus;

@@ -571,7 +571,7 @@ fn a_recording_is_told_by_the_clock() {
     let meta = meta(&html);
     let start_ms = meta["start_unix_ms"].as_i64().unwrap();
     assert!(start_ms > 1_700_000_000_000, "{start_ms}");
-    assert_eq!(meta["offsets"], serde_json::json!([[0.0, 0]]));
+    assert_eq!(meta["offsets"], serde_json::json!([[0.0, 0.0]]));
     assert!(read(&html).contains("a recording by memtide record"));
     assert!(attributes(&tags(&html), "class").contains(&"plot"));
 }

@@ -2,7 +2,7 @@
 
 use super::escape::{Html, Tag, tag};
 use super::page::section;
-use super::{Scene, memory};
+use super::{Scene, Which, memory};
 use crate::picture::{Shown, shown};
 
 /// So many moments of curves are in their table …
@@ -67,18 +67,19 @@ fn quiet(html: &mut Html, scene: &Scene<'_>, charts: &[usize]) {
     });
 }
 
-fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet: bool) {
+/// A chart; of two sources that are compared its title stands above both.
+pub(super) fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet: bool) {
     let chart = &scene.picture.charts[index];
-    let class = match (chart.is_wide, is_quiet) {
+    let class = match (chart.is_wide(), is_quiet) {
         (true, true) => "chart is-wide is-quiet",
         (true, false) => "chart is-wide",
         (false, true) => "chart is-quiet",
         (false, false) => "chart",
     };
     let figure = Tag::of("figure", class)
-        .with("id", &format!("chart-{}", chart.id))
+        .with("id", &scene.id("chart", &chart.id))
         .with("data-chart", &chart.id);
-    html.raw("\n").within(figure, |html| {
+    html.raw("\n").within(scene.sided(figure), |html| {
         caption(html, scene, index);
         let says = format!("{}: {}", chart.title, scene.picture.says(index));
         let plot = Tag::of("div", "plot")
@@ -93,8 +94,15 @@ fn figure(html: &mut Html, scene: &Scene<'_>, index: usize, is_quiet: bool) {
 fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
     let chart = &scene.picture.charts[index];
     html.within(tag("figcaption"), |html| {
-        html.tagged(tag("h3"), &chart.title);
-        html.tagged(Tag::of("p", "help"), chart.help);
+        match scene.which {
+            Which::Only => {
+                html.tagged(tag("h3"), &chart.title);
+                html.tagged(Tag::of("p", "help"), chart.help);
+            }
+            side => {
+                html.tagged(Tag::of("p", "of"), side.word());
+            }
+        }
         let proves = scene.picture.evidence_of(index);
         if proves.is_empty() {
             return;
@@ -103,7 +111,7 @@ fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
             html.raw("evidence for ");
             for (i, finding) in proves.iter().enumerate() {
                 html.raw(if i > 0 { ", " } else { "" });
-                let link = tag("a").with("href", &format!("#finding-{finding}"));
+                let link = tag("a").with("href", &format!("#{}", scene.id("finding", finding)));
                 html.tagged(link, &scene.report.findings[*finding].id);
             }
         });

@@ -1,54 +1,96 @@
-//! The page of `memtide compare`: the sentence on top, then both sources side by side, in the words of the terminal. It needs
-//! no script.
+//! The page of `memtide compare`: the sentence on top, then both sources side by side, in the words of the terminal and with
+//! the blocks of the report's page.
+//!
+//! Every chart stands twice, before and after, on one scale; the script lays one cursor over both, by the time since the
+//! beginning of each. Without it the page is complete text.
 
 mod amounts;
+mod charts;
 mod findings;
-mod rates;
+mod room;
 
 use super::escape::{Html, Tag, tag};
-use super::page::section;
-use super::{document, icon};
-use crate::Screen;
-use crate::model::{CompareReport, Direction, Level, Side};
+use super::page::{self, section};
+use super::{Page, Scene, Which, document, icon};
+use crate::model::{CompareReport, Direction, Level};
 use crate::said::compare::{self as said, Extent, Row, Table};
-use crate::text::check::host_items;
-use crate::text::when::Clock;
+use crate::said::source::host_items;
 
 /// What this page has of style beside the report's.
 const STYLE: &str = include_str!("../../assets/compare.css");
 
+/// What every block is drawn from: what changed, and each side as its report has it.
+struct Both<'a> {
+    report: &'a CompareReport,
+    before: Scene<'a>,
+    after: Scene<'a>,
+}
+
+impl<'a> Both<'a> {
+    /// The sides, each with its word.
+    fn sides(&self) -> [(&'static str, &Scene<'a>); 2] {
+        [("before", &self.before), ("after", &self.after)]
+    }
+
+    /// The side whose moment the cursor opens at: the graver one, else what is there now.
+    fn opens_at(&self) -> Which {
+        match self.report.direction {
+            Direction::Better => Which::Before,
+            Direction::Same | Direction::Worse | Direction::Unknown => Which::After,
+        }
+    }
+}
+
 /// The page, as one file.
-pub fn compare(report: &CompareReport, screen: &Screen) -> String {
+pub fn compare(report: &CompareReport, before: &Page<'_>, after: &Page<'_>) -> String {
+    let both = Both {
+        report,
+        before: Scene::new(before, Which::Before),
+        after: Scene::new(after, Which::After),
+    };
     let word = said::word(report.direction);
     let (before, after) = names(report);
     let title = format!("{word}: {before} and {after} · memtide");
     let head = document::Head {
         title: &title,
         style: STYLE,
-        script: None,
+        script: Some(page::SCRIPT),
     };
-    document::draw(&head, |html| body(html, report, screen))
+    document::draw(&head, |html| body(html, &both))
 }
 
-fn body(html: &mut Html, report: &CompareReport, screen: &Screen) {
+fn body(html: &mut Html, both: &Both<'_>) {
+    let report = both.report;
     html.raw("<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n");
+    host_line(html, report);
+    html.raw("\n");
+    let main = Tag::of("main", "compare").with("data-opens", both.opens_at().word());
+    html.within(main, |html| {
+        verdict(html, report);
+        sides(html, both);
+        navigator(html, both);
+        findings::draw(html, both);
+        amounts::draw(html, report);
+        charts::draw(html, both);
+        rates(html, report);
+        room::draw(html, both);
+        facts(html, report);
+    });
+    page::footer(html);
+    for (_, scene) in both.sides() {
+        page::data(html, scene);
+    }
+    page::script(html);
+}
+
+fn host_line(html: &mut Html, report: &CompareReport) {
+    let (before, after) = names(report);
     html.within(Tag::of("header", "host-line"), |html| {
         html.tagged(Tag::of("span", "brand"), "memtide");
-        let (before, after) = names(report);
         html.tagged(Tag::of("span", "host"), &before);
-        html.raw("<span class=\"meta\">compared with</span>");
+        html.raw("<span class=\"versus\">compared with</span>");
         html.tagged(Tag::of("span", "host"), &after);
     });
-    html.raw("\n<main class=\"compare\">\n");
-    verdict(html, report);
-    sides(html, report, screen);
-    findings::draw(html, report);
-    amounts::draw(html, report);
-    rates::draw(html, report);
-    facts(html, report);
-    html.raw("\n</main>\n<footer>Written by memtide ")
-        .text(env!("CARGO_PKG_VERSION"))
-        .raw(". This page holds everything it shows and asks nobody for anything.</footer>");
 }
 
 /// What people know the sides by: their hosts where these are two, else their files.
@@ -58,14 +100,13 @@ fn names(report: &CompareReport) -> (String, String) {
     match before.zip(after) {
         Some((before, after)) if before != after => (before, after),
         _ => {
-            let [before, after] = sides.map(file);
+            let [before, after] = sides.map(|side| {
+                let file = side.source.file_name();
+                file.unwrap_or("this host").to_owned()
+            });
             (before, after)
         }
     }
-}
-
-fn file(side: &Side) -> String {
-    side.source.file_name().unwrap_or("this host").to_owned()
 }
 
 fn verdict(html: &mut Html, report: &CompareReport) {
@@ -80,24 +121,24 @@ fn verdict(html: &mut Html, report: &CompareReport) {
         icon::of_level(html, level);
         html.tagged(Tag::of("p", "level"), said::word(report.direction));
         html.tagged(tag("h1").with("id", "headline"), &report.headline);
-        for sentence in &report.basis {
+        for sentence in report.more.iter().chain(&report.basis) {
             html.tagged(Tag::of("p", "remark"), sentence);
         }
     });
 }
 
-/// How each side stood by itself.
-fn sides(html: &mut Html, report: &CompareReport, screen: &Screen) {
+/// Which host, when, and how each side stood by itself.
+fn sides(html: &mut Html, both: &Both<'_>) {
+    let told = [&both.report.before, &both.report.after];
     section(html, ("sides", "sides-heading"), "The two", |html| {
-        html.within(Tag::of("div", "sides"), |html| {
-            for (word, side) in [("before", &report.before), ("after", &report.after)] {
-                html.within(Tag::of("article", "side"), |html| {
+        html.within(Tag::of("div", "pair"), |html| {
+            for ((word, scene), side) in both.sides().into_iter().zip(told) {
+                let class = icon::class_of_level(side.verdict);
+                html.within(Tag::standing("article", "side", class), |html| {
                     html.tagged(tag("h3"), word);
-                    let clock = Clock::new(&side.source, screen);
-                    let items = host_items(&side.host, &side.source, &clock);
+                    let items = host_items(&side.host, &side.source, &scene.clock);
                     html.tagged(Tag::of("p", "meta"), &items.join(" · "));
-                    let class = icon::class_of_level(side.verdict);
-                    html.within(Tag::standing("p", "stood", class), |html| {
+                    html.within(Tag::of("p", "stood"), |html| {
                         icon::of_level(html, side.verdict);
                         html.raw(" ").text(&side.headline);
                     });
@@ -107,33 +148,45 @@ fn sides(html: &mut Html, report: &CompareReport, screen: &Screen) {
     });
 }
 
-fn facts(html: &mut Html, report: &CompareReport) {
-    let facts = said::facts(report, Extent::Changed);
-    section(html, ("facts", "facts-heading"), facts.heading, |html| {
-        table(html, &facts, |_, _, _| {});
+/// Where the script puts what the cursor reads on each side.
+fn navigator(html: &mut Html, both: &Both<'_>) {
+    if !both.sides().iter().any(|(_, scene)| scene.has_charts()) {
+        return;
+    }
+    html.raw("\n<div id=\"navigator\" class=\"pair\">");
+    for (word, _) in both.sides() {
+        html.within(tag("div").with("data-side", word), |_| {});
+    }
+    html.raw("</div>\n");
+}
+
+fn rates(html: &mut Html, report: &CompareReport) {
+    let [changed, all] = [Extent::Changed, Extent::All].map(|extent| said::rates(report, extent));
+    section(html, ("rates", "rates-heading"), changed.heading, |html| {
+        tables(html, &changed, &all);
     });
 }
 
-/// Which side of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OfSide {
-    Before,
-    After,
+fn facts(html: &mut Html, report: &CompareReport) {
+    let facts = said::facts(report, Extent::Changed);
+    section(html, ("facts", "facts-heading"), facts.heading, |html| {
+        table(html, &facts, |_, _| {});
+    });
 }
 
 /// What changed; all of it folded away where there is more.
-fn tables(html: &mut Html, changed: &Table, all: &Table, more: impl Fn(&mut Html, &Row, OfSide)) {
-    table(html, changed, &more);
+fn tables(html: &mut Html, changed: &Table, all: &Table) {
+    table(html, changed, |_, _| {});
     if all.rows.len() > changed.rows.len() {
-        html.within(tag("details"), |html| {
+        html.within(Tag::of("details", "rest"), |html| {
             html.raw("<summary>What did not change, too</summary>");
-            table(html, all, &more);
+            table(html, all, |_, _| {});
         });
     }
 }
 
-/// Rows `label, before, after, change`, and what is said below; `more` draws below a value.
-fn table(html: &mut Html, table: &Table, more: impl Fn(&mut Html, &Row, OfSide)) {
+/// Rows `label, before, after, change`, and what is said below; `key` draws what stands before a label.
+fn table(html: &mut Html, table: &Table, key: impl Fn(&mut Html, &Row)) {
     if table.rows.is_empty() {
         html.raw("<p class=\"none\">none</p>");
     } else {
@@ -141,7 +194,7 @@ fn table(html: &mut Html, table: &Table, more: impl Fn(&mut Html, &Row, OfSide))
             html.raw("<thead><tr><td></td><th scope=\"col\">before</th><th scope=\"col\">after</th><th scope=\"col\">change</th></tr></thead>");
             html.within(tag("tbody"), |html| {
                 for row in &table.rows {
-                    draw_row(html, row, &more);
+                    draw_row(html, row, &key);
                 }
             });
         });
@@ -151,22 +204,18 @@ fn table(html: &mut Html, table: &Table, more: impl Fn(&mut Html, &Row, OfSide))
     }
 }
 
-fn draw_row(html: &mut Html, row: &Row, more: &impl Fn(&mut Html, &Row, OfSide)) {
+fn draw_row(html: &mut Html, row: &Row, key: &impl Fn(&mut Html, &Row)) {
     let tr = match row.is_strong {
         true => Tag::of("tr", "is-strong"),
         false => tag("tr"),
     };
     html.within(tr, |html| {
-        html.tagged(tag("th").with("scope", "row"), &row.label);
-        for (class, side, value) in [
-            ("before", OfSide::Before, &row.before),
-            ("after", OfSide::After, &row.after),
-        ] {
-            html.within(Tag::of("td", class), |html| {
-                html.text(value);
-                more(html, row, side);
-            });
-        }
+        html.within(tag("th").with("scope", "row"), |html| {
+            key(html, row);
+            html.text(&row.label);
+        });
+        html.tagged(Tag::of("td", "before"), &row.before);
+        html.tagged(Tag::of("td", "after"), &row.after);
         html.within(Tag::of("td", "change"), |html| {
             html.text(&row.change);
             if !row.more.is_empty() {

@@ -1,18 +1,12 @@
 //! The one way into the page: markup is what this program's own source holds, everything else is text.
 //!
 //! Markup can only be a `&'static str`, so no name of a process can become a tag, an attribute or a class. Text is made
-//! plain first ([`crate::text::escape`]: what steers, hides or reorders is written out) and then written for HTML. No
-//! text stands in an element that a browser reads as code: [`json`] is for those. Names longer than a reader wants are cut.
+//! plain first ([`crate::plain`]: what steers, hides or reorders is written out, what never ends is cut) and then written for HTML. No
+//! text stands in an element that a browser reads as code: [`json`] is for those.
 
 use std::fmt::{Display, Write as _};
 
-use crate::text::escape::escape;
-
-/// A word longer than this is a name that somebody chose; its beginning tells it apart. Paths of control groups of containers
-/// have some 220 characters.
-const LONGEST_WORD: usize = 400;
-/// A sentence longer than this is not one.
-const LONGEST_TEXT: usize = 2_000;
+use crate::plain::harmless;
 
 /// HTML as it is written.
 #[derive(Debug, Default)]
@@ -132,9 +126,9 @@ impl Tag {
 
 /// Text for HTML, in elements and in quoted attributes alike.
 fn plain(text: &str) -> String {
-    let text = escape(text);
+    let text = harmless(text);
     let mut safe = String::with_capacity(text.len() + 16);
-    for c in short(&text).chars() {
+    for c in text.chars() {
         match c {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
@@ -145,25 +139,6 @@ fn plain(text: &str) -> String {
         }
     }
     safe
-}
-
-/// Text whose words and whose whole have an end: what is cut ends with `…`.
-pub(crate) fn short(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
-    let (mut of_word, mut of_text) = (0, 0);
-    for c in text.chars() {
-        of_word = if c.is_whitespace() { 0 } else { of_word + 1 };
-        if of_word > LONGEST_WORD + 1 {
-            continue;
-        }
-        if of_text == LONGEST_TEXT {
-            kept.push('…');
-            break;
-        }
-        of_text += 1;
-        kept.push(if of_word > LONGEST_WORD { '…' } else { c });
-    }
-    kept
 }
 
 /// JSON that may stand in a `script` element: nothing in it ends that element, and old parsers of JavaScript read it, too.
@@ -217,18 +192,6 @@ mod tests {
             html.finish(),
             "<i title=\"&quot; onmouseover=&quot;x\">&lt;b&gt;</i>"
         );
-    }
-
-    #[test]
-    fn long_names_and_texts_are_cut() {
-        let name = "x".repeat(4096);
-        let shown = short(&format!("before {name} after"));
-        assert_eq!(shown.chars().count(), 7 + LONGEST_WORD + 1 + 6);
-        assert!(shown.ends_with("x… after"), "{shown}");
-        let words = "word ".repeat(4096);
-        let shown = short(&words);
-        assert_eq!(shown.chars().count(), LONGEST_TEXT + 1);
-        assert!(shown.ends_with('…'));
     }
 
     #[test]

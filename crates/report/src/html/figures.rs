@@ -163,7 +163,7 @@ fn name(scene: &Scene<'_>, at: Shown, signal: Option<&str>) -> String {
     let both = format!("{}: {}", chart.title, series.label);
     match chart.series.len() {
         1 => chart.title.clone(),
-        _ if series.signals.first().copied() != signal => chart.title.clone(),
+        _ if series.signals.first().map(|id| id.def().name) != signal => chart.title.clone(),
         _ if both.chars().count() <= LONGEST_NAME => both,
         _ => capital(&series.label),
     }

@@ -1,12 +1,13 @@
 //! What was found: each root with its proof, its cause and what to do about it, and what it brings about inside of it.
 
-use units::{Quantity as _, Ratio, Span};
+use units::{Quantity as _, Ratio};
 
 use super::escape::{Html, Tag, tag};
 use super::figures::of_evidence;
 use super::page::section;
 use super::{Scene, icon, spark};
 use crate::model::{Evidence, Finding, Fix};
+use crate::said::held;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -21,42 +22,52 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+/// A root as a card.
+pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
     let article = Tag::standing(
         "article",
         "finding",
         icon::class_of_severity(finding.severity),
     );
-    html.raw("\n").within(numbered(article, index), |html| {
-        icon::of_severity(html, finding.severity);
-        html.tagged(Tag::of("h3", "title"), &finding.title);
-        inside(html, scene, index, finding);
-        for (index, consequence) in scene.report.consequences(&finding.id) {
-            self::consequence(html, scene, index, consequence);
-        }
-    });
+    html.raw("\n")
+        .within(numbered(article, scene, index), |html| {
+            icon::of_severity(html, finding.severity);
+            html.tagged(Tag::of("h3", "title"), &finding.title);
+            inside(html, scene, index, finding);
+            for (index, consequence) in scene.report.consequences(&finding.id) {
+                folded(html, scene, index, consequence, "leads to");
+            }
+        });
 }
 
-/// What follows from a finding, folded: it goes when the root does.
-fn consequence(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+/// A finding that opens, with what it is to the others: what follows from one goes when the root does.
+pub(super) fn folded(
+    html: &mut Html,
+    scene: &Scene<'_>,
+    index: usize,
+    finding: &Finding,
+    word: &'static str,
+) {
     let details = Tag::standing(
         "details",
         "consequence",
         icon::class_of_severity(finding.severity),
     );
-    html.raw("\n").within(numbered(details, index), |html| {
-        html.within(tag("summary"), |html| {
-            icon::of_severity(html, finding.severity);
-            html.raw("<span class=\"leads\">leads to</span> ");
-            let title = Tag::of("span", "title").with("role", "heading");
-            html.tagged(title.with("aria-level", "4"), &finding.title);
+    html.raw("\n")
+        .within(numbered(details, scene, index), |html| {
+            html.within(tag("summary"), |html| {
+                icon::of_severity(html, finding.severity);
+                html.tagged(Tag::of("span", "leads"), word).raw(" ");
+                let title = Tag::of("span", "title").with("role", "heading");
+                html.tagged(title.with("aria-level", "4"), &finding.title);
+            });
+            inside(html, scene, index, finding);
         });
-        inside(html, scene, index, finding);
-    });
 }
 
-fn numbered(tag: Tag, index: usize) -> Tag {
-    tag.with("id", &format!("finding-{index}"))
+fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
+    scene
+        .sided(tag.with("id", &scene.id("finding", index)))
         .showing("data-finding", index)
 }
 
@@ -92,14 +103,13 @@ fn meta(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
     });
 }
 
-/// From when to when, and how long: `0:11–0:34 · 23 s`.
+/// From when to when, and how long in all: `0:11–0:34 · 23 s`.
 pub(super) fn when(scene: &Scene<'_>, finding: &Finding) -> Option<String> {
-    let (from, to) = (finding.from_s?, finding.to_s?);
-    let range = scene.clock.range((from, finding.from), (to, finding.to))?;
-    let lasts = Span::from_secs_f64(to - from);
-    Some(match lasts {
-        Span::ZERO => range,
-        lasts => format!("{range} · {lasts}"),
+    let when = held::when(&scene.clock, finding)?;
+    Some(match held::lasts(finding) {
+        None => when,
+        Some(lasts) if finding.stretches.len() > 1 => format!("{when} · {lasts} in all"),
+        Some(lasts) => format!("{when} · {lasts}"),
     })
 }
 
@@ -215,8 +225,11 @@ fn fix(html: &mut Html, fix: &Fix) {
     if !fix.what.is_empty() {
         html.tagged(tag("p"), &fix.what);
     }
-    command(html, "now", &fix.now);
+    // What takes nothing back changes nothing: it is a look.
+    let is_change = !fix.undo.is_empty() || !fix.persistent.is_empty();
+    command(html, if is_change { "try" } else { "look" }, &fix.now);
     command(html, "keep", &fix.persistent);
+    command(html, "undo", &fix.undo);
 }
 
 /// A command that can be copied; nothing where there is none.

@@ -3,10 +3,10 @@
 use super::escape::{Html, Tag, tag};
 use super::icon;
 use super::page::section;
+use crate::clock::Clock;
 use crate::model::Level;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
 use crate::said::headroom::{self as said, Line, TermLine};
-use crate::text::when::Clock;
 
 pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &Clock<'_>) {
     section(html, ("headroom", "headroom-heading"), "Headroom", |html| {
@@ -16,7 +16,7 @@ pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &Clock<'_>) 
             html.tagged(tag("h3"), said::TERMS);
             draw_terms(html, &said::terms(terms));
         }
-        lines(html, &said::further(report));
+        lines(html, &said::further(report, clock));
         for (heading, more) in [
             (said::OTHER_LIMITS, said::other_limits(report)),
             (said::NOT_KNOWN, said::unknown(report)),
@@ -29,7 +29,7 @@ pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &Clock<'_>) 
     });
 }
 
-fn answer(html: &mut Html, report: &HeadroomReport) {
+pub(super) fn answer(html: &mut Html, report: &HeadroomReport) {
     let level = match report.answer {
         FitAnswer::Fits => Level::Ok,
         FitAnswer::Tight => Level::Warning,
@@ -46,7 +46,7 @@ fn answer(html: &mut Html, report: &HeadroomReport) {
     );
 }
 
-fn lines(html: &mut Html, lines: &[Line]) {
+pub(super) fn lines(html: &mut Html, lines: &[Line]) {
     html.within(Tag::of("dl", "lines"), |html| {
         for line in lines {
             html.tagged(tag("dt"), line.label);

@@ -12,7 +12,7 @@ use crate::model::{Accounting, Term};
 const LENGTH: f64 = 1000.0;
 
 /// A part of a bar: what it is, its colour, its size.
-type Part<'a> = (&'a str, Colour, u64);
+pub(super) type Part<'a> = (&'a str, Colour, u64);
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let Some(accounting) = &scene.report.accounting else {
@@ -74,7 +74,8 @@ fn parts(accounting: &Accounting) -> Vec<Part<'_>> {
     all.into_iter().map(|(_, part)| part).collect()
 }
 
-fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
+/// All of RAM as one bar; what is `total` is as wide as the page.
+pub(super) fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
     let said: Vec<String> = parts
         .iter()
         .map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes)))

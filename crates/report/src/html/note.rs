@@ -4,12 +4,7 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::page::section;
 use crate::model::Finding;
-use crate::text::check::ABOUT_THE_SOURCE;
-
-/// Whether a note is about the source and not about the host.
-pub(super) fn is_about_the_source(note: &Finding) -> bool {
-    ABOUT_THE_SOURCE.contains(&note.id.as_str())
-}
+use crate::said::source::is_about_the_source;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let notes = scene

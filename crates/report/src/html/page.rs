@@ -6,10 +6,10 @@ use super::{
 };
 use crate::model::page::PageMeta;
 use crate::picture::Picture;
-use crate::text::check::host_items;
+use crate::said::source::host_items;
 
 /// The page's script, made in `web/`.
-const SCRIPT: &str = include_str!("../../assets/page.js");
+pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 
 pub(super) fn draw(scene: &Scene<'_>) -> String {
     let title = format!(
@@ -55,11 +55,16 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     clear::not_evaluated(html, scene);
     clear::clear(html, scene);
     recorded::draw(html, scene);
-    html.raw("\n</main>\n");
-    html.raw("<footer>Written by memtide ")
+    html.raw("\n</main>");
+    footer(html);
+    data(html, scene);
+    script(html);
+}
+
+pub(super) fn footer(html: &mut Html) {
+    html.raw("\n<footer>Written by memtide ")
         .text(env!("CARGO_PKG_VERSION"))
         .raw(". This page holds everything it shows and asks nobody for anything.</footer>\n");
-    data(html, scene);
 }
 
 /// What the page is about: the heading that was asked for, else the host, else the file.
@@ -85,7 +90,9 @@ fn host_line(html: &mut Html, scene: &Scene<'_>) {
             html.tagged(Tag::of("span", "meta"), &format!("{cpus} CPU{plural}"));
         }
         let range = scene.clock.whole();
-        if report.source.samples > 1 && !items.iter().any(|item| item.contains(&range)) {
+        let ends = scene.clock.until();
+        let is_told = |word: &str| items.iter().any(|item| item.contains(word));
+        if report.source.samples > 1 && !is_told(&range) && !ends.is_some_and(|at| is_told(&at)) {
             html.tagged(Tag::of("span", "range"), &range);
         }
     });
@@ -124,7 +131,8 @@ pub(super) fn section(
     });
 }
 
-fn data(html: &mut Html, scene: &Scene<'_>) {
+/// What the script reads of a source.
+pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let nothing = Picture::default();
     let picture = if scene.has_charts() {
         scene.picture
@@ -136,12 +144,20 @@ fn data(html: &mut Html, scene: &Scene<'_>) {
     let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);
     // Every value of it can be written.
     let meta = serde_json::to_string(&meta).unwrap_or_default();
-    html.raw("<script type=\"application/json\" id=\"memtide-page\">")
+    let of = scene.which.of_ids();
+    html.raw("<script type=\"application/json\" id=\"memtide-page")
+        .raw(of)
+        .raw("\">")
         .json(&meta)
         .raw("</script>\n");
-    html.raw("<script type=\"application/octet-stream\" id=\"memtide-data\">");
-    html.base64(&data_encoding::BASE64.encode(&packed.bytes))
+    html.raw("<script type=\"application/octet-stream\" id=\"memtide-data")
+        .raw(of)
+        .raw("\">")
+        .base64(&data_encoding::BASE64.encode(&packed.bytes))
         .raw("</script>\n");
+}
+
+pub(super) fn script(html: &mut Html) {
     html.raw("<script>").raw(SCRIPT).raw("</script>");
 }
 

@@ -4,10 +4,10 @@ use units::{Count, Span};
 
 use super::Scene;
 use super::escape::{Html, Tag, tag};
-use super::note::{self, is_about_the_source};
+use super::note;
 use super::page::section;
 use crate::model::{Source, SourceKind};
-use crate::text::check::MOST_UNKNOWN;
+use crate::said::source::{is_about_the_source, unknown_fields as unknown};
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let source = &scene.report.source;
@@ -96,14 +96,9 @@ fn unknown_fields(html: &mut Html, fields: &[String]) {
     if fields.is_empty() {
         return;
     }
-    let named = fields.len().min(MOST_UNKNOWN);
-    let mut text = fields[..named].join(", ");
-    if let Some(more) = fields.len().checked_sub(named).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
-    }
     html.within(tag("details"), |html| {
         html.tagged(tag("summary"), "Kernel fields that memtide has no name for");
-        html.tagged(tag("p"), &text);
+        html.tagged(tag("p"), &unknown(fields));
     });
 }
 

@@ -41,8 +41,6 @@ pub(crate) struct Spark<'a> {
     pub(crate) threshold: Option<f64>,
     /// Whether it stands in the colour of what is found, not in that of text.
     pub(crate) is_loud: bool,
-    /// The upper end, where several graphs are to be compared; else it is the largest value.
-    pub(crate) top: Option<f64>,
 }
 
 /// Draws it; nothing where fewer than two values were measured.
@@ -54,9 +52,7 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     let most = measured.copied().fold(0.0, f64::max);
     // A threshold far above would press the curve flat, and is then no news.
     let shown = spark.threshold.filter(|at| *at <= most * 4.0);
-    let top = spark
-        .top
-        .unwrap_or_else(|| shown.map_or(most, |at| most.max(at)));
+    let top = shown.map_or(most, |at| most.max(at));
     let place = Place {
         span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
         top: if top > 0.0 { top } else { 1.0 },

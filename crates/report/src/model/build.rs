@@ -14,11 +14,11 @@ use timeline::{Entity, Event, Facts, Stamp, Stretch, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
-    Accounting, Affected, Branch, Changed, Clear, Container, Evidence, Finding, Fix, Graph,
-    History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Severity,
-    Source, SourceKind, Step, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Changed, Clear, ClockStep, Container, Evidence, Finding, Fix,
+    Graph, History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA,
+    Severity, Source, SourceKind, Step, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
-use crate::text::escape::is_plain;
+use crate::plain::is_plain;
 
 /// What is known of a source apart from its samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,6 +211,18 @@ impl WhereReport {
     }
 }
 
+/// Where the wall clock was set; a clock that is set all the time tells nothing any more.
+fn clock_steps(timeline: &Timeline) -> Vec<ClockStep> {
+    const MOST: usize = 200;
+    #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
+    let told = |step: timeline::ClockStep| ClockStep {
+        at_s: step.at.as_secs_f64(),
+        by_s: step.by_nanos as f64 / 1e9,
+    };
+    let steps = timeline.clock_steps().into_iter();
+    steps.take(MOST).map(told).collect()
+}
+
 /// Where the samples came from.
 pub(super) fn source_of(timeline: &Timeline, source: &SourceInfo) -> Source {
     Context { timeline }.source(source)
@@ -267,6 +279,7 @@ impl Context<'_> {
             lines_skipped: source.lines_skipped,
             thinned_to_s: source.thinned_to.map(Span::as_secs_f64),
             cut_at_s: source.cut_at.map(Span::as_secs_f64),
+            clock_steps: clock_steps(looked),
             history: history.map(|samples| History {
                 from: self.wall(Span::ZERO),
                 resolution_s: self
@@ -407,6 +420,8 @@ impl Context<'_> {
     fn finding(&self, finding: &diagnose::Finding) -> Finding {
         let when = finding.when;
         let watched = self.timeline.recorded().as_secs_f64();
+        let stretches: Vec<_> = finding.stretches();
+        let held: f64 = stretches.iter().map(|it| it.lasts().as_secs_f64()).sum();
         Finding {
             id: finding.id.to_owned(),
             severity: finding.severity.into(),
@@ -418,7 +433,8 @@ impl Context<'_> {
             to: when.and_then(|w| self.wall(w.to)),
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
-            share: when.and_then(|w| finite(w.lasts().as_secs_f64() / watched)),
+            share: when.and_then(|_| finite(held / watched)),
+            stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding
                 .ruled_out
@@ -436,6 +452,7 @@ impl Context<'_> {
                     what: fix.what.clone(),
                     now: fix.now.clone(),
                     persistent: fix.persistent.clone(),
+                    undo: fix.undo.clone(),
                 })
                 .collect(),
             verify: finding.verify.clone(),
@@ -451,7 +468,20 @@ impl Context<'_> {
             references: owned(&finding.references),
             aliases: owned(&finding.aliases),
             caused_by: finding.caused_by.map(str::to_owned),
-            graph: finding.graph.as_ref().map(|graph| self.graph(graph, when)),
+            graph: finding
+                .graph
+                .as_ref()
+                .map(|graph| self.graph(graph, when.filter(|_| stretches.len() == 1))),
+        }
+    }
+
+    fn stretch(&self, stretch: &Stretch) -> super::Stretch {
+        super::Stretch {
+            from: self.wall(stretch.from),
+            to: self.wall(stretch.to),
+            from_s: stretch.from.as_secs_f64(),
+            to_s: stretch.to.as_secs_f64(),
+            recorded_s: stretch.lasts().as_secs_f64(),
         }
     }
 

@@ -22,8 +22,11 @@ pub struct CompareReport {
     pub schema: &'static str,
     /// Where it went; also the exit code: better and same 0, worse 1, unknown 3.
     pub direction: Direction,
-    /// In a few sentences: the cause where a fact explains what changed, else what differs most.
+    /// In a line or two: the cause where a fact explains what changed, and the gravest finding that did; else what differs
+    /// most.
     pub headline: String,
+    /// What else is worth a sentence.
+    pub more: Vec<String>,
     /// The facts that explain it; null where none does.
     pub cause: Option<Cause>,
     /// What makes the two hard to compare, in sentences: other lengths, intervals, sizes; breaks; too few samples.
@@ -52,7 +55,7 @@ pub enum Direction {
     Same,
     /// More or graver findings, or more of what they are about.
     Worse,
-    /// A side cannot be judged, or could not look for what the other found.
+    /// A side cannot be judged, or could not look for what the other found, or not for as long.
     Unknown,
 }
 
@@ -80,9 +83,6 @@ pub struct Side {
     pub headline: String,
     /// The typical sample, whose memory is compared, in seconds from the first; null where the source has no MemTotal.
     pub typical_s: Option<f64>,
-    /// When its samples were taken, for drawing; programs have `source`.
-    #[serde(skip)]
-    pub times: Vec<Span>,
 }
 
 /// A finding of either side.
@@ -90,7 +90,8 @@ pub struct Side {
 pub struct FindingEntry {
     /// Id of the rule.
     pub id: String,
-    /// `new`, `gone`, `graver`, `milder`, `same`; `unknown` where the other side could not look for it.
+    /// `new`, `gone`, `graver`, `milder`, `same`; `unknown` where the other side could not look for it, or where
+    /// only the different lengths of the looks explain it.
     pub change: String,
     /// As it was found before; null where it was not.
     pub before: Option<FoundEntry>,
@@ -175,9 +176,6 @@ pub struct SpreadEntry {
     pub range_text: String,
     /// How many intervals.
     pub intervals: usize,
-    /// The rate at each of the side's samples, for drawing; programs read the spread.
-    #[serde(skip)]
-    pub course: Vec<Option<f64>>,
 }
 
 /// A fact that is not the same on both sides.
@@ -209,6 +207,7 @@ impl CompareReport {
             schema: COMPARE_SCHEMA,
             direction: it.direction.into(),
             headline: it.headline.clone(),
+            more: it.more.clone(),
             cause: it.cause.as_ref().map(cause),
             basis: it.basis.clone(),
             before: side(before, it.memory.typical_before),
@@ -257,7 +256,6 @@ fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
         verdict: diagnosis.verdict.level.into(),
         headline: diagnosis.verdict.headline.clone(),
         typical_s: typical.map(Span::as_secs_f64),
-        times: timeline.times().to_vec(),
     }
 }
 
@@ -323,7 +321,6 @@ fn rate(change: &RateChange) -> RateEntry {
             text: text(it.mean),
             range_text: format!("{} to {}", text(p10), text(p90)),
             intervals: it.count(),
-            course: it.course.clone(),
         }
     };
     RateEntry {

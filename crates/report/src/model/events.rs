@@ -73,19 +73,12 @@ impl EventEntry {
     }
 }
 
-/// Where the source is of one boot, the boot clock tells; over reboots the wall clock; between unrelated looks nothing.
+/// Nothing tells between unrelated looks.
 fn offset(event: &Event, timeline: &Timeline) -> Option<f64> {
-    let first = timeline.stamp(0)?;
     if !timeline.is_one_stretch() || timeline.len() < 2 {
         return None;
     }
-    let nanos = match first.wall.zip(event.stamp.wall) {
-        Some((first, at)) => at.unix_nanos().checked_sub(first.unix_nanos())?,
-        None => {
-            let nanos = |span: units::Span| i64::try_from(span.as_nanos()).ok();
-            nanos(event.stamp.boot)?.checked_sub(nanos(first.boot)?)?
-        }
-    };
+    let nanos = timeline.nanos_at(event.stamp)? - i128::from(timeline.times().first()?.as_nanos());
     #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
     Some(nanos as f64 / 1e9)
 }

@@ -51,6 +51,9 @@ pub struct HeadroomReport {
     pub smallest_ram_bytes: Option<u64>,
     /// The same if all of the cache that may be needed is.
     pub smallest_ram_bytes_safe: Option<u64>,
+    /// Where memory was short: what was in RAM and in swap at once, with the floor, the cache that is read again and what is
+    /// added; as much RAM holds that without swap. Null where memory was not short, or nothing lay in swap.
+    pub wanted_at_once_bytes: Option<u64>,
     /// The formula as people first write it down; null where the source does not tell its terms.
     pub article: Option<Article>,
     /// What decides and is not told.
@@ -129,6 +132,8 @@ pub struct Terms {
     pub floor_is_measured: bool,
     /// What the kernel keeps beyond what available leaves out; null where it is not told.
     pub kept_bytes: Option<u64>,
+    /// All data of files that waited for disks then; null where it was not measured.
+    pub unwritten_bytes: Option<u64>,
     /// Room that writers need, at least.
     pub write_cache_lower_bytes: u64,
     /// Room that writers need, at most; the same where it was measured.
@@ -159,12 +164,19 @@ pub struct ReadCache {
 /// Something else that limits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// `node`, `cgroup`, `commit limit`, `hugetlb`.
+    /// `node`, `cgroup`, `commit limit`, `hugetlb`, `tmpfs`.
     pub kind: &'static str,
     /// Which one; empty where there is one only.
     pub name: String,
-    /// Room below it at its worst sample.
-    pub room_bytes: i64,
+    /// Room below it at its worst sample: the best estimate, else the least that it may be, else the most; null where
+    /// nothing bounds it.
+    pub room_bytes: Option<i64>,
+    /// At least this; null where nothing bounds it.
+    pub lower_bytes: Option<i64>,
+    /// The best estimate; null where there are bounds only.
+    pub likely_bytes: Option<i64>,
+    /// At most this; null where nothing bounds it.
+    pub upper_bytes: Option<i64>,
     /// Whether it holds for whatever is added, not only for somebody's own memory.
     pub holds: bool,
     /// In a sentence.
@@ -206,6 +218,10 @@ pub struct Cycle {
 pub struct Added {
     /// What is left at the worst moment; null where that is not known.
     pub left_bytes: Option<i64>,
+    /// At least this is left; null where nothing bounds it.
+    pub left_lower_bytes: Option<i64>,
+    /// At most this is left.
+    pub left_upper_bytes: i64,
     /// In sentences.
     pub text: Vec<String>,
 }
@@ -215,6 +231,10 @@ pub struct Added {
 pub struct Article {
     /// What it gives.
     pub bytes: i64,
+    /// Its worst sample, in seconds from the first; null where it is the worst moment of `room`.
+    pub at_s: Option<f64>,
+    /// The same by the wall clock, where the source has one.
+    pub at: Option<Timestamp>,
     /// What stays free, as it takes it.
     pub kept_free_bytes: u64,
     /// Unwritten data; null where it is not told.
@@ -264,7 +284,11 @@ impl HeadroomReport {
             added: headroom.added.as_ref().map(Added::from),
             smallest_ram_bytes: smallest.0.map(Bytes::get),
             smallest_ram_bytes_safe: smallest.1.map(Bytes::get),
-            article: headroom.article.as_ref().map(Article::from),
+            wanted_at_once_bytes: headroom.wanted_at_once.map(Bytes::get),
+            article: headroom
+                .article
+                .as_ref()
+                .map(|article| Article::new(article, timeline)),
             unknown: headroom.unknown.iter().map(Unknown::from).collect(),
         }
     }
@@ -314,17 +338,19 @@ impl From<engine::Bounds> for Bounds {
     }
 }
 
+/// A moment by the wall clock, to the millisecond as everywhere.
+fn wall(timeline: &Timeline, at: Span) -> Option<Timestamp> {
+    let wall = timeline.wall_at(at)?;
+    Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
+}
+
 impl Room {
     fn new(room: &engine::Room, timeline: &Timeline) -> Self {
-        let wall = timeline.wall_at(room.worst_at);
         Self {
             least: room.least.into(),
             usual: room.usual.into(),
             last: room.last.into(),
-            worst_at: wall.and_then(|wall| {
-                // To the millisecond, as everywhere.
-                Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
-            }),
+            worst_at: wall(timeline, room.worst_at),
             worst_at_s: room.worst_at.as_secs_f64(),
             to_cliff_bytes: room.to_cliff,
             swap_left_bytes: room.swap_left.map(Bytes::get),
@@ -342,6 +368,7 @@ impl From<&engine::Terms> for Terms {
             floor_high_bytes: floor.1.get(),
             floor_is_measured: terms.floor_is_measured,
             kept_bytes: terms.kept.map(Bytes::get),
+            unwritten_bytes: terms.unwritten.map(Bytes::get),
             write_cache_lower_bytes: written.0.get(),
             write_cache_upper_bytes: written.1.get(),
             read_cache: ReadCache::from(&terms.read_cache),
@@ -371,10 +398,14 @@ impl From<&engine::ReadCache> for ReadCache {
 
 impl From<&engine::Limit> for Limit {
     fn from(limit: &engine::Limit) -> Self {
+        let bounded = |room: i64| Some(room).filter(|room| *room < i64::MAX);
         Self {
             kind: limit.kind.name(),
             name: limit.name.clone(),
-            room_bytes: limit.room,
+            room_bytes: bounded(limit.room),
+            lower_bytes: limit.bounds.lower,
+            likely_bytes: limit.bounds.likely,
+            upper_bytes: bounded(limit.bounds.upper),
             holds: limit.holds,
             text: limit.text.clone(),
         }
@@ -409,15 +440,19 @@ impl From<&engine::Added> for Added {
     fn from(added: &engine::Added) -> Self {
         Self {
             left_bytes: added.left,
+            left_lower_bytes: added.bounds.lower,
+            left_upper_bytes: added.bounds.upper,
             text: added.text.clone(),
         }
     }
 }
 
-impl From<&engine::Article> for Article {
-    fn from(article: &engine::Article) -> Self {
+impl Article {
+    fn new(article: &engine::Article, timeline: &Timeline) -> Self {
         Self {
             bytes: article.bytes,
+            at_s: article.at.map(Span::as_secs_f64),
+            at: article.at.and_then(|at| wall(timeline, at)),
             kept_free_bytes: article.kept_free.get(),
             unwritten_bytes: article.written.map(Bytes::get),
             page_cache_bytes: article.cache.get(),

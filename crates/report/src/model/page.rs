@@ -1,15 +1,16 @@
 //! What the page's script reads: which curves there are, where findings and events lie, and how the packed numbers are laid
 //! out. It says nothing that the page's text does not say as well.
 
-use chart::{ChartKind, ChartUnit, Colour, LimitValue};
+use chart::{ChartKind, ChartSize, ChartUnit, LimitValue};
 use diagnose::accounting::terms::Standing;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use timeline::EventKind;
 
 use super::{EventEntry, Finding, Report, Severity, SourceKind};
-use crate::picture::{Picture, Shown, is_limit};
-use crate::text::when::Clock;
+use crate::clock::Clock;
+use crate::picture::{Picture, Shown};
+use crate::plain::harmless;
 
 /// Name and version of this contract.
 pub const PAGE_FORMAT: &str = "memtide-page/1";
@@ -21,12 +22,12 @@ pub struct PageMeta {
     pub format: &'static str,
     /// The wall clock at second 0; null where times are read as offsets.
     pub start_unix_ms: Option<i64>,
-    /// By how many minutes the reader's clock is ahead of UTC, from which second on; the first is of second 0. Empty where
-    /// times are read as offsets.
-    pub offsets: Vec<(f64, i32)>,
-    /// The day of the source's last sample, from, to: moments of it are told without their day. Null where every moment is
-    /// told with its day.
-    pub last_day: Option<[f64; 2]>,
+    /// By how many seconds the clock that people read is ahead of that and the time since, from which second on; the first
+    /// is of second 0. It changes with the zone, and where the host's clock was set. Empty where times are read as offsets.
+    pub offsets: Vec<(f64, f64)>,
+    /// The day of the source's last sample as that clock showed it, in days since 1970: moments of it are told without
+    /// their day. Null where every moment is told with its day.
+    pub last_day: Option<i64>,
     /// What to add to a time where it is read as an offset: people count from the source's first sample.
     pub offset_s: f64,
     /// How long the picture is.
@@ -144,6 +145,8 @@ pub struct FindingMeta {
     pub from_s: Option<f64>,
     /// When it ended.
     pub to_s: Option<f64>,
+    /// Every time at which it held, in order, from and to; those two are the longest of them.
+    pub stretches: Vec<(f64, f64)>,
     /// Ids of the charts that prove it, the best first.
     pub charts: Vec<String>,
     /// Whether it follows from no other.
@@ -161,8 +164,6 @@ pub struct EventMeta {
     pub is_main: bool,
 }
 
-/// The chart of where memory went, which the navigator shows in small.
-const OVERVIEW: &str = "where";
 /// More would not be told apart on any screen.
 const MOST_EVENTS: usize = 500;
 
@@ -182,13 +183,15 @@ impl PageMeta {
         clock: &Clock<'_>,
     ) -> Self {
         let has_clock = report.source.kind != SourceKind::Capture;
-        let from = report.source.from.filter(|_| has_clock);
-        let begin = from.and_then(|from| later(from, picture.begin_s()));
+        let begin = clock.wall(picture.begin_s()).filter(|_| has_clock);
         Self {
             format: PAGE_FORMAT,
             start_unix_ms: begin.map(Timestamp::as_millisecond),
-            offsets: begin.map_or_else(Vec::new, |begin| offsets(clock, begin, picture.span_s())),
-            last_day: begin.and_then(|begin| last_day(clock, begin)),
+            offsets: match begin {
+                Some(_) => clock.ahead(picture.begin_s(), picture.span_s()),
+                None => Vec::new(),
+            },
+            last_day: begin.and_then(|_| clock.last_day()),
             offset_s: report.source.cut_at_s.unwrap_or_default() + picture.begin_s(),
             span_s: picture.span_s(),
             interval_s: report.source.interval_s,
@@ -200,24 +203,6 @@ impl PageMeta {
             events: events_of(events, picture),
         }
     }
-}
-
-fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
-    let by = SignedDuration::try_from_secs_f64(seconds).ok()?;
-    at.checked_add(by).ok()
-}
-
-fn offsets(clock: &Clock<'_>, begin: Timestamp, span_s: f64) -> Vec<(f64, i32)> {
-    let end = later(begin, span_s).unwrap_or(Timestamp::MAX);
-    let ahead = clock.minutes_ahead(begin, end).into_iter();
-    ahead
-        .map(|(at, minutes)| (begin.duration_until(at).as_secs_f64(), minutes))
-        .collect()
-}
-
-fn last_day(clock: &Clock<'_>, begin: Timestamp) -> Option<[f64; 2]> {
-    let (from, to) = clock.last_day()?;
-    Some([from, to].map(|at| begin.duration_until(at).as_secs_f64()))
 }
 
 fn levels(picture: &Picture) -> Vec<LevelMeta> {
@@ -267,12 +252,12 @@ fn charts(picture: &Picture, scales: &[Vec<f64>]) -> Vec<ChartMeta> {
             title: harmless(&chart.title),
             kind: kind(chart.kind),
             unit: unit(chart.unit),
-            size: size(chart),
+            size: size(chart.size),
             is_log: chart.is_log,
             top: chart.top.filter(|top| top.is_finite()),
             series: series(chart, &scale),
             limits: limits(chart),
-            band: band(chart),
+            band: chart.band.clone(),
             evidence_of: picture.evidence_of(index).to_vec(),
             says: harmless(picture.says(index)),
         }
@@ -289,36 +274,21 @@ fn series<'a>(chart: &chart::Chart, scale: &impl Fn(usize) -> Option<&'a f64>) -
         scale: scale(i).copied().unwrap_or(1.0),
         is_steps: series.is_steps,
         is_negative: series.is_negative,
-        is_limit: is_limit(chart, &series.id),
+        is_limit: chart.is_limit(&series.id),
         group: series.standing.map(Standing::label),
-        is_pale: matches!(
-            series.colour,
-            Colour::SwapOut | Colour::Writeback | Colour::PsiSome
-        ),
-        is_hatched: series.colour == Colour::Unaccounted,
-        is_alike: chart.kind == ChartKind::Stack
-            && chart.is_wide
-            && matches!(series.colour, Colour::Nth(_)),
+        is_pale: series.colour.is_pale(),
+        is_hatched: series.colour.is_hatched(),
+        is_alike: chart.kind == ChartKind::Stack && chart.is_wide() && series.colour.is_numbered(),
     });
     meta.collect()
 }
 
-fn size(chart: &chart::Chart) -> &'static str {
-    match (chart.id.as_str(), chart.is_wide) {
-        (OVERVIEW, _) => "overview",
-        (_, true) => "wide",
-        (_, false) => "small",
+const fn size(size: ChartSize) -> &'static str {
+    match size {
+        ChartSize::Overview => "overview",
+        ChartSize::Wide => "wide",
+        ChartSize::Small => "small",
     }
-}
-
-/// The two edges of a floor are moving limits.
-fn band(chart: &chart::Chart) -> Option<[String; 2]> {
-    let edge = |end: &str| {
-        let mut series = chart.series.iter();
-        let found = series.find(|it| it.id.ends_with(end) && is_limit(chart, &it.id))?;
-        Some(found.id.clone())
-    };
-    Some([edge("-low")?, edge("-high")?])
 }
 
 fn limits(chart: &chart::Chart) -> Vec<LimitMeta> {
@@ -345,6 +315,7 @@ fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
             title: harmless(&finding.title),
             from_s: within.map(|(from, _)| from),
             to_s: within.map(|(_, to)| to),
+            stretches: picture.stretches_of(finding),
             charts: charts_of(finding, picture),
             is_root: finding.caused_by.is_none(),
         }
@@ -400,11 +371,6 @@ fn event(together: &[(f64, &EventEntry)]) -> EventMeta {
         },
         is_main: main.is_some(),
     }
-}
-
-/// Text as the page shows it elsewhere, for a script that sets it as text.
-fn harmless(text: &str) -> String {
-    crate::html::short(&crate::text::escape::escape(text))
 }
 
 const fn kind(kind: ChartKind) -> &'static str {

@@ -135,9 +135,9 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
         (None, _) => "-".to_owned(),
         (Some(bytes), Some(share)) if is_other_size => {
             let percent = Ratio::new(share).to_string().replace(' ', "");
-            format!("{} {percent}", signed(bytes, '-'))
+            format!("{} {percent}", signed(bytes, '−'))
         }
-        (Some(bytes), _) => signed(bytes, '-'),
+        (Some(bytes), _) => signed(bytes, '−'),
     };
     Row {
         label: match amount.kind.as_str() {
@@ -170,7 +170,7 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     match (amount.certainty, shares) {
         (Some("noise"), _) => "~".to_owned(),
         (Some(_), Some((before, after))) if is_other_size => {
-            let sign = if after < before { '-' } else { '+' };
+            let sign = if after < before { '−' } else { '+' };
             format!("{sign}{} RAM", Ratio::new((after - before).abs()))
         }
         (Some(_), _) => amount.change.clone().unwrap_or_default(),

@@ -2,9 +2,9 @@
 
 use units::Bytes;
 
+use crate::clock::Clock;
 use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
 use crate::said::signed;
-use crate::text::when::Clock;
 
 /// Headings.
 pub(crate) const TERMS: &str = "What it was computed from, at the worst moment:";
@@ -52,22 +52,14 @@ pub(crate) fn first(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
 }
 
 /// How far the estimate could be off, what was watched, what the demand would do, how much RAM is enough, and the formula by hand.
-pub(crate) fn further(report: &HeadroomReport) -> Vec<Line> {
+pub(crate) fn further(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
     let cycle = line("cycle", report.cycle.text.clone());
-    let by_hand = report.article.as_ref().map(|article| {
-        let differs = if article.differs {
-            ""
-        } else {
-            " (about the same)"
-        };
-        line("by hand", format!("{}{differs}", article.text))
-    });
     let lines = [
         bounds(report),
         Some(cycle),
         added(report),
         smallest_ram(report),
-        by_hand,
+        by_hand(report, clock),
     ];
     lines.into_iter().flatten().collect()
 }
@@ -75,7 +67,11 @@ pub(crate) fn further(report: &HeadroomReport) -> Vec<Line> {
 /// Limits that do not bind.
 pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<Line> {
     let others = report.limits.iter();
-    let others = others.filter(|limit| !report.binds.contains(&limit.text));
+    let is_said = |text: &str| {
+        let mut said = report.remarks.iter().chain([&report.binds]);
+        said.any(|said| said.contains(text))
+    };
+    let others = others.filter(|limit| !is_said(&limit.text));
     others
         .map(|limit| line(limit.kind, limit.text.clone()))
         .collect()
@@ -178,9 +174,12 @@ fn write_cache(terms: &Terms) -> TermLine {
         } else {
             unknown_size()
         },
-        text: match is_measured {
-            true => "what waited for disks then, up to where writers run free".to_owned(),
-            false => format!("{least} to {most}: not measured, up to where writers run free"),
+        text: match terms.unwritten_bytes.map(Bytes::new) {
+            Some(waited) if waited > most => {
+                format!("{waited} of files waited for disks then; with {most} writers run free")
+            }
+            Some(_) => "of files that waited for disks then".to_owned(),
+            None => format!("{least} to {most}: not measured, up to where writers run free"),
         },
     }
 }
@@ -206,12 +205,10 @@ fn read_cache(cache: &ReadCache) -> (String, String) {
 fn bounds(report: &HeadroomReport) -> Option<Line> {
     let least = report.room.as_ref()?.least;
     let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
-    (lower < least.upper_bytes).then(|| {
-        let text = format!(
-            "{} at worst if all cache that may be needed is, {} if none is",
-            signed(lower, '−'),
-            signed(least.upper_bytes, '−')
-        );
+    let [lower, upper] = [lower, least.upper_bytes].map(|room| signed(room, '−'));
+    (lower != upper).then(|| {
+        let text =
+            format!("{lower} at worst if all cache that may be needed is, {upper} if none is");
         line("bounds", text)
     })
 }
@@ -227,6 +224,18 @@ fn added(report: &HeadroomReport) -> Option<Line> {
     });
     let text = format!("{}{}", left.unwrap_or_default(), added.text.join(" "));
     Some(line("added", text))
+}
+
+/// The formula as people first write it down, with its moment where that is another.
+fn by_hand(report: &HeadroomReport, clock: &Clock<'_>) -> Option<Line> {
+    let article = report.article.as_ref()?;
+    let differs = match article.differs {
+        true => "",
+        false => " (about the same)",
+    };
+    let moment = article.at_s.and_then(|at| clock.moment(at, article.at));
+    let at = moment.map_or_else(String::new, |at| format!("at {at}: "));
+    Some(line("by hand", format!("{at}{}{differs}", article.text)))
 }
 
 fn smallest_ram(report: &HeadroomReport) -> Option<Line> {
@@ -248,10 +257,25 @@ fn smallest_ram(report: &HeadroomReport) -> Option<Line> {
         ),
         (Some(needed), _) => enough(needed, "would be"),
         (None, Some(safe)) => enough(safe, "are surely"),
-        (None, None) if !report.short.is_empty() => {
-            "more than there is; how much more, a recording after adding some tells".to_owned()
-        }
+        (None, None) if !report.short.is_empty() => more_ram(report, with),
         (None, None) => return None,
     };
     Some(line("RAM", text))
+}
+
+/// Where memory was short, all that is known is what wanted it at once.
+fn more_ram(report: &HeadroomReport, with: &str) -> String {
+    let there = report.host.ram_bytes.filter(|ram| *ram > 0).map(Bytes::new);
+    let there = there.map_or_else(
+        || "there is".to_owned(),
+        |ram| format!("the {ram} there are"),
+    );
+    match report.wanted_at_once_bytes.map(Bytes::new) {
+        Some(wanted) => format!(
+            "more than {there}; {wanted} would have held all that was in RAM and in swap at once{with}"
+        ),
+        None => {
+            format!("more than {there}; how much more, a recording after adding some tells")
+        }
+    }
 }

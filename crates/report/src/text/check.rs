@@ -1,12 +1,13 @@
 //! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be looked for.
 
-use units::{Bytes, Count, Span};
-
 use super::page::{Page, Style, piece};
-use super::when::Clock;
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
-use crate::model::{Changed, Finding, Host, Level, Report, Severity, Source, SourceKind, Step};
+use crate::clock::Clock;
+use crate::model::{
+    Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
+};
+use crate::said::{held, source as said};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
@@ -18,12 +19,8 @@ pub(super) const NARROW: usize = 60;
 const MOST_PROBLEMS: usize = 5;
 /// So many changed settings are shown, the last ones.
 const MOST_CHANGES: usize = 5;
-/// So many fields of an unknown kernel are named; the rest is counted.
-pub(crate) const MOST_UNKNOWN: usize = 20;
 /// So many rules that lack the same thing are named; the rest is counted.
 const MOST_IDS: usize = 3;
-/// Notes about the source, not about the host.
-pub(crate) const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let mut page = Page::new(screen);
@@ -42,7 +39,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
         .notes
         .iter()
-        .partition(|note| ABOUT_THE_SOURCE.contains(&note.id.as_str()));
+        .partition(|note| said::is_about_the_source(note));
     notes(&mut page, "Looks bad, is not:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
@@ -61,111 +58,12 @@ pub(super) fn host_line(
     clock: &Clock<'_>,
     screen: &Screen,
 ) {
-    for line in wrap_items(&host_items(host, source, clock), " · ", screen.width()) {
+    for line in wrap_items(
+        &said::host_items(host, source, clock),
+        " · ",
+        screen.width(),
+    ) {
         page.line(&[piece(Style::Faint, line)]);
-    }
-}
-
-/// The parts of that line.
-pub(crate) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
-    let mut items = Vec::new();
-    items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
-    items.extend(
-        host.kernel
-            .as_ref()
-            .map(|kernel| format!("Linux {}", cut(kernel, 40))),
-    );
-    let swap = match host.swap_bytes {
-        None => String::new(),
-        Some(0) => ", no swap".to_owned(),
-        Some(bytes) => format!(", {} swap", Bytes::new(bytes)),
-    };
-    items.extend(
-        host.ram_bytes
-            .map(|ram| format!("{} RAM{swap}", Bytes::new(ram))),
-    );
-    if host.container.is_some() {
-        items.push("in a container".to_owned());
-    }
-    items.push(looked(source, clock));
-    items.extend(history(source, clock));
-    // With several sources, each says which it is; the directory is known to whoever typed it.
-    let file_name = |name: &str| cut(name.rsplit('/').next().unwrap_or(name), 60);
-    items.extend(source.name.as_deref().map(file_name));
-    items
-}
-
-fn looked(source: &Source, clock: &Clock<'_>) -> String {
-    let watched = Span::from_secs_f64(source.watched_s);
-    match (source.kind, source.samples) {
-        (_, 0) => "no sample".to_owned(),
-        (SourceKind::Text, samples) => looks("text", samples, watched),
-        (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
-        (SourceKind::Capture | SourceKind::Recording, _) if source.cut_at_s.is_some() => {
-            part(source, clock)
-        }
-        (SourceKind::Capture, 1) => "capture of one look".to_owned(),
-        (SourceKind::Recording, _) => {
-            let until = clock.until();
-            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
-            format!("recording of {watched}{until}, {}", how_closely(source))
-        }
-        (SourceKind::Capture, samples) => {
-            let until = clock.until();
-            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
-            let samples = Count::new(samples as u64);
-            format!("capture of {watched}{until}, {samples} samples")
-        }
-        (SourceKind::Live, samples) => {
-            let until = clock.until();
-            if samples == 1 {
-                until.map_or_else(|| "one look".to_owned(), |at| format!("one look at {at}"))
-            } else {
-                let until = until.map_or_else(String::new, |at| format!(" until {at}"));
-                format!("watched {watched}{until}")
-            }
-        }
-    }
-}
-
-/// The part of a source that was asked for: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
-fn part(source: &Source, clock: &Clock<'_>) -> String {
-    let kind = match source.kind {
-        SourceKind::Recording => "recording",
-        _ => "capture",
-    };
-    let watched = match source.samples {
-        1 => "one look".to_owned(),
-        _ => Span::from_secs_f64(source.watched_s).to_string(),
-    };
-    let when = clock.whole();
-    let every = how_closely(source);
-    format!("{watched} of a {kind}, {when}, {every}")
-}
-
-fn how_closely(source: &Source) -> String {
-    match (source.thinned_to_s, source.samples) {
-        (Some(every), _) => format!("judged every {}", Span::from_secs_f64(every)),
-        (None, 1) => "1 sample".to_owned(),
-        (None, samples) => format!("{} samples", Count::new(samples as u64)),
-    }
-}
-
-/// What the answer rests on beside the look: `and its recording since Nov 21 13:42:18, every 60 s`.
-fn history(source: &Source, clock: &Clock<'_>) -> Option<String> {
-    let history = source.history.as_ref()?;
-    let since = clock.moment(0.0, history.from)?;
-    Some(format!(
-        "and its recording since {since}, looked at by the minute"
-    ))
-}
-
-fn looks(what: &str, samples: usize, watched: Span) -> String {
-    let count = Count::new(samples as u64);
-    match samples {
-        1 => format!("{what}, one look"),
-        _ if watched == Span::ZERO => format!("{what}, {count} looks"),
-        _ => format!("{what}, {count} looks over {watched}"),
     }
 }
 
@@ -227,10 +125,7 @@ fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Scr
     }
     page.heading("Earlier, and over:");
     for finding in earlier {
-        let when = match (finding.from_s, finding.to_s) {
-            (Some(from), Some(to)) => clock.range((from, finding.from), (to, finding.to)),
-            _ => None,
-        };
+        let when = held::when(clock, finding);
         let when = when.map_or_else(String::new, |when| format!("{when}: "));
         let text = match (screen.detail, finding.title.split_once(". ")) {
             (Detail::Brief, Some((first, _))) => format!("{when}{first}."),
@@ -306,13 +201,8 @@ fn unknown_fields(page: &mut Page, source: &Source, screen: &Screen) {
     if source.unknown_fields.is_empty() || screen.detail != Detail::All {
         return;
     }
-    page.heading("Kernel fields that memtide does not know:");
-    let named = source.unknown_fields.len().min(MOST_UNKNOWN);
-    let mut text = source.unknown_fields[..named].join(", ");
-    match source.unknown_fields.len() - named {
-        0 => {}
-        more => text.push_str(&format!(" and {more} more")),
-    }
+    page.heading("Kernel fields that memtide has no name for:");
+    let text = said::unknown_fields(&source.unknown_fields);
     page.hanging(&[], 3, Style::Faint, &text);
 }
 
@@ -341,56 +231,57 @@ fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
     // A paste holds little of what rules ask for: naming each gap would bury the answer.
     let is_paste = matches!(report.source.kind, SourceKind::Text | SourceKind::Bundle);
     if is_paste && screen.detail == Detail::Brief {
-        let ids: Vec<&str> = rules
-            .iter()
-            .take(MOST_IDS)
-            .map(|rule| rule.id.as_str())
-            .collect();
-        let more = match rules.len() - ids.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         page.gap();
-        let text = format!(
-            "Not evaluated ({}): {}{more}. This text does not hold what they need (--all).",
-            rules.len(),
-            ids.join(", ")
-        );
-        page.hanging(&[], 0, Style::Plain, &text);
+        page.hanging(&[], 0, Style::Plain, &not_evaluated_in_short(rules));
         return;
     }
     page.heading(&format!("Not evaluated ({}):", rules.len()));
     for (needs, alike) in report.not_evaluated_by_need() {
-        let most = match screen.detail {
-            // One name fewer would take as much room as the words for it.
-            Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,
-            _ => alike.len(),
-        };
-        let ids: Vec<&str> = alike
-            .iter()
-            .take(most)
-            .map(|rule| rule.id.as_str())
-            .collect();
-        let ids = ids.join(", ");
-        let mut text = match (alike.len(), alike.len() - most) {
-            (1, _) => format!("{ids} needs {needs}"),
-            (_, 0) => format!("{ids} need {needs}"),
-            (_, more) => format!("{ids} and {more} more need {needs}"),
-        };
-        let mut missing: Vec<&str> = Vec::new();
-        for name in alike.iter().flat_map(|rule| &rule.missing) {
-            if !missing.contains(&name.as_str()) {
-                missing.push(name);
-            }
-        }
-        // Which field of a file is meant must be said, unless that takes more room than the rest.
-        let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
-        let is_told = screen.detail == Detail::All || is_field;
-        if is_told && !missing.is_empty() {
-            text = format!("{text} ({})", missing.join(", "));
-        }
         let head = [piece(Style::Faint, "   -")];
-        page.hanging(&head, 5, Style::Plain, &text);
+        page.hanging(&head, 5, Style::Plain, &lacking(needs, &alike, screen));
+    }
+}
+
+fn not_evaluated_in_short(rules: &[NotEvaluated]) -> String {
+    let ids = rules.iter().take(MOST_IDS).map(|rule| rule.id.as_str());
+    let ids: Vec<&str> = ids.collect();
+    let more = match rules.len() - ids.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "Not evaluated ({}): {}{more}. This text does not hold what they need (--all).",
+        rules.len(),
+        ids.join(", ")
+    )
+}
+
+/// `swap-thrash, swap-full and 3 more need /proc/vmstat (vm.pswpin)`.
+fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
+    let most = match screen.detail {
+        // One name fewer would take as much room as the words for it.
+        Detail::Brief if alike.len() > MOST_IDS + 1 => MOST_IDS,
+        _ => alike.len(),
+    };
+    let ids = alike.iter().take(most).map(|rule| rule.id.as_str());
+    let ids = ids.collect::<Vec<_>>().join(", ");
+    let text = match (alike.len(), alike.len() - most) {
+        (1, _) => format!("{ids} needs {needs}"),
+        (_, 0) => format!("{ids} need {needs}"),
+        (_, more) => format!("{ids} and {more} more need {needs}"),
+    };
+    let mut missing: Vec<&str> = Vec::new();
+    for name in alike.iter().flat_map(|rule| &rule.missing) {
+        if !missing.contains(&name.as_str()) {
+            missing.push(name);
+        }
+    }
+    // Which field of a file is meant must be said, unless that takes more room than the rest.
+    let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
+    let is_told = screen.detail == Detail::All || is_field;
+    match is_told && !missing.is_empty() {
+        true => format!("{text} ({})", missing.join(", ")),
+        false => text,
     }
 }
 
@@ -420,14 +311,6 @@ fn clear(page: &mut Page, report: &Report, screen: &Screen) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn notes_about_the_source_are_rules() {
-        for id in ABOUT_THE_SOURCE {
-            let rule = diagnose::rules::by_id(id).unwrap();
-            assert_eq!(rule.purpose, diagnose::Purpose::Note, "{id}");
-        }
-    }
 
     #[test]
     fn every_id_fits_its_column() {

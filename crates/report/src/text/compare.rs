@@ -2,11 +2,12 @@
 //! change is counted.
 
 use super::page::{Page, Piece, Style, piece};
-use super::when::Clock;
 use super::wrap::{cut, pad, width, wrap_items};
-use super::{Detail, Screen, check};
+use super::{Detail, Screen};
+use crate::clock::Clock;
 use crate::model::{CompareReport, Direction};
 use crate::said::compare::{self as said, Extent, Row, Table};
+use crate::said::source::host_items;
 
 /// Where the verdict's sentences begin, as those of `check`.
 const VERDICT_INDENT: usize = 10;
@@ -49,7 +50,7 @@ impl Sheet<'_> {
             ("after", &self.report.after),
         ] {
             let clock = Clock::new(&side.source, self.screen);
-            let items = check::host_items(&side.host, &side.source, &clock);
+            let items = host_items(&side.host, &side.source, &clock);
             let lines = wrap_items(&items, " · ", self.screen.width().saturating_sub(8));
             for (nth, line) in lines.into_iter().enumerate() {
                 let head = if nth == 0 { name } else { "" };
@@ -82,6 +83,10 @@ impl Sheet<'_> {
         let head = [piece(style, said::word(self.report.direction))];
         self.page
             .hanging(&head, VERDICT_INDENT, Style::Strong, &self.report.headline);
+        for sentence in &self.report.more {
+            self.page
+                .hanging(&[], VERDICT_INDENT, Style::Plain, sentence);
+        }
     }
 
     fn table(&mut self, table: &Table) {

@@ -1,8 +1,8 @@
 //! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; with the kernel's own lines where asked for.
 
 use super::page::{Page, Style, piece};
-use super::when::Clock;
 use super::{Detail, Screen, wrap};
+use crate::clock::Clock;
 use crate::model::{EventEntry, EventsReport};
 
 pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {

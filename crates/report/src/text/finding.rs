@@ -3,10 +3,11 @@
 use super::bar::spark;
 use super::check::NARROW;
 use super::page::{Page, Piece, Style, piece};
-use super::when::Clock;
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
+use crate::clock::Clock;
 use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity};
+use crate::said::held;
 
 /// Where labels begin.
 const LABEL_INDENT: usize = 3;
@@ -143,10 +144,7 @@ impl Block<'_, '_> {
 
     /// When it held, and how its main signal ran in that time.
     fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
-        let when = match (finding.from_s, finding.to_s) {
-            (Some(from), Some(to)) => clock.range((from, finding.from), (to, finding.to)),
-            _ => None,
-        };
+        let when = held::when(clock, finding);
         let Some(graph) = &finding.graph else {
             if let Some(when) = when {
                 self.text("when", [when]);
@@ -268,20 +266,24 @@ impl Block<'_, '_> {
             let advice = if has_now { &mut now } else { &mut for_good };
             advice.extend(paragraph(&fix.what, room));
             now.extend(commands(&fix.now, !fix.what.is_empty()));
+            now.extend(undo(&fix.undo, !fix.what.is_empty()));
             let below = !has_now && !fix.what.is_empty();
-            for_good.extend(settings(&fix.persistent, below, room));
+            for_good.extend(commands(&fix.persistent, below));
         }
         self.lines("do now", now);
         self.lines("for good", for_good);
     }
 }
 
-/// The part of a graph that belongs to the time of the finding; all of it where that is not known.
+/// The part of a graph that belongs to the time of the finding; all of it where that is not known, or where it came again.
 fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
     let whole = graph.to_s - graph.from_s;
     let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
         return &graph.values;
     };
+    if finding.stretches.len() > 1 {
+        return &graph.values;
+    }
     let place = |at: f64| {
         #[allow(clippy::cast_precision_loss)] // at most 240 points
         let points = graph.values.len() as f64;
@@ -312,14 +314,9 @@ fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>
         .map(move |line| vec![piece(Style::Command, format!("{indent}{line}"))])
 }
 
-/// What to write where, so that it lasts: commands, or a file and its lines. Long ones go on below, indented.
-fn settings(text: &str, below_sentence: bool, room: usize) -> impl Iterator<Item = Vec<Piece>> {
-    let indent = if below_sentence { 2 } else { 0 };
-    text.lines().flat_map(move |line| {
-        let lines = wrap(line, room.saturating_sub(indent + 2));
-        lines.into_iter().enumerate().map(move |(i, line)| {
-            let indent = if i == 0 { indent } else { indent + 2 };
-            vec![piece(Style::Command, format!("{:indent$}{line}", ""))]
-        })
-    })
+/// What takes the commands above it back: a comment, so that nobody runs it with them.
+fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>> {
+    let indent = if below_sentence { "  " } else { "" };
+    text.lines()
+        .map(move |line| vec![piece(Style::Command, format!("{indent}# undo: {line}"))])
 }

@@ -4,7 +4,7 @@
 use super::Screen;
 use super::check::host_line;
 use super::page::{Page, Style, piece};
-use super::when::Clock;
+use crate::clock::Clock;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
 use crate::said::headroom::{self as said, Line, TermLine};
 
@@ -31,7 +31,7 @@ pub(super) fn draw(report: &HeadroomReport, screen: &Screen) -> String {
         }
     }
     page.gap();
-    labelled(&mut page, said::further(report));
+    labelled(&mut page, said::further(report, &clock));
     for (heading, lines) in [
         (said::OTHER_LIMITS, said::other_limits(report)),
         (said::NOT_KNOWN, said::unknown(report)),

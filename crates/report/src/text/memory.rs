@@ -6,8 +6,8 @@ use super::Screen;
 use super::bar::{self, Fill};
 use super::check::NARROW;
 use super::page::{Page, Piece, Style, piece};
-use super::when::Clock;
 use super::wrap::{cut, pad, width};
+use crate::clock::Clock;
 use crate::model::{Accounting, Report, Severity};
 
 /// Where bars begin.
@@ -34,10 +34,31 @@ pub(super) fn draw(
     clock: &Clock<'_>,
     screen: &Screen,
 ) {
+    let rows = rows(accounting, moment(accounting, report, clock));
+    let tails = rows.iter().map(|row| width(&row.tail) + 2);
+    let tail = match screen.width() < NARROW {
+        true => 0,
+        false => tails.max().unwrap_or(0),
+    };
+    let cells = (screen.width() - BAR_INDENT).saturating_sub(tail);
+    for (i, row) in rows.iter().enumerate() {
+        draw_row(page, row, cells.min(MOST_CELLS), screen);
+        if i == 0 {
+            draw_legend(page, &row.parts, screen);
+        }
+    }
+    let more = accounting.nodes.len().checked_sub(MOST_NODES);
+    if let Some(more) = more.filter(|more| *more > 0) {
+        page.hanging(&[], 3, Style::Faint, &format!("and {more} more nodes"));
+    }
+}
+
+/// RAM first, then its nodes, then swap.
+fn rows(accounting: &Accounting, moment: String) -> Vec<Row> {
     let ram = Row {
         head: format!("RAM {:>9}", Bytes::new(accounting.total_bytes).to_string()),
         parts: bar::parts(accounting),
-        tail: moment(accounting, report, clock),
+        tail: moment,
     };
     let nodes = accounting.nodes.iter().take(MOST_NODES).map(|node| Row {
         head: format!("   node {}", cut(&node.node, 5)),
@@ -55,40 +76,20 @@ pub(super) fn draw(
             used => format!("{} used", Bytes::new(used)),
         },
     });
-    let legend = bar::parts(accounting);
-    let rows: Vec<Row> = std::iter::once(ram).chain(nodes).chain(swap).collect();
-    let narrow = screen.width() < NARROW;
-    let tail = rows
-        .iter()
-        .map(|row| width(&row.tail) + 2)
-        .max()
-        .unwrap_or(0);
-    let cells = (screen.width() - BAR_INDENT)
-        .saturating_sub(if narrow { 0 } else { tail })
-        .min(MOST_CELLS);
-    for (i, row) in rows.iter().enumerate() {
-        let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
-        pieces.extend(bar::bar(&row.parts, cells));
-        if narrow {
-            page.line(&pieces);
-            if !row.tail.is_empty() {
-                page.hanging(&[], BAR_INDENT, Style::Plain, &row.tail);
-            }
-        } else {
-            pieces.push(piece(Style::Plain, format!("  {}", row.tail)));
-            page.line(&pieces);
-        }
-        if i == 0 {
-            draw_legend(page, &legend, screen);
-        }
+    std::iter::once(ram).chain(nodes).chain(swap).collect()
+}
+
+fn draw_row(page: &mut Page, row: &Row, cells: usize, screen: &Screen) {
+    let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
+    pieces.extend(bar::bar(&row.parts, cells));
+    if screen.width() >= NARROW {
+        pieces.push(piece(Style::Plain, format!("  {}", row.tail)));
+        page.line(&pieces);
+        return;
     }
-    if let Some(more) = accounting
-        .nodes
-        .len()
-        .checked_sub(MOST_NODES)
-        .filter(|n| *n > 0)
-    {
-        page.hanging(&[], 3, Style::Faint, &format!("and {more} more nodes"));
+    page.line(&pieces);
+    if !row.tail.is_empty() {
+        page.hanging(&[], BAR_INDENT, Style::Plain, &row.tail);
     }
 }
 
@@ -114,32 +115,27 @@ fn part_of(part: u64, whole: u64) -> String {
     }
 }
 
-/// What the characters of the bar stand for, with sizes; the unit once where it is the same for all.
-fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
-    let sizes: Vec<String> = parts
+/// Names and sizes of a bar's parts; the unit once where it is the same for all.
+fn legend(parts: &[(Fill, u64)]) -> Vec<(Fill, String)> {
+    let sizes = parts
         .iter()
-        .map(|(_, b)| Bytes::new(*b).to_string())
-        .collect();
+        .map(|(_, bytes)| Bytes::new(*bytes).to_string());
+    let sizes: Vec<String> = sizes.collect();
     let unit = |size: &str| size.split_once(' ').map(|(_, unit)| unit.to_owned());
     let same_unit = sizes
         .windows(2)
         .all(|pair| unit(&pair[0]) == unit(&pair[1]));
-    let entries: Vec<(Fill, String)> = parts
-        .iter()
-        .zip(&sizes)
-        .enumerate()
-        .map(|(i, ((fill, _), size))| {
-            let number = size
-                .split_once(' ')
-                .map_or(size.as_str(), |(number, _)| number);
-            let size = if same_unit && i + 1 < sizes.len() {
-                number
-            } else {
-                size
-            };
-            (*fill, format!("{} {size}", fill.name))
-        })
-        .collect();
+    let entry = |(i, ((fill, _), size)): (usize, (&(Fill, u64), &String))| {
+        let number = size.split_once(' ').map(|(number, _)| number);
+        let number = number.filter(|_| same_unit && i + 1 < sizes.len());
+        (*fill, format!("{} {}", fill.name, number.unwrap_or(size)))
+    };
+    parts.iter().zip(&sizes).enumerate().map(entry).collect()
+}
+
+/// What the characters of the bar stand for, with sizes.
+fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
+    let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
     let indent = if BAR_INDENT + whole <= screen.width() + 2 {
         BAR_INDENT

@@ -1,9 +1,9 @@
 //! The sink of all text: lines of styled pieces, escaped, with colour or without.
 
-use super::escape::escape;
 use super::wrap;
 use super::{Colour, Screen};
 use crate::model::{Level, Severity};
+use crate::plain::escape;
 
 /// How a piece of text stands out; without colour it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use units::{Bytes, Ratio};
 
 use super::check::{NARROW, host_line};
 use super::page::{Page, Piece, Style, piece};
-use super::when::Clock;
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
+use crate::clock::Clock;
 use crate::model::{Branch, WhereReport};
 
 /// Cells for a size, right-aligned, and for a share.

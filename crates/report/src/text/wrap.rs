@@ -1,41 +1,12 @@
-//! Lines that fit: breaking, cutting and measuring text in terminal cells. What comes out is escaped.
+//! Lines that fit: breaking text in terminal cells. What comes out is escaped.
 
-use unicode_width::UnicodeWidthChar;
-
-use super::escape::escape;
-
-/// The cells that text takes once it is escaped.
-pub(super) fn width(text: &str) -> usize {
-    escape(text).chars().map(char_width).sum()
-}
-
-fn char_width(c: char) -> usize {
-    c.width().unwrap_or_default()
-}
+use crate::plain::{char_width, escape};
+pub(super) use crate::plain::{cut, width};
 
 /// The text with blanks behind it up to `cells`.
 pub(super) fn pad(text: &str, cells: usize) -> String {
     let blanks = cells.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(blanks))
-}
-
-/// The text, cut with `…` where it is wider than `most` cells.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    let text = escape(text);
-    if width(&text) <= most {
-        return text.into_owned();
-    }
-    let mut short = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        if used + char_width(c) + 1 > most {
-            break;
-        }
-        used += char_width(c);
-        short.push(c);
-    }
-    short.push('…');
-    short
 }
 
 /// The text in lines of at most `most` cells, broken at blanks; a longer word is broken where it must. Empty text is no

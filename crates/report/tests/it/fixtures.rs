@@ -2,7 +2,7 @@
 
 use report::model::{
     Accounting, Affected, Branch, Clear, Evidence, Finding, Fix, Graph, Host, Level, NodeMemory,
-    NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, SwapSpace, Term,
+    NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, Stretch, SwapSpace, Term,
     WHERE_SCHEMA, WhereReport,
 };
 
@@ -35,7 +35,24 @@ fn capture(samples: usize) -> Source {
         lines_skipped: 0,
         thinned_to_s: None,
         cut_at_s: None,
+        clock_steps: Vec::new(),
         history: None,
+    }
+}
+
+/// Once, from then to then.
+fn lasted(finding: &mut Finding, from_s: f64, to_s: f64) {
+    (finding.from_s, finding.to_s) = (Some(from_s), Some(to_s));
+    finding.stretches = vec![stretch(from_s, to_s)];
+}
+
+pub(crate) fn stretch(from_s: f64, to_s: f64) -> Stretch {
+    Stretch {
+        from: None,
+        to: None,
+        from_s,
+        to_s,
+        recorded_s: to_s - from_s,
     }
 }
 
@@ -51,6 +68,7 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
         to: None,
         from_s: None,
         to_s: None,
+        stretches: Vec::new(),
         share: None,
         evidence: Vec::new(),
         ruled_out: Vec::new(),
@@ -232,8 +250,7 @@ pub(crate) fn thrashing() -> Report {
     let title = "This host needs more memory than it has: pages are swapped out and wanted back at once. Tasks stood still for memory 61 % of 0:11–0:34.";
     let mut report = report(host(470, 512), capture(40), Level::Critical, title);
     let mut root = finding("swap-thrash", Severity::Critical, title);
-    root.from_s = Some(11.0);
-    root.to_s = Some(34.0);
+    lasted(&mut root, 11.0, 34.0);
     root.share = Some(0.59);
     root.graph = Some(Graph {
         label: "swapped in".into(),
@@ -273,13 +290,15 @@ pub(crate) fn thrashing() -> Report {
     root.fix = vec![
         Fix {
             what: "Stop what grew last, or cap the group it belongs to.".into(),
-            now: "systemctl set-property --runtime UNIT MemoryHigh=350M".into(),
-            persistent: "systemctl set-property UNIT MemoryHigh=350M".into(),
+            now: "systemctl set-property --runtime app.service MemoryHigh=350M".into(),
+            persistent: "systemctl set-property app.service MemoryHigh=350M".into(),
+            undo: "systemctl set-property --runtime app.service MemoryHigh=infinity".into(),
         },
         Fix {
             what: "Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills.".into(),
             now: String::new(),
             persistent: String::new(),
+            undo: String::new(),
         },
     ];
     root.verify =
@@ -318,8 +337,7 @@ pub(crate) fn thrashing() -> Report {
     kill.confidence = 0.5;
     kill.confidence_word = "possible".into();
     kill.confidence_why = "rests on a trend; a recording over an hour would settle it".into();
-    kill.from_s = Some(11.0);
-    kill.to_s = Some(34.0);
+    lasted(&mut kill, 11.0, 34.0);
     report.findings = vec![root, stall, floor, kill];
     let mut accounting = accounting(
         18.0,
@@ -367,6 +385,7 @@ pub(crate) fn node_reclaim() -> Report {
         what: "Switch it off.".into(),
         now: "sysctl -w vm.zone_reclaim_mode=0".into(),
         persistent: "echo vm.zone_reclaim_mode = 0 > /etc/sysctl.d/99-zz-memtide.conf".into(),
+        undo: String::new(),
     }];
     report.findings = vec![root];
     let mut accounting = accounting(

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use report::model::{Affected, Branch, Evidence, Fix, Graph, Report, RuledOut, Severity};
-use report::text::{self, Detail, escape};
+use report::plain::escape;
+use report::text::{self, Detail};
 use report::{Colour, Screen};
 use unicode_width::UnicodeWidthChar;
 
@@ -90,7 +91,7 @@ prop_compose! {
         finding.cause = text();
         finding.verify = text();
         finding.ruled_out = vec![RuledOut { id: text(), because: text() }];
-        finding.fix = vec![Fix { what: text(), now: text(), persistent: text() }];
+        finding.fix = vec![Fix { what: text(), now: text(), persistent: text(), undo: text() }];
         finding.affected = vec![Affected { kind: text(), name: text(), what: text() }; 7];
         finding.references = vec![text()];
         finding.aliases = vec![text()];
@@ -159,14 +160,14 @@ proptest! {
 
     #[test]
     fn escaped_text_is_visible_and_stays_escaped(text in any_text()) {
-        let safe = escape::escape(&text);
+        let safe = escape(&text);
         let unseen = |c: char| {
             c.is_control()
                 || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         };
         let left: Vec<char> = safe.chars().filter(|c| unseen(*c)).collect();
         prop_assert_eq!(left, Vec::<char>::new());
-        prop_assert_eq!(escape::escape(&safe), safe.as_ref());
+        prop_assert_eq!(escape(&safe), safe.as_ref());
     }
 
     #[test]
@@ -181,8 +182,9 @@ proptest! {
             let width: usize = line.chars().map(|c| c.width().unwrap_or(0)).sum();
             // Commands are left whole, and so is nothing else.
             let is_command = report.findings.iter().flat_map(|f| &f.fix).any(|fix| {
-                fix.now.lines().any(|command| {
-                    line.ends_with(escape::escape(command.trim_start()).trim_end())
+                let commands = [&fix.now, &fix.persistent, &fix.undo];
+                commands.into_iter().flat_map(|lines| lines.lines()).any(|command| {
+                    line.ends_with(escape(command.trim_start()).trim_end())
                 })
             });
             prop_assert!(width <= screen.width() || is_command, "{width} {line:?}");
@@ -216,7 +218,7 @@ proptest! {
     #[test]
     fn json_reads_back_as_it_was_and_steers_no_terminal(text in any_text()) {
         let json = report::json(&[&text]).unwrap();
-        let is_plain = |c: char| escape::escape(c.encode_utf8(&mut [0; 4])) == c.to_string();
+        let is_plain = |c: char| escape(c.encode_utf8(&mut [0; 4])) == c.to_string();
         prop_assert!(json.chars().all(|c| c == '\n' || is_plain(c)), "{json:?}");
         let read: Vec<String> = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(read, vec![text]);

@@ -1,6 +1,6 @@
 //! What people see. A changed snapshot is looked at before it is accepted.
 
-use report::model::{RuleEntry, SignalEntry};
+use report::model::{RuleEntry, Severity, SignalEntry};
 use report::text::{self, Detail};
 use report::{Colour, Report, Screen};
 
@@ -112,4 +112,28 @@ fn every_rule_and_every_signal_is_listed() {
     for signal in signals {
         assert!(listed_signals.contains(signal.name), "{}", signal.name);
     }
+}
+
+#[test]
+fn what_came_again_is_told_as_often_as_it_came() {
+    let told = |nights: &[(f64, f64)]| {
+        let mut finding = fixtures::finding("dirty-throttle", Severity::Warning, "Writers wait.");
+        (finding.from_s, finding.to_s) = (Some(nights[0].0), Some(nights[0].1));
+        finding.stretches = nights
+            .iter()
+            .map(|(from, to)| fixtures::stretch(*from, *to))
+            .collect();
+        let mut report = fixtures::healthy();
+        report.findings = vec![finding];
+        text::check(&report, &Screen::default())
+    };
+    let once = told(&[(60.0, 660.0)]);
+    assert!(once.contains("1:00–11:00"), "{once}");
+    let alike = told(&[(60.0, 660.0), (1260.0, 1860.0)]);
+    assert!(
+        alike.contains("2 times, 10 min each, first 1:00, last 21:00"),
+        "{alike}"
+    );
+    let unlike = told(&[(60.0, 660.0), (1260.0, 1380.0)]);
+    assert!(unlike.contains("2 times, 2 min to 10 min each"), "{unlike}");
 }

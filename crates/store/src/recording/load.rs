@@ -177,6 +177,7 @@ impl Loading {
             }
         }
         self.events(segment, &placed.places);
+        self.timeline.make_room();
         Ok(())
     }
 
@@ -200,6 +201,7 @@ impl Loading {
         }
         self.buffers = buffers;
         self.events(segment, &[]);
+        self.timeline.make_room();
         Ok(())
     }
 
@@ -222,6 +224,7 @@ impl Loading {
             let picks = self.picks(&placed, entity);
             part::append(from, entity, &picks, &mut self.timeline);
         }
+        self.timeline.make_room();
         for (file, why) in &from.absent {
             self.timeline.absent.insert(file, why.clone());
         }

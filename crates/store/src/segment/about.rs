@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use timeline::{Absence, Facts, SignalId, Timeline};
+use timeline::{Absence, Entity, Facts, SignalId, Timeline};
 
 use super::names;
 use crate::head::kernel_file;
@@ -36,6 +36,12 @@ pub(crate) enum Why {
     Failed(String),
 }
 
+/// How many entities had ended and were left out.
+fn left_out(timeline: &Timeline) -> usize {
+    let kinds = Entity::ALL.into_iter();
+    kinds.map(|kind| timeline.left_out(kind).count).sum()
+}
+
 impl About {
     /// What a timeline says.
     pub(crate) fn of(timeline: &Timeline) -> Self {
@@ -60,7 +66,7 @@ impl About {
                 .map(|(file, field, value)| (file.to_owned(), field.to_owned(), value))
                 .collect(),
             rounded: rounded.collect(),
-            entities_cut: timeline.entities_cut(),
+            entities_cut: timeline.entities_cut() + left_out(timeline),
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use timeline::{Entity, Timeline};
-use units::WallClock;
+use units::{Span, WallClock};
 
 use super::host::Taken;
 use super::{Origin, names};
@@ -52,6 +52,10 @@ pub(crate) struct Manifest {
     from: Option<i64>,
     /// The latest.
     until: Option<i64>,
+    /// From the first sample to the last by the clock that nobody sets, in nanoseconds; `None` where an earlier
+    /// memtide wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lasts: Option<u64>,
     /// Its files.
     files: BTreeMap<String, Stored>,
     /// Runs of each kind of entity: what it takes in memory.
@@ -83,6 +87,7 @@ impl Manifest {
             samples: timeline.len(),
             from: walls().min(),
             until: walls().max(),
+            lasts: timeline.whole().map(|all| (all.to - all.from).as_nanos()),
             lost: origin.lost.clone(),
             empty: origin.empty.clone(),
             ..Self::default()
@@ -173,6 +178,11 @@ impl Manifest {
             WallClock::from_unix_nanos(from),
             WallClock::from_unix_nanos(until),
         ))
+    }
+
+    /// How long it lasts, whatever its wall clock says.
+    pub(crate) fn lasts(&self) -> Option<Span> {
+        self.lasts.map(Span::from_nanos)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

@@ -26,32 +26,14 @@ impl Moment {
         self.0.abs_diff(other.0)
     }
 
-    /// That of a stamp before a sample: as much earlier as the clocks say; the sample's own without such a sample.
-    pub(super) fn before(timeline: &Timeline, index: usize, stamp: Stamp) -> Self {
-        let at = timeline.times().get(index).copied().unwrap_or_default();
-        let by = timeline.stamp(index).map_or(0, |own| later_by(own, stamp));
-        Self(i128::from(at.as_nanos()) - by)
+    /// That of a stamp; the timeline's beginning where it has no samples.
+    pub(super) fn of(timeline: &Timeline, stamp: Stamp) -> Self {
+        Self(timeline.nanos_at(stamp).unwrap_or_default())
     }
 }
 
 impl From<Span> for Moment {
     fn from(at: Span) -> Self {
         Self(i128::from(at.as_nanos()))
-    }
-}
-
-/// How much later the first is, in nanoseconds. Within a boot the boot clock knows, which nobody moves; else the wall
-/// clock.
-pub(super) fn later_by(one: Stamp, other: Stamp) -> i128 {
-    const MOVED: i64 = 5_000_000_000;
-    let started = |stamp: Stamp| {
-        let boot = i64::try_from(stamp.boot.as_nanos()).ok()?;
-        stamp.wall?.unix_nanos().checked_sub(boot)
-    };
-    match (one.wall.zip(other.wall), started(one).zip(started(other))) {
-        (Some((a, b)), Some((x, y))) if x.abs_diff(y) > MOVED.unsigned_abs() => {
-            i128::from(a.unix_nanos()) - i128::from(b.unix_nanos())
-        }
-        _ => i128::from(one.boot.as_nanos()) - i128::from(other.boot.as_nanos()),
     }
 }

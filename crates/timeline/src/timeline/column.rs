@@ -75,6 +75,11 @@ impl Reads {
         self.before(run.last + 1).is_some_and(|at| at >= run.first)
     }
 
+    /// The last sample in which the table was read.
+    pub(super) fn last(&self) -> Option<usize> {
+        self.last
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.last.map_or(0, |last| last + 1);
         (0..end).filter(|index| self.contains(*index))
@@ -345,6 +350,27 @@ impl Columns {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
         self.0.iter().map(|(signal, column)| (*signal, column))
+    }
+
+    /// The last sample of all readings.
+    pub(super) fn last_sample(&self) -> Option<usize> {
+        self.iter()
+            .filter_map(|(_, column)| Some(column.ends()?.1))
+            .max()
+    }
+
+    /// From the first sample of its readings to the last, how many these are.
+    pub(super) fn seen(&self) -> usize {
+        let first = self
+            .iter()
+            .filter_map(|(_, column)| Some(column.ends()?.0))
+            .min();
+        let ends = self.last_sample().zip(first);
+        ends.map_or(0, |(last, first)| last + 1 - first)
+    }
+
+    pub(super) fn count_runs(&self) -> usize {
+        self.iter().map(|(_, column)| column.runs().len()).sum()
     }
 
     /// The readings of a sample.

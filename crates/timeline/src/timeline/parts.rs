@@ -36,6 +36,7 @@ impl Timeline {
             reads: std::array::from_fn(|i| self.reads[i].cut(first, end)),
             entity_runs: self.entity_runs,
             entities_cut: self.entities_cut,
+            left_out: self.left_out,
             breaks: breaks
                 .take_while(|gap| gap.before < end)
                 .map(|gap| Break {

@@ -73,6 +73,7 @@ impl Timeline {
         };
         let filled = series.columns.fill(runs);
         self.entity_runs += filled;
+        self.make_room_meanwhile();
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sample::Stamp;
 /// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
 const SHORTEST_GAP: Span = Span::from_secs(30);
 /// Clocks that drift apart by more than this between two samples were moved; NTP slews far slower.
-const CLOCK_TOLERANCE: Span = Span::from_secs(2);
+pub const CLOCK_TOLERANCE: Span = Span::from_secs(2);
 /// A machine that was awake for this much less than it was up has slept; the clocks are not read at one moment.
 const SHORTEST_SLEEP: Span = Span::from_secs(1);
 

@@ -5,9 +5,10 @@ use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::CGROUP_CURRENT;
 use units::{Bytes, Count, Ratio};
 
-use super::RULE;
+use super::{RULE, slowed_first};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
+use crate::fix::Fix;
 use crate::groups::{self, Knob};
 use crate::oom::{self, Cause, Explained, Limit};
 use crate::rule::Outcome;
@@ -247,58 +248,42 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     };
     let path = at_limit.path().unwrap_or_default();
     let is_v1 = at_limit.is_v1();
-    let size = at_limit.limit.map_or_else(
-        || "SIZE".to_owned(),
-        |limit| more(limit.usage.max(limit.limit)),
-    );
-    let (now, for_good) = groups::set_limit_of(path, is_v1, Knob::Max);
-    let for_good = container(path).map_or(for_good, str::to_owned);
     let finding = match path {
         "" => finding.fix(
-            "See which group it is.",
-            "journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager",
-            "",
+            Fix::say("See which group it is.")
+                .now("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
         ),
         _ => finding,
     };
-    let finding = finding.cause(cause).fix(
-        "Raise the limit to what the group needs (at least a quarter more), or make its programs smaller (heap, workers).",
-        now.replace("SIZE", &size),
-        for_good.replace("SIZE", &size),
-    );
+    let limit = at_limit.limit.map(|limit| limit.limit);
+    let used = at_limit.limit.map(|limit| limit.usage.max(limit.limit));
+    let raised = match (container(path), used) {
+        (None, Some(used)) => {
+            groups::set_limit_of(path, is_v1, Knob::Max, (groups::more(used), limit))
+        }
+        _ => Fix::default(),
+    };
+    let place =
+        container(path).map_or_else(String::new, |place| format!(" It is kept in {place}."));
+    let finding = finding.cause(cause).fix(raised.told(format!(
+        "Raise the limit to what the group needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
+    )));
     if is_v1 || container(path).is_some() {
         return finding;
     }
-    let (now, for_good) = groups::set_limit_of(path, false, Knob::High);
-    finding.fix(
-        "Set memory.high a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.",
-        now,
-        for_good,
-    )
+    finding.fix(slowed_first(path, limit))
 }
 
 /// Where the limit of a container is kept, by how its groups are called.
 fn container(path: &str) -> Option<&'static str> {
     if path.contains("kubepods") {
-        Some("the pod's resources.limits.memory: SIZE (Ki, Mi, Gi)")
+        Some("the pod's resources.limits.memory")
     } else if path.contains("docker") {
-        Some("docker update --memory SIZE --memory-swap SIZE CONTAINER")
+        Some("docker update --memory and --memory-swap, or its compose file")
     } else if path.contains("lxc") {
-        Some(
-            "the container's memory (pct set ID --memory MIB, lxc config set NAME limits.memory SIZE)",
-        )
+        Some("the container's memory (pct set --memory, lxc config set limits.memory)")
     } else {
         None
-    }
-}
-
-/// A quarter more, rounded up, as systemd and the kernel take sizes.
-fn more(size: Bytes) -> String {
-    let mib = size.get().saturating_add(size.get() / 4).div_ceil(1 << 20);
-    if mib >= 10 * 1024 {
-        format!("{}G", mib.div_ceil(1024))
-    } else {
-        format!("{mib}M")
     }
 }
 
@@ -372,12 +357,5 @@ mod tests {
     #[test]
     fn a_kill_of_the_host_is_not_a_limits() {
         clear(RULE, &Case::of_report(Report::of_a_host()));
-    }
-
-    #[test]
-    fn a_quarter_more_is_a_size_that_commands_take() {
-        assert_eq!(more(Bytes::from_mib(100)), "125M");
-        assert_eq!(more(Bytes::from_gib(30)), "38G");
-        assert_eq!(more(Bytes::new(u64::MAX)), "17179869184G");
     }
 }

@@ -1,10 +1,12 @@
 //! What a kernel report says of a kill by the host itself.
 
 use timeline::signals::{MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
+use units::Bytes;
 
 use super::RULE;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::fix::Fix;
 use crate::oom::{self, Cause, Explained, Filler, SwapState};
 use crate::rule::Outcome;
 
@@ -54,7 +56,7 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         Some(compared) => finding.tells(format!("of single processes, {compared}")),
         None => finding,
     };
-    let finding = remedy(finding.cause(cause(one)), one);
+    let finding = remedy(cx, finding.cause(cause(one)), one);
     let finding = if one.cause.is_shortage() {
         ruled_out(finding, one)
     } else {
@@ -216,7 +218,7 @@ fn ruled_out(finding: Finding, one: &Explained<'_>) -> Finding {
     }
 }
 
-fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
+fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
     let (what, look) = match one.cause {
         Cause::UsedUp {
             by: Filler::Slab(_),
@@ -276,22 +278,23 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
             "memtide check --for 10m",
         ),
     };
-    let finding = finding
-        .fix(what, look, "")
-        .fix_by_cap("Cap what grew: it is then slowed down or killed alone.");
+    let finding = finding.fix(Fix::say(what).now(look)).fix(Fix::cap(
+        cx,
+        one.index,
+        "Cap what grew: it is then slowed down or killed alone.",
+    ));
     let finding = match one.cause {
-        Cause::UsedUp { swap: SwapState::None, .. } => finding.fix(
+        Cause::UsedUp {
+            swap: SwapState::None,
+            ..
+        } => finding.fix(Fix::swap_file(
             "Give the kernel swap as a buffer; here there is none.",
-            "fallocate -l SIZE /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile",
-            "/etc/fstab: /swapfile none swap sw 0 0",
-        ),
+            "/swapfile",
+            Bytes::from_gib(2),
+        )),
         _ => finding,
     };
-    finding.fix(
-        "Keep the service that must live from being chosen.",
-        "choom -n -500 -p PID",
-        "OOMScoreAdjust=-500 in its unit file",
-    )
+    finding.fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
 }
 
 #[cfg(test)]

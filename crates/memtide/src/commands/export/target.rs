@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use import::Packed;
-use report::text::escape::escape;
+use report::plain::escape;
 
 /// Where to write.
 pub(crate) enum Target {

@@ -149,7 +149,7 @@ impl View {
             ),
         };
         *before = state.disk;
-        let text = report::text::escape::escape(&text).into_owned();
+        let text = report::plain::escape(&text).into_owned();
         match bar {
             Some(bar) => bar.suspend(|| output::say(&text)),
             None => output::say(&text),
@@ -190,7 +190,7 @@ impl View {
     fn closing(&self) -> String {
         let lasted = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let directory = self.directory.display().to_string();
-        let directory = report::text::escape::escape(&directory).into_owned();
+        let directory = report::plain::escape(&directory).into_owned();
         let size = Size::default().of(&self.directory);
         let size = size.map_or_else(String::new, |size| format!(", which holds {size}"));
         format!(

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use recorder::status::Status;
-use report::text::escape::escape;
+use report::plain::escape;
 use report::{Colour, Screen};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 

@@ -1,15 +1,17 @@
-//! Where memory was on both sides, with a bar for each amount as a share of RAM.
+//! Where memory was: a bar of RAM for each side, both on one scale, with a legend that says what changed of each part.
 
 use chart::Colour;
+use diagnose::accounting::terms;
+use units::{Bytes, Span};
 
 use super::super::escape::{Html, Tag, tag};
-use super::super::memory;
+use super::super::memory::{self, Part};
 use super::super::page::section;
-use super::{CompareReport, Extent, OfSide, said, tables};
-use crate::model::AmountEntry;
+use super::{CompareReport, Extent, Row, Table, said, table, tables};
+use crate::model::{AmountEntry, Side};
 
-/// A bar's length in its own units: all of RAM.
-const LENGTH: f64 = 100.0;
+/// Parts of RAM, which add up; all other amounts stand beside them.
+const TERM: &str = "term";
 
 pub(super) fn draw(html: &mut Html, report: &CompareReport) {
     let [changed, all] = [Extent::Changed, Extent::All].map(|extent| said::memory(report, extent));
@@ -18,34 +20,104 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
         ("memory", "memory-heading"),
         changed.heading,
         |html| {
-            tables(html, &changed, &all, |html, row, side| {
-                let entry = row.entry.and_then(|index| report.memory.get(index));
-                let share = entry.and_then(|entry| match side {
-                    OfSide::Before => entry.before_share,
-                    OfSide::After => entry.after_share,
-                });
-                if let Some((entry, share)) = entry.zip(share) {
-                    bar(html, entry, share);
-                }
-            });
+            bars(html, report);
+            let is_term = |row: &Row| entry(report, row).is_some_and(|it| it.kind == TERM);
+            let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
+            parts.retain(|row| entry(report, row).is_some_and(is_there));
+            legend(html, report, parts);
+            let (_, moved): (Vec<_>, Vec<_>) = changed.rows.into_iter().partition(is_term);
+            let beside = |rows, below| Table {
+                heading: changed.heading,
+                rows,
+                below,
+            };
+            tables(
+                html,
+                &beside(moved, changed.below),
+                &beside(others, all.below),
+            );
         },
     );
 }
 
-fn bar(html: &mut Html, entry: &AmountEntry, share: f64) {
-    let svg = Tag::of("svg", "share")
-        .with("viewBox", "0 0 100 6")
-        .with("preserveAspectRatio", "none")
-        .with("aria-hidden", "true");
-    html.within(svg, |html| {
-        let fill = memory::fill(Colour::of_term(&entry.name));
-        let rect = tag("rect")
-            .with("height", "6")
-            .showing("width", format!("{:.1}", share.clamp(0.0, 1.0) * LENGTH));
-        let rect = match entry.kind.as_str() {
-            "term" => rect.with("fill", &fill),
-            _ => rect.with("class", "plain"),
-        };
-        html.within(rect, |_| {});
+fn entry<'a>(report: &'a CompareReport, row: &Row) -> Option<&'a AmountEntry> {
+    report.memory.get(row.entry?)
+}
+
+/// Whether either side has any of it, so that its colour is in a bar.
+fn is_there(entry: &AmountEntry) -> bool {
+    [entry.before_bytes, entry.after_bytes]
+        .iter()
+        .flatten()
+        .any(|bytes| *bytes != 0)
+}
+
+/// What of an entry a side has.
+type OfSide = fn(&AmountEntry) -> Option<i64>;
+
+fn bars(html: &mut Html, report: &CompareReport) {
+    let sides: [(&str, &Side, OfSide); 2] = [
+        ("before", &report.before, |it| it.before_bytes),
+        ("after", &report.after, |it| it.after_bytes),
+    ];
+    let largest = sides.iter().filter_map(|(_, side, _)| side.host.ram_bytes);
+    let Some(largest) = largest.max() else {
+        return;
+    };
+    html.within(Tag::of("div", "ram"), |html| {
+        for (word, side, of_side) in sides {
+            let parts = parts(report, of_side);
+            if parts.is_empty() {
+                continue;
+            }
+            html.within(Tag::of("p", "of"), |html| {
+                html.tagged(tag("b"), word);
+                html.raw(" ").text(&typical(side));
+            });
+            memory::bar(html, &parts, largest);
+        }
+    });
+}
+
+/// How much RAM there is, and which moment is shown.
+fn typical(side: &Side) -> String {
+    let ram = side.host.ram_bytes.map(Bytes::new);
+    let ram = ram.map_or_else(String::new, |ram| format!("{ram} of RAM"));
+    match side.typical_s {
+        Some(at) => format!("{ram}, {} after the beginning", Span::from_secs_f64(at)),
+        None => ram,
+    }
+}
+
+/// The terms of a side in the order of the bar.
+fn parts(report: &CompareReport, of_side: OfSide) -> Vec<Part<'_>> {
+    let terms = report.memory.iter().filter(|it| it.kind == TERM);
+    let mut parts: Vec<(usize, Part<'_>)> = terms
+        .filter_map(|term| {
+            let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;
+            let part = (term.label.as_str(), Colour::of_term(&term.name), bytes);
+            Some((terms::place(&term.name), part))
+        })
+        .collect();
+    parts.sort_by_key(|(place, _)| *place);
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// All parts in the order of the bars, each with its colour.
+fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<Row>) {
+    if rows.is_empty() {
+        return;
+    }
+    let place = |row: &Row| entry(report, row).map(|it| terms::place(&it.name));
+    rows.sort_by_key(place);
+    let parts = Table {
+        heading: "",
+        rows,
+        below: Vec::new(),
+    };
+    table(html, &parts, |html, row| {
+        if let Some(entry) = entry(report, row) {
+            memory::key(html, Colour::of_term(&entry.name));
+        }
     });
 }

@@ -1,76 +1,53 @@
-//! Findings of either side: those that only one has, and those that both have.
+//! Findings of either side: what changed in a table, then the cards of what is there now, and, folded, of what was there.
 
-use super::super::escape::{Html, Tag, tag};
-use super::super::icon;
+use super::super::escape::{Html, Tag};
+use super::super::finding;
 use super::super::page::section;
-use super::{CompareReport, said, table};
-use crate::model::{FindingEntry, FoundEntry};
+use super::{Both, said, table};
+use crate::model::Finding;
 
-/// Where a finding is.
-type Group = (&'static str, fn(&FindingEntry) -> bool);
-
-const GROUPS: [Group; 3] = [
-    ("Only before", |it| {
-        it.before.is_some() && it.after.is_none()
-    }),
-    ("In both", |it| it.before.is_some() && it.after.is_some()),
-    ("Only after", |it| it.before.is_none() && it.after.is_some()),
-];
-
-pub(super) fn draw(html: &mut Html, report: &CompareReport) {
-    let rows = said::findings(report);
+pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
+    let rows = said::findings(both.report);
     section(
         html,
         ("findings", "findings-heading"),
         rows.heading,
         |html| {
-            table(html, &rows, |_, _, _| {});
-            html.within(Tag::of("div", "groups"), |html| {
-                for (heading, is_there) in GROUPS {
-                    let all = report.findings.iter().filter(|it| is_there(it));
-                    group(html, heading, &all.collect::<Vec<_>>());
-                }
-            });
+            table(html, &rows, |_, _| {});
+            let now = both.after.report;
+            if now.roots().next().is_some() {
+                html.raw("<h3>What is found after</h3>");
+            }
+            for (index, root) in now.roots() {
+                finding::draw(html, &both.after, index, root);
+            }
+            gone(html, both);
         },
     );
 }
 
-fn group(html: &mut Html, heading: &str, findings: &[&FindingEntry]) {
-    html.within(Tag::of("div", "group"), |html| {
-        html.tagged(tag("h3"), heading);
-        if findings.is_empty() {
-            html.raw("<p class=\"none\">none</p>");
-        }
-        for finding in findings {
-            let both = [("before", &finding.before), ("after", &finding.after)];
-            let sides = both
-                .into_iter()
-                .filter_map(|(side, found)| Some((side, found.as_ref()?)));
-            let sides: Vec<_> = sides.collect();
-            html.within(Tag::of("article", "compared-finding"), |html| {
-                html.tagged(Tag::of("code", "id"), &finding.id);
-                for (side, found) in &sides {
-                    let side = Some(*side).filter(|_| sides.len() > 1);
-                    draw_found(html, side, found);
-                }
-            });
+/// What the one side had and the other has not, or not so: it shows what was wrong.
+fn gone(html: &mut Html, both: &Both<'_>) {
+    let after = &both.after.report.findings;
+    let told = both.before.report.findings.iter().enumerate();
+    let told = told.filter_map(|(index, finding)| Some((index, finding, turn(finding, after)?)));
+    let told: Vec<_> = told.collect();
+    if told.is_empty() {
+        return;
+    }
+    html.raw("<h3>What was found before</h3>");
+    html.within(Tag::of("div", "gone"), |html| {
+        for (index, finding, word) in told {
+            finding::folded(html, &both.before, index, finding, word);
         }
     });
 }
 
-fn draw_found(html: &mut Html, side: Option<&str>, found: &FoundEntry) {
-    let found_of = Tag::standing("p", "found", icon::class_of_severity(found.severity));
-    html.within(found_of, |html| {
-        icon::of_severity(html, found.severity);
-        html.raw(" ");
-        if let Some(side) = side {
-            html.tagged(Tag::of("span", "when"), side).raw(" ");
-        }
-        html.text(&found.title);
-        if let Some(cause) = &found.caused_by {
-            html.raw(" <span class=\"follows\">follows from <code>")
-                .text(cause)
-                .raw("</code></span>");
-        }
-    });
+/// What became of a finding; `None` where it is told in the same words after.
+fn turn(finding: &Finding, after: &[Finding]) -> Option<&'static str> {
+    let mut same = after.iter().filter(|other| other.id == finding.id);
+    match same.next() {
+        None => Some("gone"),
+        Some(other) => (other.title != finding.title).then_some("before"),
+    }
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use chart::{ChartKind, ChartUnit, Colour};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::*;
 use crate::Screen;
-use crate::model::Source;
+use crate::model::{ClockStep, Source};
 
 const COLOURS: [Colour; 29] = [
     Colour::Free,
@@ -86,8 +86,8 @@ fn meta() -> PageMeta {
     PageMeta {
         format: PAGE_FORMAT,
         start_unix_ms: Some(1_700_000_000_000),
-        offsets: vec![(0.0, 120), (3_600.0, 60)],
-        last_day: Some([0.0, 86_400.0]),
+        offsets: vec![(0.0, 7_200.0), (3_600.0, 3_600.0)],
+        last_day: Some(19_675),
         offset_s: 0.0,
         span_s: 40.0,
         interval_s: Some(1.0),
@@ -110,7 +110,7 @@ fn meta() -> PageMeta {
 
 fn overview() -> ChartMeta {
     ChartMeta {
-        id: OVERVIEW.to_owned(),
+        id: "where".to_owned(),
         title: "Where memory went".to_owned(),
         kind: kind(ChartKind::Stack),
         unit: unit(ChartUnit::Bytes),
@@ -170,7 +170,8 @@ fn finding(severity: Severity) -> FindingMeta {
         title: "Pages are swapped in and out".to_owned(),
         from_s: is_root.then_some(1.0),
         to_s: is_root.then_some(39.0),
-        charts: vec![OVERVIEW.to_owned()],
+        stretches: is_root.then_some((1.0, 39.0)).into_iter().collect(),
+        charts: vec!["where".to_owned()],
         is_root,
     }
 }
@@ -194,8 +195,30 @@ fn source(kind: SourceKind, from: &str, watched_s: f64) -> Source {
         lines_skipped: 0,
         thinned_to_s: None,
         cut_at_s: (kind == SourceKind::Capture).then_some(60.0),
+        clock_steps: Vec::new(),
         history: None,
     }
+}
+
+/// The same source, whose clock was set so many seconds after its beginning by so many.
+fn set(source: Source, steps: &[(f64, f64)]) -> Source {
+    let steps: Vec<_> = steps
+        .iter()
+        .map(|(at_s, by_s)| ClockStep {
+            at_s: *at_s,
+            by_s: *by_s,
+        })
+        .collect();
+    let by_s: f64 = steps.iter().map(|step| step.by_s).sum();
+    Source {
+        to: source.to.and_then(|to| later(to, by_s)),
+        clock_steps: steps,
+        ..source
+    }
+}
+
+fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
+    at.checked_add(SignedDuration::from_secs_f64(seconds)).ok()
 }
 
 #[test]
@@ -208,6 +231,15 @@ fn the_page_tells_times_as_the_text_does() {
         source(SourceKind::Live, "2026-10-25T00:30:00Z", 7_200.0),
         source(SourceKind::Recording, "2026-03-28T12:00:00Z", 604_800.0),
         source(SourceKind::Live, "2026-11-21T02:23:09Z", 40.0),
+        // Set forward and back; and begun without a battery, until the network told the time.
+        set(
+            source(SourceKind::Recording, "2026-11-21T22:30:00Z", 3_600.0),
+            &[(600.0, 3_600.0), (1_800.5, -3_599.25)],
+        ),
+        set(
+            source(SourceKind::Recording, "1970-01-01T00:00:39Z", 120.0),
+            &[(9.0, 1_794_999_961.0)],
+        ),
         source(SourceKind::Text, "2026-11-21T02:23:09Z", 40.0),
         source(SourceKind::Capture, "2026-11-21T02:23:09Z", 7_200.0),
     ];
@@ -221,7 +253,7 @@ fn moments(source: &Source, screen: &Screen) -> String {
     let clock = Clock::new(source, screen);
     let begin = source.from.filter(|_| source.kind != SourceKind::Capture);
     let at = |part: f64| (part * source.watched_s * 1e3).round() / 1e3;
-    let when = |at_s: f64| begin.and_then(|begin| later(begin, at_s));
+    let when = |at_s: f64| begin.and_then(|_| clock.wall(at_s));
     let told: Vec<_> = (0..=40_u8)
         .map(|part| {
             let at_s = at(f64::from(part) / 40.0);
@@ -234,8 +266,8 @@ fn moments(source: &Source, screen: &Screen) -> String {
     });
     json!({
         "start_unix_ms": begin.map(Timestamp::as_millisecond),
-        "offsets": begin.map_or_else(Vec::new, |begin| offsets(&clock, begin, source.watched_s)),
-        "last_day": begin.and_then(|begin| last_day(&clock, begin)),
+        "offsets": begin.map_or_else(Vec::new, |_| clock.ahead(0.0, source.watched_s)),
+        "last_day": begin.and_then(|_| clock.last_day()),
         "offset_s": source.cut_at_s.unwrap_or_default(),
         "moments": told,
         "ranges": ranges,

@@ -1,4 +1,4 @@
-//! Makes text from the host harmless: names of processes, control groups and files are whatever somebody chose.
+//! Makes text from the host harmless, wherever it is shown: names of processes, control groups and files are whatever somebody chose.
 //!
 //! What would steer the terminal (control characters, ESC), reorder the line (bidirectional marks) or hide (zero-width
 //! characters) becomes a visible escape: `\x1b`, `\u{202e}`. A backslash stays one, so that systemd's own
@@ -9,6 +9,11 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
+/// A word longer than this is a name that somebody chose; its beginning tells it apart. Paths of control groups of containers
+/// have some 220 characters.
+const LONGEST_WORD: usize = 400;
+/// A sentence longer than this is not one.
+const LONGEST_TEXT: usize = 2_000;
 /// Accents that may stand on one letter; text in any script needs at most two, more smear over the lines above.
 const MOST_ACCENTS: usize = 2;
 
@@ -36,6 +41,58 @@ pub fn escape(text: &str) -> Cow<'_, str> {
         };
     }
     Cow::Owned(safe)
+}
+
+/// The text as a page shows it, markup aside: everything visible, and with an end.
+pub(crate) fn harmless(text: &str) -> String {
+    short(&escape(text))
+}
+
+/// Text whose words and whose whole have an end: what is cut ends with `…`.
+fn short(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len().min(LONGEST_TEXT + 4));
+    let (mut of_word, mut of_text) = (0, 0);
+    for c in text.chars() {
+        of_word = if c.is_whitespace() { 0 } else { of_word + 1 };
+        if of_word > LONGEST_WORD + 1 {
+            continue;
+        }
+        if of_text == LONGEST_TEXT {
+            kept.push('…');
+            break;
+        }
+        of_text += 1;
+        kept.push(if of_word > LONGEST_WORD { '…' } else { c });
+    }
+    kept
+}
+
+/// The cells that text takes once it is escaped.
+pub(crate) fn width(text: &str) -> usize {
+    escape(text).chars().map(char_width).sum()
+}
+
+pub(crate) fn char_width(c: char) -> usize {
+    c.width().unwrap_or_default()
+}
+
+/// The text, cut with `…` where it is wider than `most` cells.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let text = escape(text);
+    if width(&text) <= most {
+        return text.into_owned();
+    }
+    let mut short = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        if used + char_width(c) + 1 > most {
+            break;
+        }
+        used += char_width(c);
+        short.push(c);
+    }
+    short.push('…');
+    short
 }
 
 /// Whether a character is what it looks like: it neither steers nor hides nor reorders.
@@ -99,5 +156,17 @@ mod tests {
     fn a_systemd_name_reads_as_it_is() {
         let name = r"dev-disk-by\x2duuid.swap";
         assert_eq!(escape(name), name);
+    }
+
+    #[test]
+    fn long_names_and_texts_are_cut() {
+        let name = "x".repeat(4096);
+        let shown = short(&format!("before {name} after"));
+        assert_eq!(shown.chars().count(), 7 + LONGEST_WORD + 1 + 6);
+        assert!(shown.ends_with("x… after"), "{shown}");
+        let words = "word ".repeat(4096);
+        let shown = short(&words);
+        assert_eq!(shown.chars().count(), LONGEST_TEXT + 1);
+        assert!(shown.ends_with('…'));
     }
 }

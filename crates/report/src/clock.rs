@@ -1,11 +1,11 @@
 //! Times for people: those of a live host and of a recording by the clock, a text's as they stand there, a capture's as offsets from its first
 //! sample. What is of one moment that nobody knows has no time at all.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use units::Span;
 
-use super::Screen;
+use crate::Screen;
 use crate::model::{Source, SourceKind};
 
 /// How a source's times are written.
@@ -17,6 +17,8 @@ pub(crate) struct Clock<'a> {
     /// Offsets count from the first sample of what was judged; people count from that of the source.
     before_s: f64,
     lasts_s: f64,
+    /// Where the wall clock was set, and by how many seconds.
+    steps: Vec<(f64, f64)>,
 }
 
 /// Logs rarely name the zone of their times; written as they stand there, they can be found again.
@@ -24,6 +26,16 @@ const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 
 /// Clocks change twice a year: so many are a century, longer than any picture that is not of a clock gone wrong.
 const MOST_CHANGES: usize = 200;
+
+fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
+    let by = SignedDuration::try_from_secs_f64(seconds).ok()?;
+    at.checked_add(by).ok()
+}
+
+/// What a page needs of seconds.
+fn to_millis(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
 
 impl<'a> Clock<'a> {
     pub(crate) fn new(source: &Source, screen: &'a Screen) -> Self {
@@ -37,7 +49,23 @@ impl<'a> Clock<'a> {
             end: source.to,
             before_s: source.cut_at_s.unwrap_or_default(),
             lasts_s: source.watched_s,
+            steps: source
+                .clock_steps
+                .iter()
+                .map(|it| (it.at_s, it.by_s))
+                .collect(),
         }
+    }
+
+    /// What the wall clock showed so long after the first sample that was judged; `None` where the source has none.
+    pub(crate) fn wall(&self, offset_s: f64) -> Option<Timestamp> {
+        later(self.begin?, offset_s + self.set_by(offset_s))
+    }
+
+    /// By how many seconds the wall clock had been set until then.
+    fn set_by(&self, offset_s: f64) -> f64 {
+        let until = self.steps.iter().filter(|(at, _)| *at <= offset_s);
+        until.map(|(_, by)| by).sum()
     }
 
     /// A moment: `0:18`, or `13:42:18` live; with the day where that is not the last sample's. `None` where the source is
@@ -105,8 +133,27 @@ impl<'a> Clock<'a> {
             true => "%H:%M:%S %:z",
             false => "%Y-%m-%d %H:%M:%S %:z",
         };
+        let (unset, set) = self.told_steps(begin.year());
         let begin = begin.strftime("%Y-%m-%d %H:%M:%S");
-        format!("{begin} to {}", end.strftime(form))
+        format!("{begin}{unset} to {}{set}", end.strftime(form))
+    }
+
+    /// What the ends alone do not tell: that the clock was not set yet at the first, where it began in 1970 as clocks
+    /// without a battery do, or else that it was set in between.
+    fn told_steps(&self, begins: i16) -> (&'static str, String) {
+        match self.steps[..] {
+            [] => ("", String::new()),
+            [(_, by)] if begins == 1970 && by > 0.0 => (" (clock not yet set)", String::new()),
+            [(_, by)] => {
+                let way = if by < 0.0 { "back" } else { "forward" };
+                let by = Span::from_secs_f64(by.abs());
+                ("", format!(", the clock set {way} by {by} in between"))
+            }
+            _ => (
+                "",
+                format!(", the clock set {} times in between", self.steps.len()),
+            ),
+        }
     }
 
     /// From one moment to another: `0:11–0:34`.
@@ -125,23 +172,50 @@ impl<'a> Clock<'a> {
         })
     }
 
-    /// By how many minutes its readers' clocks are ahead of UTC at a moment, and from each change on until another moment.
-    pub(crate) fn minutes_ahead(&self, from: Timestamp, to: Timestamp) -> Vec<(Timestamp, i32)> {
-        let minutes = |at| (at, self.zone.to_offset(at).seconds() / 60);
-        let changes = self.zone.following(from).map(|change| change.timestamp());
-        let within = changes.take_while(|at| *at <= to).take(MOST_CHANGES);
-        std::iter::once(from).chain(within).map(minutes).collect()
+    /// By how many seconds the clock that people read is ahead of UTC where a picture begins and the time since, from which
+    /// second of the picture on: the zone changes twice a year, and the clock itself is set.
+    pub(crate) fn ahead(&self, begin_s: f64, span_s: f64) -> Vec<(f64, f64)> {
+        let end_s = begin_s + span_s;
+        let steps = self.steps.iter().map(|(at, _)| *at);
+        let mut starts = vec![begin_s];
+        starts.extend(steps.filter(|at| begin_s < *at && *at <= end_s));
+        let ends = starts.iter().skip(1).copied().chain([end_s]);
+        let mut ahead = Vec::new();
+        for (start, end) in starts.iter().copied().zip(ends) {
+            let set_by = self.set_by(start) - self.set_by(begin_s);
+            let from = self.wall(start);
+            let ends = from.zip(from.and_then(|from| later(from, end - start)));
+            ahead.extend(ends.into_iter().flat_map(|(from, to)| {
+                let zone = self.zone_ahead(from, to).into_iter();
+                zone.map(move |(after, seconds)| (start - begin_s + after, seconds + set_by))
+            }));
+        }
+        ahead
+            .iter()
+            .map(|(at, by)| (to_millis(*at), to_millis(*by)))
+            .collect()
     }
 
-    /// From when to when moments are of the last sample's day, which need not be named; `None` where every moment has its
-    /// day.
-    pub(crate) fn last_day(&self) -> Option<(Timestamp, Timestamp)> {
-        if !matches!(self.kind, SourceKind::Live | SourceKind::Recording) {
-            return None;
-        }
-        let begin = self.end?.to_zoned(self.zone.clone()).start_of_day().ok()?;
-        let next = begin.tomorrow().and_then(|next| next.start_of_day()).ok()?;
-        Some((begin.timestamp(), next.timestamp()))
+    /// By how many seconds the zone is ahead of UTC at a moment, and from each change on until another moment.
+    fn zone_ahead(&self, from: Timestamp, to: Timestamp) -> Vec<(f64, f64)> {
+        let changes = self.zone.following(from).map(|change| change.timestamp());
+        let within = changes.take_while(|at| *at <= to).take(MOST_CHANGES);
+        let all = std::iter::once(from).chain(within);
+        all.map(|at| {
+            (
+                from.duration_until(at).as_secs_f64(),
+                f64::from(self.zone.to_offset(at).seconds()),
+            )
+        })
+        .collect()
+    }
+
+    /// The last sample's day, in days since 1970: its moments are told without it. `None` where every moment has its day.
+    pub(crate) fn last_day(&self) -> Option<i64> {
+        let is_of_a_day = matches!(self.kind, SourceKind::Live | SourceKind::Recording);
+        let end = self.end.filter(|_| is_of_a_day)?;
+        let local = end.as_second() + i64::from(self.zone.to_offset(end).seconds());
+        Some(local.div_euclid(86_400))
     }
 
     /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.

@@ -1,0 +1,66 @@
+//! Parts of memory as a stack that adds up to the whole, whatever counters of one instant drift by.
+
+use units::{Bytes, Quantity};
+
+use super::{Accounting, terms};
+
+impl Accounting {
+    /// The size of a term or of the remainder as it was measured; `None` where the source does not tell it, and of a
+    /// remainder below zero.
+    pub fn size(&self, id: &str) -> Option<Bytes> {
+        match id == terms::UNACCOUNTED.id {
+            true => u64::try_from(self.unaccounted_bytes).ok().map(Bytes::new),
+            false => self.term(id),
+        }
+    }
+
+    /// The sizes in bytes of these terms, which add up to MemTotal if the remainder is among them: it then has all that
+    /// has no place of its own.
+    pub fn stacked(&self, ids: &[&str]) -> Vec<Option<f64>> {
+        let size = |id: &&str| self.size(id).map(Quantity::as_f64);
+        let mut sizes: Vec<Option<f64>> = ids.iter().map(size).collect();
+        let rest = ids.iter().position(|id| *id == terms::UNACCOUNTED.id);
+        if let Some(rest) = rest {
+            fill_up(&mut sizes, rest, self.total.as_f64());
+        }
+        sizes
+    }
+}
+
+/// Makes a stack add up to `total` (whole numbers of bytes): what no part explains becomes the part at `rest`. What
+/// counters of one instant exceed the total by, within their drift, is taken off the largest parts above that, where it
+/// shows least; off the topmost it would falsify free memory, which is least when it matters most.
+pub(super) fn fill_up(sizes: &mut [Option<f64>], rest: usize, total: f64) {
+    sizes[rest] = None;
+    let known: f64 = sizes.iter().flatten().sum();
+    sizes[rest] = Some((total - known).max(0.0));
+    let mut excess = (known - total).max(0.0);
+    while excess > 0.0 {
+        let above = sizes[rest + 1..].iter_mut().flatten();
+        let largest = above.max_by(|a, b| a.total_cmp(b));
+        let Some(largest) = largest.filter(|size| **size > 0.0) else {
+            return;
+        };
+        let off = excess.min(*largest);
+        *largest -= off;
+        excess -= off;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill_up;
+
+    #[test]
+    fn a_stack_adds_up_and_drift_is_taken_off_the_largest_parts_above_the_rest() {
+        for (sizes, filled) in [
+            ([None, Some(30.0), Some(60.0)], [10.0, 30.0, 60.0]),
+            ([Some(9.0), Some(40.0), Some(65.0)], [0.0, 40.0, 60.0]),
+            ([None, Some(100.0), Some(5.0)], [0.0, 95.0, 5.0]),
+        ] {
+            let mut stack = sizes;
+            fill_up(&mut stack, 0, 100.0);
+            assert_eq!(stack, filled.map(Some), "{sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a tmpfs may hold: files in it are limited by its size, whatever RAM has left. How full each is, no kernel file says.
+
+use timeline::facts::MemoryMount;
+use timeline::signals::MEM_SHMEM;
+use units::{Bytes, Quantity, Ratio};
+
+use super::Bounds;
+use super::limits::{Limit, LimitKind};
+use super::terms::whole;
+use crate::evidence::Evidence;
+
+/// A tmpfs without `size=` holds so much of RAM (mm/shmem.c, shmem_default_max_blocks).
+const DEFAULT: Ratio = Ratio::from_percent(50.0);
+
+/// The limit of the largest tmpfs; where none is mounted, of one that would be.
+pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
+    let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
+    let mounts = cx.facts.memory_mounts.iter();
+    let mounts = mounts.filter(|mount| mount.kind == "tmpfs");
+    let size = |mount: &&MemoryMount| mount.size.or(default).unwrap_or_default();
+    let (name, bounds, text) = match (mounts.max_by_key(size), default) {
+        (Some(mount), _) => of_mount(cx, mount, size(&mount)),
+        (None, Some(default)) if !cx.facts.memory_mounts.is_empty() => (
+            String::new(),
+            Bounds {
+                lower: Some(whole(default.as_f64())),
+                likely: None,
+                upper: i64::MAX,
+            },
+            format!("no tmpfs is mounted; one without `size=` holds {default} at most"),
+        ),
+        _ => (
+            String::new(),
+            Bounds {
+                lower: None,
+                likely: None,
+                upper: i64::MAX,
+            },
+            "how large a tmpfs may be is not told: /proc/mounts does".to_owned(),
+        ),
+    };
+    Limit {
+        kind: LimitKind::Tmpfs,
+        name,
+        room: bounds.likely_or_lower().unwrap_or(bounds.upper),
+        bounds,
+        holds: true,
+        text,
+    }
+}
+
+/// All shared memory may lie in it, or none; and a larger one may be mounted, so what it leaves is no upper bound.
+fn of_mount(cx: &Evidence<'_>, mount: &MemoryMount, size: Bytes) -> (String, Bounds, String) {
+    let shared = cx.timeline.gauge(MEM_SHMEM).and_then(|shared| shared.max());
+    let used = shared.map_or(size, |(shared, _)| shared.min(size));
+    let bounds = Bounds {
+        lower: Some(whole(size.saturating_sub(used).as_f64())),
+        likely: None,
+        upper: i64::MAX,
+    };
+    let text = format!(
+        "the largest tmpfs, {}, holds {size} at most, of which up to {used} are taken; for more a larger one must be mounted",
+        mount.point
+    );
+    (mount.point.clone(), bounds, text)
+}

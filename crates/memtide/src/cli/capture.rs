@@ -1,0 +1,40 @@
+//! What can be typed after `memtide capture`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use units::Span;
+
+use super::typed::span;
+
+/// Save this host's kernel files over time, to bring a sick host home
+///
+/// The file holds the kernel's own numbers, names of programs and of control groups. It never holds environments; command
+/// lines and the host's name only when asked for. Ctrl-C ends it early and keeps what was taken.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide capture -o sick.jsonl.zst
+  memtide capture --for 10m --every 5s -o sick.jsonl.gz
+  memtide capture --for 30s -o - | ssh HOME memtide check -")]
+pub(crate) struct Capture {
+    /// Where to write: .jsonl.zst, .jsonl.gz or .jsonl; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// How long to watch
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = span)]
+    pub(crate) lasts: Span,
+
+    /// How often to look
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
+    pub(crate) every: Span,
+
+    /// Include command lines of processes and of the kernel, which may hold secrets
+    #[arg(long)]
+    pub(crate) cmdlines: bool,
+
+    /// Include the host's name
+    #[arg(long)]
+    pub(crate) hostname: bool,
+}

@@ -1,0 +1,53 @@
+//! What can be typed after `memtide events`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Part;
+use super::typed::event_kinds;
+
+/// List what happened: kills, failed allocations, limits that were met, changed settings, reboots, gaps
+///
+/// In order of time, one line each, whatever the source is: kernel reports and counters of a capture, a paste or a log, and
+/// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide events                          of this host's recording
+  memtide events --since yesterday --kind oom-kill,cgroup-limit
+  memtide events oom.log --verbose        with the kernel's own lines
+  memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
+
+docs/events.schema.json describes the answer for programs.
+Exit codes: 0 also where nothing happened   3 an error")]
+pub(crate) struct Events {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// Only these kinds, separated by commas
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]
+    pub(crate) kinds: Vec<String>,
+
+    /// Show events in full, with the kernel's lines
+    #[arg(short, long, visible_alias = "report")]
+    pub(crate) verbose: bool,
+
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = EventsFormat::Text)]
+    pub(crate) format: EventsFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventsFormat {
+    /// For people, times in the local zone
+    Text,
+    /// For programs, times in UTC
+    Json,
+    /// For spreadsheets, times in UTC
+    Csv,
+}

@@ -1,0 +1,102 @@
+//! What can be typed after `memtide export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Part;
+
+/// Write any source in a format of other programs: CSV, Parquet, metrics, a capture
+///
+/// csv: one table, one row for each sample, or for each sample and entity. Columns have the names and units of `memtide
+/// signals`, times are RFC 3339 in UTC, what was not read is empty, and a limit that is none is `inf`.
+///
+/// parquet: a directory with a file for each table, as recordings have them.
+///
+/// openmetrics: the last readings without times, for Prometheus or node_exporter's textfile collector; with --all every
+/// reading with its time, for `promtool tsdb create-blocks-from openmetrics`. Units are bytes and seconds.
+///
+/// capture: the kernel files, to be read by memtide; `memtide convert` does the same.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide export sick.jsonl.zst --format csv -o host.csv
+  memtide export sick.jsonl.zst --format csv --table cgroup --signal 'cgroup.psi.*' | column -ts,
+  memtide export /var/lib/memtide --format csv --since '2h ago' --table process -o processes.csv.zst
+  memtide export /var/lib/memtide --format parquet --since yesterday -o DIR
+  memtide capture --for 10ms -o - | memtide export - --format openmetrics
+  memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
+  promtool tsdb create-blocks-from openmetrics sick.txt DATA
+
+A FILE that ends in .zst or .gz is packed. FILE appears when it is whole, or not at all.")]
+pub(crate) struct Export {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: PathBuf,
+
+    /// Which format
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+
+    /// Where to write: a file, for parquet a directory that is not there yet; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+
+    /// csv: which table [default: host]. openmetrics: which tables, separated by commas [default: all but process and slab]
+    #[arg(
+        long = "table",
+        value_name = "TABLE",
+        value_delimiter = ',',
+        value_enum
+    )]
+    pub(crate) tables: Vec<Table>,
+
+    /// Only these signals, separated by commas: names as `memtide signals` lists them; `psi.*` is all that begin so
+    #[arg(long = "signal", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) signals: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// openmetrics: every reading with its time, not only the last
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// openmetrics: whose names metrics have
+    #[arg(long, value_enum, default_value_t = MetricNames::Memtide)]
+    pub(crate) names: MetricNames,
+
+    /// Overwrite FILE where there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Csv,
+    Parquet,
+    Openmetrics,
+    Capture,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricNames {
+    /// `memtide_mem_free_bytes`: by Prometheus' conventions, and clashes with nothing
+    Memtide,
+    /// node_exporter's where it has one, so that dashboards made for it work: `node_memory_MemFree_bytes`
+    NodeExporter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Table {
+    Host,
+    Node,
+    Zone,
+    Disk,
+    SwapArea,
+    Zram,
+    Slab,
+    Cgroup,
+    Process,
+    Service,
+}

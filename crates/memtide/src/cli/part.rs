@@ -1,0 +1,36 @@
+//! Which part of a source is meant, in every command that reads one.
+
+use clap::Args;
+use import::{Moment, Range, Wanted};
+
+use crate::moment::moment;
+
+/// Which part of a source.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    /// From when on: `2h ago`, `02:00`, `yesterday 01:30`, RFC 3339, `+1m30s` from the source's start
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = moment)]
+    pub(crate) since: Option<Moment>,
+
+    /// Until when
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = moment)]
+    pub(crate) until: Option<Moment>,
+}
+
+impl Part {
+    /// The same, for whoever reads the source.
+    pub(crate) const fn range(&self) -> Range {
+        Range {
+            since: self.since,
+            until: self.until,
+        }
+    }
+
+    /// The same, as closely as it is kept.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            range: self.range(),
+            ..Wanted::default()
+        }
+    }
+}

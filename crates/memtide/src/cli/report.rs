@@ -1,0 +1,59 @@
+//! What can be typed after `memtide report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use import::Moment;
+
+use super::{Demand, Part};
+use crate::moment::moment;
+
+/// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
+///
+/// The same answer as `memtide check`, drawn: the verdict, the findings with their evidence, and charts of where memory was,
+/// who wanted it and what waited for it, with one cursor and zoom over all. The page holds everything that it shows, opens
+/// offline and asks nobody for anything; without a script it reads as text with tables. Names of processes and control groups
+/// are in it; command lines are not.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  memtide report -o report.html                 of this host's recording
+  memtide report sick.jsonl.zst -o sick.html
+  memtide report --since 'yesterday 22:00' --until 02:00 -o night.html
+  memtide report --at 02:14 --title 'web3, the stall of Tuesday' -o web3.html
+  memtide report --add 500M -o fits.html        also whether 500 MB more fit, as memtide headroom says it
+  dmesg | memtide report - -o kill.html
+
+WHEN is as for `memtide check`.
+
+FILE appears when it is whole, or not at all; one that is there already is left alone without
+--force. A FILE that ends in .gz or .zst is packed.
+
+Exit codes: 0 written, whatever the verdict in it   3 an error, nothing is written")]
+pub(crate) struct Report {
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// The 5 minutes before and after a moment
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    pub(crate) at: Option<Moment>,
+
+    /// A heading instead of the host's name
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) demand: Demand,
+
+    /// Overwrite FILE where there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,215 @@
+//! Values as people type them: times, sizes, shares. What makes no sense is refused with the bound that it misses.
+
+use jiff::SpanRelativeTo;
+use units::{Bytes, Quantity, Ratio, Span};
+
+/// `500ms`, `10s`, `2m`, `1h 30m`, `14d`; a plain number is seconds.
+pub(super) fn span(text: &str) -> Result<Span, String> {
+    let wrong = || format!("`{text}` is no length of time; write 500ms, 10s, 2m, 1h or 14d");
+    let seconds = match text.parse::<f64>() {
+        Ok(seconds) => seconds,
+        Err(_) => seconds_in(text).ok_or_else(wrong)?,
+    };
+    if !seconds.is_finite() || seconds < 0.0 {
+        return Err(wrong());
+    }
+    if seconds < 0.01 {
+        return Err(format!("`{text}` is too short; 10ms is the least"));
+    }
+    if seconds > 366.0 * 86_400.0 {
+        return Err(format!("`{text}` is longer than a year"));
+    }
+    Ok(Span::from_secs_f64(seconds))
+}
+
+/// Hours and days alike: a day is 24 hours here, whatever the clock does.
+fn seconds_in(text: &str) -> Option<f64> {
+    let span: jiff::Span = text.parse().ok()?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Some(length.as_secs_f64())
+}
+
+/// A length of time between bounds, each with why it is one.
+fn span_within(
+    text: &str,
+    (least, why_least): (Span, &str),
+    (most, why_most): (Span, &str),
+) -> Result<Span, String> {
+    // What is too short for any purpose is said with this one's bound.
+    let span = match text.trim().parse::<f64>() {
+        Ok(seconds) if (0.0..0.01).contains(&seconds) => Span::ZERO,
+        _ => span(text)?,
+    };
+    if span < least {
+        return Err(format!("`{text}` is too short: {why_least}"));
+    }
+    if span > most {
+        return Err(format!("`{text}` is too long: {why_most}"));
+    }
+    Ok(span)
+}
+
+/// How often a recorder looks. At 10 Hz the host's files alone take 0.3 % of a CPU; with minutes between two samples, rules
+/// that look for a minute of trouble see nothing.
+pub(super) fn every(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (
+            Span::from_millis(100),
+            "100ms is the least, ten times the cost of 1s",
+        ),
+        (
+            Span::from_mins(10),
+            "10m is the most, as trouble of minutes would be missed",
+        ),
+    )
+}
+
+/// How long a recorder keeps. Times are seconds where no unit is named, as for `sleep`; here hardly anybody means them.
+pub(super) fn keep(text: &str) -> Result<Span, String> {
+    let typed = text.trim();
+    let is_plain = typed.starts_with(|c: char| matches!(c, '1'..='9'));
+    if is_plain && typed.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!(
+            "`{typed}` has no unit; write {typed}d for days, {typed}h for hours or {typed}w for weeks"
+        ));
+    }
+    span_within(
+        text,
+        (
+            Span::from_hours(1),
+            "1h is the least that can be looked back on",
+        ),
+        (Span::from_hours(24 * 366), "366d is the most"),
+    )
+}
+
+/// What a recorder may lose.
+pub(super) fn sync(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (
+            Span::from_secs(1),
+            "1s is the least, as each time the disk is made to write",
+        ),
+        (Span::from_mins(10), "10m is the most"),
+    )
+}
+
+/// The smallest recording: below this, heads alone would be most of it.
+const LEAST_KEPT: Bytes = Bytes::from_mib(16);
+
+pub(super) fn keep_size(text: &str) -> Result<Bytes, String> {
+    let size = size(text)?;
+    if size < LEAST_KEPT {
+        let typed = text.trim();
+        let help = match typed.parse::<f64>() {
+            Ok(_) => format!(" (a plain number is bytes); write {typed}MiB or {typed}GiB"),
+            Err(_) => String::new(),
+        };
+        return Err(format!("`{typed}` is too small: 16MiB is the least{help}"));
+    }
+    Ok(size)
+}
+
+/// `500MiB`, `2GiB`, `1.5G` (all binary), `2GB` (decimal); a plain number is bytes.
+fn size(text: &str) -> Result<Bytes, String> {
+    let wrong = || format!("`{text}` is no size; write 500MiB, 2GiB or a number of bytes");
+    let typed = text.trim();
+    let digits = typed.find(|c: char| !(c.is_ascii_digit() || c == '.'));
+    let (number, unit) = typed.split_at(digits.unwrap_or(typed.len()));
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let (letter, base) = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => return Ok(Bytes::from_f64(number)),
+        unit => {
+            let (letter, rest) = unit.split_at_checked(1).ok_or_else(wrong)?;
+            let base = match rest {
+                "" | "i" | "ib" => 1024_f64,
+                "b" => 1000_f64,
+                _ => return Err(wrong()),
+            };
+            (letter.to_owned(), base)
+        }
+    };
+    let power = "kmgtp".find(&letter).ok_or_else(wrong)?;
+    let power = i32::try_from(power + 1).map_err(|_| wrong())?;
+    Ok(Bytes::from_f64(number * base.powi(power)))
+}
+
+/// A size that is not nothing.
+pub(super) fn demand(text: &str) -> Result<Bytes, String> {
+    let size = size(text)?;
+    match size > Bytes::ZERO {
+        true => Ok(size),
+        false => Err("nothing is added; write 500M or 2GiB".to_owned()),
+    }
+}
+
+/// How long a workload takes to come round.
+pub(super) fn cycle(text: &str) -> Result<Span, String> {
+    span_within(
+        text,
+        (Span::from_secs(1), "1s is the least"),
+        (Span::from_hours(24 * 366), "366d is the most"),
+    )
+}
+
+/// `p99`, or 99.
+pub(super) fn percentile(text: &str) -> Result<Ratio, String> {
+    let typed = text.trim();
+    let number = typed.trim_start_matches(['p', 'P']).trim_end_matches('%');
+    match number.parse::<f64>() {
+        Ok(percent) if (50.0..=100.0).contains(&percent) => Ok(Ratio::from_percent(percent)),
+        Ok(_) => Err(format!("`{typed}` is not between p50 and p100")),
+        Err(_) => Err(format!("`{typed}` is no percentile; write p95")),
+    }
+}
+
+/// The names of all kinds of events.
+pub(super) fn event_kinds() -> clap::builder::PossibleValuesParser {
+    timeline::EventKind::ALL
+        .map(timeline::EventKind::name)
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_people_write_them() {
+        for (text, seconds) in [
+            ("10s", 10.0),
+            ("500ms", 0.5),
+            ("2m", 120.0),
+            ("1h", 3600.0),
+            ("1h 30m", 5400.0),
+            ("15", 15.0),
+            ("2d", 172_800.0),
+            ("1w", 604_800.0),
+        ] {
+            assert_eq!(span(text), Ok(Span::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["", "-1s", "soon", "0", "nan", "1e300", "500y"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_written_as_people_write_them() {
+        for (text, bytes) in [
+            ("2GiB", 2 << 30),
+            ("1.5G", 3 << 29),
+            ("500 MiB", 500 << 20),
+            ("500m", 500 << 20),
+            ("2GB", 2_000_000_000),
+            ("64k", 64 << 10),
+            ("4096", 4096),
+        ] {
+            assert_eq!(size(text), Ok(Bytes::new(bytes)), "{text}");
+        }
+        for text in ["", "GiB", "2 gallons", "-1G", "1.2.3M", "2é"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}

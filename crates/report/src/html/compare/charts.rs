@@ -1,0 +1,107 @@
+//! Every chart twice, before and after. What shows no news on either side is folded away.
+
+use chart::Chart;
+
+use super::super::chart::figure;
+use super::super::escape::{Html, Tag, tag};
+use super::super::page::section;
+use super::{Both, Scene};
+
+/// A chart on both sides, by its number; `None` where that side has no data for it.
+struct Pair {
+    title: String,
+    help: &'static str,
+    before: Option<usize>,
+    after: Option<usize>,
+}
+
+pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
+    let pairs = pairs(charts_of(&both.before), charts_of(&both.after));
+    if pairs.is_empty() {
+        return;
+    }
+    let is_quiet = |pair: &Pair| {
+        let sides = [(&both.before, pair.before), (&both.after, pair.after)];
+        let mut there = sides
+            .into_iter()
+            .filter_map(|(scene, at)| Some((scene, at?)));
+        there.all(|(scene, at)| scene.picture.is_quiet(at))
+    };
+    let (quiet, loud): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(is_quiet);
+    section(html, ("charts", "charts-heading"), "Charts", |html| {
+        html.raw("<p class=\"part\">Both sides have the same scale. The cursor stands as long after the beginning of each.</p>");
+        for (_, scene) in both.sides() {
+            if let Some(part) = scene.page.part {
+                html.tagged(Tag::of("p", "part"), part);
+            }
+        }
+        loud.iter().for_each(|pair| draw_pair(html, both, pair));
+        fold(html, both, &quiet);
+    });
+}
+
+fn fold(html: &mut Html, both: &Both<'_>, quiet: &[Pair]) {
+    if quiet.is_empty() {
+        return;
+    }
+    html.within(Tag::of("details", "quiet"), |html| {
+        let titles: Vec<&str> = quiet.iter().map(|pair| pair.title.as_str()).collect();
+        html.within(tag("summary"), |html| {
+            html.raw("Quiet signals, no news on either side: ")
+                .text(&titles.join(", "));
+        });
+        quiet.iter().for_each(|pair| draw_pair(html, both, pair));
+    });
+}
+
+/// What a side draws: nothing where it has nothing over time.
+fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
+    match scene.has_charts() {
+        true => &scene.picture.charts,
+        false => &[],
+    }
+}
+
+/// Charts in the order of the one side, then those that only the other has.
+fn pairs(before: &[Chart], after: &[Chart]) -> Vec<Pair> {
+    let place = |charts: &[Chart], id: &str| charts.iter().position(|it| it.id == id);
+    let of_both = before.iter().enumerate().map(|(index, chart)| Pair {
+        title: chart.title.clone(),
+        help: chart.help,
+        before: Some(index),
+        after: place(after, &chart.id),
+    });
+    let rest = after.iter().enumerate();
+    let rest = rest.filter(|(_, chart)| place(before, &chart.id).is_none());
+    let rest = rest.map(|(index, chart)| Pair {
+        title: chart.title.clone(),
+        help: chart.help,
+        before: None,
+        after: Some(index),
+    });
+    of_both.chain(rest).collect()
+}
+
+fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &Pair) {
+    html.raw("\n")
+        .within(Tag::of("div", "pair charted"), |html| {
+            html.tagged(tag("h3"), &pair.title);
+            html.tagged(Tag::of("p", "help"), pair.help);
+            for (scene, at) in [(&both.before, pair.before), (&both.after, pair.after)] {
+                match at {
+                    Some(index) => figure(html, scene, index, false),
+                    None => absent(html, scene, &pair.title),
+                }
+            }
+        });
+}
+
+/// Why a side has no such chart.
+fn absent(html: &mut Html, scene: &Scene<'_>, title: &str) {
+    let mut known = scene.picture.absent.iter();
+    let why = known.find(|it| it.title == title).map(|it| it.why.as_str());
+    html.within(Tag::of("div", "chart absent"), |html| {
+        html.tagged(Tag::of("p", "of"), scene.which.word());
+        html.tagged(tag("p"), why.unwrap_or("this source has no such chart"));
+    });
+}

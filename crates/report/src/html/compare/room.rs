@@ -1,0 +1,66 @@
+//! How much more fits, before and after: both answers, and the terms they rest on side by side.
+
+use super::super::escape::{Html, Tag, tag};
+use super::super::headroom::{answer, lines};
+use super::super::page::section;
+use super::Both;
+use crate::model::headroom::HeadroomReport;
+use crate::said::headroom::{self as said, TermLine};
+
+pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
+    let sides = both.sides().map(|(_, scene)| scene.page.headroom);
+    if sides.iter().all(Option::is_none) {
+        return;
+    }
+    section(html, ("headroom", "headroom-heading"), "Headroom", |html| {
+        html.within(Tag::of("div", "pair"), |html| {
+            for (word, scene) in both.sides() {
+                html.within(tag("div"), |html| {
+                    html.tagged(tag("h3"), word);
+                    match scene.page.headroom {
+                        Some(report) => {
+                            answer(html, report);
+                            lines(html, &said::first(report, &scene.clock));
+                        }
+                        None => {
+                            html.raw("<p class=\"none\">Nobody knows how the looks of this source lie in time.</p>");
+                        }
+                    }
+                });
+            }
+        });
+        terms(html, sides.map(told));
+    });
+}
+
+fn told(report: Option<&HeadroomReport>) -> Vec<TermLine> {
+    let terms = report.and_then(|report| report.terms.as_ref());
+    terms.map(said::terms).unwrap_or_default()
+}
+
+fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
+    let only_after = after.iter().filter(|it| of(&before, it.label).is_none());
+    let rows: Vec<&TermLine> = before.iter().chain(only_after).collect();
+    if rows.is_empty() {
+        return;
+    }
+    html.within(Tag::of("table", "compared"), |html| {
+        html.raw("<thead><tr><td></td><th scope=\"col\">before</th><th scope=\"col\">after</th></tr></thead>");
+        html.within(tag("tbody"), |html| {
+            for row in rows {
+                html.within(tag("tr"), |html| {
+                    let label = format!("{} {}", row.sign, row.label);
+                    html.tagged(tag("th").with("scope", "row"), label.trim());
+                    for (class, side) in [("before", &before), ("after", &after)] {
+                        let size = of(side, row.label).map_or("–", |it| it.size.as_str());
+                        html.tagged(Tag::of("td", class), size);
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn of<'a>(terms: &'a [TermLine], label: &str) -> Option<&'a TermLine> {
+    terms.iter().find(|it| it.label == label)
+}

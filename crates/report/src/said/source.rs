@@ -1,0 +1,142 @@
+//! The words about where an answer comes from: host and source, and what is told of the source only.
+
+use units::{Bytes, Count, Span};
+
+use crate::clock::Clock;
+use crate::model::{Finding, Host, Source, SourceKind};
+use crate::plain::cut;
+
+/// So many fields of an unknown kernel are named; the rest is counted.
+const MOST_UNKNOWN: usize = 20;
+/// Notes about the source, not about the host.
+const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
+
+/// Whether a note is about the source and not about the host.
+pub(crate) fn is_about_the_source(note: &Finding) -> bool {
+    ABOUT_THE_SOURCE.contains(&note.id.as_str())
+}
+
+/// Fields of a kernel that memtide has no name for.
+pub(crate) fn unknown_fields(fields: &[String]) -> String {
+    let named = fields.len().min(MOST_UNKNOWN);
+    let names = fields[..named].join(", ");
+    match fields.len() - named {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
+/// Who is meant and how long was looked: `Linux 6.1.0`, `470 MiB RAM, 512 MiB swap`, `capture of 39 s, 40 samples`.
+pub(crate) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
+    let mut items = Vec::new();
+    items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
+    items.extend(
+        host.kernel
+            .as_ref()
+            .map(|kernel| format!("Linux {}", cut(kernel, 40))),
+    );
+    let swap = match host.swap_bytes {
+        None => String::new(),
+        Some(0) => ", no swap".to_owned(),
+        Some(bytes) => format!(", {} swap", Bytes::new(bytes)),
+    };
+    items.extend(
+        host.ram_bytes
+            .map(|ram| format!("{} RAM{swap}", Bytes::new(ram))),
+    );
+    if host.container.is_some() {
+        items.push("in a container".to_owned());
+    }
+    items.push(looked(source, clock));
+    items.extend(history(source, clock));
+    // With several sources, each says which it is; the directory is known to whoever typed it.
+    items.extend(source.file_name().map(|name| cut(name, 60)));
+    items
+}
+
+fn looked(source: &Source, clock: &Clock<'_>) -> String {
+    let watched = Span::from_secs_f64(source.watched_s);
+    match (source.kind, source.samples) {
+        (_, 0) => "no sample".to_owned(),
+        (SourceKind::Text, samples) => looks("text", samples, watched),
+        (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
+        (SourceKind::Capture | SourceKind::Recording, _) if source.cut_at_s.is_some() => {
+            part(source, clock)
+        }
+        (SourceKind::Capture, 1) => "capture of one look".to_owned(),
+        (SourceKind::Recording, _) => {
+            let until = clock.until();
+            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+            format!("recording of {watched}{until}, {}", how_closely(source))
+        }
+        (SourceKind::Capture, samples) => {
+            let until = clock.until();
+            let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+            let samples = Count::new(samples as u64);
+            format!("capture of {watched}{until}, {samples} samples")
+        }
+        (SourceKind::Live, samples) => {
+            let until = clock.until();
+            if samples == 1 {
+                until.map_or_else(|| "one look".to_owned(), |at| format!("one look at {at}"))
+            } else {
+                let until = until.map_or_else(String::new, |at| format!(" until {at}"));
+                format!("watched {watched}{until}")
+            }
+        }
+    }
+}
+
+/// The part of a source that was asked for: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
+fn part(source: &Source, clock: &Clock<'_>) -> String {
+    let kind = match source.kind {
+        SourceKind::Recording => "recording",
+        _ => "capture",
+    };
+    let watched = match source.samples {
+        1 => "one look".to_owned(),
+        _ => Span::from_secs_f64(source.watched_s).to_string(),
+    };
+    let when = clock.whole();
+    let every = how_closely(source);
+    format!("{watched} of a {kind}, {when}, {every}")
+}
+
+fn how_closely(source: &Source) -> String {
+    match (source.thinned_to_s, source.samples) {
+        (Some(every), _) => format!("judged every {}", Span::from_secs_f64(every)),
+        (None, 1) => "1 sample".to_owned(),
+        (None, samples) => format!("{} samples", Count::new(samples as u64)),
+    }
+}
+
+/// What the answer rests on beside the look: `and its recording since Nov 21 13:42:18, every 60 s`.
+fn history(source: &Source, clock: &Clock<'_>) -> Option<String> {
+    let history = source.history.as_ref()?;
+    let since = clock.moment(0.0, history.from)?;
+    Some(format!(
+        "and its recording since {since}, looked at by the minute"
+    ))
+}
+
+fn looks(what: &str, samples: usize, watched: Span) -> String {
+    let count = Count::new(samples as u64);
+    match samples {
+        1 => format!("{what}, one look"),
+        _ if watched == Span::ZERO => format!("{what}, {count} looks"),
+        _ => format!("{what}, {count} looks over {watched}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_about_the_source_are_rules() {
+        for id in ABOUT_THE_SOURCE {
+            let rule = diagnose::rules::by_id(id).unwrap();
+            assert_eq!(rule.purpose, diagnose::Purpose::Note, "{id}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Room for entities that come and go by the million, as processes of a build do: of those that ended, the largest stay.
+
+use units::Bytes;
+
+use super::{EntitySeries, Timeline};
+use crate::signals::{
+    CGROUP_CURRENT, Entity, PROC_RSS, PROC_RSS_ANON, PROC_RSS_FILE, PROC_RSS_SHMEM, PROC_SWAP,
+    SignalId,
+};
+
+/// Entities of a kind that are kept where some of them ended; twice as many are not exceeded. Each takes some 2 KiB.
+const MOST: usize = 20_000;
+
+/// Entities of a kind that are left out to bound memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: usize,
+    /// How much memory the largest of them held; `None` where nothing tells.
+    pub largest: Option<Bytes>,
+}
+
+/// What orders entities: the most memory that one held, in how many samples it was seen, and its place.
+type Rank = (Option<u64>, usize, usize);
+
+impl Timeline {
+    /// Entities that are left out because they ended and were the smallest, among those as small the ones that were seen
+    /// least. Their readings are missing in every sum.
+    pub fn left_out(&self, entity: Entity) -> LeftOut {
+        self.left_out[entity as usize]
+    }
+
+    /// Leaves out entities that ended where they are too many. Call it where all readings of the samples so far are there:
+    /// between two parts of a recording.
+    pub fn make_room(&mut self) {
+        self.make_room_among(|_, _| true);
+        for entity in Entity::ALL {
+            self.complete[entity as usize] = self.reads(entity).last();
+        }
+    }
+
+    /// The same while readings are being appended, entity by entity: one that was there at the end of the last complete
+    /// part may go on.
+    pub(super) fn make_room_meanwhile(&mut self) {
+        let complete = self.complete;
+        self.make_room_among(|entity, last| complete[entity as usize] != Some(last));
+    }
+
+    /// `is_over`: whether an entity of a kind that was last seen in this sample cannot go on.
+    fn make_room_among(&mut self, is_over: impl Fn(Entity, usize) -> bool) {
+        if self.entities.len() <= self.crowded_at.max(2 * MOST) {
+            return;
+        }
+        for entity in Entity::ALL {
+            self.drop_ended(entity, &is_over);
+        }
+        // Where most are still there, looking through them at every sample would take all the time.
+        self.crowded_at = 2 * self.entities.len();
+    }
+
+    fn drop_ended(&mut self, entity: Entity, is_over: &impl Fn(Entity, usize) -> bool) {
+        let too_many = self.entities(entity).count().saturating_sub(MOST);
+        let now = self.reads(entity).last();
+        let of = |(place, series): (usize, &EntitySeries)| {
+            let last = series.columns.last_sample()?;
+            let is_over = Some(last) != now && is_over(entity, last);
+            is_over.then(|| rank(series, place))
+        };
+        let mut ended: Vec<Rank> = self.entities(entity).enumerate().filter_map(of).collect();
+        let Some(at) = too_many.min(ended.len()).checked_sub(1) else {
+            return;
+        };
+        ended.select_nth_unstable(at);
+        ended.truncate(at + 1);
+        ended.sort_unstable_by_key(|(_, _, place)| *place);
+        self.leave_out(entity, &ended);
+    }
+
+    /// `ended` by place.
+    fn leave_out(&mut self, entity: Entity, ended: &[Rank]) {
+        let mut places = ended.iter().map(|(_, _, place)| *place).peekable();
+        let (mut place, mut runs) = (0, 0);
+        self.entities.retain(|(kind, _), series| {
+            if *kind != entity {
+                return true;
+            }
+            let is_left_out = places.next_if_eq(&place).is_some();
+            place += 1;
+            if is_left_out {
+                runs += series.columns.count_runs();
+            }
+            !is_left_out
+        });
+        self.entity_runs = self.entity_runs.saturating_sub(runs);
+        let largest = ended.iter().filter_map(|(held, ..)| *held).max();
+        let left_out = &mut self.left_out[entity as usize];
+        left_out.count += ended.len();
+        left_out.largest = left_out.largest.max(largest.map(Bytes::new));
+    }
+}
+
+fn rank(series: &EntitySeries, place: usize) -> Rank {
+    (held(series), series.columns.seen(), place)
+}
+
+/// The most memory that an entity held; `None` where nothing tells.
+fn held(series: &EntitySeries) -> Option<u64> {
+    match series.entity {
+        Entity::Process => most(series, &OF_PROCESS)
+            // All that stat tells is pages; of the smallest kind, as they only have to be put in order.
+            .or_else(|| Some(most(series, &[PROC_RSS.id()])?.saturating_mul(4096))),
+        Entity::Cgroup => most(series, &[CGROUP_CURRENT.id()]),
+        _ => None,
+    }
+}
+
+/// What a process holds, as `/proc/PID/status` tells.
+const OF_PROCESS: [SignalId; 4] = [
+    PROC_RSS_ANON.id(),
+    PROC_RSS_FILE.id(),
+    PROC_RSS_SHMEM.id(),
+    PROC_SWAP.id(),
+];
+
+/// The sum of the most of each.
+fn most(series: &EntitySeries, signals: &[SignalId]) -> Option<u64> {
+    let most = |signal: &SignalId| {
+        let column = series.columns.get(*signal)?;
+        column.runs().iter().map(|run| run.value).max()
+    };
+    signals.iter().filter_map(most).reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sample;
+    use units::Span;
+
+    /// Each second so many new processes of 1 to 100 MiB, and one of 1 GiB every ten seconds, beside one that stays.
+    fn built(seconds: u64, each: u64) -> Timeline {
+        let mut timeline = Timeline::default();
+        for second in 0..seconds {
+            let mut sample = Sample::at(Span::from_secs(second));
+            let mut process = |pid: u64, mib: u64| {
+                let row = sample
+                    .table_mut(Entity::Process)
+                    .entry(&format!("{pid}@{pid}"));
+                row.row.set(PROC_RSS_ANON, Bytes::from_mib(mib));
+            };
+            process(1, 1);
+            (0..each).for_each(|pid| process(10 + second * each + pid, 1 + pid % 100));
+            if second.is_multiple_of(10) {
+                process(1_000_000 + second, 1024);
+            }
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    #[test]
+    fn of_processes_that_ended_the_largest_stay_and_all_that_live() {
+        let timeline = built(120, 1_000);
+        let count = timeline.entities(Entity::Process).count();
+        assert!((MOST..=2 * MOST + 1_000).contains(&count), "{count}");
+        let left_out = timeline.left_out(Entity::Process);
+        assert_eq!(count + left_out.count, 120 * 1_000 + 12 + 1);
+        assert!(
+            left_out.largest < Some(Bytes::from_mib(100)),
+            "{left_out:?}"
+        );
+        let stays = timeline.entity(Entity::Process, "1@1").unwrap();
+        assert_eq!(
+            timeline.at_of(stays, PROC_RSS_ANON, 0),
+            Some(Bytes::from_mib(1))
+        );
+        let large = timeline.entities(Entity::Process);
+        let large =
+            large.filter(|it| timeline.last_of(it, PROC_RSS_ANON) == Some(Bytes::from_mib(1024)));
+        assert_eq!(large.count(), 12);
+        let last = timeline.entities(Entity::Process);
+        let last = last.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 119).is_some());
+        assert_eq!(last.count(), 1_001);
+    }
+
+    #[test]
+    fn a_host_with_few_processes_loses_none() {
+        let timeline = built(20, 1_000);
+        assert_eq!(timeline.entities(Entity::Process).count(), 20_003);
+        assert_eq!(timeline.left_out(Entity::Process), LeftOut::default());
+    }
+
+    #[test]
+    fn what_may_go_on_in_the_next_part_stays() {
+        let mut timeline = built(30, 1_000);
+        timeline.make_room();
+        timeline
+            .push_bare(crate::Stamp {
+                boot: Span::from_secs(30),
+                ..Default::default()
+            })
+            .unwrap();
+        timeline
+            .push_bare(crate::Stamp {
+                boot: Span::from_secs(31),
+                ..Default::default()
+            })
+            .unwrap();
+        timeline.mark_read(Entity::Process, 30);
+        timeline.mark_read(Entity::Process, 31);
+        for pid in 0..30_000_u64 {
+            let run = crate::Run {
+                first: 30,
+                last: 30,
+                value: 5 << 20,
+            };
+            timeline.fill(
+                Entity::Process,
+                &format!("n{pid}"),
+                "",
+                "",
+                [(PROC_RSS_ANON.id(), run)],
+            );
+        }
+        assert!(timeline.left_out(Entity::Process).count > 0);
+        let before = timeline.entities(Entity::Process);
+        let before = before.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 29).is_some());
+        assert_eq!(before.count(), 1_001);
+    }
+}

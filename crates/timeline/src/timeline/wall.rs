@@ -1,0 +1,171 @@
+//! What the wall clock showed while a timeline's own clock went on: where it was set, and when something was that has both.
+
+use units::{Span, WallClock};
+
+use super::step::CLOCK_TOLERANCE;
+use super::{BreakKind, Timeline};
+use crate::sample::Stamp;
+
+/// The wall clock was set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockStep {
+    /// The first sample after it, on the timeline's clock.
+    pub at: Span,
+    /// By how many nanoseconds it is ahead of what it would have shown; below zero where it was set back.
+    pub by_nanos: i64,
+}
+
+impl Timeline {
+    /// The wall clock at a time of the timeline, where the source has one.
+    pub fn wall_at(&self, time: Span) -> Option<WallClock> {
+        let index = self.times.partition_point(|t| *t <= time).checked_sub(1)?;
+        Some(self.stamps[index].wall?.plus(time - self.times[index]))
+    }
+
+    /// Where the wall clock was set: what it showed first, the time since and all steps so far are what it showed, to two
+    /// seconds.
+    pub fn clock_steps(&self) -> Vec<ClockStep> {
+        let mut known: Option<i128> = None;
+        let mut steps = Vec::new();
+        for (stamp, time) in self.stamps.iter().zip(&self.times) {
+            let Some(wall) = stamp.wall else { continue };
+            let ahead = i128::from(wall.unix_nanos()) - nanos(*time);
+            let by = ahead - *known.get_or_insert(ahead);
+            if by.unsigned_abs() > u128::from(CLOCK_TOLERANCE.as_nanos()) {
+                let by_nanos =
+                    i64::try_from(by).unwrap_or(if by < 0 { i64::MIN } else { i64::MAX });
+                let at = *time;
+                steps.push(ClockStep { at, by_nanos });
+                known = Some(ahead);
+            }
+        }
+        steps
+    }
+
+    /// When something was, in nanoseconds on the timeline's clock; below zero before its first sample. The boot clock
+    /// tells, which nobody sets, and the wall clock only of which boot it is; `None` without samples.
+    pub fn nanos_at(&self, stamp: Stamp) -> Option<i128> {
+        let placed = self.boots().filter_map(|(first, end)| {
+            let within = &self.stamps[first..end];
+            let after = within.partition_point(|sample| sample.boot <= stamp.boot);
+            let near = [after.saturating_sub(1), after.min(within.len() - 1)];
+            let near = near.map(|index| self.placed_by(first + index, stamp));
+            near.into_iter().min_by_key(|(off, _)| *off)
+        });
+        let (off, at) = placed.min_by_key(|(off, _)| *off)?;
+        match off > u128::from(CLOCK_TOLERANCE.as_nanos()) {
+            // Of a boot that was not watched: only the wall clock reaches there.
+            true => self.by_wall(stamp).or(Some(at)),
+            false => Some(at),
+        }
+    }
+
+    /// First sample of each boot, and the one after its last.
+    fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::Unrelated);
+        let mut starts = vec![0];
+        let breaks = self.breaks.iter().filter(|gap| anew(gap.kind));
+        starts.extend(breaks.map(|gap| gap.before));
+        starts.push(self.len());
+        let ends = starts.into_iter().scan(None, |before, at| {
+            Some(before.replace(at).map(|it| (it, at)))
+        });
+        ends.flatten().filter(|(first, end)| first < end)
+    }
+
+    /// When something was, by the boot clock of a sample, and by how many nanoseconds the wall clock disagrees.
+    fn placed_by(&self, index: usize, stamp: Stamp) -> (u128, i128) {
+        let sample = self.stamps[index];
+        let later = nanos(stamp.boot) - nanos(sample.boot);
+        let walls = sample.wall.zip(stamp.wall);
+        let off = walls.map_or(0, |(own, its)| {
+            (i128::from(own.unix_nanos()) + later).abs_diff(i128::from(its.unix_nanos()))
+        });
+        (off, nanos(self.times[index]) + later)
+    }
+
+    fn by_wall(&self, stamp: Stamp) -> Option<i128> {
+        let first = self.stamps.first()?.wall?.unix_nanos();
+        let start = nanos(*self.times.first()?);
+        Some(start + i128::from(stamp.wall?.unix_nanos()) - i128::from(first))
+    }
+}
+
+fn nanos(span: Span) -> i128 {
+    i128::from(span.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn stamp((boot, wall): (u64, i64)) -> Stamp {
+        Stamp {
+            boot: Span::from_secs(boot),
+            awake: None,
+            wall: Some(WallClock::from_unix_nanos(wall * SECOND)),
+        }
+    }
+
+    fn watched(stamps: &[(u64, i64)]) -> Timeline {
+        let mut timeline = Timeline::default();
+        for one in stamps {
+            let mut sample = Sample::default();
+            sample.stamp = stamp(*one);
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    #[test]
+    fn the_first_wall_clock_and_its_steps_tell_what_it_showed() {
+        let timeline = watched(&[
+            (10, 50),
+            (11, 51),
+            (12, 3652),
+            (13, 3653),
+            (14, 54),
+            (15, 54),
+        ]);
+        let steps = timeline.clock_steps();
+        let told: Vec<_> = steps
+            .iter()
+            .map(|it| (it.at, it.by_nanos / SECOND))
+            .collect();
+        assert_eq!(
+            told,
+            [(Span::from_secs(2), 3600), (Span::from_secs(4), -3600)]
+        );
+        assert_eq!(watched(&[(1, 5), (2, 6), (4, 9)]).clock_steps(), []);
+        // A machine that was started anew is not one whose clock was set.
+        assert_eq!(
+            watched(&[(100, 1000), (5, 1060), (6, 1061)]).clock_steps(),
+            []
+        );
+    }
+
+    #[test]
+    fn the_boot_clock_places_what_the_wall_clock_would_misplace() {
+        let set = watched(&[(10, 50), (11, 51), (12, 3652), (13, 53)]);
+        let booted = watched(&[(100, 1000), (101, 1001), (5, 1060), (6, 1061)]);
+        for (timeline, at, second) in [
+            (&set, (11, 51), 1),
+            (&set, (12, 3652), 2),
+            (&set, (13, 53), 3),
+            (&set, (14, 54), 4),
+            (&set, (9, 49), -1),
+            // Of a boot before this one.
+            (&set, (500, 20), -30),
+            (&booted, (6, 1061), 61),
+            (&booted, (102, 1002), 2),
+            (&booted, (4, 1059), 59),
+        ] {
+            let nanos = timeline.nanos_at(stamp(at));
+            assert_eq!(nanos, Some(i128::from(second * SECOND)), "{at:?}");
+        }
+        assert_eq!(Timeline::default().nanos_at(stamp((1, 1))), None);
+    }
+}
