@@ -46,6 +46,11 @@ const OFFERS: readonly (readonly [line: string, instead: string])[] = [
   ["(paths.bars    = bars);", ""],
   ["(paths.spline  = monotoneCubic);", ""],
   ["uPlot.join = join;", ""],
+  // Its axes of dates: ours know the host's clock.
+  ["const [ timeIncrsMs, _timeAxisStampsMs, timeAxisSplitsMs ] = genTimeStuffs(1);", "const timeIncrsMs = [];"],
+  ["const [ timeIncrsS,  _timeAxisStampsS,  timeAxisSplitsS  ] = genTimeStuffs(1e-3);", "const timeIncrsS = [];"],
+  ["(ms == 1 ? timeAxisSplitsMs(_tzDate) : timeAxisSplitsS(_tzDate))", "null"],
+  ["timeAxisVals(_tzDate, timeAxisStamps((ms == 1 ? _timeAxisStampsMs : _timeAxisStampsS), _fmtDate))", "null"],
 ];
 
 /** The page has 120 KiB for its program, of which these would take 10. */

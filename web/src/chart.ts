@@ -33,7 +33,7 @@ export class ChartView {
   ) {
     const chart = context.meta.charts[index];
     if (chart === undefined) throw new Error(`no chart ${index}`);
-    this.curves = new Curves(chart, index, context.levels, context.looking.whole);
+    this.curves = new Curves(chart, index, context.levels, context.looking.whole, context.alike.get(chart.id));
     this.#host = part(figure, "plot");
     this.#values = values(part(figure, "values"), this.curves);
   }

@@ -1,6 +1,6 @@
 /** What every part of the page shares; of two sources each has its own, with one `looking` and one `theme`. */
 
-import type { Levels } from "./levels";
+import type { Levels, View } from "./levels";
 import type { Meta } from "./page";
 import type { Side } from "./sides";
 import type { ThemeChoice } from "./theme";
@@ -12,6 +12,11 @@ export interface Context {
   meta: Meta;
   levels: Levels;
   clock: Clock;
+  /** By this source's clock. */
   looking: Looking;
+  /** What its navigator shows. */
+  range: View;
   theme: ThemeChoice;
+  /** Names of things alike, by chart, in the order of their tones. */
+  alike: ReadonlyMap<string, readonly string[]>;
 }

@@ -1,5 +1,6 @@
 /** The curves of a chart: which picture is shown, what is on top of what, and what they are worth at a moment. */
 
+import { seriesColour } from "./colours";
 import { cut, type Cut } from "./cut";
 import { range, value } from "./format";
 import { nearest, type Levels, type Picture, type View } from "./levels";
@@ -18,6 +19,7 @@ export class Curves {
     private readonly index: number,
     private readonly levels: Levels,
     whole: View,
+    private readonly alike: readonly string[] = [],
   ) {
     this.#shown = levels.picture(index, whole);
   }
@@ -37,6 +39,12 @@ export class Curves {
     // Areas on top of each other have no bands.
     this.#cut = cut(this.#shown, view, pixels, this.chart.kind !== "stack");
     this.#sums = null;
+  }
+
+  /** The name of a series' colour. */
+  colour(series: number): string {
+    const known = this.chart.series[series];
+    return known === undefined ? "limit" : seriesColour(known, this.alike.indexOf(known.label));
   }
 
   /** What is painted; nothing before it is prepared. */
@@ -68,7 +76,7 @@ export class Curves {
   /** What a series says at a moment: as drawn while the pointer moves, else from the finest level that knows it. */
   at(moment: number, isHovering: boolean): Reading {
     const picture = isHovering ? this.#shown : this.levels.finestAt(this.index, moment);
-    const row = isAfterAll(picture.times, moment) ? -1 : nearest(picture.times, moment);
+    const row = this.levels.outside(moment) === "" ? nearest(picture.times, moment) : -1;
     return new Reading(this.chart, picture, row);
   }
 
@@ -111,12 +119,6 @@ export class Curves {
 }
 
 const FAR = 3;
-
-/** Beside a longer source, a moment may lie after this one's end, of which nothing is known. */
-function isAfterAll(times: Float64Array, at: number): boolean {
-  const last = times.at(-1) ?? 0;
-  return at > last + (last - (times.at(-2) ?? last));
-}
 
 /** The upper end where everything is 0. */
 const EMPTY = { bytes: 2 ** 20, "bytes/s": 2 ** 20, "pages/s": 1, share: 0.01, ms: 1 } as const;

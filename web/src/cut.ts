@@ -12,7 +12,6 @@ export type Cut = Omit<Picture, "key">;
 interface Rows {
   from: number;
   to: number;
-  pixels: number;
   starts: Uint32Array;
   /** How long each row of the picture is, from the first of `starts` on; empty where no two are together. */
   weights: Float64Array;
@@ -20,17 +19,23 @@ interface Rows {
   broken: Uint8Array;
 }
 
-/** What was last cut from a picture's rows, which charts of the same width share. */
-const last = new WeakMap<Uint8Array, Rows>();
+/** What was last cut from a picture's rows, by width: charts of the same width share it. */
+const last = new WeakMap<Uint8Array, Map<number, Rows>>();
+/** More widths than a page has at a time are those of a window that was resized. */
+const MOST_WIDTHS = 8;
 
 export function cut(picture: Picture, view: View, pixels: number, hasBands: boolean): Cut {
-  const { from, to } = view;
-  let rows = last.get(picture.broken);
-  if (rows === undefined || rows.from !== from || rows.to !== to || rows.pixels !== pixels) {
-    last.set(picture.broken, (rows = rowsOf(picture, view, pixels)));
-  }
+  const rows = sharedRows(picture, view, pixels);
   const { times, broken } = rows;
   return { times, broken, columns: picture.columns.map((column) => column && columnOf(column, rows, hasBands)) };
+}
+
+function sharedRows(picture: Picture, view: View, pixels: number): Rows {
+  let byWidth = last.get(picture.broken);
+  if (byWidth === undefined || byWidth.size > MOST_WIDTHS) last.set(picture.broken, (byWidth = new Map<number, Rows>()));
+  let rows = byWidth.get(pixels);
+  if (rows?.from !== view.from || rows.to !== view.to) byWidth.set(pixels, (rows = rowsOf(picture, view, pixels)));
+  return rows;
 }
 
 function rowsOf(picture: Picture, { from, to }: View, pixels: number): Rows {
@@ -48,7 +53,7 @@ function rowsOf(picture: Picture, { from, to }: View, pixels: number): Rows {
   let count = 0;
   for (let row = first; row < end; row++) if (isNext(row)) starts[count++] = row;
   starts[count] = end;
-  const shared = { from, to, pixels, starts: starts.subarray(0, count + 1) };
+  const shared = { from, to, starts: starts.subarray(0, count + 1) };
   if (count === end - first) {
     return { ...shared, weights: new Float64Array(), times: times.subarray(first, end), broken: broken.subarray(first, end) };
   }

@@ -94,12 +94,12 @@ export class Findings {
 
   /** A sparkline covers the whole range: where it is clicked is a moment. */
   #sparkline(spark: HTMLElement): void {
-    const { looking } = this.context;
+    const { levels, looking } = this.context;
     spark.classList.add("is-clickable");
     spark.addEventListener("click", (event) => {
       const box = spark.getBoundingClientRect();
       const part = (event.clientX - box.left) / Math.max(box.width, 1);
-      looking.pin(looking.whole.from + part * (looking.whole.to - looking.whole.from));
+      looking.pin(levels.range.from + part * (levels.range.to - levels.range.from));
     });
   }
 

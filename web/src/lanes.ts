@@ -99,7 +99,7 @@ const LEAST_BAR = 6;
 /** The navigator must not cover the charts: what would need more rows is told by the findings' cards alone. */
 const MOST_ROWS = 3;
 
-/** Bars for each finding, all in one row and the widest with its name; findings that overlap are in different rows, the first ones on top. */
+/** Bars for each finding, all in one row and one with its name; those that overlap are in different rows, the first on top. */
 export function findingBars(
   findings: readonly { index: number; stretches: readonly Stretch[]; text: string }[],
   x: (at: number) => number,
@@ -109,27 +109,35 @@ export function findingBars(
   const rows: Span[][] = [];
   return findings.flatMap(({ index, stretches, text }) => {
     const places = barsOf(stretches, x, width);
-    const widest = places.reduce<Span | null>((best, bar) => (best === null || wider(bar, best) ? bar : best), null);
-    if (widest === null) return [];
     const needed = widthOf(text) + 14;
-    const isOutside = widest.to - widest.from < needed;
-    const isRoomRight = widest.to + needed <= width;
-    const named = isRoomRight
-      ? { from: widest.from, to: widest.to + needed }
-      : { from: widest.from - needed, to: widest.to };
-    const taken = isOutside ? [...places, named] : places;
+    const named = nameOf(places, needed, width);
+    if (places.length === 0) return [];
+    const taken = named?.isOutside === true ? [...places, named.span] : places;
     let row = rows.findIndex((row) => row.every((other) => taken.every((it) => it.to <= other.from || other.to <= it.from)));
     if (row < 0 && rows.length === MOST_ROWS) return [];
     if (row < 0) row = rows.push([]) - 1;
     rows[row]?.push(...taken);
     return places.map((bar): Bar => {
-      const place = isOutside ? "outside" : "inside";
-      return { finding: index, x: bar.from, width: bar.to - bar.from, row, text: bar === widest ? place : "none" };
+      const place = named?.isOutside === true ? "outside" : "inside";
+      return { finding: index, x: bar.from, width: bar.to - bar.from, row, text: bar === named?.bar ? place : "none" };
     });
   });
 }
 
-const wider = (a: Span, b: Span) => a.to - a.from > b.to - b.from;
+/** Where a finding's name stands: in or beside its widest bar, or the next one beside which there is room between the others. */
+function nameOf(bars: readonly Span[], needed: number, width: number): { bar: Span; span: Span; isOutside: boolean } | null {
+  const byWidth = [...bars].sort((a, b) => b.to - b.from - (a.to - a.from));
+  const [widest] = byWidth;
+  if (widest === undefined) return null;
+  if (widest.to - widest.from >= needed) return { bar: widest, span: widest, isOutside: false };
+  for (const bar of byWidth) {
+    const isRoomRight = bar.to + needed <= width;
+    const span = isRoomRight ? { from: bar.from, to: bar.to + needed } : { from: bar.from - needed, to: bar.to };
+    const isFree = bars.every((other) => other === bar || other.to <= span.from || span.to <= other.from);
+    if (isFree) return { bar, span, isOutside: true };
+  }
+  return null;
+}
 
 /** Bars wide enough to be hit; those that would touch are one. */
 function barsOf(stretches: readonly Stretch[], x: (at: number) => number, width: number): Span[] {

@@ -79,6 +79,8 @@ export class Levels {
   constructor(
     private readonly all: Level[],
     private readonly gaps: readonly Gap[] = [],
+    /** Seconds between samples. */
+    private readonly interval = 0,
   ) {
     const [whole] = all;
     if (whole === undefined) throw new Error("this page has no level of its charts' data");
@@ -88,6 +90,12 @@ export class Levels {
 
   get range(): View {
     return this.#whole;
+  }
+
+  /** Beside another source a moment may lie where nothing of this one was measured; empty where it does not. */
+  outside(at: number): "" | "before its beginning" | "after its end" {
+    if (at < this.range.from - this.interval) return "before its beginning";
+    return at > this.range.to + this.interval ? "after its end" : "";
   }
 
   /** Whether a level tells all that the whole range's tells of a chart. */

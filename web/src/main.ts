@@ -11,7 +11,7 @@ import { Levels, nearest } from "./levels";
 import { Navigator } from "./navigator";
 import { readMeta } from "./page";
 import { printing } from "./print";
-import { idOf, placeOf, sideOf, SIDES, type Side } from "./sides";
+import { idOf, layout, namesAlike, placeOf, sideOf, SIDES, type Side } from "./sides";
 import { isChoice, ThemeChoice } from "./theme";
 import { Clock } from "./time";
 import { Looking, readLink, writeLink } from "./view";
@@ -28,7 +28,7 @@ async function source(side: Side): Promise<Source | null> {
   if (head == null) return null;
   const meta = readMeta(head);
   if (meta.charts.length === 0 || (meta.levels[0]?.rows ?? 0) < 2) return null;
-  const levels = new Levels(decode(await inflate(block("memtide-data") ?? ""), meta), meta.gaps);
+  const levels = new Levels(decode(await inflate(block("memtide-data") ?? ""), meta), meta.gaps, meta.interval_s ?? 0);
   return { side, meta, levels, clock: new Clock(meta) };
 }
 
@@ -36,10 +36,14 @@ async function contexts(theme: ThemeChoice): Promise<Context[]> {
   const sources = (await Promise.all(SIDES.map(source))).filter((it) => it !== null);
   const opens = leading(sources);
   if (opens === undefined) return [];
+  const by = document.querySelector("main")?.dataset.beside === "moments" ? "moments" : "beginnings";
+  const { whole, view, ahead, range } = layout(sources.map(({ meta }) => meta), opens.meta, by);
   const least = Math.min(...sources.map(({ meta }) => Math.max(LEAST_SAMPLES * (meta.interval_s ?? 0.5), 0.5)));
-  const to = Math.max(...sources.map(({ meta }) => meta.span_s), 1e-3);
-  const looking = new Looking({ from: 0, to }, opens.meta.worst_s, least);
-  return sources.map((source) => ({ ...source, looking, theme }));
+  const looking = new Looking({ whole, view, worst: opens.meta.worst_s, least });
+  const alike = namesAlike(sources.map(({ meta }) => meta));
+  return sources.map((source) => {
+    return { ...source, looking: looking.ahead(ahead(source.meta)), range: range(source.meta), theme, alike };
+  });
 }
 
 /** The source whose moment the cursor opens at, and whose findings the keys go through. */
@@ -55,7 +59,7 @@ function start(contexts: Context[]): void {
     document.documentElement.dataset.drawn = "all";
     return;
   }
-  const { looking, theme } = first;
+  const { theme } = first;
   const help = helpDialog(contexts.length > 1);
   applyLink(first);
   const findings = new Map(contexts.map((context) => [context, new Findings(context)]));
@@ -68,7 +72,7 @@ function start(contexts: Context[]): void {
   const longest = contexts.reduce((one, other) => (other.meta.span_s > one.meta.span_s ? other : one));
   const stepped = charts.filter((chart) => sideOf(chart.figure) === longest.side);
   const stepFinding = (by: number) => findings.get(first)?.step(by);
-  keyboard({ looking, stepFinding, theme, help, neighbour: (at, by) => neighbour(stepped, at, by) });
+  keyboard({ looking: longest.looking, stepFinding, theme, help, neighbour: (at, by) => neighbour(stepped, at, by) });
 }
 
 function chartViews(context: Context): ChartView[] {
@@ -126,7 +130,7 @@ function soon(act: () => void): void {
 /** What need not follow every movement: the address and the labels for screen readers. */
 function settle({ looking, theme }: Context, charts: ChartView[]): void {
   for (const chart of charts) if (chart.isSeen) chart.describe();
-  const link = { view: looking.isWhole ? null : looking.view, cursor: looking.pinned, theme: theme.chosen };
+  const link = { view: looking.isAsOpened ? null : looking.view, cursor: looking.pinned, theme: theme.chosen };
   try {
     history.replaceState(null, "", writeLink(link) || location.pathname + location.search);
   } catch {

@@ -9,7 +9,7 @@ import { button, element } from "./dom";
 import { seconds } from "./format";
 import { FONT, frameOf } from "./frame";
 import { merged } from "./gaps";
-import { eventLane, findingBars, type EventLane } from "./lanes";
+import { eventLane, findingBars, type Bar, type EventLane } from "./lanes";
 import { paint } from "./paint";
 import { placeCursor, plot } from "./plot";
 import { pointer } from "./pointer";
@@ -34,11 +34,11 @@ export class Navigator {
     private readonly showFinding: (index: number) => void,
     help: () => void,
   ) {
-    const { meta, levels, looking } = context;
+    const { meta, levels, range } = context;
     const index = Math.max(meta.charts.findIndex((chart) => chart.size === "overview"), 0);
     const chart = meta.charts[index];
     if (chart === undefined) throw new Error("this page has no charts");
-    this.#curves = new Curves(chart, index, levels, looking.whole);
+    this.#curves = new Curves(chart, index, levels, range, context.alike.get(chart.id));
     const bar = element("div", "bar");
     bar.append(this.#readout, this.#buttons(help));
     this.#box.setAttribute("role", "img");
@@ -75,12 +75,12 @@ export class Navigator {
   }
 
   #draw(): void {
-    const { clock, theme, looking, meta } = this.context;
+    const { clock, theme, looking, meta, range } = this.context;
     this.#plot = plot(this.#box, this.#curves, {
       width: Math.max(this.#box.clientWidth, 200),
       height: HEIGHT,
       padding: [2, 0, 0, 0],
-      time: () => [looking.whole.from, looking.whole.to],
+      time: () => [range.from, range.to],
       axes: [timeAxis(clock, () => theme.current, true), { show: false, size: 0 }],
       paint: (u) => {
         const around = { tints: [], events: meta.events, gaps: meta.gaps, isSmall: true };
@@ -108,30 +108,31 @@ export class Navigator {
 
   /** What is not looked at is paler. */
   showView(): void {
-    const { view, whole } = this.context.looking;
-    const part = (at: number) => ((at - whole.from) / Math.max(whole.to - whole.from, 1e-6)) * 100;
+    const { looking: { view }, range } = this.context;
+    const part = (at: number) => Math.min(Math.max((at - range.from) / Math.max(range.to - range.from, 1e-6), 0), 1) * 100;
     this.#masks[0].style.width = `${part(view.from)}%`;
     this.#masks[1].style.width = `${100 - part(view.to)}%`;
   }
 
   showCursor(): void {
-    const { looking } = this.context;
-    if (this.#plot !== null) placeCursor(this.#plot, this.#line, looking.cursor, looking.whole, looking.isHovering);
+    const { looking, range } = this.context;
+    if (this.#plot !== null) placeCursor(this.#plot, this.#line, looking.cursor, range, looking.isHovering);
     this.#readout.replaceChildren(...this.#words());
   }
 
   #words(): (Node | string)[] {
-    const { clock, looking, meta } = this.context;
+    const { clock, levels, looking, meta } = this.context;
     const at = looking.cursor;
     const words: (Node | string)[] = [element("b", "", clock.moment(at))];
     if (clock.isOfTheWall) words.push(element("span", "offset", ` +${seconds(Math.round(at * 10) / 10)}`));
     // Of two sources the cursor opens at the moment of one.
-    if (looking.isAtWorst && at === meta.worst_s) {
+    if (looking.isAtWorst && Math.abs(at - meta.worst_s) < 1e-6) {
       words.push(element("span", "", meta.findings.length > 0 ? " · worst moment" : " · tightest moment"));
     } else if (!looking.isHovering && !looking.isAtWorst) words.push(" · pinned");
     const event = this.#eventNear(at);
     if (event !== null) words.push(` · ${event}`);
-    if (at > meta.span_s + (meta.interval_s ?? 0)) words.push(" · after its end");
+    const outside = levels.outside(at);
+    if (outside !== "") words.push(` · ${outside}`);
     const { from, to } = looking.view;
     if (at < from || at > to) words.push(" (outside the view)");
     if (!looking.isWhole) {
@@ -156,8 +157,8 @@ export class Navigator {
 
   /** Places events and findings under the plot. */
   #layOut(width = this.#box.clientWidth): void {
-    const { whole } = this.context.looking;
-    const x = (at: number) => ((at - whole.from) / Math.max(whole.to - whole.from, 1e-6)) * width;
+    const { range } = this.context;
+    const x = (at: number) => ((at - range.from) / Math.max(range.to - range.from, 1e-6)) * width;
     this.#lanes.replaceChildren(this.#gapLane(x, width), this.#events(x, width), this.#bars(x, width));
     // What is scrolled to must not end up under what sticks: on a phone that is the bar alone.
     const height = this.host.offsetHeight || (this.#readout.parentElement?.offsetHeight ?? 0);
@@ -166,10 +167,9 @@ export class Navigator {
 
   /** How long each gap is, written into it where there is room. */
   #gapLane(x: (at: number) => number, width: number): HTMLElement {
-    const { meta, clock, looking } = this.context;
-    const { whole } = looking;
+    const { meta, clock, range } = this.context;
     const lane = element("div", "lane gaps");
-    for (const [from, to, lost] of merged(meta.gaps, whole, ((whole.to - whole.from) * APART_PX) / Math.max(width, 1))) {
+    for (const [from, to, lost] of merged(meta.gaps, range, ((range.to - range.from) * APART_PX) / Math.max(width, 1))) {
       const text = `${seconds(lost)} not recorded`;
       const mark = element("span", "gap", x(to) - x(from) > textWidth(text) + 8 ? text : "");
       mark.title = `${clock.range(from, to)}: ${text}`;
@@ -229,10 +229,18 @@ export class Navigator {
     return lane;
   }
 
-  #bar(bar: ReturnType<typeof findingBars>[number], width: number): HTMLElement[] {
+  /** The cursor goes to the time of a bar, unless it is there already: a finding may hold many times. */
+  #moveInto(bar: Bar, width: number): void {
+    const { looking, range: { from, to } } = this.context;
+    const at = (x: number) => from + (x / Math.max(width, 1)) * (to - from);
+    if (looking.cursor < at(bar.x) || looking.cursor > at(bar.x + bar.width)) looking.pin(at(bar.x + bar.width / 2));
+  }
+
+  #bar(bar: Bar, width: number): HTMLElement[] {
     const finding = this.context.meta.findings[bar.finding];
     if (finding === undefined) return [];
     const made = button(`bar is-${finding.severity}`, bar.text === "inside" ? finding.id : "", () => {
+      this.#moveInto(bar, width);
       this.showFinding(bar.finding);
     });
     made.title = finding.title;

@@ -3,7 +3,7 @@
 import type { Curves } from "./curves";
 import type { Frame } from "./frame";
 import { hatch, Labels, paintBrackets, paintEvents, paintGaps, paintTints, type Tint } from "./marks";
-import { dataColour, seriesColour, surface, translucent } from "./colours";
+import { dataColour, surface, translucent } from "./colours";
 import type { Gap, HostEvent, Series } from "./page";
 import { area, curve, fillBand, line, type Curve } from "./paths";
 
@@ -53,7 +53,7 @@ function paintStack(frame: Frame, curves: Curves): void {
     const [series, top] = [curves.chart.series[index], curves.edges[index]];
     if (series === undefined || series.is_limit || top === undefined || !curves.cut.columns[index]) continue;
     const edge = curveOf(frame, curves, index, top);
-    const colour = dataColour(seriesColour(series, index), theme);
+    const colour = dataColour(curves.colour(index), theme);
     const shape = area(edge, null, frame);
     if (series.is_hatched) {
       ctx.fillStyle = surface("panel", theme);

@@ -11,8 +11,9 @@ const STEPS = [
   604_800, 1_209_600, 2_419_200,
 ];
 const DAY = 86_400;
-/** By number, as `getUTCDay` has them: a formatter made for each label would be a sixth of a step of a zoom. */
+/** By number, as dates have them: a formatter made for each label would be a sixth of a step of a zoom. */
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 type Known = Pick<Meta, "start_unix_ms" | "offsets" | "last_day" | "offset_s">;
 
@@ -56,7 +57,8 @@ export class Clock {
 
   /** `Nov 21`. */
   #day(at: number): string {
-    return this.#shown(at).toLocaleDateString("en-US", { month: "short", day: "numeric", timeZone: "UTC" });
+    const date = this.#shown(at);
+    return `${MONTHS[date.getUTCMonth()]} ${date.getUTCDate()}`;
   }
 
   /** What the clock shows: seconds since 1970 as if it were UTC. */

@@ -1,6 +1,6 @@
 /** The legend of a chart, which tells each series' value at the cursor: a line of them, or a table beside a wide chart. */
 
-import { seriesColour, variableName } from "./colours";
+import { variableName } from "./colours";
 import type { Curves, Reading } from "./curves";
 import { element } from "./dom";
 import { share, value } from "./format";
@@ -18,10 +18,10 @@ export function values(host: HTMLElement, curves: Curves): Values {
   return isTable ? new Table(host, curves) : new Line(host, curves);
 }
 
-function swatch(series: Series, index: number): HTMLElement {
+function swatch(series: Series, colour: string): HTMLElement {
   const kind = series.is_limit ? "dash" : series.is_hatched ? "hatch" : "";
   const mark = element("i", `swatch ${kind}`);
-  mark.style.setProperty("--c", `var(--${variableName(seriesColour(series, index))}, var(--ink))`);
+  mark.style.setProperty("--c", `var(--${variableName(colour)}, var(--ink))`);
   mark.setAttribute("aria-hidden", "true");
   return mark;
 }
@@ -39,7 +39,7 @@ class Line implements Values {
       const entry = element("span", "entry");
       const text = element("b");
       const arrow = curves.chart.kind === "mirror" ? (series.is_negative ? " ↓" : " ↑") : "";
-      entry.append(swatch(series, index), element("span", "name", series.label + arrow), text);
+      entry.append(swatch(series, curves.colour(index)), element("span", "name", series.label + arrow), text);
       host.append(entry);
       this.#cells.push({ series: index, text });
     });
@@ -76,20 +76,20 @@ class Table implements Values {
     for (const { series, index } of drawn.reverse()) {
       if (series.group !== undefined && series.group !== group) body.append(heading(series.group));
       group = series.group;
-      body.append(this.#entry(series, index));
+      body.append(this.#entry(series, index, curves.colour(index)));
     }
     body.append(this.#footer());
     host.classList.add("is-table");
     host.append(table);
   }
 
-  #entry(series: Series, index: number): HTMLElement {
+  #entry(series: Series, index: number, colour: string): HTMLElement {
     const row = element("tr");
     const name = element("th");
     name.scope = "row";
     const label = element("span", "name", series.label);
     label.title = series.label;
-    name.append(swatch(series, index), label);
+    name.append(swatch(series, colour), label);
     const [text, part] = [element("td", "num"), element("td", "num part")];
     row.append(name, text, part);
     this.#rows.push({ series: index, row, text, part });

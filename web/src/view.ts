@@ -15,28 +15,60 @@ interface State {
 type Part = "view" | "cursor" | "finding";
 type Listener = (changed: ReadonlySet<Part>) => void;
 
+/** How a page begins. */
+interface Opening {
+  /** All that can be looked at. */
+  whole: View;
+  /** Where the cursor stands. */
+  worst: number;
+  /** The shortest stretch worth drawing: a few samples. */
+  least: number;
+  /** What is shown. */
+  view: View;
+}
+
+/** What is the same for all clocks, by the first one. */
+interface Shared {
+  state: State;
+  readonly listeners: Listener[];
+  changed: Set<Part>;
+  frame: number;
+}
+
+/** All times are by one clock; of two sources the other has its own ({@link Looking.ahead}). */
 export class Looking {
-  #state: State;
-  readonly #listeners: Listener[] = [];
-  #changed = new Set<Part>();
-  #frame = 0;
+  readonly #shared: Shared;
 
   constructor(
-    readonly whole: View,
-    private readonly worst: number,
-    /** The shortest stretch worth drawing: a few samples. */
-    private readonly least: number,
+    private readonly opening: Opening,
+    /** The clock shows so many seconds more than that of what is shared. */
+    private readonly by = 0,
+    shared: Shared | null = null,
   ) {
-    this.#state = { view: whole, pinned: worst, hovered: null, finding: 0 };
+    const state = { view: opening.view, pinned: opening.worst, hovered: null, finding: 0 };
+    this.#shared = shared ?? { state, listeners: [], changed: new Set(), frame: 0 };
+  }
+
+  /** The same view and cursor, by a clock that shows so many seconds more. */
+  ahead(by: number): Looking {
+    return new Looking(this.opening, this.by + by, this.#shared);
+  }
+
+  get #state(): State {
+    return this.#shared.state;
+  }
+
+  get whole(): View {
+    return moved(this.opening.whole, this.by);
   }
 
   get view(): View {
-    return this.#state.view;
+    return moved(this.#state.view, this.by);
   }
 
   /** The moment that is told: where the pointer is, else the pinned one. */
   get cursor(): number {
-    return this.#state.hovered ?? this.#state.pinned;
+    return (this.#state.hovered ?? this.#state.pinned) + this.by;
   }
 
   get isHovering(): boolean {
@@ -44,11 +76,17 @@ export class Looking {
   }
 
   get isAtWorst(): boolean {
-    return this.#state.hovered === null && this.#state.pinned === this.worst;
+    return this.#state.hovered === null && this.#state.pinned === this.opening.worst;
   }
 
   get isWhole(): boolean {
-    return this.view.from <= this.whole.from && this.view.to >= this.whole.to;
+    return contains(this.#state.view, this.opening.whole);
+  }
+
+  /** Whether it is shown what the page opened with. */
+  get isAsOpened(): boolean {
+    const { view } = this.opening;
+    return contains(this.#state.view, view) && contains(view, this.#state.view);
   }
 
   get finding(): number {
@@ -56,29 +94,29 @@ export class Looking {
   }
 
   get pinned(): number | null {
-    return this.#state.pinned === this.worst ? null : this.#state.pinned;
+    return this.#state.pinned === this.opening.worst ? null : this.#state.pinned + this.by;
   }
 
   onChange(listener: Listener): void {
-    this.#listeners.push(listener);
+    this.#shared.listeners.push(listener);
   }
 
   /** Listeners hear of all changes of a frame at once. */
   #tell(part: Part): void {
-    this.#changed.add(part);
-    this.#frame ||= requestAnimationFrame(() => this.flush());
+    this.#shared.changed.add(part);
+    this.#shared.frame ||= requestAnimationFrame(() => this.flush());
   }
 
   flush(): void {
-    if (this.#frame !== 0) cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
-    const changed = this.#changed;
-    this.#changed = new Set();
-    if (changed.size > 0) for (const listener of this.#listeners) listener(changed);
+    const { changed, frame, listeners } = this.#shared;
+    if (frame !== 0) cancelAnimationFrame(frame);
+    this.#shared.frame = 0;
+    this.#shared.changed = new Set();
+    if (changed.size > 0) for (const listener of listeners) listener(changed);
   }
 
   show(from: number, to: number): void {
-    this.#state.view = clamped({ from, to }, this.whole, this.least);
+    this.#state.view = clamped(moved({ from, to }, -this.by), this.opening.whole, this.opening.least);
     this.#tell("view");
   }
 
@@ -104,19 +142,22 @@ export class Looking {
   }
 
   hover(at: number | null): void {
-    if (this.#state.hovered === at) return;
-    this.#state.hovered = at;
+    const hovered = at === null ? null : at - this.by;
+    if (this.#state.hovered === hovered) return;
+    this.#state.hovered = hovered;
     this.#tell("cursor");
   }
 
   pin(at: number): void {
-    this.#state.pinned = Math.min(Math.max(at, this.whole.from), this.whole.to);
+    const { from, to } = this.opening.whole;
+    this.#state.pinned = Math.min(Math.max(at - this.by, from), to);
     this.#state.hovered = null;
     this.#tell("cursor");
   }
 
   pinWorst(): void {
-    this.pin(this.worst);
+    this.pin(this.opening.worst + this.by);
+    this.#state.pinned = this.opening.worst;
   }
 
   select(finding: number): void {
@@ -124,6 +165,12 @@ export class Looking {
     this.#tell("finding");
   }
 }
+
+function moved({ from, to }: View, by: number): View {
+  return { from: from + by, to: to + by };
+}
+
+const contains = (one: View, other: View) => one.from <= other.from && one.to >= other.to;
 
 /** A view inside the whole range: cut where it leaves it, and made longer around its middle where it is shorter than `least`. */
 export function clamped(view: View, whole: View, least: number): View {
@@ -144,11 +191,11 @@ export interface Link {
 
 export function readLink(hash: string): Link {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
-  const view = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(words.get("v") ?? "");
+  const view = /^(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)$/.exec(words.get("v") ?? "");
   const cursor = words.get("c") ?? "";
   return {
     view: view === null || Number(view[1]) >= Number(view[2]) ? null : { from: Number(view[1]), to: Number(view[2]) },
-    cursor: /^\d+(\.\d+)?$/.test(cursor) ? Number(cursor) : null,
+    cursor: /^-?\d+(\.\d+)?$/.test(cursor) ? Number(cursor) : null,
     theme: words.get("theme"),
   };
 }

@@ -16,7 +16,7 @@ use units::{
     Bytes, BytesPerSecond, Count, Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Unit,
 };
 
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Held};
 use crate::floor::Floor;
 use crate::missing::{Missing, Need};
 
@@ -82,9 +82,17 @@ impl<'a> Evidence<'a> {
             .filter(|stretch| stretch.lasts() >= self.hold(full))
     }
 
-    /// Every stretch where the condition is [`sustained`](Self::sustained), in order of time.
-    pub fn every_sustained(&self, condition: &Condition, full: Span) -> Vec<Stretch> {
-        condition.stretches(self.hold(full))
+    /// Every time at which the condition was [`sustained`](Self::sustained), `longest` among them, that a rule `accepts` as
+    /// it did that one.
+    pub(crate) fn each_time(
+        &self,
+        longest: Stretch,
+        condition: &Condition,
+        full: Span,
+        accepts: impl Fn(&Stretch) -> bool,
+    ) -> Held {
+        let all = condition.stretches(self.hold(full));
+        Held::new(longest, all.into_iter().filter(accepts))
     }
 
     /// Like [`sustained`](Self::sustained), for a level: one look shows it as well as many.

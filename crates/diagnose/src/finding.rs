@@ -208,6 +208,41 @@ pub struct Finding {
     pub(crate) event: Option<Event>,
 }
 
+/// Every time at which something held.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Held {
+    /// What the evidence is about.
+    longest: Stretch,
+    again: Vec<Stretch>,
+}
+
+impl Held {
+    /// The longest of several; of those that overlap the first is told, and of those that overlap the longest none.
+    pub(crate) fn new(longest: Stretch, all: impl IntoIterator<Item = Stretch>) -> Self {
+        let apart = |one: &Stretch| one.last <= longest.first || longest.last <= one.first;
+        let mut again: Vec<Stretch> = all.into_iter().filter(apart).collect();
+        again.sort_by_key(|one| one.first);
+        again.dedup_by(|next, kept| next.first < kept.last);
+        Self { longest, again }
+    }
+
+    /// How long, as a title says it: `10 min`, `up to 10 min at a time`.
+    pub(crate) fn how_long(&self) -> String {
+        let longest = self.longest.lasts();
+        match self.again.is_empty() {
+            true => longest.to_string(),
+            false => format!("up to {longest} at a time"),
+        }
+    }
+}
+
+impl From<Stretch> for Held {
+    /// Once, or as one state.
+    fn from(longest: Stretch) -> Self {
+        Self::new(longest, [])
+    }
+}
+
 /// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
@@ -248,21 +283,12 @@ impl Rule {
 }
 
 impl Finding {
-    /// When it held.
+    /// When it held: once, or every time.
     #[must_use]
-    pub(crate) fn during(mut self, stretch: Stretch) -> Self {
-        self.when = Some(stretch);
-        self
-    }
-
-    /// All times at which it held, of which [`during`](Self::during) is the longest; each was looked at as that one was.
-    #[must_use]
-    pub(crate) fn whenever(mut self, stretches: impl IntoIterator<Item = Stretch>) -> Self {
-        let apart = |one: &Stretch| {
-            self.when
-                .is_none_or(|when| one.last <= when.first || when.last <= one.first)
-        };
-        self.again = stretches.into_iter().filter(apart).collect();
+    pub(crate) fn during(mut self, held: impl Into<Held>) -> Self {
+        let held = held.into();
+        self.when = Some(held.longest);
+        self.again = held.again;
         self
     }
 
@@ -271,6 +297,13 @@ impl Finding {
         let mut all: Vec<Stretch> = self.when.into_iter().chain(self.again.clone()).collect();
         all.sort_by_key(|stretch| stretch.first);
         all
+    }
+
+    /// How long it held in all; `None` where it is a state without a beginning.
+    pub fn lasts(&self) -> Option<Span> {
+        let longest = self.when?.lasts();
+        let again = self.again.iter().map(Stretch::lasts);
+        Some(again.fold(longest, Span::plus))
     }
 
     /// Every time at which it held, to be moved or cut.
@@ -449,5 +482,33 @@ impl Finding {
             values: track.values().to_vec(),
         });
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretch(first: usize, last: usize) -> Stretch {
+        let second = |at| Span::from_secs(u64::try_from(at).unwrap_or(0));
+        Stretch {
+            first,
+            last,
+            from: second(first),
+            to: second(last),
+            recorded: second(last - first),
+        }
+    }
+
+    #[test]
+    fn what_overlaps_is_told_once_and_the_title_says_whether_it_came_again() {
+        let held = Held::new(
+            stretch(10, 20),
+            [(30, 35), (0, 5), (3, 8), (15, 25), (10, 20), (20, 22)].map(|(a, b)| stretch(a, b)),
+        );
+        let again: Vec<_> = held.again.iter().map(|it| (it.first, it.last)).collect();
+        assert_eq!(again, [(0, 5), (20, 22), (30, 35)]);
+        assert_eq!(held.how_long(), "up to 10 s at a time");
+        assert_eq!(Held::from(stretch(10, 20)).how_long(), "10 s");
     }
 }

@@ -4,12 +4,15 @@
 
 use std::fmt::Display;
 
-use timeline::{Entity, facts::CgroupMode};
-use timeline::{Fact, signals::CGROUP_CURRENT};
+use timeline::facts::{
+    CgroupMode, DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_RATIO,
+};
+use timeline::signals::CGROUP_CURRENT;
+use timeline::{Entity, EntitySeries, Fact};
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::groups;
+use crate::groups::{self, Knob};
 
 /// Something to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,6 +21,8 @@ pub struct Fix {
     pub what: String,
     /// Commands for now, one a line; empty where there is none.
     pub now: String,
+    /// Whether those only look, and change nothing.
+    pub is_look: bool,
     /// Commands for the form that survives a reboot, one a line; empty where there is none.
     pub persistent: String,
     /// Commands that take back what is done now, one a line; empty where nothing is changed or the state before is not known.
@@ -40,11 +45,20 @@ impl Fix {
         self
     }
 
-    /// Commands for now.
+    /// Commands that change something now.
     #[must_use]
     pub(crate) fn now(mut self, commands: impl Into<String>) -> Self {
         self.now = commands.into();
         self
+    }
+
+    /// Commands that change nothing.
+    #[must_use]
+    pub(crate) fn look(self, commands: impl Into<String>) -> Self {
+        Self {
+            is_look: true,
+            ..self.now(commands)
+        }
     }
 
     /// Commands that make it last.
@@ -77,13 +91,21 @@ impl Fix {
             .undo(old.unwrap_or_default())
     }
 
-    /// Writing a word to a file of the kernel, taken back to what it holds.
+    /// Writing a word to a file of the kernel, taken back to what it holds. What a source says that it holds may be anything:
+    /// only a plain word is in a command.
     pub(crate) fn file(
         what: impl Into<String>,
         path: &str,
         value: impl Display,
         old: Option<impl Display>,
     ) -> Self {
+        let is_plain = |old: &String| {
+            !old.is_empty()
+                && old
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'+')
+        };
+        let old = old.map(|old| old.to_string()).filter(is_plain);
         let undo = old.map(|old| format!("echo {old} > {path}"));
         Self::say(what)
             .now(format!("echo {value} > {path}"))
@@ -93,7 +115,41 @@ impl Fix {
             .undo(undo.unwrap_or_default())
     }
 
-    /// Another swap file of a size, which `swapoff` takes back.
+    /// Limits of dirty data in bytes, taken back to what they are: in bytes or as a ratio, whichever holds. The kernel shows
+    /// the one that does not hold as 0.
+    pub(crate) fn dirty_limits(
+        cx: &Evidence<'_>,
+        what: impl Into<String>,
+        background: Bytes,
+        most: Option<Bytes>,
+    ) -> Self {
+        let background = (
+            DIRTY_BACKGROUND_BYTES,
+            DIRTY_BACKGROUND_RATIO,
+            background.get(),
+        );
+        let most = most.map(|most| (DIRTY_BYTES, DIRTY_RATIO, most.get()));
+        let limits: Vec<_> = std::iter::once(background).chain(most).collect();
+        let held = |(bytes, ratio, _): &(Fact, Fact, u64)| {
+            [*bytes, *ratio].into_iter().find_map(|fact| {
+                let value = cx.number(fact).ok().filter(|value| *value > 0)?;
+                Some(format!("sysctl -w {}={value}", fact.name))
+            })
+        };
+        let undo: Option<Vec<String>> = limits.iter().map(held).collect();
+        let each = |line: fn(&str, u64) -> String| {
+            let lines = limits
+                .iter()
+                .map(|(bytes, _, value)| line(bytes.name, *value));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        Self::say(what)
+            .now(each(|name, value| format!("sysctl -w {name}={value}")))
+            .keep(each(kept_tunable))
+            .undo(undo.map_or_else(String::new, |lines| lines.join("\n")))
+    }
+
+    /// Another swap file of a size; what takes it back also takes its line out of fstab, which a boot would wait for.
     pub(crate) fn swap_file(what: impl Into<String>, path: &str, size: Bytes) -> Self {
         let mib = whole_mib(size);
         Self::say(what)
@@ -101,25 +157,23 @@ impl Fix {
                 "fallocate -l {mib}M {path} && chmod 600 {path} && mkswap {path} && swapon {path}"
             ))
             .keep(format!("echo '{path} none swap sw 0 0' >> /etc/fstab"))
-            .undo(format!("swapoff {path} && rm {path}"))
+            .undo(format!(
+                "swapoff {path} && rm {path} && sed -i '\\|^{path} |d' /etc/fstab"
+            ))
     }
 
     /// Slowing down the largest unit at a sample, where there is one that can be named; in words else.
     pub(crate) fn cap(cx: &Evidence<'_>, index: usize, what: &str) -> Self {
-        let Some((unit, held)) = largest_unit(cx, index) else {
+        let Some((group, unit, held)) = largest_unit(cx, index) else {
             return Self::say(format!(
                 "{what} systemctl set-property takes MemoryHigh for a service."
             ));
         };
         let limit = held.share(CAPPED);
-        let commands = groups::set_property(&unit, groups::Knob::High, limit, None);
-        Self {
-            what: format!(
-                "{what} The largest unit is {unit} with {held}; this slows it down above {}.",
-                Bytes::from_mib(whole_mib(limit))
-            ),
-            ..commands
-        }
+        groups::set_limit(cx, group, Knob::High, limit).told(format!(
+            "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
+            Bytes::from_mib(whole_mib(limit))
+        ))
     }
 }
 
@@ -139,8 +193,9 @@ const CAPPED: Ratio = Ratio::from_percent(75.0);
 /// Capping what holds less than this part of RAM would give the others nothing that counts.
 const WORTH_CAPPING: Ratio = Ratio::from_percent(10.0);
 
-/// The service or scope of this host's systemd that holds most, and what it holds.
-fn largest_unit(cx: &Evidence<'_>, index: usize) -> Option<(String, Bytes)> {
+/// The service or scope of this host's systemd that holds most, its name, and what it held at most: every finding about it
+/// says the same.
+fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries, &'a str, Bytes)> {
     // memory.high exists on cgroup v2 only.
     if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
         return None;
@@ -148,18 +203,21 @@ fn largest_unit(cx: &Evidence<'_>, index: usize) -> Option<(String, Bytes)> {
     let least = cx.ram().ok()?.share(WORTH_CAPPING);
     let at = cx.rows_at(Entity::Cgroup, index)?;
     let held = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
-        let unit = groups::unit_of(&group.key).filter(|unit| !unit.ends_with(".slice"))?;
+        let unit = groups::unit_of(&group.key)?;
         let held = cx.timeline.at_of(group, CGROUP_CURRENT, at)?;
-        (held >= least).then(|| (unit.to_owned(), held))
+        (held >= least).then_some((group, unit, held))
     });
-    held.max_by_key(|(_, held)| *held)
+    let (group, unit, held) = held.max_by_key(|(_, _, held)| *held)?;
+    let peak = cx.gauge_of(group, CGROUP_CURRENT).ok()?.max();
+    Some((group, unit, peak.map_or(held, |(peak, _)| peak)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::Case;
-    use timeline::signals::MEM_TOTAL;
+    use timeline::signals::{CGROUP_HIGH, MEM_TOTAL};
+    use units::Limit;
 
     /// What is said of a host of 1,000 MiB whose group holds so much.
     fn cap(group: &str, mib: u64) -> Fix {
@@ -176,12 +234,69 @@ mod tests {
             fix.now,
             "systemctl set-property --runtime web.service MemoryHigh=300M"
         );
-        assert!(fix.undo.ends_with("MemoryHigh=infinity"), "{}", fix.undo);
+        // Nobody looked what its memory.high was.
+        assert_eq!(fix.undo, "");
         assert!(
-            fix.what.contains("web.service with 400 MiB"),
+            fix.what.contains("web.service with up to 400 MiB"),
             "{}",
             fix.what
         );
+    }
+
+    #[test]
+    fn dirty_limits_come_back_as_the_bytes_or_the_ratio_that_held() {
+        let undo = |facts: &[(Fact, &str)]| {
+            let mut case = Case::over(20);
+            for (fact, value) in facts {
+                case = case.fact(*fact, value);
+            }
+            let fix = |cx: &Evidence<'_>| Fix::dirty_limits(cx, "", Bytes::from_mib(64), None);
+            case.with(fix).undo
+        };
+        let (bytes, ratio) = (DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO);
+        assert_eq!(
+            undo(&[(bytes, "0"), (ratio, "10")]),
+            "sysctl -w vm.dirty_background_ratio=10"
+        );
+        assert_eq!(
+            undo(&[(bytes, "4096"), (ratio, "0")]),
+            "sysctl -w vm.dirty_background_bytes=4096"
+        );
+        assert_eq!(undo(&[(ratio, "0")]), "");
+        assert_eq!(undo(&[]), "");
+    }
+
+    #[test]
+    fn what_a_file_is_said_to_hold_is_taken_back_only_as_a_plain_word() {
+        let undo = |old| Fix::file("", "/sys/x", "never", old).undo;
+        assert_eq!(undo(Some("defer+madvise")), "echo defer+madvise > /sys/x");
+        for old in [
+            Some("$(reboot)"),
+            Some("a; reboot"),
+            Some("a\nb"),
+            Some(""),
+            None,
+        ] {
+            assert_eq!(undo(old), "", "{old:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_largest_unit_had_is_what_comes_back() {
+        let group = "/system.slice/web.service";
+        for (had, told) in [
+            (Limit::Bytes(Bytes::from_mib(900)), "943718400"),
+            (Limit::Unlimited, "infinity"),
+        ] {
+            let case = Case::over(20)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge_of(Entity::Cgroup, group, CGROUP_HIGH, had)
+                .gauge_of(Entity::Cgroup, group, CGROUP_CURRENT, Bytes::from_mib(400));
+            assert_eq!(
+                case.with(|cx| Fix::cap(cx, 10, "Cap it.")).undo,
+                format!("systemctl set-property --runtime web.service MemoryHigh={told}")
+            );
+        }
     }
 
     #[test]
@@ -189,6 +304,9 @@ mod tests {
         for (group, mib) in [
             ("/system.slice/web.service", 40),
             ("/docker/0123", 400),
+            ("/docker/0123/system.slice/web.service", 400),
+            ("/system.slice/-Hroot@host.service", 400),
+            ("/init.scope", 400),
             ("/system.slice", 400),
             ("/system.slice/a; reboot.service", 400),
         ] {

@@ -19,7 +19,7 @@ mod tmpfs;
 mod worst;
 
 use timeline::Stretch;
-use units::{Bytes, Ratio, Span};
+use units::{Bytes, Ratio, SignedBytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
@@ -251,11 +251,7 @@ fn needed(
 
 /// A size that may be below zero, in words: `1.2 GiB`, `−300 MiB`.
 pub(crate) fn signed(bytes: i64) -> String {
-    let size = Bytes::new(bytes.unsigned_abs());
-    match bytes < 0 {
-        true => format!("−{size}"),
-        false => size.to_string(),
-    }
+    SignedBytes::new(bytes).to_string()
 }
 
 #[cfg(test)]

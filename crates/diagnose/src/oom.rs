@@ -1,6 +1,7 @@
 //! What a kernel report of an OOM kill or a failed allocation means: what was asked, why no zone could serve it, who held
 //! the memory, and why somebody was killed. Pure functions of one [`KernelReport`]; the rules only ask and tell.
 
+mod bouts;
 mod cause;
 mod history;
 mod holders;
@@ -14,6 +15,7 @@ use units::Span;
 
 use crate::evidence::Evidence;
 
+pub(crate) use bouts::{bout_at, bouts};
 pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
 pub(crate) use history::{Kills, among, when};
 pub(crate) use holders::{Holders, held};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity,
-    signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
+    Entity, EntitySeries,
+    signals::{CGROUP_CURRENT, PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
 };
 use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
+use crate::groups;
 
 /// Memory of the processes of one name.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,10 @@ struct Group {
 
 /// What holds less than this part of RAM is not worth a name beside those that fill it: an engineering choice.
 const WORTH_NAMING: Ratio = Ratio::from_percent(0.5);
+
+fn worth_naming(cx: &Evidence<'_>) -> Bytes {
+    cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING))
+}
 
 /// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
 /// not tell them apart).
@@ -52,7 +57,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     // Kernel threads hold nothing, and what holds next to nothing is not whom to ask.
-    let least = cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING));
+    let least = worth_naming(cx);
     groups.retain(|(_, g)| g.held + g.swapped > least);
     groups.sort_by_key(|(_, g)| std::cmp::Reverse(g.held + g.swapped));
     groups
@@ -62,6 +67,29 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
             kind: "process",
             name: name.to_owned(),
             what: group.describe(),
+        })
+        .collect()
+}
+
+/// The largest services and scopes around sample `index`, by all memory that is charged to them.
+pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
+    let Some(index) = cx.rows_at(Entity::Cgroup, index) else {
+        return Vec::new();
+    };
+    let least = worth_naming(cx);
+    let held = |group| cx.timeline.at_of(group, CGROUP_CURRENT, index);
+    let groups = cx.timeline.entities(Entity::Cgroup);
+    let mut units: Vec<(&EntitySeries, Bytes)> = groups
+        .filter(|group| groups::unit_of(&group.key).is_some())
+        .filter_map(|group| Some((group, held(group).filter(|held| *held > least)?)))
+        .collect();
+    units.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    let largest = units.into_iter().take(most);
+    largest
+        .map(|(group, held)| Affected {
+            kind: "cgroup",
+            name: group.label.clone(),
+            what: format!("{held}, its cache included"),
         })
         .collect()
 }

@@ -436,6 +436,25 @@ mod tests {
     }
 
     #[test]
+    fn a_boot_that_begins_in_1970_is_kept_whole() {
+        let dated = |t: u32, wall_s: u64| {
+            let line = sample(f64::from(t), u64::from(t));
+            line.replacen(',', &format!(", \"wall_ns\": {wall_s}000000000,"), 1)
+        };
+        let opened = capture(&format!(
+            "{}{}{}{}",
+            dated(100, 1_795_000_000),
+            dated(101, 1_795_000_001),
+            dated(5, 44),
+            dated(6, 45)
+        ));
+        assert_eq!(opened.problems, Vec::<String>::new());
+        assert_eq!(opened.timeline.len(), 4);
+        let breaks: Vec<_> = opened.timeline.breaks().iter().map(|it| it.kind).collect();
+        assert_eq!(breaks, [timeline::BreakKind::Reboot]);
+    }
+
+    #[test]
     fn times_that_are_no_times_are_refused() {
         let opened = capture(&format!("{}{}", sample(0.0, 1), sample(-1.0, 2)));
         assert!(opened.problems[0].contains("`t` is -1"));

@@ -42,14 +42,14 @@ impl Problems {
             ));
         }
         for entity in Entity::ALL {
-            let LeftOut { count, largest } = timeline.left_out(entity);
+            let LeftOut { count, at_most } = timeline.left_out(entity);
             if count > 0 {
-                let largest =
-                    largest.map_or_else(String::new, |held| format!(", the largest of {held}"));
+                let none_held_more =
+                    at_most.map_or_else(String::new, |held| format!(", none of more than {held}"));
                 self.note(format!(
-                    "entities of kind {} that had ended and are left out of all sums to bound memory, the smallest first: {}{largest}; a shorter range shows all",
-                    entity.name(),
-                    Count::new(u64::try_from(count).unwrap_or(u64::MAX))
+                    "{} {} that had ended are told by name only, to bound memory{none_held_more}; a shorter range tells each",
+                    Count::new(u64::try_from(count).unwrap_or(u64::MAX)),
+                    plural(entity.name())
                 ));
             }
         }
@@ -62,6 +62,13 @@ impl Problems {
                 .push(format!("{} more problems like these", self.dropped));
         }
         self.texts
+    }
+}
+
+fn plural(name: &str) -> String {
+    match name.ends_with('s') {
+        true => format!("{name}es"),
+        false => format!("{name}s"),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) use explain::{Rules, Signals};
 pub(crate) use export::{Export, ExportFormat, MetricNames, Table};
 pub(crate) use headroom::{AddKind, Demand, Headroom};
 pub(crate) use install::{Completions, Man};
-pub(crate) use part::Part;
+pub(crate) use part::{Around, Part};
 pub(crate) use record::{Record, TasksBy};
 pub(crate) use report::Report;
 pub(crate) use where_memory::Where;

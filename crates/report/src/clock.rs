@@ -1,5 +1,5 @@
-//! Times for people: those of a live host and of a recording by the clock, a text's as they stand there, a capture's as offsets from its first
-//! sample. What is of one moment that nobody knows has no time at all.
+//! Times for people: those of a live host, a recording and a long capture by the clock, a text's as they stand there, a
+//! short capture's as offsets from its first sample. What is of one moment that nobody knows has no time at all.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -27,9 +27,23 @@ const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 /// Clocks change twice a year: so many are a century, longer than any picture that is not of a clock gone wrong.
 const MOST_CHANGES: usize = 200;
 
+const DAY_S: f64 = 86_400.0;
+
+/// A capture up to this is of one load, whose moments count from its beginning; of a longer one the hour of the day tells.
+const OFFSETS_UP_TO_S: f64 = 3_600.0;
+
+/// With more steps, how many they were tells nothing: and some that follow each other may be told as one.
+const COUNTED_STEPS: usize = 100;
+
 fn later(at: Timestamp, seconds: f64) -> Option<Timestamp> {
     let by = SignedDuration::try_from_secs_f64(seconds).ok()?;
     at.checked_add(by).ok()
+}
+
+/// `back by 1 h`.
+fn by_how_much(set_by_s: f64) -> String {
+    let way = if set_by_s < 0.0 { "back" } else { "forward" };
+    format!("{way} by {}", Span::from_secs_f64(set_by_s.abs()))
 }
 
 /// What a page needs of seconds.
@@ -57,6 +71,17 @@ impl<'a> Clock<'a> {
         }
     }
 
+    /// Whether moments are told by the wall clock, and not as offsets.
+    pub(crate) fn is_of_the_wall(&self) -> bool {
+        let is_short = self.before_s + self.lasts_s <= OFFSETS_UP_TO_S;
+        self.begin.is_some() && !(self.kind == SourceKind::Capture && is_short)
+    }
+
+    /// Whether the day goes without saying where all is of one; logs of another host may be of any.
+    fn is_of_a_day(&self) -> bool {
+        !matches!(self.kind, SourceKind::Text | SourceKind::Bundle) && self.lasts_s <= DAY_S
+    }
+
     /// What the wall clock showed so long after the first sample that was judged; `None` where the source has none.
     pub(crate) fn wall(&self, offset_s: f64) -> Option<Timestamp> {
         later(self.begin?, offset_s + self.set_by(offset_s))
@@ -75,12 +100,11 @@ impl<'a> Clock<'a> {
     }
 
     fn moment_of(&self, offset_s: f64, at: Option<Timestamp>, names_day: bool) -> Option<String> {
-        let Some(at) = at.filter(|_| self.kind != SourceKind::Capture) else {
+        let Some(at) = at.filter(|_| self.is_of_the_wall()) else {
             return (self.lasts_s > 0.0).then(|| self.offset(offset_s));
         };
         let at = at.to_zoned(self.zone.clone());
-        let is_of_a_day = matches!(self.kind, SourceKind::Live | SourceKind::Recording);
-        let form = if !names_day && is_of_a_day {
+        let form = if !names_day && self.is_of_a_day() {
             "%H:%M:%S"
         } else {
             "%b %-d %H:%M:%S"
@@ -103,8 +127,11 @@ impl<'a> Clock<'a> {
         Some(at.strftime(form).to_string())
     }
 
-    /// Whether a moment is of the day of the last sample, which need not be named.
+    /// Whether a moment is of the day of the last sample, which need not be named where there is hardly another.
     fn is_last_day(&self, at: Option<Timestamp>) -> bool {
+        if !self.is_of_a_day() {
+            return false;
+        }
         let date = |at: Timestamp| at.to_zoned(self.zone.clone()).date();
         let dates = self.end.zip(at).map(|(end, at)| (date(end), date(at)));
         dates.is_none_or(|(end, at)| end == at)
@@ -118,7 +145,7 @@ impl<'a> Clock<'a> {
     /// from the source's start: `0:11 to 0:34`.
     pub(crate) fn whole(&self) -> String {
         let ends = self.begin.zip(self.end);
-        let Some((begin, end)) = ends.filter(|_| self.kind != SourceKind::Capture) else {
+        let Some((begin, end)) = ends.filter(|_| self.is_of_the_wall()) else {
             return match self.lasts_s > 0.0 {
                 true => format!("{} to {}", self.offset(0.0), self.offset(self.lasts_s)),
                 false => self.offset(0.0),
@@ -144,16 +171,32 @@ impl<'a> Clock<'a> {
         match self.steps[..] {
             [] => ("", String::new()),
             [(_, by)] if begins == 1970 && by > 0.0 => (" (clock not yet set)", String::new()),
-            [(_, by)] => {
-                let way = if by < 0.0 { "back" } else { "forward" };
-                let by = Span::from_secs_f64(by.abs());
-                ("", format!(", the clock set {way} by {by} in between"))
-            }
-            _ => (
+            [(_, by)] => (
                 "",
-                format!(", the clock set {} times in between", self.steps.len()),
+                format!(", the clock set {} in between", by_how_much(by)),
             ),
+            _ => {
+                let often = match self.steps.len() {
+                    few @ ..=COUNTED_STEPS => format!("{few} times"),
+                    _ => "again and again".to_owned(),
+                };
+                ("", format!(", the clock set {often} in between"))
+            }
         }
+    }
+
+    /// As [`range`](Self::range), with what the ends do not tell: `11:06:53–10:07:15 (clock set back by 1 h)`.
+    pub(crate) fn stretch(
+        &self,
+        from: (f64, Option<Timestamp>),
+        to: (f64, Option<Timestamp>),
+    ) -> Option<String> {
+        let range = self.range(from, to)?;
+        let set_by = self.set_by(to.0) - self.set_by(from.0);
+        Some(match self.is_of_the_wall() && set_by != 0.0 {
+            true => format!("{range} (clock set {})", by_how_much(set_by)),
+            false => range,
+        })
     }
 
     /// From one moment to another: `0:11–0:34`.
@@ -212,8 +255,7 @@ impl<'a> Clock<'a> {
 
     /// The last sample's day, in days since 1970: its moments are told without it. `None` where every moment has its day.
     pub(crate) fn last_day(&self) -> Option<i64> {
-        let is_of_a_day = matches!(self.kind, SourceKind::Live | SourceKind::Recording);
-        let end = self.end.filter(|_| is_of_a_day)?;
+        let end = self.end.filter(|_| self.is_of_a_day())?;
         let local = end.as_second() + i64::from(self.zone.to_offset(end).seconds());
         Some(local.div_euclid(86_400))
     }
@@ -227,5 +269,58 @@ impl<'a> Clock<'a> {
             _ => "%Y-%m-%d %H:%M:%S %:z",
         };
         Some(end.strftime(form).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(kind: SourceKind, lasts_s: f64, steps: Vec<(f64, f64)>) -> Clock<'static> {
+        let begin: Timestamp = "2026-11-18T11:00:00Z".parse().unwrap();
+        Clock {
+            kind,
+            zone: AS_WRITTEN,
+            begin: Some(begin),
+            end: later(begin, lasts_s),
+            before_s: 0.0,
+            lasts_s,
+            steps,
+        }
+    }
+
+    #[test]
+    fn of_a_long_capture_the_hour_tells_and_of_a_short_one_the_time_since_its_start() {
+        for (kind, lasts_s, told) in [
+            (SourceKind::Capture, 40.0, "0:30"),
+            (SourceKind::Capture, 3_600.0, "0:30"),
+            (SourceKind::Capture, 3_601.0, "11:00:30"),
+            (SourceKind::Capture, 604_800.0, "Nov 18 11:00:30"),
+            (SourceKind::Recording, 40.0, "11:00:30"),
+        ] {
+            let clock = clock(kind, lasts_s, Vec::new());
+            let moment = clock.moment(30.0, clock.wall(30.0));
+            assert_eq!(moment.as_deref(), Some(told), "{kind:?} {lasts_s}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_in_which_the_clock_was_set_says_so() {
+        let clock = clock(SourceKind::Recording, 60.0, vec![(20.0, -3_600.0)]);
+        let stretch = |from, to| clock.stretch((from, clock.wall(from)), (to, clock.wall(to)));
+        assert_eq!(
+            stretch(10.0, 30.0).as_deref(),
+            Some("11:00:10–10:00:30 (clock set back by 60 min)")
+        );
+        assert_eq!(stretch(30.0, 40.0).as_deref(), Some("10:00:30–10:00:40"));
+    }
+
+    #[test]
+    fn how_often_the_clock_was_set_is_counted_while_that_tells_something() {
+        for (often, told) in [(3, "set 3 times"), (150, "set again and again")] {
+            let steps = (0..often).map(|at| (f64::from(at), 5.0)).collect();
+            let whole = clock(SourceKind::Recording, 600.0, steps).whole();
+            assert!(whole.contains(told), "{whole}");
+        }
     }
 }

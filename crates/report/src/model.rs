@@ -20,8 +20,8 @@ use serde::Serialize;
 pub use build::{SourceInfo, json, json_schema, schema_of};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
-    AmountEntry, COMPARE_SCHEMA, Cause, CompareReport, ComparedSource, Direction, FactEntry,
-    FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry,
+    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, Certainty, CompareReport, ComparedSource,
+    Direction, FactEntry, FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
 
@@ -249,8 +249,8 @@ pub struct Source {
     /// that an offset and this are the offset in the source. Absent where nothing was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_at_s: Option<f64>,
-    /// Where the wall clock was set, in order; at most 200. What it showed is `from`, the time since the first sample, and
-    /// all steps so far.
+    /// Where the wall clock was set, in order; at most 200: of more, some that follow each other are one. What it showed is
+    /// `from`, the time since the first sample, and all steps so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clock_steps: Vec<ClockStep>,
     /// The recording of this host that was judged together with the look at it; absent where there was none. Then offsets
@@ -486,6 +486,8 @@ pub struct Fix {
     pub what: String,
     /// Commands for now, one a line, which run as they stand; empty where there is none.
     pub now: String,
+    /// Whether those only look, and change nothing.
+    pub is_look: bool,
     /// Commands for the form that survives a reboot, one a line; empty where there is none.
     pub persistent: String,
     /// Commands that take back what `now` does, one a line; empty where it changes nothing or the state before is not known.

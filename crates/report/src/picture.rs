@@ -22,7 +22,7 @@ pub struct Picture {
 #[derive(Debug, Default)]
 struct About {
     /// Of each series the least and the largest value; `None` where nothing was measured.
-    ends: Vec<Option<(f64, f64)>>,
+    ends: Vec<Ends>,
     /// In words.
     says: String,
     /// Places of the findings that it proves.
@@ -72,13 +72,16 @@ impl Picture {
             }
         }
         move_back(&mut drawing, begin);
-        let cells = drawing.levels.first().map_or(&[][..], |it| &it.cells);
-        let cells_of = |index: usize| cells.get(index).map_or(&[][..], Vec::as_slice);
-        let about = kept.iter().enumerate();
+        let about = kept.iter().enumerate().map(|(index, chart)| {
+            let levels = drawing.levels.iter();
+            About::of(
+                chart,
+                levels.filter_map(|level| level.cells.get(index)),
+                findings,
+            )
+        });
         Self {
-            about: about
-                .map(|(index, chart)| About::of(chart, cells_of(index), findings))
-                .collect(),
+            about: about.collect(),
             charts: kept,
             drawing,
             absent,
@@ -201,8 +204,17 @@ impl Picture {
 }
 
 impl About {
-    fn of(chart: &Chart, cells: &[Cells], findings: &[Finding]) -> Self {
-        let ends: Vec<_> = cells.iter().map(ends).collect();
+    /// `levels`: what each level of the drawing has of the chart.
+    fn of<'a>(
+        chart: &Chart,
+        levels: impl Iterator<Item = &'a Vec<Cells>>,
+        findings: &[Finding],
+    ) -> Self {
+        // Stacks have means only: their finest levels alone show how little or how much there was.
+        let ends = levels.fold(vec![None; chart.series.len()], |ends, cells| {
+            let found = cells.iter().map(self::ends).chain(std::iter::repeat(None));
+            ends.into_iter().zip(found).map(wider).collect()
+        });
         let proves = |finding: &Finding| {
             let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
             signals.any(|signal| shows(chart, signal))
@@ -219,14 +231,26 @@ impl About {
     }
 }
 
-/// The least and the largest value of a series.
-fn ends(cells: &Cells) -> Option<(f64, f64)> {
+/// The least and the largest value of a series; `None` where nothing was measured.
+type Ends = Option<(f64, f64)>;
+
+fn ends(cells: &Cells) -> Ends {
     let (least, most) = cells
         .extremes
         .as_ref()
         .map_or((&cells.mean, &cells.mean), |(least, most)| (least, most));
     let least = least.iter().flatten().copied().reduce(f64::min)?;
     Some((least, most.iter().flatten().copied().reduce(f64::max)?))
+}
+
+/// From the lesser of two least values to the larger of two largest.
+fn wider(both: (Ends, Ends)) -> Ends {
+    match both {
+        (Some((least, most)), Some((other_least, other_most))) => {
+            Some((least.min(other_least), most.max(other_most)))
+        }
+        (one, other) => one.or(other),
+    }
 }
 
 /// Whether a reader looks for a signal in a chart.

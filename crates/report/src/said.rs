@@ -7,13 +7,5 @@ pub(crate) mod headroom;
 pub(crate) mod held;
 pub(crate) mod source;
 
-use units::Bytes;
-
-/// A size that may be below zero, with this sign if it is.
-fn signed(bytes: i64, minus: char) -> String {
-    let size = Bytes::new(bytes.unsigned_abs());
-    match bytes < 0 {
-        true => format!("{minus}{size}"),
-        false => size.to_string(),
-    }
-}
+/// What stands where nothing is known.
+pub(crate) const ABSENT: &str = "–";

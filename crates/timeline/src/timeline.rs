@@ -16,6 +16,7 @@ use crate::track::Track;
 
 mod column;
 mod crowd;
+mod merged;
 mod parts;
 mod rounded;
 mod runs;
@@ -30,6 +31,7 @@ pub use step::{CLOCK_TOLERANCE, Step, step};
 pub use wall::ClockStep;
 
 use column::{Columns, Reads};
+use merged::Merged;
 use usual::Usual;
 
 /// Why a timeline cannot take a sample.
@@ -127,6 +129,8 @@ pub struct Timeline {
     entities_cut: usize,
     /// In the order of [`Entity::ALL`].
     left_out: [LeftOut; Entity::ALL.len()],
+    /// What those held.
+    merged: Merged,
     /// With more entities than this, room is made.
     crowded_at: usize,
     /// For each kind the last sample up to which all readings are there.

@@ -20,11 +20,13 @@
     clippy::cast_precision_loss
 )]
 
+mod change;
 mod format;
 mod rate;
 mod size;
 mod time;
 
+pub use change::{Factor, SignedBytes};
 pub use rate::{BytesPerSecond, PerSecond, Ratio};
 pub use size::{Bytes, Count, Limit, PageSize, Pages};
 pub use time::{Micros, Millis, Nanos, Span, Ticks, WallClock};

@@ -131,6 +131,22 @@ impl Bytes {
         Self(n.saturating_mul(1 << 30))
     }
 
+    /// The least size that is not below this one and that people read as it is: a requirement must not lose its last digits
+    /// when it is written with three.
+    pub fn rounded_up(self) -> Self {
+        let prefix = (1..=5_u32)
+            .map(|power| 1_u64 << (10 * power))
+            .take_while(|it| *it <= self.0);
+        let prefix = prefix.last().unwrap_or(1);
+        // Below ten there is one decimal place.
+        let step = if self.0 / prefix < 10 && prefix > 1 {
+            prefix as f64 / 10.0
+        } else {
+            prefix as f64
+        };
+        Self::from_f64(((self.as_f64() / step).ceil() * step).ceil())
+    }
+
     /// This share of the size.
     pub fn share(self, ratio: crate::Ratio) -> Self {
         Self::from_f64(self.as_f64() * ratio.get())
@@ -240,6 +256,23 @@ impl fmt::Display for Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_rounded_up_reads_as_no_less_than_it_is() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1_098_764_288, "1.1 GiB"), // 1,047.9 MiB
+            (1 << 30, "1 GiB"),
+            ((1 << 30) + 1, "1.1 GiB"),
+            ((12 << 30) + 1, "13 GiB"),
+            ((470 << 20) - 4096, "470 MiB"),
+            ((1023 << 20) + 800_000, "1 GiB"),
+        ] {
+            let up = Bytes::new(bytes).rounded_up();
+            assert!(up >= Bytes::new(bytes));
+            assert_eq!(up.to_string(), text, "{bytes}");
+        }
+    }
 
     #[test]
     fn sizes_print_with_at_most_three_digits_and_a_binary_prefix() {

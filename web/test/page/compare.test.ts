@@ -76,6 +76,21 @@ describe.skipIf(obstacle() !== null)("the page of two sources, from a file and o
     await page.close();
   });
 
+  test("opens with as much of both as the shorter has, where one is far longer", async () => {
+    const { page, complaints } = await open(browser, compare(THRASH, THRASH, "--after-since", "+20s", "--after-until", "+26s"));
+    const [before, after] = [await readout(page, "before"), await readout(page, "after")];
+    for (const side of [before, after]) expect(side).toMatch(/worst moment|tightest moment/);
+    expect(before).toMatch(/showing .*\([56](\.\d)?\ss\)/);
+    expect(await values(page, "before")).toMatch(/\d\sMiB/);
+    expect(await values(page, "after")).toMatch(/\d\sMiB/);
+    await page.keyboard.press("0");
+    await settled(page);
+    expect(await readout(page, "before")).not.toContain("showing");
+    expect(await page.evaluate(() => location.hash)).toMatch(/v=/);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   test("zooms both at once, by keys, and keeps theme and view in its address", async () => {
     const { page } = await open(browser, worse);
     await page.keyboard.press("+");

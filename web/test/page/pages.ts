@@ -1,7 +1,7 @@
 /** Makes the pages that the page test looks at, with the binary that MEMTIDE names, from captures of the repository. */
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,10 +35,10 @@ export function report(source: string): string {
 }
 
 /** Writes the comparison of two sources; gives the page's path. Its exit code says which way it went. */
-export function compare(before: string, after: string): string {
+export function compare(before: string, after: string, ...options: string[]): string {
   const page = join(folder, `${(count += 1)}.html`);
-  const done = spawnSync(process.env.MEMTIDE ?? "memtide", ["compare", before, after, "-o", page], { encoding: "utf8" });
-  if (done.status === null || done.status === 3) throw new Error(done.stderr);
+  const done = spawnSync(process.env.MEMTIDE ?? "memtide", ["compare", before, after, "-o", page, ...options], { encoding: "utf8" });
+  if (!existsSync(page)) throw new Error(done.stderr);
   return page;
 }
 

@@ -93,3 +93,11 @@ describe("tints", () => {
     expect(shades.map((tint) => tint.stretches)).toEqual([[[45, 48]], [[10, 20], [60, 70]]]);
   });
 });
+
+test("a name never lies under another bar of its finding", () => {
+  const nights = [10, 40, 70].map((at): [number, number] => [at, at + 1]);
+  const bars = findingBars([{ index: 0, stretches: nights, text: "dirty-throttle" }], (at) => at, 200, () => 60);
+  expect(bars.map((bar) => bar.text)).toEqual(["none", "none", "outside"]);
+  const narrow = findingBars([{ index: 0, stretches: nights, text: "dirty-throttle" }], (at) => at, 90, () => 60);
+  expect(narrow.map((bar) => bar.text)).toEqual(["none", "none", "none"]);
+});

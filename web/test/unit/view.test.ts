@@ -18,7 +18,7 @@ test("a view stays inside the range and is never too short", () => {
 });
 
 describe("looking", () => {
-  const looking = () => new Looking(whole, 24, 4);
+  const looking = () => new Looking({ whole, view: whole, worst: 24, least: 4 });
 
   test("opens on the worst moment of the whole range", () => {
     const it = looking();
@@ -53,6 +53,19 @@ describe("looking", () => {
     expect(it.isAtWorst).toBe(true);
   });
 
+  test("is one view and one cursor by two clocks", () => {
+    const it = looking();
+    const other = it.ahead(-1000);
+    expect([other.cursor, other.isAtWorst, other.whole]).toEqual([-976, true, { from: -1000, to: -900 }]);
+    other.show(-990, -970);
+    other.pin(-980);
+    expect([it.view, it.cursor]).toEqual([{ from: 10, to: 30 }, 20]);
+    other.hover(-975);
+    expect([it.cursor, it.isHovering]).toEqual([25, true]);
+    other.pinWorst();
+    expect([it.cursor, it.isAtWorst]).toEqual([24, true]);
+  });
+
   test("tells all changes of a frame at once", () => {
     const it = looking();
     const heard: string[][] = [];
@@ -67,6 +80,8 @@ describe("looking", () => {
 
 describe("a link", () => {
   test("says what is looked at and is read back", () => {
+    const before = { view: { from: -12.5, to: -3 }, cursor: -4, theme: null };
+    expect(readLink(writeLink(before))).toEqual(before);
     const link = { view: { from: 12.5, to: 30 }, cursor: 18.123, theme: "dark" };
     expect(writeLink(link)).toBe("#v=12.5-30&c=18.123&theme=dark");
     expect(readLink(writeLink(link))).toEqual(link);
@@ -77,7 +92,7 @@ describe("a link", () => {
   });
 
   test("that is wrong says nothing", () => {
-    for (const hash of ["#v=30-12", "#v=a-b", "#c=-1", "#c=1e9x", "#finding-0", "#v=1-", ""]) {
+    for (const hash of ["#v=30-12", "#v=a-b", "#c=--1", "#c=1e9x", "#finding-0", "#v=1-", ""]) {
       const { view, cursor } = readLink(hash);
       expect([view, cursor], hash).toEqual([null, null]);
     }

@@ -63,9 +63,9 @@ pub(super) fn free(cx: &Evidence<'_>) -> Chart {
 pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
     let sketch = Sketch::new(
         "headroom",
-        "Headroom",
-        "What more would fit: available memory less the page cache that the workload likely \
-         needs. Below 0 memory was short.",
+        "Headroom of the host",
+        "What more would fit into RAM: available memory less the page cache that the workload \
+         likely needs. Below 0 memory was short. A node or a group may have less.",
         ChartKind::Lines,
         ChartUnit::Bytes,
     )

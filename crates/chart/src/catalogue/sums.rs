@@ -76,6 +76,8 @@ impl Sums {
 
     fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
         let series = cx.timeline.entities(self.entity);
+        // A sum that lacked those that ended would seem to grow towards the end, where all are there.
+        let series = series.chain(cx.timeline.merged(self.entity));
         series.filter(|series| {
             let name = (self.name)(series);
             self.only.as_ref().is_none_or(|only| only.contains(name))

@@ -7,39 +7,44 @@ use timeline::signals::{
     NR_DIRTY_THRESHOLD, NR_WRITTEN,
 };
 
-use super::sketch::{Sketch, curve, level, rate, signals};
+use super::sketch::{Sketch, curve, from, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Data that waits to be written, and the kernel's limits for it.
 pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
+    // The sum as a line of its own: as the top of a stack, its peaks would be lost where many samples are one pixel.
+    let unwritten = level(
+        "unwritten",
+        "not written yet",
+        Colour::Dirty,
+        signals![DIRTY_AND_WRITEBACK],
+    );
     let sketch = Sketch::new(
         "dirty",
         "Waiting to be written",
-        "Data of files that is in memory only. Writers are slowed down as the sum nears the \
-         limit.",
-        ChartKind::Stack,
+        "Data that is in memory only, of files and on its way to swap. Writers are slowed down \
+         as that of files nears the limit.",
+        ChartKind::Lines,
         ChartUnit::Bytes,
     )
     .quiet_up_to(levels::UNWRITTEN)
+    .line(
+        cx,
+        from(unwritten, signals![MEM_DIRTY, MEM_WRITEBACK]),
+        |cx| {
+            let dirty = cx.gauge(MEM_DIRTY)?;
+            Ok(curve(&dirty.plus(&cx.gauge(MEM_WRITEBACK)?)))
+        },
+    )
     .line(
         cx,
         level(
             "writeback",
             "being written",
             Colour::Writeback,
-            signals![MEM_WRITEBACK, DIRTY_AND_WRITEBACK],
+            signals![MEM_WRITEBACK],
         ),
         |cx| cx.gauge(MEM_WRITEBACK).map(|track| curve(&track)),
-    )
-    .line(
-        cx,
-        level(
-            "dirty",
-            "waiting (dirty)",
-            Colour::Dirty,
-            signals![MEM_DIRTY, DIRTY_AND_WRITEBACK],
-        ),
-        |cx| cx.gauge(MEM_DIRTY).map(|track| curve(&track)),
     );
     let limits = [
         ("limit", "limit", NR_DIRTY_THRESHOLD),

@@ -11,7 +11,7 @@ use crate::finding::{Finding, Severity};
 pub struct FindingChange {
     /// Id of the rule.
     pub id: &'static str,
-    /// As it was found before; `None` where it was not.
+    /// As it was found before, be it in a stretch only ([`Doubt::Brief`]); `None` where it was not.
     pub before: Option<Found>,
     /// As it was found after.
     pub after: Option<Found>,
@@ -28,6 +28,8 @@ pub enum Doubt {
     Hidden,
     /// The longer look shows it for so small a part that the shorter one may have missed it.
     Rare,
+    /// Only a stretch of the longer look, as long as the shorter one, shows it.
+    Brief,
 }
 
 /// What is told of a finding.
@@ -59,6 +61,21 @@ pub enum Turn {
 }
 
 impl FindingChange {
+    /// What only a stretch of the longer side shows.
+    pub(super) fn brief(id: &'static str, found: Found, is_after: bool) -> Self {
+        let (before, after) = match is_after {
+            true => (None, Some(found)),
+            false => (Some(found), None),
+        };
+        let doubt = Some(Doubt::Brief);
+        Self {
+            id,
+            before,
+            after,
+            doubt,
+        }
+    }
+
     /// How it changed.
     pub fn turn(&self) -> Turn {
         match (&self.before, &self.after) {
@@ -131,7 +148,7 @@ fn both(before: &Diagnosis, after: &Diagnosis) -> Vec<FindingChange> {
 }
 
 impl Found {
-    fn of(finding: &Finding) -> Self {
+    pub(super) fn of(finding: &Finding) -> Self {
         Self {
             severity: finding.severity,
             title: finding.title.clone(),

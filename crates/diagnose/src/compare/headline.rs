@@ -2,7 +2,7 @@
 
 use timeline::facts::THP_ENABLED;
 use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
-use units::Bytes;
+use units::SignedBytes;
 
 use super::cause::{Cause, Differences, Sureness};
 use super::findings::{Doubt, FindingChange, Turn};
@@ -13,7 +13,7 @@ use super::spread::Certainty;
 use super::{Direction, figure};
 use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::verdict::Level;
 
 /// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
@@ -35,10 +35,12 @@ pub(super) fn of(
         cause.map(|cause| explained(cause, it.facts)),
         is_quiet.then(|| "Neither better nor worse.".to_owned()),
         asked.clone(),
-        turned.map(in_words),
+        turned.filter(|_| cause.is_none()).map(in_words),
     ];
     let mut lead: Vec<String> = first.into_iter().flatten().collect();
-    let mut more = Vec::new();
+    // The cause alone is the sentence to remember.
+    let caused = turned.filter(|_| cause.is_some()).map(in_words);
+    let mut more = Vec::from_iter(caused);
     if let Some(turned) = turned.filter(|_| cause.is_none()) {
         more.push(unexplained(it, turned));
         let told = it.graver(turned.id);
@@ -98,7 +100,7 @@ fn explained(cause: &Cause, facts: &[FactChange]) -> String {
         .iter()
         .filter(|fact| cause.facts.contains(&fact.name))
         .collect();
-    let names: Vec<&str> = named.iter().map(|fact| fact.name).collect();
+    let names: Vec<&str> = named.iter().map(|fact| label(fact)).collect();
     let verb = match (cause.sureness, names.len()) {
         (Sureness::Is, 1) => "is the cause",
         (Sureness::Is, _) => "are the cause",
@@ -117,11 +119,19 @@ fn explained(cause: &Cause, facts: &[FactChange]) -> String {
             );
             match names.len() {
                 1 => pair,
-                _ => format!("{} {pair}", fact.name),
+                _ => format!("{} {pair}", label(fact)),
             }
         })
         .collect();
     format!("{} {verb}: {}.", names.join(" and "), values.join("; "))
+}
+
+/// A fact as it is called in a sentence.
+fn label(fact: &FactChange) -> &'static str {
+    match fact.name {
+        super::settings::RAM => "RAM",
+        name => name,
+    }
 }
 
 fn nothing(it: &Differences<'_>) -> String {
@@ -137,7 +147,7 @@ fn nothing(it: &Differences<'_>) -> String {
     let ids = ids.join(" and ");
     match others.iter().find_map(|change| change.doubt) {
         _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
-        Some(Doubt::Hidden | Doubt::Rare) => format!(
+        Some(Doubt::Hidden | Doubt::Rare | Doubt::Brief) => format!(
             "Neither better nor worse: the same roots. Of {ids}, looks of such different length cannot tell; {rest}."
         ),
         _ => format!(
@@ -185,12 +195,14 @@ fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
             "{id} was found in the {look} {found}, and {look} of the {other_look} {other} show it as well"
         ),
         Some(Doubt::Rare) => {
-            let when = it.graver(id).and_then(|finding| finding.when);
-            let held = when.map_or(look, |when| when.lasts());
+            let held = it.graver(id).and_then(Finding::lasts).unwrap_or(look);
             format!(
                 "{id} held for {held} of the {look} {found}, and the {other_look} {other} may have missed it"
             )
         }
+        Some(Doubt::Brief) => format!(
+            "{other_look} of the {look} {found} show {id}, and the {other_look} {other} do not"
+        ),
         _ => format!("{found} shows {id}, which nobody could look for {other}"),
     }
 }
@@ -218,8 +230,16 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     // Of a name the amount is known to the sample only.
     let told = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
     told.then(|| match (owner.before, owner.after) {
-        (None, Some(after)) => format!("{} with {}, after only", owner.label, size_of(after)),
-        (Some(before), None) => format!("{} with {}, before only", owner.label, size_of(before)),
+        (None, Some(after)) => format!(
+            "{} with {}, after only",
+            owner.label,
+            SignedBytes::new(after)
+        ),
+        (Some(before), None) => format!(
+            "{} with {}, before only",
+            owner.label,
+            SignedBytes::new(before)
+        ),
         _ => sized(owner, it),
     })
 }
@@ -230,7 +250,7 @@ fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
         .iter()
         .any(|f| f.name == super::settings::RAM && f.differs());
     let side = |bytes: Option<i64>, share: Option<units::Ratio>| {
-        let size = bytes.map_or_else(String::new, size_of);
+        let size = bytes.map_or_else(String::new, |bytes| SignedBytes::new(bytes).to_string());
         match share.filter(|_| is_other_size) {
             Some(share) => format!("{size} ({share} of RAM)"),
             None => size,
@@ -245,11 +265,6 @@ fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
         side(amount.before, amount.before_share),
         side(amount.after, amount.after_share)
     )
-}
-
-fn size_of(bytes: i64) -> String {
-    let sign = if bytes < 0 { "−" } else { "" };
-    format!("{sign}{}", Bytes::new(bytes.unsigned_abs()))
 }
 
 fn moved(rate: &RateChange) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Findings that one side has only because it was watched longer, or shorter. What lasts for a minute is most of a short look
 //! and nothing in a day, and a rare thing needs a long look to be met. So the longer side is judged once more in stretches as
-//! long as the shorter look; what does not survive that is in doubt, and neither new nor gone.
+//! long as the shorter look; what does not survive that is in doubt, and neither new nor gone. What is critical in such a
+//! stretch and nowhere else found leaves the two as little alike.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,11 +11,12 @@ use timeline::signals::MEM_AVAILABLE;
 use units::{Ratio, Span};
 
 use super::Compared;
-use super::findings::{Doubt, FindingChange};
+use super::findings::{Doubt, FindingChange, Found};
 use super::rates;
 use crate::diagnosis::diagnose;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::verdict::Level;
 
 /// Looks of a length within this factor show the same; an engineering choice.
 const OTHER_LENGTH: f64 = 2.0;
@@ -31,7 +33,7 @@ pub(super) fn differs(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<Ord
 }
 
 /// Marks the changes that only the lengths explain.
-pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [FindingChange]) {
+pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut Vec<FindingChange>) {
     let looks = [before, after].map(|side| Evidence::new(side.timeline, side.facts));
     let [old, new] = &looks;
     let Some(longer) = differs(old, new) else {
@@ -42,21 +44,37 @@ pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut [Fi
         true => (new, after.diagnosis, old),
         false => (old, before.diagnosis, new),
     };
-    if changes.iter().all(|change| !change.is_one_sided()) {
-        return;
-    }
     let shown = shown_in_short(long, &judged.findings, short.look());
     for change in changes.iter_mut().filter(|change| change.is_one_sided()) {
         let severity = |is_after: bool| change.found(is_after).map(|found| found.severity);
         let found = judged.findings.iter().find(|it| it.id == change.id);
         let held = found.is_none_or(|found| held_for_most(long, found));
-        let shown = shown.get(change.id).copied();
+        let shown = shown.get(change.id).map(|found| found.severity);
         change.doubt = match severity(is_after).cmp(&severity(!is_after)) {
             Ordering::Less => (shown >= severity(!is_after)).then_some(Doubt::Hidden),
             Ordering::Greater => (shown < severity(is_after) || !held).then_some(Doubt::Rare),
             Ordering::Equal => None,
         };
     }
+    if judged.verdict.level != Level::Critical {
+        let brief = brief(shown, changes, is_after);
+        changes.extend(brief);
+    }
+}
+
+/// What is critical in a stretch of the longer look, which as a whole is not: the shorter look may be no better.
+fn brief(
+    shown: BTreeMap<&'static str, Found>,
+    known: &[FindingChange],
+    is_after: bool,
+) -> Vec<FindingChange> {
+    let is_known = |id: &str| known.iter().any(|change| change.id == id);
+    let new = shown
+        .into_iter()
+        // Anything milder passes in any busy hour.
+        .filter(|(id, found)| found.severity == Severity::Critical && !is_known(id));
+    new.map(|(id, found)| FindingChange::brief(id, found, is_after))
+        .collect()
 }
 
 /// Whether means over the longer side say little of its findings, since these held for a part of it only.
@@ -75,9 +93,8 @@ pub(super) fn is_diluted(before: Compared<'_>, after: Compared<'_>) -> bool {
 /// A finding without a time of its own is of the whole look.
 fn held_for_most(cx: &Evidence<'_>, finding: &Finding) -> bool {
     let look = cx.look().as_secs_f64();
-    finding
-        .when
-        .is_none_or(|when| when.lasts().as_secs_f64() >= look * HELD_FOR_MOST.get())
+    let held = finding.lasts();
+    held.is_none_or(|held| held.as_secs_f64() >= look * HELD_FOR_MOST.get())
 }
 
 /// What rules find in stretches of such a length: where most of each cost came together, where the least was available, and
@@ -86,7 +103,7 @@ fn shown_in_short(
     cx: &Evidence<'_>,
     findings: &[Finding],
     length: Span,
-) -> BTreeMap<&'static str, Severity> {
+) -> BTreeMap<&'static str, Found> {
     let interval = cx.timeline.interval().unwrap_or_default();
     let length = length.max(interval.times(FEWEST_INTERVALS));
     let mut shown = BTreeMap::new();
@@ -94,8 +111,11 @@ fn shown_in_short(
         let part = cx.timeline.part(first, last + 1);
         let judged = diagnose(&part, cx.facts);
         for finding in judged.findings {
-            let gravest = shown.entry(finding.id).or_insert(finding.severity);
-            *gravest = finding.severity.max(*gravest);
+            let found = Found::of(&finding);
+            let gravest = shown.entry(finding.id).or_insert_with(|| found.clone());
+            if found.severity > gravest.severity {
+                *gravest = found;
+            }
         }
     }
     shown

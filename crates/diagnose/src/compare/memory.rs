@@ -13,9 +13,8 @@ use timeline::{
         SWAP_USED, ZONE_HIGH,
     },
 };
-use units::{Bytes, Quantity, Ratio, Span};
+use units::{Bytes, Quantity, Ratio, SignedBytes, Span};
 
-use super::figure::{Measure, difference};
 use super::spread::{Certainty, Spread, contrast};
 use crate::accounting::{Accounting, account, owners_of_anonymous};
 use crate::evidence::Evidence;
@@ -60,9 +59,8 @@ impl AmountChange {
 
     /// How it changed, in words; `None` where one side does not have it.
     pub fn change(&self) -> Option<String> {
-        #[allow(clippy::cast_precision_loss)] // printed to three digits
-        let (before, after) = (self.before? as f64, self.after? as f64);
-        Some(difference(Measure::Size, before, after))
+        let change = SignedBytes::between(self.before?, self.after?);
+        Some(format!("{change:+}"))
     }
 
     /// Whether it changed by more than noise, and by enough to matter.
@@ -86,10 +84,13 @@ impl AmountChange {
         }
     }
 
-    /// Whether either side has enough of it to be worth a line where the other does not tell of it.
+    /// Whether it is worth a line: it changed, or nobody can tell; where only one side tells of it, it is enough to matter.
     pub fn is_worth_a_line(&self) -> bool {
         let share = self.before_share.or(self.after_share);
-        share.is_some_and(|share| share >= LEAST)
+        match self.certainty {
+            Some(certainty) => certainty != Certainty::Noise,
+            None => share.is_some_and(|share| share >= LEAST),
+        }
     }
 }
 

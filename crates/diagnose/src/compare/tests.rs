@@ -154,6 +154,19 @@ fn a_longer_look_alone_makes_nothing_better_or_worse() {
 }
 
 #[test]
+fn what_only_a_stretch_of_the_longer_look_shows_makes_the_two_neither_alike_nor_worse() {
+    for (before, after) in [(healthy(), burst_in(7200)), (burst_in(7200), healthy())] {
+        let it = compared(&before, &after);
+        assert_eq!(it.direction, Direction::Unknown, "{}", it.headline);
+        let told = "show swap-thrash, and the 30 s";
+        assert!(it.headline.contains(told), "{}", it.headline);
+    }
+    // Long, and calm in all of its stretches.
+    let it = compared(&healthy(), &burst_in(100));
+    assert_eq!(it.direction, Direction::Same, "{}", it.headline);
+}
+
+#[test]
 fn a_longer_look_that_shows_it_nowhere_is_a_cure() {
     let calm = || burst_in(100);
     let better = compared(&host(5000), &calm());

@@ -1,7 +1,7 @@
 //! The judgement: whether it fits, what binds, what an addition would do, and the words for it.
 
 use timeline::signals::{MEM_FREE, MEM_SLAB_RECLAIMABLE};
-use units::{Bytes, Ratio};
+use units::{Bytes, Count, Ratio};
 
 use super::{
     Article, Bounds, Cycle, DemandKind, Headroom, Limit, LimitKind, Question, Room, Short, Terms,
@@ -157,6 +157,8 @@ impl Facts<'_> {
             return Answer::DoesNotFit;
         }
         let is_estimate = usual.likely.is_some();
+        let surely = least.likely.unwrap_or(least.upper);
+        let is_tight = |room: i64| Some(room.saturating_sub(wanted)) < self.margin();
         let (Some(usual), Some(least)) = (usual.likely_or_lower(), least.likely_or_lower()) else {
             return Answer::Unknown;
         };
@@ -167,21 +169,31 @@ impl Facts<'_> {
             // A moment shows a lack, and never that there is none.
             () if self.cx.is_too_short() => Answer::Unknown,
             () if self.margin().is_none() => Answer::Unknown,
-            () if Some(least.saturating_sub(wanted)) < self.margin() => Answer::Tight,
+            // Within bounds it is tight for certain, or else only perhaps.
+            () if is_tight(surely) => Answer::Tight,
             () if self.cycle.is_too_short() => Answer::Unknown,
+            () if is_tight(least) => Answer::Tight,
             () => Answer::Fits,
         }
     }
 
+    /// Whether there is less than is wanted at the worst moment, as far as that is known.
+    fn is_lacking_at_worst(&self) -> bool {
+        self.room.as_ref().is_some_and(|room| {
+            let least = self.bounded(room.least);
+            let room = least.likely.unwrap_or(least.upper);
+            room < self.demand() || room <= 0
+        })
+    }
+
     /// Whether nothing speaks against it but that too little of a cycle was watched.
     fn would_fit(&self, answer: Answer) -> bool {
-        let is_told = |bounds: Bounds| bounds.likely.is_some();
         answer == Answer::Unknown
             && self.cycle.is_too_short()
             && !self.cx.is_too_short()
             && self.room.as_ref().is_some_and(|room| {
                 let least = self.bounded(room.least);
-                is_told(least) && least.likely_or_lower() >= Some(self.demand())
+                least.likely_or_lower() >= Some(self.demand())
             })
     }
 
@@ -196,7 +208,13 @@ impl Facts<'_> {
         let says = match (answer, self.question.add.is_some()) {
             (Answer::Fits, true) => format!("{what} fits"),
             (Answer::Fits, false) => "More fits".to_owned(),
+            (Answer::Tight, true) if self.is_lacking_at_worst() => {
+                format!("{what} fits most of the time, and not at the worst")
+            }
             (Answer::Tight, true) => format!("{what} fits, but hardly"),
+            (Answer::Tight, false) if self.is_lacking_at_worst() => {
+                "More fits most of the time, and none at the worst".to_owned()
+            }
             (Answer::Tight, false) => "Hardly any more fits".to_owned(),
             (Answer::DoesNotFit, _) => format!("{what} does not fit"),
             (Answer::Unknown, true) if self.would_fit(answer) => format!(
@@ -245,12 +263,8 @@ impl Facts<'_> {
 
     fn remarks(&self, answer: Answer) -> Vec<String> {
         let mut remarks: Vec<String> = Vec::new();
-        for short in &self.short {
-            remarks.push(format!(
-                "Memory was short already ({}): {}",
-                short.rule, short.text
-            ));
-        }
+        remarks.extend(self.shortages());
+        remarks.extend(self.without_node_reclaim());
         remarks.extend(self.tight_groups());
         if answer == Answer::Unknown
             && !self.would_fit(answer)
@@ -280,6 +294,47 @@ impl Facts<'_> {
             ));
         }
         remarks
+    }
+
+    /// What each rule said, and how often.
+    fn shortages(&self) -> Vec<String> {
+        let mut by_rule: Vec<(&Short, u64)> = Vec::new();
+        for short in &self.short {
+            match by_rule
+                .iter_mut()
+                .find(|(known, _)| known.rule == short.rule)
+            {
+                Some((_, times)) => *times += 1,
+                None => by_rule.push((short, 1)),
+            }
+        }
+        let said = by_rule.into_iter().map(|(short, times)| {
+            let often = match times {
+                1 => String::new(),
+                _ => format!(", {} times", Count::new(times)),
+            };
+            format!(
+                "Memory was short already ({}{often}): {}",
+                short.rule, short.text
+            )
+        });
+        said.collect()
+    }
+
+    /// What more RAM would not cure: a node that must not take what others have.
+    fn without_node_reclaim(&self) -> Option<String> {
+        let room = self.room.as_ref()?;
+        self.is_bound_by_a_node().then(|| {
+            format!(
+                "No lack of RAM: after sysctl -w vm.zone_reclaim_mode=0 a node takes memory of the others before it gives up its own cache, and headroom is {} at worst.",
+                words(room.least)
+            )
+        })
+    }
+
+    fn is_bound_by_a_node(&self) -> bool {
+        self.binding()
+            .is_some_and(|limit| limit.kind == LimitKind::Node)
     }
 
     /// Groups that bind nobody else, and into which the demand does not fit: perhaps it is to run in one.
@@ -380,7 +435,7 @@ impl Facts<'_> {
     fn smallest_ram(&self) -> Option<(Option<Bytes>, Option<Bytes>)> {
         let ram = i64::try_from(self.ram?.get()).ok()?;
         let least = self.room.as_ref()?.least;
-        if !self.short.is_empty() {
+        if !self.short.is_empty() || self.is_bound_by_a_node() {
             return None;
         }
         let needs = |room: i64| {

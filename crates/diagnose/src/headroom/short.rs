@@ -7,7 +7,7 @@ use units::Span;
 use super::Short;
 use super::terms::Levels;
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::rule::Outcome;
 use crate::rules;
 
@@ -32,14 +32,25 @@ pub(super) fn times(cx: &Evidence<'_>) -> Vec<Short> {
         .filter(|rule| SHORTAGES.contains(&rule.id))
         .filter_map(|rule| match (rule.check)(cx) {
             // What is only worth knowing, as kills at some time since boot are, is of no moment of the source.
-            Ok(Outcome::Found(finding)) if finding.severity > Severity::Info => Some(Short {
-                rule: finding.id,
-                when: finding.when.or_else(|| cx.timeline.whole()),
-                text: finding.title,
-            }),
+            Ok(Outcome::Found(finding)) if finding.severity > Severity::Info => Some(finding),
             _ => None,
         })
+        .flat_map(|finding| each_time(cx, &finding))
         .collect()
+}
+
+/// Every time at which a finding held; the whole source where it is of no time.
+fn each_time(cx: &Evidence<'_>, finding: &Finding) -> Vec<Short> {
+    let mut stretches = finding.stretches();
+    if stretches.is_empty() {
+        stretches.extend(cx.timeline.whole());
+    }
+    let short = |when| Short {
+        rule: finding.id,
+        when: Some(when),
+        text: finding.title.clone(),
+    };
+    stretches.into_iter().map(short).collect()
 }
 
 /// The same, and what the rules find in the minutes around the tightest moment and around that of the longest wait.

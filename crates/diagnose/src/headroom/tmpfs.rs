@@ -17,7 +17,11 @@ pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
     let default = cx.ram().ok().map(|ram| ram.share(DEFAULT));
     let mounts = cx.facts.memory_mounts.iter();
     let mounts = mounts.filter(|mount| mount.kind == "tmpfs");
-    let size = |mount: &&MemoryMount| mount.size.or(default).unwrap_or_default();
+    // `size=0` is no limit (Documentation/filesystems/tmpfs.rst): RAM alone decides.
+    let size = |mount: &&MemoryMount| match mount.size.or(default) {
+        Some(Bytes::ZERO) => Bytes::new(i64::MAX.unsigned_abs()),
+        size => size.unwrap_or_default(),
+    };
     let (name, bounds, text) = match (mounts.max_by_key(size), default) {
         (Some(mount), _) => of_mount(cx, mount, size(&mount)),
         (None, Some(default)) if !cx.facts.memory_mounts.is_empty() => (
@@ -58,6 +62,10 @@ fn of_mount(cx: &Evidence<'_>, mount: &MemoryMount, size: Bytes) -> (String, Bou
         likely: None,
         upper: i64::MAX,
     };
+    if mount.size == Some(Bytes::ZERO) {
+        let text = format!("the tmpfs {} has no limit of its own (size=0)", mount.point);
+        return (mount.point.clone(), bounds, text);
+    }
     let text = format!(
         "the largest tmpfs, {}, holds {size} at most, of which up to {used} are taken; for more a larger one must be mounted",
         mount.point

@@ -89,10 +89,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let share = least
         .ratio_of(ram)
         .map_or_else(String::new, |share| format!(" ({share})"));
+    let held = cx.each_time(stretch, &available.at_most(edge), HOLD, |again| {
+        edge == little || waits(again)
+    });
     let lasted = if cx.is_single_look() {
         String::new()
     } else {
-        format!(" for {}", stretch.lasts())
+        format!(" for {}", held.how_long())
     };
     let mut finding = RULE
         .found(
@@ -102,12 +105,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stalls.sentence()
             ),
         )
-        .during(stretch)
-        .whenever(
-            cx.every_sustained(&available.at_most(edge), HOLD)
-                .into_iter()
-                .filter(|again| edge == little || waits(again)),
-        )
+        .during(held)
         .graph(what, &available)
         .shows_below(
             MEM_AVAILABLE,

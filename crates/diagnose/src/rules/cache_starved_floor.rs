@@ -122,8 +122,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stalls.sentence()
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&starved, HOLD))
+        .during(cx.each_time(stretch, &starved, HOLD, |_| true))
         .graph("page cache", &cache)
         .shows_below(MEM_FREE, on_floor, Bytes::from_f64(edge.as_f64() * NEAR), None, format!("{on_floor} free on average"))
         .shows(

@@ -8,12 +8,12 @@ use timeline::{
         CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
     },
 };
-use units::{Bytes, BytesPerSecond, Count, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Count, PerSecond, Ratio, Span};
 
 use super::oom_cgroup::rounded;
 use super::page_cache_thrash::{READ_AGAIN, has_free};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Held, Severity};
 use crate::groups::{self, Knob};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -64,7 +64,7 @@ struct Starved<'a> {
     hits: Option<f64>,
     stretch: Stretch,
     /// Every time at which it re-read them.
-    all: Vec<Stretch>,
+    held_when: Held,
 }
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -163,8 +163,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 worst.group.label, worst.came_back, worst.limit
             ),
         )
-        .during(*stretch)
-        .whenever(worst.all.iter().copied())
+        .during(worst.held_when.clone())
         .graph("read again after eviction", &worst.again)
         .shows_from(
             CGROUP_REFAULT_FILE,
@@ -250,7 +249,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
     let wanted = groups::more(worst.limit);
-    let raised = groups::set_limit(cx, worst.group, Knob::Max, (wanted, Some(worst.limit)));
+    let raised = groups::set_limit(cx, worst.group, Knob::kills_at(cx), wanted);
     Ok(finding
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
         .cause(format!("The group needs {needs}, which is more than its limit of {}.", worst.limit))
@@ -279,29 +278,28 @@ fn starved<'a>(
         .at_least(limit.share(AT_LIMIT))
         .and(&again.at_least(READ_AGAIN));
     let stretch = cx.sustained(&condition, HOLD)?;
-    if !counted && !has_free(cx, &stretch) {
+    let hits = groups::own_events(cx, group, CGROUP_EVENTS_MAX);
+    let kills = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL);
+    let by_its_limit = |stretch: &Stretch| {
+        let some = |own: &Track<PerSecond<Count>>| own.integral_in(stretch) >= 1.0;
+        // Another counter says that it never came to the limit: then something else evicts.
+        (counted || has_free(cx, stretch))
+            && hits.as_ref().is_none_or(some)
+            && !kills.as_ref().is_some_and(some)
+    };
+    if !by_its_limit(&stretch) {
         return None;
     }
-    let hits =
-        groups::own_events(cx, group, CGROUP_EVENTS_MAX).map(|own| own.integral_in(&stretch));
-    // Another counter says that it never came to the limit: then something else evicts.
-    if hits.is_some_and(|hits| hits < 1.0) {
-        return None;
-    }
-    let killed = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL)
-        .is_some_and(|own| own.integral_in(&stretch) >= 1.0);
-    if killed {
-        return None;
-    }
+    let held_when = cx.each_time(stretch, &condition, HOLD, by_its_limit);
     Some(Starved {
         group,
         limit,
         came_back: again.mean_in(&stretch)?,
         again,
         counted,
-        hits,
+        hits: hits.map(|own| own.integral_in(&stretch)),
         stretch,
-        all: cx.every_sustained(&condition, HOLD),
+        held_when,
     })
 }
 

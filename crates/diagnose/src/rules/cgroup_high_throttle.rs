@@ -12,7 +12,7 @@ use units::{Bytes, Count, Ratio, Span};
 
 use super::oom_cgroup::rounded;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Held, Severity};
 use crate::groups::{self, Knob};
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -59,7 +59,7 @@ struct Throttled<'a> {
     events: Count,
     stretch: Stretch,
     /// Every time at which it was slowed down.
-    all: Vec<Stretch>,
+    held_when: Held,
     some: Option<Ratio>,
     full: Option<Ratio>,
 }
@@ -126,8 +126,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 worst.group.label, worst.high
             ),
         )
-        .during(worst.stretch)
-        .whenever(worst.all.iter().copied())
+        .during(worst.held_when.clone())
         .shows_from(
             CGROUP_EVENTS_HIGH,
             worst.events, Count::new(1),
@@ -186,7 +185,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         "the group's memory.pressure would settle it"
     };
     let wanted = groups::more(worst.high.max(worst.held));
-    let raised = groups::set_limit(cx, worst.group, Knob::High, (wanted, Some(worst.high)));
+    let raised = groups::set_limit(cx, worst.group, Knob::High, wanted);
     Ok(finding
         .not("oom-cgroup", "memory.high slows down and does not kill")
         .cause("The group holds more than its memory.high, and what is in it cannot be reclaimed fast enough.")
@@ -218,21 +217,17 @@ fn throttled<'a>(cx: &Evidence<'a>, group: &'a EntitySeries, high: Bytes) -> Opt
     };
     let stretch = cx.sustained(&slowed, HOLD)?;
     let own = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
-    let events = own.integral_in(&stretch);
-    if events < 1.0 {
+    let was_above = |stretch: &Stretch| own.integral_in(stretch) >= 1.0;
+    if !was_above(&stretch) {
         return None;
     }
     Some(Throttled {
         group,
         high,
         held: current.mean_in(&stretch)?,
-        events: Count::new(rounded(events)),
+        events: Count::new(rounded(own.integral_in(&stretch))),
         stretch,
-        all: cx
-            .every_sustained(&slowed, HOLD)
-            .into_iter()
-            .filter(|again| own.integral_in(again) >= 1.0)
-            .collect(),
+        held_when: cx.each_time(stretch, &slowed, HOLD, was_above),
         some: some.and_then(|some| some.mean_in(&stretch)),
         full: cx
             .timeline

@@ -1,6 +1,7 @@
 //! Compaction: tasks move memory about to make room for a large block, and often in vain.
 
 use timeline::{
+    Stretch,
     facts::{COMPACTION_PROACTIVENESS, THP_DEFRAG, ZONE_RECLAIM_MODE},
     signals::{COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, THP_FAULT_FALLBACK},
 };
@@ -57,13 +58,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             _ => clear!("no task had to move memory about for a large block"),
         };
     };
-    let attempts = stalls.integral_in(&stretch);
-    let in_vain = failures.integral_in(&stretch);
-    let failed = Ratio::new(if attempts > 0.0 {
-        in_vain / attempts
-    } else {
-        0.0
-    });
+    let failed_in = |stretch: &Stretch| {
+        let attempts = stalls.integral_in(stretch);
+        let in_vain = failures.integral_in(stretch);
+        Ratio::new(if attempts > 0.0 {
+            in_vain / attempts
+        } else {
+            0.0
+        })
+    };
+    let failed = failed_in(&stretch);
     if failed < FAILED {
         return clear!("{rate} tasks waited for a large block, but only {failed} of them in vain");
     }
@@ -74,7 +78,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         Severity::Info
     };
-    let (attempts, in_vain) = (whole(attempts), whole(in_vain));
+    let attempts = whole(stalls.integral_in(&stretch));
+    let in_vain = whole(failures.integral_in(&stretch));
     let mut finding = RULE
         .found(
             severity,
@@ -83,10 +88,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stretch.lasts()
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&stalling, HOLD).into_iter().filter(|again| {
-            failures.integral_in(again) >= FAILED.get() * stalls.integral_in(again)
-        }))
+        .during(cx.each_time(stretch, &stalling, HOLD, |again| failed_in(again) >= FAILED))
         .graph("waits for a large block", &stalls)
         .shows_from(COMPACT_STALL, rate, STALLS, None, format!("{rate} tasks had to compact memory"))
         .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));

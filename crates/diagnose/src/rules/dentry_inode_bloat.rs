@@ -176,7 +176,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Somebody walks very many files (updatedb, find, a backup), or asks again and again for files that do not exist.")
-        .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").now("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
         .verify("SReclaimable stays level under the same load")
         .affects(slab::affected(&caches, 3))

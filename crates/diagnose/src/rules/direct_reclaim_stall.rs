@@ -1,10 +1,11 @@
 //! Direct reclaim: tasks that allocate memory have to free some first.
 
 use timeline::{
-    facts::{DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, WATERMARK_SCALE, ZONE_RECLAIM_MODE},
+    Stretch,
+    facts::{WATERMARK_SCALE, ZONE_RECLAIM_MODE},
     signals::{
-        ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT,
-        PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+        ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD,
+        NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     },
 };
 use units::{Bytes, Count, Pages, PerSecond, Ratio, Span};
@@ -82,17 +83,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
         );
     }
-    let mean = |signal| cx.stall(signal).ok().and_then(|s| s.mean_in(&stretch));
-    let some = mean(PSI_MEMORY_SOME);
-    let full = mean(PSI_MEMORY_FULL);
-    if let Some(some) = some
-        && some < STALLED
-    {
+    let mean = |signal, stretch: &Stretch| {
+        let stalled = cx.stall(signal).ok()?;
+        stalled.mean_in(stretch)
+    };
+    let hardly_waited = |stretch: &Stretch| {
+        let some = mean(PSI_MEMORY_SOME, stretch);
+        some.filter(|some| *some < STALLED)
+    };
+    let some = mean(PSI_MEMORY_SOME, &stretch);
+    let full = mean(PSI_MEMORY_FULL, &stretch);
+    if let Some(some) = hardly_waited(&stretch) {
         return clear!(
             "{rate} allocation stalls, but tasks waited for memory only {some} of the time"
         );
     }
 
+    let held = cx.each_time(stretch, &stalling, HOLD, |again| {
+        hardly_waited(again).is_none()
+    });
     let severity = match full {
         Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
         _ => Severity::Warning,
@@ -105,14 +114,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             severity,
             format!(
                 "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
-                stretch.lasts()
+                held.how_long()
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&stalling, HOLD).into_iter().filter(|again| {
-            let some = cx.stall(PSI_MEMORY_SOME).ok().and_then(|s| s.mean_in(again));
-            some.is_none_or(|some| some >= STALLED)
-        }))
+        .during(held)
         .graph("allocation stalls", &stalls)
         .shows_from(ALLOCSTALL, rate, STALLS, None, format!("{rate} allocations had to reclaim memory themselves"))
         .shows_from(
@@ -198,19 +203,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if short != Some(true) {
         finding = widen_the_gap(cx, finding);
     }
-    if behind_writeback.is_some() {
-        finding = finding.fix(Fix {
-            undo: cx.number(DIRTY_BACKGROUND_RATIO).map_or_else(
-                |_| String::new(),
-                |old| format!("sysctl -w {}={old}", DIRTY_BACKGROUND_RATIO.name),
-            ),
-            ..Fix::tunable(
-                cx,
-                "Start writing earlier, so that reclaim meets fewer dirty pages.",
-                DIRTY_BACKGROUND_BYTES,
-                EARLY.get(),
-            )
-        });
+    // Where writing begins before that already, the setting would make it later.
+    let begins = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
+    let begins = begins.and_then(|begins| begins.min_in(&stretch));
+    if behind_writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY) {
+        finding = finding.fix(Fix::dirty_limits(
+            cx,
+            "Start writing earlier, so that reclaim meets fewer dirty pages.",
+            EARLY,
+            None,
+        ));
     }
     Ok(finding
         .fix(Fix::cap(cx, worst, "Cap or stop what allocates most; where memory is short as a whole, that is the root."))
@@ -250,8 +252,37 @@ fn widen_the_gap(cx: &Evidence<'_>, finding: crate::Finding) -> crate::Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::MEM_TOTAL;
+
+    #[test]
+    fn writing_begins_earlier_or_the_setting_is_left_alone() {
+        let offers = |begins_mib: u64| {
+            let case = reclaiming(900, 60_000, 20_000)
+                .counter(NR_VMSCAN_IMMEDIATE, 100_000)
+                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(begins_mib * 256));
+            let fixes = found(RULE, &case).fixes;
+            fixes.iter().any(|fix| fix.now.contains("dirty_background"))
+        };
+        assert!(offers(300));
+        assert!(!offers(27));
+    }
+
+    #[test]
+    fn a_time_at_which_nobody_waited_is_not_told_beside_the_others() {
+        let case = Case::over(240)
+            .counter_steps(ALLOCSTALL, &three_times([900; 3], 0))
+            .counter_steps(PGSCAN_DIRECT, &three_times([60_000; 3], 0))
+            .counter(PGSCAN_KSWAPD, 20_000)
+            .counter_steps(PSI_MEMORY_SOME, &three_times([200_000, 0, 200_000], 0));
+        let finding = found(RULE, &case);
+        assert_eq!(times(&finding), [(0, 40), (200, 240)]);
+        assert!(
+            finding.title.contains("for up to 40 s at a time"),
+            "{}",
+            finding.title
+        );
+    }
 
     fn reclaiming(stalls: u64, direct: u64, kswapd: u64) -> Case {
         Case::over(30)

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Condition, Entity, Stretch, Track,
-    facts::{DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_RATIO},
+    Condition, Counter, Entity, Signal, Stretch, Track,
+    facts::{DIRTY_BYTES, DIRTY_RATIO},
     signals::{
         DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
         NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES,
         PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
     },
 };
-use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
-use crate::fix::{Fix, kept_tunable};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -93,34 +93,20 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let limit = cx.mean_in(&stretch, NR_DIRTY_THRESHOLD, &threshold)?;
     let free = cx.mean_in(&stretch, NR_DIRTY_BACKGROUND_THRESHOLD, &free_run)?;
-    if level < free {
-        return clear!("{level} of data waited for the disk; writers run free up to {free}");
+    let runs_free = |one: &Stretch| {
+        let (level, free) = (waiting.mean_in(one)?, free_run.mean_in(one)?);
+        (level < free)
+            .then(|| format!("{level} of data waited for the disk; writers run free up to {free}"))
+            .or_else(|| not_waited_for(cx, one, level))
+    };
+    if let Some(why) = runs_free(&stretch) {
+        return Ok(Outcome::Clear(why));
     }
-    let share = |signal| cx.stall(signal).ok().and_then(|s| s.mean_in(&stretch));
-    let waited = share(PSI_IO_SOME);
-    let for_memory = share(PSI_MEMORY_SOME);
+    let waited = stalled(cx, PSI_IO_SOME, &stretch);
+    let for_memory = stalled(cx, PSI_MEMORY_SOME, &stretch);
     let disk = busiest_disk(cx, &stretch);
-    match (waited, &disk) {
-        (Some(waited), _) if waited < WAITED => {
-            return clear!(
-                "{level} of data waited for the disk, but tasks only {waited} of the time"
-            );
-        }
-        (None, Some(disk)) if disk.busy < BUSY => {
-            return clear!(
-                "{level} of data waited, but the disks were busy only {} of the time",
-                disk.busy
-            );
-        }
-        _ => {}
-    }
-    if let Some(memory) = for_memory
-        && memory >= WAITED_FOR_MEMORY
-        && waited.is_none_or(|io| memory.get() > io.get() / 2.0)
-    {
-        return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
-    }
 
+    let held = cx.each_time(stretch, &full, HOLD, |again| runs_free(again).is_none());
     let speed = written(cx, &stretch, disk.as_ref());
     let at = speed.map_or_else(String::new, |speed| {
         format!(", and the disk writes {speed}")
@@ -130,14 +116,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Warning,
             format!(
                 "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
-                stretch.lasts()
+                held.how_long()
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&full, HOLD).into_iter().filter(|again| {
-            let waited = cx.stall(PSI_IO_SOME).ok().and_then(|s| s.mean_in(again));
-            waited.is_none_or(|waited| waited >= WAITED)
-        }))
+        .during(held)
         .graph("unwritten data", &waiting)
         .shows_from(
             DIRTY_AND_WRITEBACK,
@@ -233,6 +215,35 @@ struct Disk {
     name: String,
     busy: Ratio,
     written: BytesPerSecond,
+}
+
+/// The mean share of time stalled in a stretch.
+fn stalled(cx: &Evidence<'_>, signal: Signal<Counter<Micros>>, stretch: &Stretch) -> Option<Ratio> {
+    cx.stall(signal).ok()?.mean_in(stretch)
+}
+
+/// Why nobody waits for the disk although so much waits for it; `None` where somebody does.
+fn not_waited_for(cx: &Evidence<'_>, stretch: &Stretch, level: Bytes) -> Option<String> {
+    let waited = stalled(cx, PSI_IO_SOME, stretch);
+    match (waited, busiest_disk(cx, stretch)) {
+        (Some(waited), _) if waited < WAITED => {
+            return Some(format!(
+                "{level} of data waited for the disk, but tasks only {waited} of the time"
+            ));
+        }
+        (None, Some(disk)) if disk.busy < BUSY => {
+            return Some(format!(
+                "{level} of data waited, but the disks were busy only {} of the time",
+                disk.busy
+            ));
+        }
+        _ => {}
+    }
+    let memory = stalled(cx, PSI_MEMORY_SOME, stretch)?;
+    let is_memory =
+        memory >= WAITED_FOR_MEMORY && waited.is_none_or(|io| memory.get() > io.get() / 2.0);
+    is_memory
+        .then(|| format!("tasks waited for memory ({memory} of the time), not for the disk alone"))
 }
 
 fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Disk> {
@@ -338,41 +349,19 @@ fn remedy(
     if most >= limit || background >= most {
         return finding;
     }
-    let (background, most) = (background.get(), most.get());
-    finding.fix(Fix {
-        undo: undo(cx),
-        ..Fix::say("Make the waits short and even: start writing after one second's worth, stop writers at four. Lines with vm.dirty_ratio and vm.dirty_background_ratio go from /etc/sysctl.conf and /etc/sysctl.d/.")
-            .now(format!("sysctl -w vm.dirty_background_bytes={background}\nsysctl -w vm.dirty_bytes={most}"))
-            .keep(format!(
-                "{}\n{}",
-                kept_tunable(DIRTY_BACKGROUND_BYTES.name, background),
-                kept_tunable(DIRTY_BYTES.name, most)
-            ))
-    })
-}
-
-/// The settings as they are, in the form that brings them back.
-fn undo(cx: &Evidence<'_>) -> String {
-    let old = |bytes, ratio| {
-        [bytes, ratio].into_iter().find_map(|fact: timeline::Fact| {
-            let value = cx.number(fact).ok().filter(|value| *value > 0)?;
-            Some(format!(" {}={value}", fact.name))
-        })
-    };
-    match (
-        old(DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO),
-        old(DIRTY_BYTES, DIRTY_RATIO),
-    ) {
-        (Some(background), Some(most)) => format!("sysctl -w{background}{most}"),
-        _ => String::new(),
-    }
+    finding.fix(Fix::dirty_limits(
+        cx,
+        "Make the waits short and even: start writing after one second's worth, stop writers at four. Lines with vm.dirty_ratio and vm.dirty_background_ratio go from /etc/sysctl.conf and /etc/sysctl.d/.",
+        background,
+        Some(most),
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::MEM_TOTAL;
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
 
     /// A host of 1000 MiB with these many MiB dirty and of limit, whose tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {
@@ -387,6 +376,21 @@ mod tests {
     fn waiting(case: Case) -> Case {
         case.counter(PSI_IO_SOME, 700_000)
             .counter(PSI_MEMORY_SOME, 0)
+    }
+
+    #[test]
+    fn a_time_at_which_nobody_waited_is_not_told_beside_the_others() {
+        let dirty = three_times([Bytes::from_mib(168); 3], Bytes::from_mib(1));
+        let dirty = [vec![dirty[0]], dirty].concat();
+        let case = Case::over(240)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .gauge_steps(MEM_DIRTY, &dirty)
+            .gauge(MEM_WRITEBACK, Bytes::ZERO)
+            .gauge(NR_DIRTY_THRESHOLD, Pages::new(168 * 256))
+            .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(84 * 256))
+            .counter_steps(PSI_IO_SOME, &three_times([700_000, 10_000, 700_000], 0))
+            .counter(PSI_MEMORY_SOME, 0);
+        assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
     }
 
     #[test]
@@ -419,9 +423,9 @@ mod tests {
             fix.now,
             "sysctl -w vm.dirty_background_bytes=20971520\nsysctl -w vm.dirty_bytes=83886080"
         );
-        assert!(
-            fix.undo
-                .contains("sysctl -w vm.dirty_background_ratio=10 vm.dirty_ratio=20")
+        assert_eq!(
+            fix.undo,
+            "sysctl -w vm.dirty_background_ratio=10\nsysctl -w vm.dirty_ratio=20"
         );
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, Stretch,
+    Entity, Stretch, Track,
     facts::SWAPPINESS,
     signals::{
         MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
@@ -74,50 +74,32 @@ enum Kept {
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let again = cx.refaults_file()?;
     let page = cx.page_size()?;
-    let Some((stretch, back)) = cx.held(&reading_again(cx)?, &again, HOLD) else {
+    let rereading = reading_again(cx)?;
+    let Some((stretch, back)) = cx.held(&rereading, &again, HOLD) else {
         return clear!("no file pages came back after eviction for long");
     };
-    if let Some(why) = evicted_by_another(cx, &stretch, &again) {
+    if let Some(why) = not_of_programs(cx, &stretch, &again)? {
         return Ok(Outcome::Clear(why));
-    }
-    let ram = cx.ram()?;
-    let cache = cx.mean_in(&stretch, PAGE_CACHE, &cx.page_cache()?)?;
-    if cache > ram.share(LITTLE_CACHE) {
-        return clear!("{cache} of page cache were left: program text is not the last to go");
-    }
-    let swapped_in = cx.mean_in(&stretch, PSWPIN, &cx.swapped_in()?)?;
-    if swapped_in.get() > back.get() * SWAPPED {
-        return clear!("{swapped_in} came back from swap as well: anonymous memory does move");
     }
     let Some(kept) = kept(cx, &stretch)? else {
         return clear!(
             "anonymous memory could be swapped out: there is free swap, and vm.swappiness allows it"
         );
     };
-    let faulting = faulting(cx, &stretch);
-    let faults = cx
-        .rate(PGMAJFAULT)
-        .ok()
-        .and_then(|faults| faults.mean_in(&stretch));
-    match (&faulting, faults) {
-        (Some(processes), _) if processes.len() >= PROCESSES => {}
-        (Some(processes), _) if !processes.is_empty() => {
-            return clear!(
-                "only {} took major faults: it re-reads a file of its own",
-                processes[0].0
-            );
-        }
-        (_, Some(faults)) if faults >= MAJOR_FAULTS => {}
-        (_, Some(faults)) => {
-            return clear!("{faults} major faults: the pages that come back are read, not mapped");
-        }
-        (_, None) => {
-            return Err(Missing::because(
-                vec![PROC_MAJFLT.def().name, PGMAJFAULT.def().name],
-                Need::File(PGMAJFAULT.def().file),
-            ));
-        }
+    if let Some(why) = not_mapped(cx, &stretch)? {
+        return Ok(Outcome::Clear(why));
     }
+    let is_text = |one: &Stretch| {
+        not_of_programs(cx, one, &again) == Ok(None)
+            && self::kept(cx, one).is_ok_and(|kept| kept.is_some())
+            && not_mapped(cx, one) == Ok(None)
+    };
+    let held = cx.each_time(stretch, &rereading, HOLD, is_text);
+    let cache = cx.mean_in(&stretch, PAGE_CACHE, &cx.page_cache()?)?;
+    let swapped_in = cx.mean_in(&stretch, PSWPIN, &cx.swapped_in()?)?;
+    let faulting = faulting(cx, &stretch);
+    let faults = major_faults(cx, &stretch);
+    let ram = cx.ram()?;
 
     let stalls = Stalls::during(cx, &stretch);
     let severity = match stalls.any() {
@@ -139,7 +121,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stalls.sentence()
             ),
         )
-        .during(stretch)
+        .during(held)
         .graph("read again after eviction", &again.to_bytes(page))
         .shows_from(
             REFAULT_FILE,
@@ -238,8 +220,51 @@ fn with_fixes(
     };
     finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Keep a way in: what sshd needs is never reclaimed (the unit is sshd.service on Fedora, RHEL and Arch).")
         .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
-        .keep("systemctl set-property ssh.service MemoryMin=32M")
-        .undo("systemctl set-property --runtime ssh.service MemoryMin=0"))
+        .keep("systemctl set-property ssh.service MemoryMin=32M"))
+}
+
+/// Why what is read again is not the last that could go; `None` where it is.
+fn not_of_programs(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    again: &Track<PerSecond<Pages>>,
+) -> Result<Option<String>, Missing> {
+    if let Some(why) = evicted_by_another(cx, stretch, again) {
+        return Ok(Some(why));
+    }
+    let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
+    if cache > cx.ram()?.share(LITTLE_CACHE) {
+        return Ok(Some(format!(
+            "{cache} of page cache were left: program text is not the last to go"
+        )));
+    }
+    let back = cx.mean_in(stretch, REFAULT_FILE, again)?;
+    let swapped_in = cx.mean_in(stretch, PSWPIN, &cx.swapped_in()?)?;
+    Ok((swapped_in.get() > back.get() * SWAPPED)
+        .then(|| format!("{swapped_in} came back from swap as well: anonymous memory does move")))
+}
+
+/// Why what is read again is not mapped by many programs; `None` where it is.
+fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Missing> {
+    match (faulting(cx, stretch), major_faults(cx, stretch)) {
+        (Some(processes), _) if processes.len() >= PROCESSES => Ok(None),
+        (Some(processes), _) if !processes.is_empty() => Ok(Some(format!(
+            "only {} took major faults: it re-reads a file of its own",
+            processes[0].0
+        ))),
+        (_, Some(faults)) if faults >= MAJOR_FAULTS => Ok(None),
+        (_, Some(faults)) => Ok(Some(format!(
+            "{faults} major faults: the pages that come back are read, not mapped"
+        ))),
+        (_, None) => Err(Missing::because(
+            vec![PROC_MAJFLT.def().name, PGMAJFAULT.def().name],
+            Need::File(PGMAJFAULT.def().file),
+        )),
+    }
+}
+
+fn major_faults(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
+    cx.rate(PGMAJFAULT).ok()?.mean_in(stretch)
 }
 
 /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
@@ -317,14 +342,14 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
 
     /// 10,000 file pages a second come back to a host with `cache` MiB of 1,000 left, and `swap` of 500 MiB free.
     fn starved(cache: u64, swap: u64, swappiness: &str) -> Case {
-        Case::over(60)
+        Case::over(240)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .gauge(MEM_CACHED, Bytes::from_mib(cache + 6))
             .gauge(MEM_SHMEM, Bytes::from_mib(6))
@@ -366,6 +391,14 @@ mod tests {
         assert!(found(RULE, &none).title.contains("no swap"));
         let full = faulting(starved(20, 10, "60"), 3);
         assert!(found(RULE, &full).title.contains("10 MiB left"));
+    }
+
+    #[test]
+    fn each_time_is_told_and_files_that_are_read_between_are_not() {
+        let case = starved(20, 500, "0")
+            .counter_steps(REFAULT_FILE, &three_times([10_000; 3], 0))
+            .counter_steps(PGMAJFAULT, &three_times([400, 0, 400], 0));
+        assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
     }
 
     #[test]

@@ -70,15 +70,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             .map(|zone| zone.gives_none_of(order))
             .fold(plenty.clone(), |all, zone| all.and(&zone));
         if let Some(stretch) = cx.sustained_level(&fragmented, HOLD) {
-            found = Some((order, stretch));
+            found = Some((order, stretch, fragmented));
             break;
         }
     }
-    let Some((order, stretch)) = found else {
+    let Some((order, stretch, fragmented)) = found else {
         return clear!("every order up to that of huge pages has free blocks, or little is free");
     };
-    let asked = asked(cx, &stretch);
-    if asked.is_none() && order > COSTLY {
+    let matters = |asked: bool| asked || order <= COSTLY;
+    let asked = asked_for(cx, &stretch);
+    if !matters(asked.is_some()) {
         return clear!("blocks of order {order} are missing, but nobody is known to ask for them");
     }
 
@@ -104,7 +105,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             severity,
             format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
         )
-        .during(stretch)
+        .during(cx.each_time(stretch, &fragmented, HOLD, |again| {
+            matters(asked_for(cx, again).is_some())
+        }))
         .shows_below(
             Computed(ZONE_BLOCKS_0),
             share,
@@ -266,7 +269,7 @@ fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
 type Asked = (Signal<Counter<Count>>, PerSecond<Count>, &'static str);
 
 /// Who asks in vain, the more telling first.
-fn asked(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
+fn asked_for(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
     [
         (COMPACT_FAIL, "requests for more failed after compaction"),
         (THP_FAULT_FALLBACK, "page faults did without a huge page"),
@@ -293,7 +296,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{PSI_MEMORY_SOME, ZONE_LOW, ZONE_MANAGED};
     use units::Pages;
 
@@ -335,6 +338,23 @@ mod tests {
             finding.title
         );
         assert_eq!(found(RULE, &case()).severity, Severity::Info);
+    }
+
+    #[test]
+    fn each_time_is_told_at_which_somebody_asks() {
+        let mut case = lists(
+            Case::over(240).gauge(MEM_FREE, Bytes::from_mib(300)),
+            "0/Normal",
+            NO_HUGE,
+            10_000,
+        );
+        for ((signal, few), many) in ZONE_BLOCKS.iter().zip(NO_HUGE).zip(WHOLE) {
+            let steps = three_times([Count::new(few); 3], Count::new(many));
+            let from_the_first = [vec![steps[0]], steps].concat();
+            case = case.gauge_steps_of(ZONE, "0/Normal", *signal, &from_the_first);
+        }
+        let case = case.counter_steps(COMPACT_FAIL, &three_times([5, 0, 5], 0));
+        assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
     }
 
     #[test]

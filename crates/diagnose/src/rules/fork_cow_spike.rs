@@ -15,7 +15,7 @@ use units::{Bytes, Count, Ratio};
 use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Held, Severity};
 use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
@@ -90,10 +90,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if forks.is_empty() {
         return clear!("no large process lived beside a child of its own name and size");
     }
-    let copied = |fork: &Fork<'_>| by_host(cx, fork).max(by_mappings(cx, fork));
+    let copied_of = |fork: &Fork<'_>| by_host(cx, fork).max(by_mappings(cx, fork));
     let worst = forks
         .iter()
-        .filter_map(|fork| Some((fork, copied(fork)?)))
+        .filter_map(|fork| Some((fork, copied_of(fork)?)))
         .max_by_key(|(_, copied)| *copied);
     let Some((fork, copied)) = worst else {
         return Err(lacks(MEM_ANON.def()));
@@ -119,6 +119,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         Severity::Info
     };
+    let of_the_same = forks.iter().filter(|one| {
+        one.parent.label == *name && copied_of(one).is_some_and(|it| it >= one.size.share(COPIED))
+    });
     let mut finding = RULE
         .found(
             severity,
@@ -128,7 +131,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 fork.stretch.lasts()
             ),
         )
-        .during(fork.stretch);
+        .during(Held::new(fork.stretch, of_the_same.map(|one| one.stretch)));
     let mut kinds = Vec::new();
     if let Some(grown) = by_host(cx, fork).filter(|g| *g >= fork.size.share(COPIED)) {
         kinds.push("anonymous memory of the host");
@@ -356,7 +359,7 @@ fn by_mappings(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::signals::MEM_TOTAL;
     use units::Pages;
 
@@ -390,6 +393,34 @@ mod tests {
             finding.title
         );
         assert_eq!(finding.affected.len(), 2);
+    }
+
+    #[test]
+    fn each_fork_of_the_program_is_told() {
+        let level = vec![MIB(310); 20];
+        let anon = [ramp(310, 140), level, ramp(310, 120)].concat();
+        let case = Case::over(61)
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_AVAILABLE, MIB(500))
+            .gauge_steps(MEM_ANON, &anon)
+            .gauge_of(Entity::Process, "10@1", PROC_RSS_ANON, MIB(300))
+            .gauge_of(Entity::Process, "10@1", PROC_PARENT, Count::new(1))
+            .named("10@1", "redis");
+        let child = |case: Case, key: &str, samples: std::ops::Range<usize>| {
+            let parent = Count::new(10);
+            let case = case
+                .gauge_within_of(
+                    Entity::Process,
+                    key,
+                    samples.clone(),
+                    PROC_RSS_ANON,
+                    MIB(300),
+                )
+                .gauge_within_of(Entity::Process, key, samples.clone(), PROC_PARENT, parent);
+            case.named_within(key, samples, "redis")
+        };
+        let case = child(child(case, "11@7", 1..21), "12@9", 42..62);
+        assert_eq!(times(&found(RULE, &case)), [(0, 20), (41, 61)]);
     }
 
     #[test]

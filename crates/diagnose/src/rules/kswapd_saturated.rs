@@ -53,6 +53,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mut worst: Option<(&EntitySeries, Track<Ratio>, Ratio, Stretch)> = None;
     let mut busiest = Ratio::new(0.0);
     let mut seen = false;
+    // Between two readings only a mean is known, which does not show that it held.
+    let step = cx.timeline.interval_of(Entity::Process).unwrap_or_default();
+    let is_seen_to_hold = |stretch: &Stretch| stretch.lasts() > step.times(1.5);
     for thread in cx
         .timeline
         .entities(Entity::Process)
@@ -71,10 +74,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         {
             busiest = peak;
         }
-        // Between two readings only a mean is known, which does not show that it held.
-        let step = cx.timeline.interval_of(Entity::Process).unwrap_or_default();
         if let Some((stretch, used)) = cx.held(&cpus.at_least(BUSY), &cpus, HOLD)
-            && stretch.lasts() > step.times(1.5)
+            && is_seen_to_hold(&stretch)
             && worst
                 .as_ref()
                 .is_none_or(|(_, _, _, longest)| stretch.lasts() > longest.lasts())
@@ -92,16 +93,22 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("kswapd used at most {busiest} of a CPU, and not {BUSY} on end");
     };
     let name = &thread.label;
-    let looked_at = scanned.integral_in(&stretch);
-    if looked_at <= 0.0 {
+    // Of the pages it looked at, those that it freed.
+    let yielded_in = |stretch: &Stretch| {
+        let looked_at = scanned.integral_in(stretch);
+        (looked_at > 0.0).then(|| Ratio::new(freed.integral_in(stretch) / looked_at))
+    };
+    let Some(yielded) = yielded_in(&stretch) else {
         return clear!("{name} used {used} of a CPU, but looked at no page");
-    }
-    let yielded = Ratio::new(freed.integral_in(&stretch) / looked_at);
+    };
     if yielded >= EFFICIENT {
         return clear!(
             "{name} used {used} of a CPU, but freed {yielded} of the pages it looked at"
         );
     }
+    let held = cx.each_time(stretch, &cpus.at_least(BUSY), HOLD, |again| {
+        is_seen_to_hold(again) && yielded_in(again).is_some_and(|it| it < EFFICIENT)
+    });
 
     let stalls = Stalls::during(cx, &stretch);
     let severity = if stalls.any() {
@@ -115,10 +122,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             severity,
             format!(
                 "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
-                stretch.lasts()
+                held.how_long()
             ),
         )
-        .during(stretch)
+        .during(held)
         .graph("kswapd's CPU", &cpus)
         .shows_from(PROC_STIME, used, BUSY, None, format!("{name} used {used} of a CPU"))
         .shows_below(
@@ -190,7 +197,7 @@ fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::PSI_MEMORY_SOME;
 
     const KSWAPD: &str = "77@12";
@@ -212,6 +219,28 @@ mod tests {
         );
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.starts_with("kswapd0 used 80 % of a CPU"));
+    }
+
+    #[test]
+    fn each_time_of_little_yield_is_told_and_honest_work_between_is_not() {
+        let case = Case::over(240)
+            .counter(PGSCAN_KSWAPD, 40_000)
+            .counter_steps(PGSTEAL_KSWAPD, &three_times([4000, 38_000, 4000], 0))
+            .counter_steps_of(
+                Entity::Process,
+                KSWAPD,
+                PROC_STIME,
+                &three_times([80; 3], 1),
+            )
+            .gauge_of(Entity::Process, KSWAPD, PROC_PARENT, KTHREADD)
+            .named(KSWAPD, "kswapd0");
+        let finding = found(RULE, &case);
+        assert_eq!(times(&finding), [(0, 40), (200, 240)]);
+        assert!(
+            finding.title.contains("for up to 40 s at a time"),
+            "{}",
+            finding.title
+        );
     }
 
     #[test]

@@ -89,17 +89,17 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
     if one.cause == Cause::CmaOnly {
         return finding
             .cause("CMA serves movable memory only, and what cannot be moved has used up the rest.")
-            .fix(Fix::say("Set aside less for CMA: cma= on the kernel's command line, or the size in the device tree.").now("grep -i cma /proc/meminfo /proc/cmdline"));
+            .fix(Fix::say("Set aside less for CMA: cma= on the kernel's command line, or the size in the device tree.").look("grep -i cma /proc/meminfo /proc/cmdline"));
     }
     if asked.highest == Place::Normal {
         return finding
             .cause("The kernel's own data must lie in memory that it can map or never moves, and that part is full.")
-            .fix(Fix::say("See what fills it: slab, page tables, network buffers. What lasts is a 64-bit kernel, or a smaller Movable zone (movablecore, kernelcore).").now(look));
+            .fix(Fix::say("See what fills it: slab, page tables, network buffers. What lasts is a 64-bit kernel, or a smaller Movable zone (movablecore, kernelcore).").look(look));
     }
     finding
         .cause("What devices can reach is full of other memory.")
-        .fix(Fix::say("Keep more of the low zones for requests that need them (note the value before).").now(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
-        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel's command line), or use a driver with a wider DMA mask.").now("dmesg | grep -i -e iommu -e swiotlb"))
+        .fix(Fix::say("Keep more of the low zones for requests that need them (note the value before).").look(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
+        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel's command line), or use a driver with a wider DMA mask.").look("dmesg | grep -i -e iommu -e swiotlb"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio, 
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::fix::{Fix, kept_tunable};
+use crate::fix::Fix;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 
@@ -60,6 +60,8 @@ const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 const STALLED: Ratio = Ratio::from_percent(2.0);
 /// A default that costs less than this is not worth a word.
 const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
+/// vm.min_free_kbytes at most where the kernel chooses it without huge pages in mind: mm/page_alloc.c, calculate_min_free_kbytes.
+const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 const HOLD: Span = Span::from_mins(5);
 
 /// What the marks keep free, boosts taken off.
@@ -256,7 +258,7 @@ impl Marks {
 /// blocks for each zone (2 + 3² migrate types), at most 5 % of RAM.
 fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u64) -> Bytes {
     let root = (16.0 * managed.as_f64() / 1024.0).sqrt();
-    let plain = root.clamp(128.0, 262_144.0) * 1024.0;
+    let plain = root.clamp(128.0, f64::from(DEFAULT_AT_MOST_KIB)) * 1024.0;
     let huge = if cx.choice(THP_ENABLED) == Ok("never") {
         0.0
     } else {
@@ -400,9 +402,18 @@ fn huge_page_default(
         "Base pages are {} here; with transparent huge pages on the kernel keeps eleven huge pages' worth in each zone.",
         page.bytes()
     ))
-    .fix(Fix::say("Where huge pages of this size are not wanted, switch them off (for good: transparent_hugepage=never on the kernel's command line) and set the reserve.")
-        .now("echo never > /sys/kernel/mm/transparent_hugepage/enabled; sysctl -w vm.min_free_kbytes=262144")
-        .keep(kept_tunable(MIN_FREE.name, 262_144)))
+    .fix(Fix::file(
+        "Where huge pages of this size are not wanted, switch them off (for good also: transparent_hugepage=never on the kernel's command line).",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "never",
+        cx.choice(THP_ENABLED).ok(),
+    ))
+    .fix(Fix::tunable(
+        cx,
+        "Then set the reserve, which the kernel sets anew whenever huge pages are switched.",
+        MIN_FREE,
+        DEFAULT_AT_MOST_KIB,
+    ))
     .verify("memtide check: the floor is below 2 % of RAM")
     .sure(cx.confidence(&["the zones' marks", "the page size"], ""))
     .see("kernel: mm/khugepaged.c, set_recommended_min_free_kbytes")

@@ -69,7 +69,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "{looks} samples over {}: rules saw only what is in them.",
             cx.look()
         ))
-        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").now("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
+        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
         .verify("memtide check of the new recording does not show this note")
         .sure(cx.confidence(&["the samples' own times and fields"], ""))
         .see("kernel: Documentation/accounting/psi.rst")

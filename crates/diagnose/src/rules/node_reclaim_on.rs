@@ -1,7 +1,7 @@
 //! Node reclaim: a full NUMA node throws away its pages although another node has free ones.
 
 use timeline::{
-    Entity,
+    Entity, EntitySeries, Stretch,
     facts::ZONE_RECLAIM_MODE,
     signals::{
         ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED,
@@ -75,21 +75,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         );
     }
     let ram = cx.ram()?;
-    let mut free: Vec<(String, Bytes)> = nodes
-        .iter()
-        .filter_map(|node| {
-            let least = cx.gauge_of(node, NODE_FREE).ok()?.min_in(&stretch)?.0;
-            Some((node.key.clone(), least))
-        })
-        .collect();
-    free.sort_by_key(|(_, bytes)| *bytes);
+    let free_in = |stretch: &Stretch| -> Vec<(&str, Bytes)> {
+        let least =
+            |node: &EntitySeries| Some(cx.gauge_of(node, NODE_FREE).ok()?.min_in(stretch)?.0);
+        let known = nodes
+            .iter()
+            .filter_map(|node| Some((node.key.as_str(), least(node)?)));
+        let mut free: Vec<_> = known.collect();
+        free.sort_by_key(|(_, bytes)| *bytes);
+        free
+    };
+    let has_room = |idle: Bytes| idle.as_f64() >= ram.share(FREE_ELSEWHERE).as_f64();
+    let free = free_in(&stretch);
     let (Some((full, left)), Some((other, idle))) = (free.first(), free.last()) else {
         return Err(Missing::because(
             vec![NODE_FREE.def().name],
             Need::File(NODE_FREE.def().file),
         ));
     };
-    if idle.as_f64() < ram.share(FREE_ELSEWHERE).as_f64() {
+    if !has_room(*idle) {
         return clear!("no node kept {FREE_ELSEWHERE} of RAM free while tasks reclaimed");
     }
 
@@ -121,10 +125,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&scanning, HOLD).into_iter().filter(|again| {
+        .during(cx.each_time(stretch, &scanning, HOLD, |again| {
             let both = stalled.mean_in(again).zip(scanned.mean_in(again));
             both.is_some_and(|(stalls, scan)| Stalls::are_of_a_node(stalls, scan))
+                && free_in(again).last().is_some_and(|(_, idle)| has_room(*idle))
         }))
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{distance}"))
@@ -170,7 +174,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .verify("the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0")
         .affects([Affected {
             kind: "node",
-            name: full.clone(),
+            name: (*full).to_owned(),
             what: format!("down to {left} free"),
         }])
         .sure(cx.confidence(&kinds, ""))

@@ -1,7 +1,7 @@
 //! NUMA imbalance: one node is full while another has plenty, and what is bound to the full one suffers.
 
 use timeline::{
-    Entity, EntitySeries, Stretch, Track,
+    Condition, Entity, EntitySeries, Stretch, Track,
     facts::ZONE_RECLAIM_MODE,
     signals::{
         ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT,
@@ -90,37 +90,33 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             total: cx.gauge_of(series, NODE_TOTAL)?,
         });
     }
-    let Some((full, other, stretch)) = uneven(cx, &nodes)? else {
+    let Some(Uneven {
+        full,
+        other,
+        stretch,
+        together,
+    }) = uneven(cx, &nodes)?
+    else {
         return clear!("no node is at its floor while another has {FREE_ELSEWHERE} free");
     };
     let (full_name, other_name) = (&full.series.key, &other.series.key);
     let left = cx.mean_in(&stretch, NODE_FREE, &full.free)?;
     let idle = cx.mean_in(&stretch, NODE_FREE, &other.free)?;
 
-    for signal in [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT] {
-        if let Some(demoted) = cx.rate(signal).ok().and_then(|r| r.mean_in(&stretch))
-            && demoted.get() > 0.0
-        {
-            return clear!(
-                "{demoted} are moved to a slower tier: node {full_name} is full on purpose"
-            );
-        }
+    if let Some(demoted) = demoted(cx, &stretch) {
+        return clear!("{demoted} are moved to a slower tier: node {full_name} is full on purpose");
     }
     let hurt = hurt(cx, &stretch);
-    let foreign = cx
-        .rate_of(full.series, NODE_FOREIGN)
-        .ok()
-        .and_then(|r| r.mean_in(&stretch))
-        .filter(|rate| *rate >= FOREIGN);
-    let anon = cx
-        .gauge_of(full.series, NODE_ANON)
-        .ok()
-        .and_then(|anon| anon.mean_in(&stretch)?.ratio_of(full.total.last()?));
-    if hurt.is_empty() && (foreign.is_none() || anon.is_none_or(|share| share < ANON)) {
+    let foreign = foreign(cx, full, &stretch);
+    let anon = anon_share(cx, full, &stretch);
+    if !matters(cx, full, &stretch) {
         return clear!(
             "node {full_name} is full and node {other_name} has {idle} free, but nobody waits: allocations go there"
         );
     }
+    let held = cx.each_time(stretch, &together, HOLD, |again| {
+        demoted(cx, again).is_none() && matters(cx, full, again)
+    });
 
     if mode.is_none() && reclaims_like_a_node(cx, &stretch) {
         return Err(Missing::fact(ZONE_RECLAIM_MODE));
@@ -141,7 +137,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "Node {full_name} is full although node {other_name} has {idle} free: {effect}."
             ),
         )
-        .during(stretch)
+        .during(held)
         .graph("free on the full node", &full.free)
         .shows_from(
             NODE_FREE,
@@ -197,13 +193,22 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
+/// Two nodes of which one is full while the other is not.
+struct Uneven<'a, 'b> {
+    full: &'b Node<'a>,
+    other: &'b Node<'a>,
+    /// The longest time.
+    stretch: Stretch,
+    together: Condition,
+}
+
 /// The full node, the one with most free, and how long; the longest such pair.
 fn uneven<'a, 'b>(
     cx: &Evidence<'_>,
     nodes: &'b [Node<'a>],
-) -> Result<Option<(&'b Node<'a>, &'b Node<'a>, Stretch)>, Missing> {
+) -> Result<Option<Uneven<'a, 'b>>, Missing> {
     let page = cx.page_size()?;
-    let mut longest: Option<(&Node<'_>, &Node<'_>, Stretch)> = None;
+    let mut longest: Option<Uneven<'a, 'b>> = None;
     for full in nodes {
         let floor = floor(cx, full.series, page)?;
         let at_floor = full.free.at_most_track(&floor.scaled(FULL));
@@ -211,14 +216,49 @@ fn uneven<'a, 'b>(
             let idle = other
                 .free
                 .at_least_track(&other.total.scaled(FREE_ELSEWHERE.get()));
-            if let Some(stretch) = cx.sustained(&at_floor.and(&idle), HOLD)
-                && longest.is_none_or(|(_, _, known)| stretch.lasts() > known.lasts())
+            let together = at_floor.and(&idle);
+            if let Some(stretch) = cx.sustained(&together, HOLD)
+                && longest
+                    .as_ref()
+                    .is_none_or(|known| stretch.lasts() > known.stretch.lasts())
             {
-                longest = Some((full, other, stretch));
+                longest = Some(Uneven {
+                    full,
+                    other,
+                    stretch,
+                    together,
+                });
             }
         }
     }
     Ok(longest)
+}
+
+/// What moves to a slower tier, where something does: then a node is full on purpose.
+fn demoted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
+    let rates = [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT].into_iter();
+    let mut rates = rates.filter_map(|signal| cx.rate(signal).ok()?.mean_in(stretch));
+    rates.find(|rate| rate.get() > 0.0)
+}
+
+/// Allocations that were meant for the full node and went elsewhere, where they are many.
+fn foreign(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
+    let rate = cx.rate_of(full.series, NODE_FOREIGN).ok()?.mean_in(stretch);
+    rate.filter(|rate| *rate >= FOREIGN)
+}
+
+fn anon_share(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> Option<Ratio> {
+    let anon = cx.gauge_of(full.series, NODE_ANON).ok()?.mean_in(stretch)?;
+    anon.ratio_of(full.total.last()?)
+}
+
+/// Whether somebody pays for it, or programs get memory of another node than theirs.
+fn matters(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> bool {
+    let lives_elsewhere = || {
+        foreign(cx, full, stretch).is_some()
+            && anon_share(cx, full, stretch).is_some_and(|share| share >= ANON)
+    };
+    !hurt(cx, stretch).is_empty() || lives_elsewhere()
 }
 
 /// Σ min(managed, high + protection) of a node's zones.
@@ -319,7 +359,7 @@ fn hurt(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Price> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
 
     /// Two nodes of 500 MiB; node 0 with these many free, node 1 with these many.
     fn nodes(free_0: u64, free_1: u64) -> Case {
@@ -348,6 +388,17 @@ mod tests {
                 .contains("Node 0 is full although node 1 has 400 MiB free")
         );
         assert!(finding.fixes[0].what.contains("to node 1"));
+    }
+
+    #[test]
+    fn each_time_is_told_at_which_somebody_pays() {
+        let host = Case::over(240).fact(ZONE_RECLAIM_MODE, "0");
+        let free = three_times([Bytes::from_mib(22); 3], Bytes::from_mib(300));
+        let free = [vec![free[0]], free].concat();
+        let case = nodes_of(host, 22, 400)
+            .gauge_steps_of(Entity::Node, "0", NODE_FREE, &free)
+            .counter_steps(PSWPOUT, &three_times([3000, 0, 3000], 0));
+        assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
     }
 
     #[test]

@@ -8,17 +8,17 @@ use timeline::{
     facts::CgroupMode,
     signals::{
         CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL,
-        CGROUP_FILE, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
+        CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
     },
 };
 use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
+use crate::finding::{Affected, Finding, Held, Severity};
 use crate::fix::Fix;
 use crate::groups::{self, Knob};
 use crate::missing::Missing;
-use crate::oom::Limit as Hit;
+use crate::oom::{Limit as Hit, bout_at, bouts};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::who;
 
@@ -220,11 +220,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Some(cx.timeline.times()[worst.at]),
             format!("{count} killed in {}", worst.group.label),
         );
-    if let Some(during) = cx.timeline.stretch(
-        at_limits.iter().map(|k| k.from).min().unwrap_or(0),
-        at_limits.iter().map(|k| k.at).max().unwrap_or(0),
-    ) {
-        finding = finding.during(during);
+    let bouts = bouts(cx, at_limits.iter().map(|k| (k.from, k.at)));
+    if let Some(during) = bout_at(&bouts, worst.at) {
+        finding = finding.during(Held::new(during, bouts));
     }
     finding = held(cx, limited, worst.from, limit, finding);
     if let Some(available) = available {
@@ -233,7 +231,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 MEM_AVAILABLE,
                 available,
                 Some(cx.timeline.times()[worst.from]),
-                format!("{available} available on the host just before"),
+                format!("{available} available on the host before"),
             )
             .not(
                 "oom-global",
@@ -245,10 +243,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         kinds.push("its limit events");
     }
     finding = finding
-        .cause("The programs of the group want more memory than its limit allows, and nothing in it can be reclaimed.")
+        .cause("The programs of the group want more memory than its limit allows, and what could be reclaimed in it was not enough.")
         .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."));
     if cx.facts.cgroup_mode != Some(CgroupMode::V1) {
-        finding = finding.fix(slowed_first(&limited.key, limit));
+        finding = slowed_first(cx, finding, limited, limit);
     }
     Ok(finding
         .verify(report::verify(
@@ -265,7 +263,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 /// A quarter more than the limit, where it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
-        groups::set_limit(cx, group, Knob::Max, (groups::more(limit), Some(limit)))
+        groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit))
     });
     commands.told(what)
 }
@@ -273,16 +271,31 @@ fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &
 /// Where a group is slowed down before its limit kills: an engineering choice, as its sentence says.
 const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
 
-/// Slowing a group down before its limit kills.
-fn slowed_first(path: &str, limit: Option<Bytes>) -> Fix {
-    let high = limit.map(|limit| limit.share(BEFORE_LIMIT));
-    let commands = high.map_or_else(Fix::default, |high| {
-        groups::set_limit_of(path, false, Knob::High, (high, None))
-    });
-    commands.told("Set memory.high a tenth below the limit: the group is slowed down before it is killed, and that can be alerted on.")
+/// Where a group whose limit is raised to this is slowed down first.
+fn before(limit: Bytes) -> Bytes {
+    limit.share(BEFORE_LIMIT)
 }
 
-/// What the group's memory was, just before the kill.
+/// Slowing a group down before its limit kills, unless it is slowed down before that already.
+fn slowed_first(
+    cx: &Evidence<'_>,
+    finding: Finding,
+    group: &EntitySeries,
+    limit: Option<Bytes>,
+) -> Finding {
+    let high = limit.map(|limit| before(groups::more(limit)));
+    let has = groups::limit(cx, group, CGROUP_HIGH);
+    if has.zip(high).is_some_and(|(has, high)| has <= high) {
+        return finding;
+    }
+    let set = high.map(|high| groups::set_limit(cx, group, Knob::High, high));
+    finding.fix(set.unwrap_or_default().told(SLOWED_FIRST))
+}
+
+/// The words for it.
+const SLOWED_FIRST: &str = "Set memory.high a tenth below the raised limit: the group is slowed down before it is killed, and that can be alerted on.";
+
+/// What the group's memory was when it was last read before the kill.
 fn held(
     cx: &Evidence<'_>,
     group: &EntitySeries,
@@ -309,7 +322,7 @@ fn held(
                 signal,
                 bytes,
                 at,
-                format!("{bytes} {what} in the group just before"),
+                format!("{bytes} {what} in the group before"),
             );
         }
     }
@@ -426,6 +439,29 @@ mod tests {
         assert!(finding.title.contains("/app ran into its limit of 96 MiB"));
         assert!(finding.title.contains("2 processes"));
         assert_eq!(finding.affected[0].name, "/app");
+    }
+
+    #[test]
+    fn memory_high_is_set_below_the_raised_limit_and_never_raised() {
+        let slowed = |high: Limit| {
+            let case = group(host(), "/app", 2).gauge_of(Cgroup, "/app", CGROUP_HIGH, high);
+            let fixes = found(RULE, &case).fixes;
+            let of_high = |fix: &Fix| fix.now.contains("memory.high");
+            fixes
+                .into_iter()
+                .find(of_high)
+                .map(|fix| [fix.now, fix.undo])
+        };
+        // 120 MiB is what the first fix raises the limit to.
+        let now = "echo 108M > /sys/fs/cgroup/app/memory.high";
+        for (high, undo) in [
+            (Limit::Unlimited, "max"),
+            (Limit::Bytes(Bytes::from_mib(112)), "117440512"),
+        ] {
+            let undo = format!("echo {undo} > /sys/fs/cgroup/app/memory.high");
+            assert_eq!(slowed(high), Some([now.to_owned(), undo]));
+        }
+        assert_eq!(slowed(Limit::Bytes(Bytes::from_mib(48))), None);
     }
 
     #[test]

@@ -113,9 +113,9 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
         "The nodes that the task may use were full of memory that could not be dropped."
     });
     if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
-        finding.fix(Fix::say("Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind.").now("numastat -m"))
+        finding.fix(Fix::say("Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind.").look("numastat -m"))
     } else {
-        finding.fix(Fix::say("Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container.").now("numastat -m"))
+        finding.fix(Fix::say("Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container.").look("numastat -m"))
     }
 }
 

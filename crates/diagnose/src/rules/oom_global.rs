@@ -13,9 +13,10 @@ mod report;
 
 use super::oom_cgroup::{Kills, kills, rounded};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Held, Severity};
 use crate::fix::Fix;
 use crate::missing::{Missing, Need};
+use crate::oom::{bout_at, bouts};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::who;
 
@@ -181,10 +182,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Some(cx.timeline.times()[at]),
             format!("{count} killed for want of memory"),
         );
-    if let (Some(first), Some(last)) = (hosts.iter().min(), hosts.iter().max())
-        && let Some(stretch) = cx.timeline.stretch(first - 1, *last)
-    {
-        finding = finding.during(stretch);
+    let bouts = bouts(cx, hosts.iter().map(|at| (at - 1, *at)));
+    if let Some(during) = bout_at(&bouts, at) {
+        finding = finding.during(Held::new(during, bouts));
     }
     let mut kinds = vec!["the kill counter"];
     if let Some(stalls) = reclaimed(at).filter(|stalls| *stalls > 0.0) {
@@ -252,7 +252,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Memory that cannot be dropped filled RAM, and swap could not take more.")
-        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").now("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
         .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
         .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
         .verify("oom_kill in /proc/vmstat stays where it is; available stays above 10 % of RAM over a work cycle")
@@ -313,7 +313,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
             format!("{since_boot} killed since boot, none while watched"),
         )
         .cause("The counter tells that it happened, not when, nor whether the host or a control group's limit was the reason.")
-        .fix(Fix::say("See in the kernel log when and why.").now("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::say("See in the kernel log when and why.").look("journalctl -k -g 'Out of memory|oom-kill'"))
         .verify("oom_kill in /proc/vmstat stays where it is")
         .sure({
             let mut sure = cx.confidence(&[], "the kernel log tells when and why");

@@ -51,8 +51,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(finding
         .not("oom-global", "no allocation had failed")
         .cause("Somebody pressed Alt+SysRq+f or wrote f to /proc/sysrq-trigger.")
-        .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").now("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
-        .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger).").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
+        .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").look("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
+        .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger). Note the value before: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
         .verify("no further report of order -1 in the kernel log: journalctl -k -g 'order=-1'")
         .affects(oom::victim(&one))
         .alias("oom-manual-sysrq")

@@ -103,8 +103,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "{refused}{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&near, HOLD))
+        .during(cx.each_time(stretch, &near, HOLD, |_| true))
         .graph("promised", &promised)
         .shows_fact(
             OVERCOMMIT_MEMORY,

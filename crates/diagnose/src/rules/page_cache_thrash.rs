@@ -82,7 +82,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let pages = cx.refaults_file()?;
     let again = pages.to_bytes(cx.page_size()?);
     let reads = cx.rate(PGPGIN).ok();
-    let Some((stretch, came_back)) = cx.held(&reading_again(cx)?, &again, HOLD) else {
+    let rereading = reading_again(cx)?;
+    let Some((stretch, came_back)) = cx.held(&rereading, &again, HOLD) else {
         return nothing(cx, &again, reads.as_ref());
     };
     if let Some(why) = evicted_by_another(cx, &stretch, &pages) {
@@ -114,12 +115,9 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stalls.sentence()
             ),
         )
-        .during(stretch)
-        .whenever(
-            cx.every_sustained(&reading_again(cx)?, HOLD)
-                .into_iter()
-                .filter(|again| evicted_by_another(cx, again, &pages).is_none()),
-        )
+        .during(cx.each_time(stretch, &rereading, HOLD, |one| {
+            evicted_by_another(cx, one, &pages).is_none()
+        }))
         .graph("read again after eviction", &again)
         .shows_from(
             REFAULT_FILE,

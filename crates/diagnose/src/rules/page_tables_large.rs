@@ -92,8 +92,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Warning,
             format!("Page tables take {most}, {part} of RAM: {who}."),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&large, HOLD))
+        .during(cx.each_time(stretch, &large, HOLD, |_| true))
         .graph("page tables", &tables)
         .shows_from(
             MEM_PAGE_TABLES,

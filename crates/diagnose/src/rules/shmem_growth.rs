@@ -152,11 +152,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let finding = if mapped {
         finding
             .cause("Processes share segments of this size. A database's buffer pool is meant to be there; segments without a user are left over.")
-            .fix(Fix::say("See who maps it; size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove segments that nobody uses (ipcrm, where nattch is 0).").now("ipcs -m"))
+            .fix(Fix::say("See who maps it; size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove segments that nobody uses (ipcrm, where nattch is 0).").look("ipcs -m"))
     } else {
         finding
             .cause("Files were written to a file system that lives in RAM, or segments were left over by a program that ended.")
-            .fix(Fix::say("See which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses more instead of filling RAM.").now("df -h -t tmpfs\nipcs -m"))
+            .fix(Fix::say("See which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses more instead of filling RAM.").look("df -h -t tmpfs\nipcs -m"))
     };
     let open = match (climbs, cx.look() >= LONG) {
         (true, false) => "a recording over hours would tell a leak from a load",

@@ -166,7 +166,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause("Something in the kernel allocates objects and does not free them: a driver, a file system, or a program that keeps kernel objects open.")
-        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").now("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level")
         .affects(slab::affected(&caches, 3))

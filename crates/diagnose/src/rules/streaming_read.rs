@@ -1,6 +1,7 @@
 //! Files are read once each: much disk traffic, no shortage.
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
+use timeline::{Stretch, Track};
 use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 
 use crate::calm::Calm;
@@ -50,7 +51,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Err(_) => read,
     };
     let refaults = cx.refaults_file()?;
-    let Some((stretch, rate)) = cx.held(&read.at_least(READS), &read, HOLD) else {
+    let reading = read.at_least(READS);
+    let Some((stretch, rate)) = cx.held(&reading, &read, HOLD) else {
         return match read.max() {
             Some((peak, _)) => clear!("at most {peak} was read, and not for long"),
             None => clear!("nothing was read"),
@@ -58,19 +60,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let in_all = Bytes::from_f64(read.integral_in(&stretch));
     let ram = cx.ram().ok();
-    if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
-        return clear!("{in_all} were read in all");
-    }
-    let pages_again = cx.mean_in(&stretch, REFAULT_FILE, &refaults)?;
-    let again = pages_again.to_bytes(page);
-    let share = Ratio::new(again.get() / rate.get());
-    if share >= HARDLY_TWICE || pages_again >= Calm::REFAULTS {
-        return clear!("{rate} was read, and {share} of it had been in memory before");
+    if let Some(why) = not_a_stream(cx, &stretch, &read)? {
+        return Ok(Outcome::Clear(why));
     }
     let calm = match Calm::during(cx, &stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
     };
+    let pages_again = cx.mean_in(&stretch, REFAULT_FILE, &refaults)?;
+    let again = pages_again.to_bytes(page);
+    let held = cx.each_time(stretch, &reading, HOLD, |one| {
+        not_a_stream(cx, one, &read) == Ok(None) && Calm::during(cx, one).is_ok()
+    });
 
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
@@ -83,7 +84,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stretch.lasts()
             ),
         )
-        .during(stretch)
+        .during(held)
         .graph("read", &read)
         .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
         .shows_below(
@@ -104,10 +105,27 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
+/// Why what was read is little, or was in memory before; `None` where it is neither.
+fn not_a_stream(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    read: &Track<BytesPerSecond>,
+) -> Result<Option<String>, Missing> {
+    let in_all = Bytes::from_f64(read.integral_in(stretch));
+    if cx.ram().is_ok_and(|ram| in_all < ram.share(IN_ALL)) {
+        return Ok(Some(format!("{in_all} were read in all")));
+    }
+    let rate = cx.mean_in(stretch, PGPGIN, read)?;
+    let again = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
+    let share = Ratio::new(again.to_bytes(cx.page_size()?).get() / rate.get());
+    Ok((share >= HARDLY_TWICE || again >= Calm::REFAULTS)
+        .then(|| format!("{rate} was read, and {share} of it had been in memory before")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn reading(mib_per_second: u64, pages_again: u64) -> Case {
@@ -125,6 +143,18 @@ mod tests {
             finding.title.starts_with("1.2 GiB were read in 20 s"),
             "{}",
             finding.title
+        );
+    }
+
+    #[test]
+    fn each_stream_is_told() {
+        let case = Case::over(240)
+            .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+            .counter_steps(PGPGIN, &three_times([60 << 20; 3], 0))
+            .counter(REFAULT_FILE, 0);
+        assert_eq!(
+            times(&found(RULE, &case)),
+            [(0, 40), (100, 140), (200, 240)]
         );
     }
 

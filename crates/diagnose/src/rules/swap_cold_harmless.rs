@@ -128,7 +128,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
             format!("{least} {kind} ({share} of RAM)"),
         )
         .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
-        .fix(Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.").now("vmstat 5 12"))
+        .fix(Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.").look("vmstat 5 12"))
         .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
         .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(&[], "what moves was not measured"));

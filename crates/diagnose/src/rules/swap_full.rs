@@ -96,8 +96,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&full, HOLD))
+        .during(cx.each_time(stretch, &full, HOLD, |_| true))
         .graph("free swap", &free)
         .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"))
         .shows_below(

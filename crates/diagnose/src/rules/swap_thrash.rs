@@ -1,5 +1,6 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
+use timeline::Stretch;
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
 use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
 
@@ -76,15 +77,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 
     // Pages that come back while there is room all the time are wanted again after a job has ended, or belong to a
     // control group that is at its own limit: the host is not short.
-    if let (Ok(available), Ok(ram)) = (cx.gauge(MEM_AVAILABLE), cx.ram())
-        && let Some((least, _)) = available.min_in(&stretch)
-        && least >= ram.share(ROOM)
-    {
+    let room = |stretch: &Stretch| {
+        let (least, _) = cx.gauge(MEM_AVAILABLE).ok()?.min_in(stretch)?;
+        (least >= cx.ram().ok()?.share(ROOM)).then_some(least)
+    };
+    if let Some(least) = room(&stretch) {
         return clear!(
             "{came_in} came back from swap, but {least} stayed available: the host is not short; a job ended, or a control group is at its own limit"
         );
     }
 
+    let held = cx.each_time(stretch, &thrashing, HOLD, |again| room(again).is_none());
     let went_out = cx.mean_in(&stretch, PSWPOUT, &swapped_out)?;
     let stalls = Stalls::during(cx, &stretch);
     let severity = if stalls.standstill() || stalls.all_blocked(cx) {
@@ -97,12 +100,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             severity,
             format!(
                 "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
-                stretch.lasts(),
+                held.how_long(),
                 stalls.sentence()
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&thrashing, HOLD))
+        .during(held)
         .graph("swapped in", &swapped_in)
         .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"));
     if let Some(back) = refaults.as_ref().and_then(|r| r.mean_in(&stretch)) {

@@ -76,7 +76,8 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
     }
     let again = cx.refaults_file()?;
     let in_bytes = again.to_bytes(cx.page_size()?);
-    let Some((stretch, came_back)) = cx.held(&reading_again(cx)?, &in_bytes, HOLD) else {
+    let rereading = reading_again(cx)?;
+    let Some((stretch, came_back)) = cx.held(&rereading, &in_bytes, HOLD) else {
         return clear!(
             "vm.swappiness is {swappiness}, but no file pages came back after eviction for long"
         );
@@ -84,12 +85,13 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
     if let Some(why) = evicted_by_another(cx, &stretch, &again) {
         return Ok(Outcome::Clear(why));
     }
-    let left = cx.mean_in(&stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
+    let free = cx.gauge(SWAP_FREE)?;
+    let left = cx.mean_in(&stretch, SWAP_FREE, &free)?;
     if left < total.share(SWAP_FREE_SHARE) {
         return clear!("vm.swappiness is {swappiness}, but only {left} of swap are free");
     }
     let ram = cx.ram()?;
-    let cold = cold(cx, &stretch)?;
+    let cold = cold_in(cx, &stretch)?;
     if cold < ram.share(COLD) {
         return clear!(
             "vm.swappiness is {swappiness}, but only {cold} of anonymous memory are cold"
@@ -103,12 +105,11 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
                 "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
             ),
         )
-        .during(stretch)
-        .whenever(
-            cx.every_sustained(&reading_again(cx)?, HOLD)
-                .into_iter()
-                .filter(|one| evicted_by_another(cx, one, &again).is_none()),
-        )
+        .during(cx.each_time(stretch, &rereading, HOLD, |one| {
+            evicted_by_another(cx, one, &again).is_none()
+                && free.mean_in(one).is_some_and(|left| left >= total.share(SWAP_FREE_SHARE))
+                && cold_in(cx, one).is_ok_and(|cold| cold >= ram.share(COLD))
+        }))
         .graph("read again after eviction", &in_bytes)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(
@@ -158,8 +159,7 @@ fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
                 "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
             ),
         )
-        .during(stretch)
-        .whenever(cx.every_sustained(&pushed_out, HOLD))
+        .during(cx.each_time(stretch, &pushed_out, HOLD, |_| true))
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(REFAULT_ANON, back, ANON_BACK, None, format!("{back} of anonymous memory came back after eviction"))
@@ -190,7 +190,7 @@ fn severity(stalls: &Stalls) -> Severity {
 }
 
 /// Anonymous and shared memory that nobody touched lately.
-fn cold(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
+fn cold_in(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
     let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
     let cold = match cx.gauge(MEM_INACTIVE_ANON) {
         Ok(inactive) if !generations => inactive,

@@ -192,6 +192,21 @@ impl Case {
         self
     }
 
+    /// A process that is there in some samples only is called this.
+    pub(crate) fn named_within(
+        mut self,
+        key: &str,
+        samples: std::ops::Range<usize>,
+        name: &str,
+    ) -> Self {
+        for sample in &mut self.samples[samples] {
+            let row = sample.table_mut(Entity::Process).entry(key);
+            row.label.clear();
+            row.label.push_str(name);
+        }
+        self
+    }
+
     /// A process (key `PID@START`) is called this.
     #[allow(dead_code)]
     pub(crate) fn named(mut self, key: &str, name: &str) -> Self {
@@ -199,6 +214,21 @@ impl Case {
             let row = sample.table_mut(Entity::Process).entry(key);
             row.label.clear();
             row.label.push_str(name);
+        }
+        self
+    }
+
+    /// A gauge of an entity that is there in some samples only.
+    pub(crate) fn gauge_within_of<U: Unit>(
+        mut self,
+        entity: Entity,
+        key: &str,
+        samples: std::ops::Range<usize>,
+        signal: Signal<Gauge<U>>,
+        value: U,
+    ) -> Self {
+        for sample in &mut self.samples[samples] {
+            sample.table_mut(entity).entry(key).row.set(signal, value);
         }
         self
     }
@@ -224,6 +254,18 @@ impl Case {
         }
         ask(&Evidence::new(&timeline, &self.facts))
     }
+}
+
+/// Seconds of which the first, third and fifth part have these values, with calm of a minute between: 240 in all.
+pub(crate) fn three_times<T: Copy>(values: [T; 3], calm: T) -> Vec<T> {
+    let [first, second, third] = values.map(|value| vec![value; 40]);
+    [first, vec![calm; 60], second, vec![calm; 60], third].concat()
+}
+
+/// When a finding held, second by second.
+pub(crate) fn times(finding: &Finding) -> Vec<(usize, usize)> {
+    let stretches = finding.stretches();
+    stretches.iter().map(|it| (it.first, it.last)).collect()
 }
 
 /// The rule fires, and its finding is complete enough to print.

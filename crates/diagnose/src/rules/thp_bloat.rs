@@ -46,8 +46,6 @@ declare_rule! {
 const OF_ANON: Ratio = Ratio::from_percent(50.0);
 /// Less would not change the host's state even if all of it were empty; an engineering choice.
 const OF_RAM: Ratio = Ratio::from_percent(20.0);
-/// The kernel's default: khugepaged fills in up to 511 of 512 untouched pages.
-const MAX_PTES_NONE_DEFAULT: u64 = 511;
 const HOLD: Span = Span::from_mins(10);
 
 fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -167,10 +165,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 cx.choice(THP_ENABLED).ok(),
             ))
         .fix(Fix::file(
-            "Or keep them, but let khugepaged not fill in what is untouched.",
+            "Or keep them, but let khugepaged not fill in what is untouched (the kernel's default is 511).",
             "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
             64,
-            Some(filled.unwrap_or(MAX_PTES_NONE_DEFAULT)),
+            filled.ok(),
         ))
         .verify("restart the program and compare: its RSS falls clearly at the same load, or nothing was wasted")
         .affects(holders(cx))

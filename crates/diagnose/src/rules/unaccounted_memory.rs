@@ -161,7 +161,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .cause("Pages taken straight from the allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, ZFS's ARC.")
         .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
-                .now("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
+                .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
         .verify("memtide where: unaccounted falls below 5 %")
         .sure(cx.confidence(&kinds, &open))

@@ -3,20 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use import::Moment;
 use units::Span;
 
-use super::Format;
 use super::typed::span;
-use crate::moment::moment;
+use super::{Around, Format};
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it watches this host for a while, and looks up in its recording (memtide record) what was before. With FILE it reads what there is of another host: a capture; text that
-/// somebody pasted or saved (free, vmstat, /proc files, slabtop, ps, sar, tables), in any mix; kernel logs with OOM reports;
-/// a support bundle. It prints a verdict in one sentence,
-/// what RAM holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told.
-/// Ctrl-C ends watching early and reports what was seen.
+/// Without FILE it watches this host for a while, and looks up in its recording (memtide record) what was before. With FILE
+/// it reads what there is of another host: a capture; text that somebody pasted or saved (free, vmstat, /proc files, slabtop,
+/// ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a verdict in one sentence, what RAM
+/// holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told. Ctrl-C ends
+/// watching early and reports what was seen. --since, --until and --at without FILE are of this host's recording.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -46,17 +44,8 @@ pub(crate) struct Check {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// From when on; without FILE, in this host's recording
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) since: Option<Moment>,
-
-    /// Until when
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) until: Option<Moment>,
-
-    /// The 5 minutes before and after a moment
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
-    pub(crate) at: Option<Moment>,
+    #[command(flatten)]
+    pub(crate) around: Around,
 
     /// Do not look into this host's recording for what was before
     #[arg(long, conflicts_with_all = ["files", "since", "until", "at"])]

@@ -17,6 +17,17 @@ pub(crate) struct Part {
     pub(crate) until: Option<Moment>,
 }
 
+/// Which part of a source, or the minutes around a moment of it.
+#[derive(Debug, Args)]
+pub(crate) struct Around {
+    #[command(flatten)]
+    pub(crate) part: Part,
+
+    /// The 5 minutes before and after a moment
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true, value_parser = moment, conflicts_with_all = ["since", "until"])]
+    pub(crate) at: Option<Moment>,
+}
+
 impl Part {
     /// The same, for whoever reads the source.
     pub(crate) const fn range(&self) -> Range {

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use import::Moment;
 
-use super::{Demand, Part};
-use crate::moment::moment;
+use super::{Around, Demand};
 
 /// Write a page that shows what happened to a host's memory: one file to be opened in a browser or mailed
 ///
@@ -40,11 +38,7 @@ pub(crate) struct Report {
     pub(crate) output: PathBuf,
 
     #[command(flatten)]
-    pub(crate) part: Part,
-
-    /// The 5 minutes before and after a moment
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
-    pub(crate) at: Option<Moment>,
+    pub(crate) around: Around,
 
     /// A heading instead of the host's name
     #[arg(long, value_name = "TEXT")]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use import::{History, Opened, Range, Watch};
+use import::{History, Opened, Watch};
 use probe::{Closeness, Root};
 use report::text::Detail;
 use report::{Answer, Report, SourceInfo};
@@ -17,12 +17,8 @@ use crate::{default_recording, this_host};
 pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
     let mut answers = Vec::new();
-    let between = Range {
-        since: args.since,
-        until: args.until,
-    };
     // Once, and not for each of several files.
-    let range = source::range(args.at, between)?;
+    let range = source::range(&args.around)?;
     let mut files: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
     let recording = match (files.is_empty(), range.is_all()) {
         (true, true) => {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use import::Opened;
 use import::export::{quoted, rfc3339};
 use report::text::Detail;
 use timeline::Event;
@@ -16,7 +15,7 @@ use crate::output::Output;
 pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     let path = default_recording::unless_named(args.source.as_deref())?;
     let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
-    let mut events = in_order(&opened);
+    let mut events = timeline::events(&opened.timeline, &opened.facts);
     events.retain(|event| {
         let name = event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
@@ -43,15 +42,6 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     };
     output.print(&text)?;
     Ok(Exit::Ok)
-}
-
-/// What happened in a source. People read it by the clock that is shown, whatever that did.
-pub(super) fn in_order(opened: &Opened) -> Vec<Event> {
-    let mut events = timeline::events(&opened.timeline, &opened.facts);
-    if events.iter().all(|event| event.stamp.wall.is_some()) {
-        events.sort_by_key(|event| event.stamp.wall);
-    }
-    events
 }
 
 fn csv(events: &[Event]) -> String {

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
             args.output.display()
         );
     }
-    let range = source::range(args.at, args.part.range())?;
+    let range = source::range(&args.around)?;
     let opened = source::open_range(&path, range, output)?;
     if opened.timeline.is_empty() {
         bail!(

@@ -10,7 +10,6 @@ use report::model::EventsReport;
 use report::model::headroom::HeadroomReport;
 use report::{Report, Screen, SourceInfo};
 
-use super::events;
 use super::report::picture::{Drawn, drawn};
 use crate::output::Output;
 
@@ -49,7 +48,7 @@ impl<'a> Shown<'a> {
         for problem in &drawn.problems {
             output.warn(&format!("{}: {problem}", opened.name));
         }
-        let happened = events::in_order(opened);
+        let happened = timeline::events(&opened.timeline, &opened.facts);
         Self {
             events: EventsReport::new(&happened, &opened.timeline, info),
             headroom: room(opened, info, question),

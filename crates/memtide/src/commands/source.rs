@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::bail;
-use import::{Moment, OpenError, Opened, Range, SourceKind, Wanted, Watch};
+use import::{OpenError, Opened, Range, SourceKind, Wanted, Watch};
 use units::Span;
 
+use crate::cli::Around;
 use crate::moment;
 use crate::output::Output;
 
@@ -58,8 +59,11 @@ pub(crate) fn open_part(file: &Path, wanted: Wanted, output: &Output) -> anyhow:
 }
 
 /// Which part of a source is meant: what lies around a moment where one is named, else what lies between two.
-pub(crate) fn range(at: Option<Moment>, between: Range) -> anyhow::Result<Range> {
-    let range = at.map_or(between, |at| Range::around(at, AROUND));
+pub(crate) fn range(meant: &Around) -> anyhow::Result<Range> {
+    let between = || meant.part.range();
+    let range = meant
+        .at
+        .map_or_else(between, |at| Range::around(at, AROUND));
     refuse_backwards(&range)?;
     Ok(range)
 }

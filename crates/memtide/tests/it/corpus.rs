@@ -18,6 +18,8 @@ struct Case {
     said: BTreeSet<&'static str>,
     /// What stands behind copy buttons.
     commands: BTreeSet<String>,
+    /// Of these what changes something, and what takes it back.
+    changes: BTreeSet<(String, String)>,
 }
 
 impl Case {
@@ -46,6 +48,14 @@ impl Case {
                 .flat_map(|f| &f.fixes)
                 .flat_map(|fix| [&fix.now, &fix.persistent, &fix.undo])
                 .flat_map(|lines| lines.lines().map(str::to_owned))
+                .collect(),
+            changes: diagnosis
+                .findings
+                .iter()
+                .chain(&diagnosis.notes)
+                .flat_map(|f| &f.fixes)
+                .filter(|fix| !fix.now.is_empty() && !fix.is_look)
+                .map(|fix| (fix.now.clone(), fix.undo.clone()))
                 .collect(),
         }
     }
@@ -261,5 +271,46 @@ fn every_command_runs_as_it_stands() {
             !command.contains('…') && !command.contains(" PID"),
             "{command}"
         );
+    }
+}
+
+/// Changes that nothing takes back, and why.
+const NOT_TAKEN_BACK: [(&str, &str); 2] = [
+    (
+        "systemctl set-property --runtime ssh.service MemoryMin=",
+        "memory.min is not read",
+    ),
+    (
+        "echo 64 > /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+        "older captures do not have it",
+    ),
+];
+
+/// What a command sets; a limit of dirty data is one setting, in bytes or as a ratio.
+fn setting(command: &str) -> Option<&str> {
+    if let Some((_, file)) = command.split_once(" > ") {
+        return Some(file);
+    }
+    let (words, _) = command.rsplit_once('=')?;
+    Some(words.trim_end_matches("_bytes").trim_end_matches("_ratio"))
+}
+
+#[test]
+fn a_change_is_taken_back_where_a_capture_tells_what_was_before() {
+    let changes: BTreeSet<&(String, String)> =
+        CAPTURED.iter().flat_map(|case| &case.changes).collect();
+    assert!(changes.len() > 10, "{} changes", changes.len());
+    for (now, undo) in changes {
+        let is_known = NOT_TAKEN_BACK
+            .iter()
+            .any(|(known, _why)| now.starts_with(known));
+        assert!(!undo.is_empty() || is_known, "no way back: {now}");
+        if !undo.is_empty() {
+            let settings = |lines: &str| -> Vec<Option<String>> {
+                let each = lines.lines().map(|line| setting(line).map(str::to_owned));
+                each.collect()
+            };
+            assert_eq!(settings(now), settings(undo), "{now}");
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! The page of `memtide compare`: the sentence on top, then both sources side by side, in the words of the terminal and with
 //! the blocks of the report's page.
 //!
-//! Every chart stands twice, before and after, on one scale; the script lays one cursor over both, by the time since the
-//! beginning of each. Without it the page is complete text.
+//! Every chart stands twice, before and after, on one scale; the script lays one cursor over both ([`opening`] says where).
+//! Without it the page is complete text.
 
 mod amounts;
 mod charts;
 mod findings;
+mod opening;
 mod room;
 
+use self::opening::Beside;
 use super::escape::{Html, Tag, tag};
 use super::page::{self, section};
 use super::{Page, Scene, Which, document, icon};
@@ -30,14 +32,6 @@ impl<'a> Both<'a> {
     /// The sides, each with its word.
     fn sides(&self) -> [(&'static str, &Scene<'a>); 2] {
         [("before", &self.before), ("after", &self.after)]
-    }
-
-    /// The side whose moment the cursor opens at: the graver one, else what is there now.
-    fn opens_at(&self) -> Which {
-        match self.report.direction {
-            Direction::Better => Which::Before,
-            Direction::Same | Direction::Worse | Direction::Unknown => Which::After,
-        }
     }
 }
 
@@ -64,7 +58,9 @@ fn body(html: &mut Html, both: &Both<'_>) {
     html.raw("<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n");
     host_line(html, report);
     html.raw("\n");
-    let main = Tag::of("main", "compare").with("data-opens", both.opens_at().word());
+    let main = Tag::of("main", "compare")
+        .with("data-opens", opening::side(both).word())
+        .with("data-beside", Beside::of(both).word());
     html.within(main, |html| {
         verdict(html, report);
         sides(html, both);
@@ -145,6 +141,9 @@ fn sides(html: &mut Html, both: &Both<'_>) {
                 });
             }
         });
+        if let Some(told) = opening::told(both) {
+            html.tagged(Tag::of("p", "part js-only"), &told);
+        }
     });
 }
 

@@ -225,9 +225,7 @@ fn fix(html: &mut Html, fix: &Fix) {
     if !fix.what.is_empty() {
         html.tagged(tag("p"), &fix.what);
     }
-    // What takes nothing back changes nothing: it is a look.
-    let is_change = !fix.undo.is_empty() || !fix.persistent.is_empty();
-    command(html, if is_change { "try" } else { "look" }, &fix.now);
+    command(html, if fix.is_look { "look" } else { "try" }, &fix.now);
     command(html, "keep", &fix.persistent);
     command(html, "undo", &fix.undo);
 }

@@ -211,16 +211,19 @@ impl WhereReport {
     }
 }
 
-/// Where the wall clock was set; a clock that is set all the time tells nothing any more.
+/// Where the wall clock was set. Of very many times some that follow each other are one, after which it is right again.
 fn clock_steps(timeline: &Timeline) -> Vec<ClockStep> {
     const MOST: usize = 200;
+    let steps = timeline.clock_steps();
+    let together = steps.chunks(steps.len().div_ceil(MOST).max(1));
     #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
-    let told = |step: timeline::ClockStep| ClockStep {
-        at_s: step.at.as_secs_f64(),
-        by_s: step.by_nanos as f64 / 1e9,
-    };
-    let steps = timeline.clock_steps().into_iter();
-    steps.take(MOST).map(told).collect()
+    let told = together.filter_map(|steps| {
+        Some(ClockStep {
+            at_s: steps.last()?.at.as_secs_f64(),
+            by_s: steps.iter().map(|step| step.by_nanos as f64 / 1e9).sum(),
+        })
+    });
+    told.collect()
 }
 
 /// Where the samples came from.
@@ -420,8 +423,7 @@ impl Context<'_> {
     fn finding(&self, finding: &diagnose::Finding) -> Finding {
         let when = finding.when;
         let watched = self.timeline.recorded().as_secs_f64();
-        let stretches: Vec<_> = finding.stretches();
-        let held: f64 = stretches.iter().map(|it| it.lasts().as_secs_f64()).sum();
+        let stretches = finding.stretches();
         Finding {
             id: finding.id.to_owned(),
             severity: finding.severity.into(),
@@ -433,7 +435,9 @@ impl Context<'_> {
             to: when.and_then(|w| self.wall(w.to)),
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
-            share: when.and_then(|_| finite(held / watched)),
+            share: finding
+                .lasts()
+                .and_then(|held| finite(held.as_secs_f64() / watched)),
             stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
             ruled_out: finding
@@ -451,6 +455,7 @@ impl Context<'_> {
                 .map(|fix| Fix {
                     what: fix.what.clone(),
                     now: fix.now.clone(),
+                    is_look: fix.is_look,
                     persistent: fix.persistent.clone(),
                     undo: fix.undo.clone(),
                 })

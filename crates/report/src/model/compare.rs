@@ -1,8 +1,8 @@
 //! The answer of `compare`: two sources, and what changed from one to the other.
 
 use diagnose::compare::{
-    AmountChange, AmountKind, Certainty, Compared, Comparison, FactChange, FindingChange, Found,
-    RateChange, Spread, Sureness,
+    self as diagnosed, AmountChange, Compared, Comparison, FactChange, FindingChange, Found,
+    RateChange, Spread,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,10 +64,22 @@ pub enum Direction {
 pub struct Cause {
     /// Their names, as in `facts`.
     pub facts: Vec<String>,
-    /// `is`: the finding itself rests on them; `explains`: nothing else that was recorded does; `may`: so may other things.
-    pub sureness: String,
+    /// How sure that is.
+    pub sureness: Sureness,
     /// Id of the finding that they explain; null where they explain what moved.
     pub finding: Option<String>,
+}
+
+/// How sure it is that facts explain what changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sureness {
+    /// The finding itself rests on them.
+    Is,
+    /// Nothing else that was recorded does.
+    Explains,
+    /// So may other things.
+    May,
 }
 
 /// One of the two sources.
@@ -90,13 +102,30 @@ pub struct Side {
 pub struct FindingEntry {
     /// Id of the rule.
     pub id: String,
-    /// `new`, `gone`, `graver`, `milder`, `same`; `unknown` where the other side could not look for it, or where
-    /// only the different lengths of the looks explain it.
-    pub change: String,
+    /// How it changed.
+    pub change: Turn,
     /// As it was found before; null where it was not.
     pub before: Option<FoundEntry>,
     /// As it was found after; null where it was not.
     pub after: Option<FoundEntry>,
+}
+
+/// How a finding changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Turn {
+    /// Only after.
+    New,
+    /// Only before.
+    Gone,
+    /// On both sides, more gravely after.
+    Graver,
+    /// On both sides, less gravely after.
+    Milder,
+    /// As grave on both sides.
+    Same,
+    /// The other side could not look for it, or only the different lengths of the looks explain it.
+    Unknown,
 }
 
 /// A finding on one side.
@@ -113,9 +142,8 @@ pub struct FoundEntry {
 /// An amount of memory.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AmountEntry {
-    /// `term`: a part of RAM, which add up on each side; `level`: an amount beside them; `owner`: anonymous memory of a
-    /// service or of the programs of one name, at the typical sample.
-    pub kind: String,
+    /// What kind it is.
+    pub kind: AmountKind,
     /// Id of the term, name of the signal, or name of the owner.
     pub name: String,
     /// What people call it; a name from the host where it is an owner.
@@ -130,9 +158,34 @@ pub struct AmountEntry {
     pub after_share: Option<f64>,
     /// The change in words; null where one side does not tell.
     pub change: Option<String>,
-    /// `clear`: more than noise and enough to matter; `noise`; `too-few`: too few samples to tell. Null where one side does
-    /// not tell.
-    pub certainty: Option<&'static str>,
+    /// Whether it changed; null where one side does not tell.
+    pub certainty: Option<Certainty>,
+    /// Whether it is worth a line: it changed, or nobody can tell, or it is large and one side does not tell of it.
+    pub is_worth_a_line: bool,
+}
+
+/// What kind an amount is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AmountKind {
+    /// A part of RAM: these add up on each side.
+    Term,
+    /// An amount beside them.
+    Level,
+    /// Anonymous memory of a service or of the programs of one name, at the typical sample.
+    Owner,
+}
+
+/// Whether a number changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// More than noise, and enough to matter.
+    Clear,
+    /// Each side differs as much within itself, or the difference is too small to matter.
+    Noise,
+    /// There are too few samples to tell.
+    TooFew,
 }
 
 /// A rate.
@@ -155,8 +208,8 @@ pub struct RateEntry {
     /// Cliff's delta over all pairs of intervals: from -1 (every one before is larger) to 1. Null where one side does not
     /// have it.
     pub lead: Option<f64>,
-    /// `clear`, `noise` or `too-few`, as for amounts.
-    pub certainty: Option<&'static str>,
+    /// Whether it changed; null where one side does not have it.
+    pub certainty: Option<Certainty>,
 }
 
 /// Values of the intervals of one side.
@@ -220,26 +273,31 @@ impl CompareReport {
     }
 }
 
-impl From<diagnose::compare::Direction> for Direction {
-    fn from(direction: diagnose::compare::Direction) -> Self {
-        match direction {
-            diagnose::compare::Direction::Better => Self::Better,
-            diagnose::compare::Direction::Same => Self::Same,
-            diagnose::compare::Direction::Worse => Self::Worse,
-            diagnose::compare::Direction::Unknown => Self::Unknown,
+/// Words of the contract for those of the diagnosis.
+macro_rules! words {
+    ($($name:ident: $($word:ident)*;)*) => {$(
+        impl From<diagnosed::$name> for $name {
+            fn from(it: diagnosed::$name) -> Self {
+                match it {
+                    $(diagnosed::$name::$word => Self::$word,)*
+                }
+            }
         }
-    }
+    )*};
 }
 
-fn cause(cause: &diagnose::compare::Cause) -> Cause {
+words! {
+    Direction: Better Same Worse Unknown;
+    Turn: New Gone Graver Milder Same Unknown;
+    AmountKind: Term Level Owner;
+    Certainty: Clear Noise TooFew;
+    Sureness: Is Explains May;
+}
+
+fn cause(cause: &diagnosed::Cause) -> Cause {
     Cause {
         facts: cause.facts.iter().map(|name| (*name).to_owned()).collect(),
-        sureness: match cause.sureness {
-            Sureness::Is => "is",
-            Sureness::Explains => "explains",
-            Sureness::May => "may",
-        }
-        .to_owned(),
+        sureness: cause.sureness.into(),
         finding: cause.finding.map(str::to_owned),
     }
 }
@@ -260,7 +318,6 @@ fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
 }
 
 fn finding(change: &FindingChange) -> FindingEntry {
-    use diagnose::compare::Turn;
     let found = |found: &Found| FoundEntry {
         severity: found.severity.into(),
         title: found.title.clone(),
@@ -268,36 +325,15 @@ fn finding(change: &FindingChange) -> FindingEntry {
     };
     FindingEntry {
         id: change.id.to_owned(),
-        change: match change.turn() {
-            Turn::New => "new",
-            Turn::Gone => "gone",
-            Turn::Graver => "graver",
-            Turn::Milder => "milder",
-            Turn::Same => "same",
-            Turn::Unknown => "unknown",
-        }
-        .to_owned(),
+        change: change.turn().into(),
         before: change.before.as_ref().map(found),
         after: change.after.as_ref().map(found),
     }
 }
 
-const fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Clear => "clear",
-        Certainty::Noise => "noise",
-        Certainty::TooFew => "too-few",
-    }
-}
-
 fn amount(change: &AmountChange) -> AmountEntry {
     AmountEntry {
-        kind: match change.kind {
-            AmountKind::Term => "term",
-            AmountKind::Level => "level",
-            AmountKind::Owner => "owner",
-        }
-        .to_owned(),
+        kind: change.kind.into(),
         name: change.name.clone(),
         label: change.label.clone(),
         before_bytes: change.before,
@@ -305,7 +341,8 @@ fn amount(change: &AmountChange) -> AmountEntry {
         before_share: change.before_share.map(Ratio::get),
         after_share: change.after_share.map(Ratio::get),
         change: change.change(),
-        certainty: change.certainty.map(certainty),
+        certainty: change.certainty.map(Into::into),
+        is_worth_a_line: change.is_worth_a_line(),
     }
 }
 
@@ -332,7 +369,7 @@ fn rate(change: &RateChange) -> RateEntry {
         after: change.after.as_ref().map(spread),
         change: change.change(),
         lead: change.contrast.map(|it| it.lead),
-        certainty: change.contrast.map(|it| certainty(it.certainty)),
+        certainty: change.contrast.map(|it| it.certainty.into()),
     }
 }
 

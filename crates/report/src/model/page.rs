@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use timeline::EventKind;
 
-use super::{EventEntry, Finding, Report, Severity, SourceKind};
+use super::{EventEntry, Finding, Report, Severity};
 use crate::clock::Clock;
 use crate::picture::{Picture, Shown};
 use crate::plain::harmless;
@@ -182,8 +182,8 @@ impl PageMeta {
         scales: &[Vec<f64>],
         clock: &Clock<'_>,
     ) -> Self {
-        let has_clock = report.source.kind != SourceKind::Capture;
-        let begin = clock.wall(picture.begin_s()).filter(|_| has_clock);
+        let begin = clock.wall(picture.begin_s());
+        let begin = begin.filter(|_| clock.is_of_the_wall());
         Self {
             format: PAGE_FORMAT,
             start_unix_ms: begin.map(Timestamp::as_millisecond),

@@ -1,12 +1,12 @@
 //! The words of `compare`: tables of rows `label, before, after, change`, and what is told below them.
 
-use units::{Count, Ratio};
+use units::{Count, Ratio, SignedBytes};
 
 use crate::model::{
-    AmountEntry, CompareReport, Direction, FactEntry, FindingEntry, FoundEntry, RateEntry, Side,
-    SpreadEntry,
+    AmountEntry, AmountKind, Certainty, CompareReport, Direction, FactEntry, FindingEntry,
+    FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
 };
-use crate::said::signed;
+use crate::said::ABSENT;
 
 /// So many rows of a table are shown unless all are asked for.
 const MOST_ROWS: usize = 10;
@@ -69,6 +69,18 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
     }
 }
 
+/// How a finding changed.
+pub(crate) const fn turned(turn: Turn) -> &'static str {
+    match turn {
+        Turn::New => "new",
+        Turn::Gone => "gone",
+        Turn::Graver => "graver",
+        Turn::Milder => "milder",
+        Turn::Same => "same",
+        Turn::Unknown => "cannot tell",
+    }
+}
+
 /// The verdicts, then findings of either side.
 pub(crate) fn findings(report: &CompareReport) -> Table {
     let level = |side: &Side| side.verdict.word().to_owned();
@@ -90,18 +102,15 @@ pub(crate) fn findings(report: &CompareReport) -> Table {
 }
 
 fn found(finding: &FindingEntry, index: usize) -> Row {
-    let severity = |found: Option<&FoundEntry>| match found {
-        Some(found) => found.severity.word().to_owned(),
-        None => "-".to_owned(),
+    let severity = |found: Option<&FoundEntry>| {
+        let word = found.map_or(ABSENT, |found| found.severity.word());
+        word.to_owned()
     };
     Row {
         label: finding.id.clone(),
         before: severity(finding.before.as_ref()),
         after: severity(finding.after.as_ref()),
-        change: match finding.change.as_str() {
-            "unknown" => "cannot tell".to_owned(),
-            change => change.to_owned(),
-        },
+        change: turned(finding.change).to_owned(),
         entry: Some(index),
         ..Row::default()
     }
@@ -112,16 +121,16 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> Table {
     let is_other_size = is_other_size(report);
     let indexed = report.memory.iter().enumerate();
     let (told, rest): (Vec<_>, Vec<_>) =
-        indexed.partition(|(_, it)| extent == Extent::All || is_amount_told(it));
+        indexed.partition(|(_, it)| extent == Extent::All || it.is_worth_a_line);
     let rows = told.into_iter();
     let rows = rows.map(|(index, it)| amount(it, index, is_other_size));
     let noise = rest
         .iter()
-        .filter(|(_, it)| it.certainty.is_some() && it.kind != "owner");
+        .filter(|(_, it)| it.certainty.is_some() && it.kind != AmountKind::Owner);
     let (rows, left) = cut(rows.collect(), MOST_ROWS, extent);
     let same = same(
         noise.count(),
-        "amounts differ by less than 1 % of RAM, or than within a side",
+        "amounts differ by less than 1 % of RAM, or vary as much within one side",
     );
     Table {
         heading: "Memory (typical sample of each)",
@@ -132,17 +141,17 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> Table {
 
 fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
     let size = |bytes: Option<i64>, share: Option<f64>| match (bytes, share) {
-        (None, _) => "-".to_owned(),
+        (None, _) => ABSENT.to_owned(),
         (Some(bytes), Some(share)) if is_other_size => {
             let percent = Ratio::new(share).to_string().replace(' ', "");
-            format!("{} {percent}", signed(bytes, '−'))
+            format!("{} {percent}", SignedBytes::new(bytes))
         }
-        (Some(bytes), _) => signed(bytes, '−'),
+        (Some(bytes), _) => SignedBytes::new(bytes).to_string(),
     };
     Row {
-        label: match amount.kind.as_str() {
-            "owner" => format!("by {}", amount.label),
-            _ => amount.label.clone(),
+        label: match amount.kind {
+            AmountKind::Owner => format!("by {}", amount.label),
+            AmountKind::Term | AmountKind::Level => amount.label.clone(),
         },
         before: size(amount.before_bytes, amount.before_share),
         after: size(amount.after_bytes, amount.after_share),
@@ -152,23 +161,10 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
     }
 }
 
-fn is_amount_told(amount: &AmountEntry) -> bool {
-    /// What only one side tells is worth a line from here on.
-    const WORTH: f64 = 0.01;
-    match amount.certainty {
-        Some("noise") => false,
-        Some(_) => true,
-        None => amount
-            .before_share
-            .or(amount.after_share)
-            .is_some_and(|share| share >= WORTH),
-    }
-}
-
 fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
     let shares = amount.before_share.zip(amount.after_share);
     match (amount.certainty, shares) {
-        (Some("noise"), _) => "~".to_owned(),
+        (Some(Certainty::Noise), _) => "~".to_owned(),
         (Some(_), Some((before, after))) if is_other_size => {
             let sign = if after < before { '−' } else { '+' };
             format!("{sign}{} RAM", Ratio::new((after - before).abs()))
@@ -187,7 +183,7 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> Table {
     let (rows, left) = cut(rows.collect(), MOST_ROWS + 4, extent);
     let same = same(
         noise,
-        "rates do not differ by more than the intervals within a side",
+        "rates vary as much within one side as between the two",
     );
     Table {
         heading: "Rates (mean over the time)",
@@ -199,25 +195,25 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> Table {
 fn is_rate_told(rate: &RateEntry, extent: Extent) -> bool {
     let moved = |it: &Option<SpreadEntry>| it.as_ref().is_some_and(|it| it.mean > 0.0);
     match rate.certainty {
-        Some("clear") => true,
-        Some("noise") => extent == Extent::All,
-        _ => moved(&rate.before) || moved(&rate.after),
+        Some(Certainty::Clear) => true,
+        Some(Certainty::Noise) => extent == Extent::All,
+        Some(Certainty::TooFew) | None => moved(&rate.before) || moved(&rate.after),
     }
 }
 
 fn rate(rate: &RateEntry, index: usize, extent: Extent) -> Row {
     let text = |spread: &Option<SpreadEntry>| match spread {
         Some(spread) => spread.text.clone(),
-        None => "-".to_owned(),
+        None => ABSENT.to_owned(),
     };
     Row {
         label: rate.label.clone(),
         before: text(&rate.before),
         after: text(&rate.after),
         change: match (rate.certainty, &rate.change) {
-            (Some("too-few"), _) => "too few".to_owned(),
-            (Some("noise"), _) => "~".to_owned(),
-            (Some(_), Some(change)) => change.clone(),
+            (Some(Certainty::TooFew), _) => "too few".to_owned(),
+            (Some(Certainty::Noise), _) => "~".to_owned(),
+            (Some(Certainty::Clear), Some(change)) => change.clone(),
             _ => one_side(rate.before.is_some()),
         },
         more: match (&rate.before, &rate.after, rate.lead) {
@@ -247,7 +243,12 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> Table {
     let indexed = report.facts.iter().enumerate();
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
     let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
-    let rows = differ.into_iter().map(|(index, it)| fact(it, index));
+    let explains = match report.cause.as_ref().map(|cause| cause.sureness) {
+        Some(Sureness::May) => "may explain",
+        _ => "explains",
+    };
+    let rows = differ.into_iter();
+    let rows = rows.map(|(index, it)| fact(it, index, explains));
     let (rows, left) = cut(rows.collect(), MOST_FACTS, extent);
     let (before, after): (Vec<_>, Vec<_>) = one
         .into_iter()
@@ -264,12 +265,12 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> Table {
     }
 }
 
-fn fact(fact: &FactEntry, index: usize) -> Row {
+fn fact(fact: &FactEntry, index: usize, explains: &str) -> Row {
     Row {
         label: fact.name.clone(),
         before: fact.before.clone().unwrap_or_default(),
         after: fact.after.clone().unwrap_or_default(),
-        change: if fact.explains { "explains" } else { "" }.to_owned(),
+        change: if fact.explains { explains } else { "" }.to_owned(),
         is_strong: fact.explains,
         entry: Some(index),
         ..Row::default()

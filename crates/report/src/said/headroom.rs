@@ -1,10 +1,9 @@
 //! The words of `headroom`.
 
-use units::Bytes;
+use units::{Bytes, SignedBytes};
 
 use crate::clock::Clock;
 use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
-use crate::said::signed;
 
 /// Headings.
 pub(crate) const TERMS: &str = "What it was computed from, at the worst moment:";
@@ -205,7 +204,7 @@ fn read_cache(cache: &ReadCache) -> (String, String) {
 fn bounds(report: &HeadroomReport) -> Option<Line> {
     let least = report.room.as_ref()?.least;
     let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
-    let [lower, upper] = [lower, least.upper_bytes].map(|room| signed(room, '−'));
+    let [lower, upper] = [lower, least.upper_bytes].map(SignedBytes::new);
     (lower != upper).then(|| {
         let text =
             format!("{lower} at worst if all cache that may be needed is, {upper} if none is");
@@ -246,14 +245,14 @@ fn smallest_ram(report: &HeadroomReport) -> Option<Line> {
     let enough = |bytes: u64, are: &str| {
         format!(
             "{} {are} enough for the worst moment{with}",
-            Bytes::new(bytes)
+            Bytes::new(bytes).rounded_up()
         )
     };
     let text = match (report.smallest_ram_bytes, report.smallest_ram_bytes_safe) {
         (Some(likely), Some(safe)) if likely != safe => format!(
             "{}; {} if all cache that may be needed is",
             enough(likely, "would be"),
-            Bytes::new(safe)
+            Bytes::new(safe).rounded_up()
         ),
         (Some(needed), _) => enough(needed, "would be"),
         (None, Some(safe)) => enough(safe, "are surely"),

@@ -18,7 +18,7 @@ pub(crate) fn when(clock: &Clock<'_>, finding: &Finding) -> Option<String> {
             at(first.from_s, first.from)?,
             at(last.from_s, last.from)?,
         )),
-        _ => clock.range((finding.from_s?, finding.from), (finding.to_s?, finding.to)),
+        _ => clock.stretch((finding.from_s?, finding.from), (finding.to_s?, finding.to)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Segments and head files become one timeline.
 
 use timeline::{Entity, Timeline};
-use units::WallClock;
+use units::{Count, WallClock};
 
 use super::part;
 use crate::head;
@@ -109,8 +109,9 @@ impl Loading {
             left -= (size / stride).min(left);
             if stride > 1 {
                 self.problems.push(format!(
-                    "{} readings are too many for memory ({size} changes): one {} in {stride} is shown; a shorter range shows all",
+                    "{} readings are more than are held at once ({} changes): one {} in {stride} is shown; a shorter range shows all",
                     entity.name(),
+                    Count::new(u64::try_from(size).unwrap_or(u64::MAX)),
                     if self.by_minute { "minute" } else { "reading" },
                 ));
             }

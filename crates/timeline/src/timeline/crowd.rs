@@ -16,16 +16,26 @@ const MOST: usize = 20_000;
 pub struct LeftOut {
     /// How many.
     pub count: usize,
-    /// How much memory the largest of them held; `None` where nothing tells.
-    pub largest: Option<Bytes>,
+    /// What none of them held more than; `None` where nothing tells.
+    pub at_most: Option<Bytes>,
 }
 
-/// What orders entities: the most memory that one held, in how many samples it was seen, and its place.
-type Rank = (Option<u64>, usize, usize);
+/// What orders entities.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// The most memory that it held.
+    held: Option<Bytes>,
+    /// The most pages that it had: all that `/proc/PID/stat` tells.
+    pages: Option<u64>,
+    /// In how many samples it was seen.
+    seen: usize,
+    /// Among those of its kind.
+    place: usize,
+}
 
 impl Timeline {
     /// Entities that are left out because they ended and were the smallest, among those as small the ones that were seen
-    /// least. Their readings are missing in every sum.
+    /// least. What they held is in [`merged`](Self::merged).
     pub fn left_out(&self, entity: Entity) -> LeftOut {
         self.left_out[entity as usize]
     }
@@ -72,14 +82,14 @@ impl Timeline {
         };
         ended.select_nth_unstable(at);
         ended.truncate(at + 1);
-        ended.sort_unstable_by_key(|(_, _, place)| *place);
+        ended.sort_unstable_by_key(|rank| rank.place);
         self.leave_out(entity, &ended);
     }
 
     /// `ended` by place.
     fn leave_out(&mut self, entity: Entity, ended: &[Rank]) {
-        let mut places = ended.iter().map(|(_, _, place)| *place).peekable();
-        let (mut place, mut runs) = (0, 0);
+        let mut places = ended.iter().map(|rank| rank.place).peekable();
+        let (mut place, mut gone) = (0, Vec::with_capacity(ended.len()));
         self.entities.retain(|(kind, _), series| {
             if *kind != entity {
                 return true;
@@ -87,31 +97,36 @@ impl Timeline {
             let is_left_out = places.next_if_eq(&place).is_some();
             place += 1;
             if is_left_out {
-                runs += series.columns.count_runs();
+                let columns = std::mem::take(&mut series.columns);
+                gone.push(series.with(columns));
             }
             !is_left_out
         });
-        self.entity_runs = self.entity_runs.saturating_sub(runs);
-        let largest = ended.iter().filter_map(|(held, ..)| *held).max();
+        let runs: usize = gone.iter().map(|one| one.columns.count_runs()).sum();
         let left_out = &mut self.left_out[entity as usize];
-        left_out.count += ended.len();
-        left_out.largest = left_out.largest.max(largest.map(Bytes::new));
+        left_out.count += gone.len();
+        left_out.at_most = left_out.at_most.max(gone.iter().filter_map(held).max());
+        self.entity_runs = self.entity_runs.saturating_sub(runs) + self.merged.add(gone);
     }
 }
 
 fn rank(series: &EntitySeries, place: usize) -> Rank {
-    (held(series), series.columns.seen(), place)
+    Rank {
+        held: held(series),
+        pages: most(series, &[PROC_RSS.id()]),
+        seen: series.columns.seen(),
+        place,
+    }
 }
 
-/// The most memory that an entity held; `None` where nothing tells.
-fn held(series: &EntitySeries) -> Option<u64> {
-    match series.entity {
-        Entity::Process => most(series, &OF_PROCESS)
-            // All that stat tells is pages; of the smallest kind, as they only have to be put in order.
-            .or_else(|| Some(most(series, &[PROC_RSS.id()])?.saturating_mul(4096))),
+/// What an entity never held more than; `None` where nothing tells.
+fn held(series: &EntitySeries) -> Option<Bytes> {
+    let held = match series.entity {
+        Entity::Process => most(series, &OF_PROCESS),
         Entity::Cgroup => most(series, &[CGROUP_CURRENT.id()]),
         _ => None,
-    }
+    };
+    held.map(Bytes::new)
 }
 
 /// What a process holds, as `/proc/PID/status` tells.
@@ -166,7 +181,7 @@ mod tests {
         let left_out = timeline.left_out(Entity::Process);
         assert_eq!(count + left_out.count, 120 * 1_000 + 12 + 1);
         assert!(
-            left_out.largest < Some(Bytes::from_mib(100)),
+            left_out.at_most < Some(Bytes::from_mib(100)),
             "{left_out:?}"
         );
         let stays = timeline.entity(Entity::Process, "1@1").unwrap();
@@ -181,6 +196,24 @@ mod tests {
         let last = timeline.entities(Entity::Process);
         let last = last.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 119).is_some());
         assert_eq!(last.count(), 1_001);
+    }
+
+    #[test]
+    fn what_is_left_out_is_missing_in_no_sum() {
+        let mut timeline = built(120, 1_000);
+        let sum_at = |timeline: &Timeline, index| {
+            let kept = timeline.entities(Entity::Process);
+            let held = kept.chain(timeline.merged(Entity::Process));
+            let held = held.filter_map(|it| timeline.at_of(it, PROC_RSS_ANON, index));
+            held.fold(Bytes::ZERO, |sum, one| sum + one)
+        };
+        // One that stays, a thousand of 1 to 100 MiB.
+        let each = Bytes::from_mib(1 + 10 * 5_050);
+        for index in [1, 59, 118, 119] {
+            assert_eq!(sum_at(&timeline, index), each, "{index}");
+        }
+        timeline.keep_last(100);
+        assert_eq!(sum_at(&timeline, 11), each);
     }
 
     #[test]

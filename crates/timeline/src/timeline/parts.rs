@@ -24,8 +24,12 @@ impl Timeline {
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
+        let cut = |series: &EntitySeries| {
+            let reads = self.reads(series.entity);
+            series.columns.cut(first, end, reads)
+        };
         let entities = self.entities.iter().filter_map(|(key, series)| {
-            let columns = series.columns.cut(first, end, self.reads(key.0));
+            let columns = cut(series);
             (!columns.is_empty()).then(|| (key.clone(), series.with(columns)))
         });
         Self {
@@ -37,6 +41,7 @@ impl Timeline {
             entity_runs: self.entity_runs,
             entities_cut: self.entities_cut,
             left_out: self.left_out,
+            merged: self.merged.cut(cut),
             breaks: breaks
                 .take_while(|gap| gap.before < end)
                 .map(|gap| Break {
@@ -115,7 +120,7 @@ impl Timeline {
 
 impl EntitySeries {
     /// The same entity with other readings.
-    fn with(&self, columns: Columns) -> Self {
+    pub(super) fn with(&self, columns: Columns) -> Self {
         Self {
             entity: self.entity,
             key: self.key.clone(),

@@ -51,11 +51,9 @@ pub fn step(
         .zip(next.wall)
         .map(|(a, b)| b.unix_nanos().saturating_sub(a.unix_nanos()));
     if next.boot <= last.boot {
-        // Time never stands still between samples of one boot; a smaller boot clock with a later wall clock is another
-        // boot.
-        let moved = wall_moved.filter(|moved| *moved > 0).ok_or(OutOfOrder)?;
+        let elapsed = started_anew(last, next, wall_moved).ok_or(OutOfOrder)?;
         return Ok(Step {
-            elapsed: Span::from_nanos(moved.unsigned_abs()),
+            elapsed,
             breaks: [Some(BreakKind::Reboot), None, None],
         });
     }
@@ -73,6 +71,20 @@ pub fn step(
             is_gap.then_some(BreakKind::Gap(elapsed)),
         ],
     })
+}
+
+/// How long it took at least, where a boot clock that does not go on means that the machine was started anew: `None`
+/// where it means an earlier moment of the same boot.
+fn started_anew(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Span> {
+    let moved = wall_moved?;
+    if moved > 0 {
+        return Some(Span::from_nanos(moved.unsigned_abs()));
+    }
+    // Both clocks go back alike to an earlier moment. A host without a battery begins each boot in 1970.
+    let back = Span::from_nanos(moved.unsigned_abs());
+    let earlier = last.boot - next.boot;
+    let apart = earlier.max(back) - earlier.min(back);
+    (apart > CLOCK_TOLERANCE).then_some(next.boot)
 }
 
 /// How the wall clock was moved, where it went on by `moved` nanoseconds while `elapsed` passed.
@@ -128,7 +140,32 @@ mod tests {
             assert_eq!(step.elapsed, second(elapsed), "{next:?}");
             assert_eq!(step.breaks().collect::<Vec<_>>(), breaks, "{next:?}");
         }
-        let earlier = step(stamp(100, 90, 1000), stamp(5, 5, 900), || None);
-        assert_eq!(earlier, Err(OutOfOrder));
+    }
+
+    #[test]
+    fn a_boot_clock_that_goes_back_is_another_boot_unless_both_clocks_go_back_alike() {
+        let (reboot, second) = (vec![BreakKind::Reboot], Span::from_secs);
+        for (next, expected) in [
+            (stamp(5, 5, 1060), Ok(second(60))),
+            // In 1970, and a day behind: that it took as long as the machine is up is all that is known.
+            (stamp(5, 5, 5), Ok(second(5))),
+            (stamp(40, 40, -85_400), Ok(second(40))),
+            // Samples that are not in order.
+            (stamp(95, 85, 995), Err(OutOfOrder)),
+            (stamp(100, 90, 1000), Err(OutOfOrder)),
+            (stamp(10, 5, 911), Err(OutOfOrder)),
+        ] {
+            let step = step(stamp(100, 90, 1000), next, || Some(second(1)));
+            assert_eq!(step.map(|step| step.elapsed), expected, "{next:?}");
+            if let Ok(step) = step {
+                assert_eq!(step.breaks().collect::<Vec<_>>(), reboot, "{next:?}");
+            }
+        }
+        let undated = Stamp {
+            wall: None,
+            ..stamp(5, 5, 0)
+        };
+        let step = step(stamp(100, 90, 1000), undated, || None);
+        assert_eq!(step, Err(OutOfOrder));
     }
 }

@@ -5,7 +5,7 @@ use timeline::kernel_report::{GroupLimit, GroupReport};
 use timeline::signals::CGROUP_CURRENT;
 use units::{Bytes, Count, Ratio};
 
-use super::{RULE, slowed_first};
+use super::{RULE, SLOWED_FIRST, before};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
@@ -251,27 +251,31 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let finding = match path {
         "" => finding.fix(
             Fix::say("See which group it is.")
-                .now("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
+                .look("journalctl -k -b -g 'oom-kill:|Memory cgroup stats' --no-pager"),
         ),
         _ => finding,
     };
-    let limit = at_limit.limit.map(|limit| limit.limit);
-    let used = at_limit.limit.map(|limit| limit.usage.max(limit.limit));
-    let raised = match (container(path), used) {
-        (None, Some(used)) => {
-            groups::set_limit_of(path, is_v1, Knob::Max, (groups::more(used), limit))
-        }
-        _ => Fix::default(),
-    };
+    // What is printed of another limit says nothing of the one that a command would set.
+    let printed = at_limit
+        .limit
+        .filter(|_| at_limit.which == Limit::Memory && container(path).is_none());
+    let raised = printed.map(|limit| groups::more(limit.usage.max(limit.limit)));
+    let commands = raised.zip(printed).map(|(raised, limit)| {
+        let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
+        let from = units::Limit::Bytes(limit.limit);
+        groups::set_limit_of(path, knob, raised, Some(from))
+    });
     let place =
         container(path).map_or_else(String::new, |place| format!(" It is kept in {place}."));
-    let finding = finding.cause(cause).fix(raised.told(format!(
+    let finding = finding.cause(cause).fix(commands.unwrap_or_default().told(format!(
         "Raise the limit to what the group needs (at least a quarter more), or make its programs smaller (heap, workers).{place}"
     )));
     if is_v1 || container(path).is_some() {
         return finding;
     }
-    finding.fix(slowed_first(path, limit))
+    // A report does not print memory.high, so nothing takes it back.
+    let slowed = raised.map(|raised| groups::set_limit_of(path, Knob::High, before(raised), None));
+    finding.fix(slowed.unwrap_or_default().told(SLOWED_FIRST))
 }
 
 /// Where the limit of a container is kept, by how its groups are called.

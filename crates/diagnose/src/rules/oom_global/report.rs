@@ -278,7 +278,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
             "memtide check --for 10m",
         ),
     };
-    let finding = finding.fix(Fix::say(what).now(look)).fix(Fix::cap(
+    let finding = finding.fix(Fix::say(what).look(look)).fix(Fix::cap(
         cx,
         one.index,
         "Cap what grew: it is then slowed down or killed alone.",

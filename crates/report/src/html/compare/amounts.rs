@@ -8,10 +8,7 @@ use super::super::escape::{Html, Tag, tag};
 use super::super::memory::{self, Part};
 use super::super::page::section;
 use super::{CompareReport, Extent, Row, Table, said, table, tables};
-use crate::model::{AmountEntry, Side};
-
-/// Parts of RAM, which add up; all other amounts stand beside them.
-const TERM: &str = "term";
+use crate::model::{AmountEntry, AmountKind, Side};
 
 pub(super) fn draw(html: &mut Html, report: &CompareReport) {
     let [changed, all] = [Extent::Changed, Extent::All].map(|extent| said::memory(report, extent));
@@ -21,7 +18,9 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
         changed.heading,
         |html| {
             bars(html, report);
-            let is_term = |row: &Row| entry(report, row).is_some_and(|it| it.kind == TERM);
+            // Parts of RAM add up; all other amounts stand beside them.
+            let is_term =
+                |row: &Row| entry(report, row).is_some_and(|it| it.kind == AmountKind::Term);
             let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
             parts.retain(|row| entry(report, row).is_some_and(is_there));
             legend(html, report, parts);
@@ -91,7 +90,8 @@ fn typical(side: &Side) -> String {
 
 /// The terms of a side in the order of the bar.
 fn parts(report: &CompareReport, of_side: OfSide) -> Vec<Part<'_>> {
-    let terms = report.memory.iter().filter(|it| it.kind == TERM);
+    let terms = report.memory.iter();
+    let terms = terms.filter(|it| it.kind == AmountKind::Term);
     let mut parts: Vec<(usize, Part<'_>)> = terms
         .filter_map(|term| {
             let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;

@@ -5,12 +5,12 @@ use chart::Chart;
 use super::super::chart::figure;
 use super::super::escape::{Html, Tag, tag};
 use super::super::page::section;
-use super::{Both, Scene};
+use super::{Beside, Both, Scene};
 
 /// A chart on both sides, by its number; `None` where that side has no data for it.
 struct Pair {
     title: String,
-    help: &'static str,
+    help: String,
     before: Option<usize>,
     after: Option<usize>,
 }
@@ -29,7 +29,10 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     };
     let (quiet, loud): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(is_quiet);
     section(html, ("charts", "charts-heading"), "Charts", |html| {
-        html.raw("<p class=\"part\">Both sides have the same scale. The cursor stands as long after the beginning of each.</p>");
+        html.within(Tag::of("p", "part"), |html| {
+            html.raw("Both sides have the same scale. ");
+            html.raw(Beside::of(both).says());
+        });
         for (_, scene) in both.sides() {
             if let Some(part) = scene.page.part {
                 html.tagged(Tag::of("p", "part"), part);
@@ -65,28 +68,40 @@ fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
 /// Charts in the order of the one side, then those that only the other has.
 fn pairs(before: &[Chart], after: &[Chart]) -> Vec<Pair> {
     let place = |charts: &[Chart], id: &str| charts.iter().position(|it| it.id == id);
-    let of_both = before.iter().enumerate().map(|(index, chart)| Pair {
-        title: chart.title.clone(),
-        help: chart.help,
-        before: Some(index),
-        after: place(after, &chart.id),
+    let of_both = before.iter().enumerate().map(|(index, chart)| {
+        let other = place(after, &chart.id);
+        let beside = other.and_then(|index| after.get(index)).unwrap_or(chart);
+        Pair {
+            title: of_both(&chart.title, &beside.title),
+            help: of_both(chart.help, beside.help),
+            before: Some(index),
+            after: other,
+        }
     });
     let rest = after.iter().enumerate();
     let rest = rest.filter(|(_, chart)| place(before, &chart.id).is_none());
     let rest = rest.map(|(index, chart)| Pair {
         title: chart.title.clone(),
-        help: chart.help,
+        help: chart.help.to_owned(),
         before: None,
         after: Some(index),
     });
     of_both.chain(rest).collect()
 }
 
+/// What is alike on both sides is said once; one may know services where the other knows programs.
+fn of_both(before: &str, after: &str) -> String {
+    match before == after {
+        true => before.to_owned(),
+        false => format!("Before: {before} · After: {after}"),
+    }
+}
+
 fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &Pair) {
     html.raw("\n")
         .within(Tag::of("div", "pair charted"), |html| {
             html.tagged(tag("h3"), &pair.title);
-            html.tagged(Tag::of("p", "help"), pair.help);
+            html.tagged(Tag::of("p", "help"), &pair.help);
             for (scene, at) in [(&both.before, pair.before), (&both.after, pair.after)] {
                 match at {
                     Some(index) => figure(html, scene, index, false),

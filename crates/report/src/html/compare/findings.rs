@@ -4,7 +4,7 @@ use super::super::escape::{Html, Tag};
 use super::super::finding;
 use super::super::page::section;
 use super::{Both, said, table};
-use crate::model::Finding;
+use crate::model::{CompareReport, Finding, Turn};
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     let rows = said::findings(both.report);
@@ -28,9 +28,9 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
 
 /// What the one side had and the other has not, or not so: it shows what was wrong.
 fn gone(html: &mut Html, both: &Both<'_>) {
-    let after = &both.after.report.findings;
     let told = both.before.report.findings.iter().enumerate();
-    let told = told.filter_map(|(index, finding)| Some((index, finding, turn(finding, after)?)));
+    let turned = |finding: &Finding| turn(finding, both.report);
+    let told = told.filter_map(|(index, finding)| Some((index, finding, turned(finding)?)));
     let told: Vec<_> = told.collect();
     if told.is_empty() {
         return;
@@ -43,11 +43,9 @@ fn gone(html: &mut Html, both: &Both<'_>) {
     });
 }
 
-/// What became of a finding; `None` where it is told in the same words after.
-fn turn(finding: &Finding, after: &[Finding]) -> Option<&'static str> {
-    let mut same = after.iter().filter(|other| other.id == finding.id);
-    match same.next() {
-        None => Some("gone"),
-        Some(other) => (other.title != finding.title).then_some("before"),
-    }
+/// What became of a finding, in the word of its row; `None` where it is as grave after, and its card is above.
+fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
+    let mut changes = report.findings.iter();
+    let change = changes.find(|change| change.id == finding.id)?.change;
+    (change != Turn::Same).then(|| said::turned(change))
 }

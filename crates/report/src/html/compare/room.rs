@@ -5,6 +5,7 @@ use super::super::headroom::{answer, lines};
 use super::super::page::section;
 use super::Both;
 use crate::model::headroom::HeadroomReport;
+use crate::said::ABSENT;
 use crate::said::headroom::{self as said, TermLine};
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
@@ -52,7 +53,7 @@ fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
                     let label = format!("{} {}", row.sign, row.label);
                     html.tagged(tag("th").with("scope", "row"), label.trim());
                     for (class, side) in [("before", &before), ("after", &after)] {
-                        let size = of(side, row.label).map_or("–", |it| it.size.as_str());
+                        let size = of(side, row.label).map_or(ABSENT, |it| it.size.as_str());
                         html.tagged(Tag::of("td", class), size);
                     }
                 });

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Screen;
-use crate::model::{ClockStep, Source};
+use crate::model::{ClockStep, Source, SourceKind};
 
 const COLOURS: [Colour; 29] = [
     Colour::Free,
@@ -241,6 +241,7 @@ fn the_page_tells_times_as_the_text_does() {
             &[(9.0, 1_794_999_961.0)],
         ),
         source(SourceKind::Text, "2026-11-21T02:23:09Z", 40.0),
+        source(SourceKind::Capture, "2026-11-21T02:23:09Z", 600.0),
         source(SourceKind::Capture, "2026-11-21T02:23:09Z", 7_200.0),
     ];
     let cases = sources.iter().map(|source| moments(source, &screen));
@@ -251,7 +252,7 @@ fn the_page_tells_times_as_the_text_does() {
 /// A clock as the page knows it, and what the text says of moments and stretches spread over its source.
 fn moments(source: &Source, screen: &Screen) -> String {
     let clock = Clock::new(source, screen);
-    let begin = source.from.filter(|_| source.kind != SourceKind::Capture);
+    let begin = source.from.filter(|_| clock.is_of_the_wall());
     let at = |part: f64| (part * source.watched_s * 1e3).round() / 1e3;
     let when = |at_s: f64| begin.and_then(|_| clock.wall(at_s));
     let told: Vec<_> = (0..=40_u8)

@@ -1,0 +1,82 @@
+//! How the page opens: at whose moment, and how the times of the two lie beside each other.
+
+use units::Span;
+
+use super::{Both, Which};
+use crate::model::{Direction, Level};
+
+/// Beside a source that is this many times as long, a shorter one is a hairline; an engineering choice.
+const FAR_LONGER: f64 = 4.0;
+
+/// What of the two stands beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Their beginnings: the cursor stands as long after the one as after the other.
+    Beginnings,
+    /// The moments that matter, since the longer has no room for the shorter.
+    Moments,
+}
+
+impl Beside {
+    pub(super) fn of(both: &Both<'_>) -> Self {
+        let [before, after] = spans(both);
+        let is_far_longer = before.max(after) > before.min(after) * FAR_LONGER;
+        match before.min(after) > 0.0 && is_far_longer {
+            true => Self::Moments,
+            false => Self::Beginnings,
+        }
+    }
+
+    /// Its word for the script.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Beginnings => "beginnings",
+            Self::Moments => "moments",
+        }
+    }
+
+    /// Where the cursor stands on the other side.
+    pub(super) const fn says(self) -> &'static str {
+        match self {
+            Self::Beginnings => "The cursor stands as long after the beginning of each.",
+            Self::Moments => "The cursor stands as far from the worst moment of each.",
+        }
+    }
+}
+
+/// Why a part of the longer one is shown; `None` where all of both is.
+pub(super) fn told(both: &Both<'_>) -> Option<String> {
+    let [before, after] = spans(both).map(Span::from_secs_f64);
+    let shorter = before.min(after);
+    (Beside::of(both) == Beside::Moments).then(|| {
+        format!(
+            "Before is {before} long and after {after}: the charts open with {shorter} around the worst moment of each, by \
+             its own clock. Whole range shows all."
+        )
+    })
+}
+
+fn spans(both: &Both<'_>) -> [f64; 2] {
+    both.sides().map(|(_, scene)| match scene.has_charts() {
+        true => scene.picture.span_s(),
+        false => 0.0,
+    })
+}
+
+/// The side whose moment the cursor opens at: the graver one; of two alike what is there now, unless that is better.
+pub(super) fn side(both: &Both<'_>) -> Which {
+    let [before, after] = [&both.report.before, &both.report.after].map(|it| gravity(it.verdict));
+    match (before.cmp(&after), both.report.direction) {
+        (std::cmp::Ordering::Greater, _) => Which::Before,
+        (std::cmp::Ordering::Equal, Direction::Better) => Which::Before,
+        _ => Which::After,
+    }
+}
+
+const fn gravity(level: Level) -> u8 {
+    match level {
+        Level::Ok | Level::Unknown => 0,
+        Level::Warning => 1,
+        Level::Critical => 2,
+    }
+}
