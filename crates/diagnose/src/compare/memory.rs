@@ -198,7 +198,7 @@ const REST: &str = "unaccounted";
 
 fn ids(look: &Accounting) -> impl Iterator<Item = (&'static str, &'static str, i64)> + '_ {
     let terms = look.terms.iter().map(|t| (t.id, t.label, signed(t.bytes)));
-    terms.chain([(REST, "what no counter explains", look.unaccounted_bytes)])
+    terms.chain([(REST, "unaccounted", look.unaccounted_bytes)])
 }
 
 #[allow(clippy::cast_precision_loss)] // compared to three digits
