@@ -8,7 +8,7 @@ use timeline::facts::{
     CgroupMode, DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_RATIO,
 };
 use timeline::signals::CGROUP_CURRENT;
-use timeline::{Entity, EntitySeries, Fact};
+use timeline::{EntitySeries, Fact};
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
@@ -201,13 +201,8 @@ fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries
         return None;
     }
     let least = cx.ram().ok()?.share(WORTH_CAPPING);
-    let at = cx.rows_at(Entity::Cgroup, index)?;
-    let held = cx.timeline.entities(Entity::Cgroup).filter_map(|group| {
-        let unit = groups::unit_of(&group.key)?;
-        let held = cx.timeline.at_of(group, CGROUP_CURRENT, at)?;
-        (held >= least).then_some((group, unit, held))
-    });
-    let (group, unit, held) = held.max_by_key(|(_, _, held)| *held)?;
+    let units = groups::units(cx, index).filter(|(_, _, held)| *held >= least);
+    let (group, unit, held) = units.max_by_key(|(_, _, held)| *held)?;
     let peak = cx.gauge_of(group, CGROUP_CURRENT).ok()?.max();
     Some((group, unit, peak.map_or(held, |(peak, _)| peak)))
 }
@@ -216,6 +211,7 @@ fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries
 mod tests {
     use super::*;
     use crate::rules::testing::Case;
+    use timeline::Entity;
     use timeline::signals::{CGROUP_HIGH, MEM_TOTAL};
     use units::Limit;
 

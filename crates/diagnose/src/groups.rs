@@ -2,7 +2,7 @@
 //! its limit was, and the commands that change it.
 
 use timeline::cgroup::{self, ancestors, parent};
-use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
+use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Track, facts::CgroupMode};
 use units::{Bytes, Count, Limit, PerSecond};
 
@@ -200,6 +200,21 @@ pub(crate) fn unit_of(path: &str) -> Option<&str> {
         .split('/')
         .all(|part| is_name_of(part, &[".slice"]) && is_plain(part));
     (of_the_host && is_name_of(unit, &[".service", ".scope"]) && is_plain(unit)).then_some(unit)
+}
+
+/// The services and scopes of this host's systemd around sample `index`, each with its name and what it holds.
+pub(crate) fn units<'a>(
+    cx: &Evidence<'a>,
+    index: usize,
+) -> impl Iterator<Item = (&'a EntitySeries, &'a str, Bytes)> {
+    let timeline = cx.timeline;
+    let read = cx.rows_at(Entity::Cgroup, index);
+    read.into_iter().flat_map(move |at| {
+        timeline.entities(Entity::Cgroup).filter_map(move |group| {
+            let held = timeline.at_of(group, CGROUP_CURRENT, at)?;
+            Some((group, unit_of(&group.key)?, held))
+        })
+    })
 }
 
 /// Whether it is more than such an ending.

@@ -120,6 +120,16 @@ impl Bounds {
     pub fn likely_or_lower(&self) -> Option<i64> {
         self.likely.or(self.lower)
     }
+
+    /// The estimate, else the least that it may be, else the most; `i64::MAX` where nothing bounds it.
+    pub fn best(&self) -> i64 {
+        self.likely_or_lower().unwrap_or(self.upper)
+    }
+
+    /// The estimate, else the most that it may be: less than this is certain to be too little.
+    pub(crate) fn likely_or_upper(&self) -> i64 {
+        self.likely.unwrap_or(self.upper)
+    }
 }
 
 /// How much room a host has.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, EntitySeries,
-    signals::{CGROUP_CURRENT, PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
+    Entity,
+    signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
 };
 use units::{Bytes, Count, Ratio};
 
@@ -73,20 +73,14 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
 
 /// The largest services and scopes around sample `index`, by all memory that is charged to them.
 pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
-    let Some(index) = cx.rows_at(Entity::Cgroup, index) else {
-        return Vec::new();
-    };
     let least = worth_naming(cx);
-    let held = |group| cx.timeline.at_of(group, CGROUP_CURRENT, index);
-    let groups = cx.timeline.entities(Entity::Cgroup);
-    let mut units: Vec<(&EntitySeries, Bytes)> = groups
-        .filter(|group| groups::unit_of(&group.key).is_some())
-        .filter_map(|group| Some((group, held(group).filter(|held| *held > least)?)))
+    let mut units: Vec<_> = groups::units(cx, index)
+        .filter(|(_, _, held)| *held > least)
         .collect();
-    units.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    units.sort_by_key(|(_, _, held)| std::cmp::Reverse(*held));
     let largest = units.into_iter().take(most);
     largest
-        .map(|(group, held)| Affected {
+        .map(|(group, _, held)| Affected {
             kind: "cgroup",
             name: group.label.clone(),
             what: format!("{held}, its cache included"),
@@ -94,8 +88,8 @@ pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec
         .collect()
 }
 
-/// The largest process that was there when processes were read before `index` and is not when they are read again: after a kill, most likely its
-/// victim. Its name, and the memory it held in RAM and swap.
+/// The largest process that was there when processes were read before `index` and is not when they are read again: after a
+/// kill, most likely its victim. Its name, and the memory it held in RAM and swap.
 pub(crate) fn gone<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a str, Bytes)> {
     let before = cx.rows_at(Entity::Process, index.checked_sub(1)?)?;
     let index = cx.rows_from(Entity::Process, index)?;

@@ -104,10 +104,9 @@ impl<'a> Clock<'a> {
             return (self.lasts_s > 0.0).then(|| self.offset(offset_s));
         };
         let at = at.to_zoned(self.zone.clone());
-        let form = if !names_day && self.is_of_a_day() {
-            "%H:%M:%S"
-        } else {
-            "%b %-d %H:%M:%S"
+        let form = match names_day {
+            true => "%b %-d %H:%M:%S",
+            false => "%H:%M:%S",
         };
         Some(at.strftime(form).to_string())
     }
@@ -129,12 +128,13 @@ impl<'a> Clock<'a> {
 
     /// Whether a moment is of the day of the last sample, which need not be named where there is hardly another.
     fn is_last_day(&self, at: Option<Timestamp>) -> bool {
-        if !self.is_of_a_day() {
-            return false;
-        }
-        let date = |at: Timestamp| at.to_zoned(self.zone.clone()).date();
-        let dates = self.end.zip(at).map(|(end, at)| (date(end), date(at)));
-        dates.is_none_or(|(end, at)| end == at)
+        at.is_none_or(|at| self.last_day() == Some(self.day(at)))
+    }
+
+    /// The day of the clock, in days since 1970.
+    fn day(&self, at: Timestamp) -> i64 {
+        let local = at.as_second() + i64::from(self.zone.to_offset(at).seconds());
+        local.div_euclid(86_400)
     }
 
     fn offset(&self, offset_s: f64) -> String {
@@ -253,11 +253,10 @@ impl<'a> Clock<'a> {
         .collect()
     }
 
-    /// The last sample's day, in days since 1970: its moments are told without it. `None` where every moment has its day.
+    /// The last sample's day: its moments are told without it. `None` where every moment has its day.
     pub(crate) fn last_day(&self) -> Option<i64> {
         let end = self.end.filter(|_| self.is_of_a_day())?;
-        let local = end.as_second() + i64::from(self.zone.to_offset(end).seconds());
-        Some(local.div_euclid(86_400))
+        Some(self.day(end))
     }
 
     /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.

@@ -13,7 +13,7 @@ use units::{Ratio, Span};
 use super::Compared;
 use super::findings::{Doubt, FindingChange, Found};
 use super::rates;
-use crate::diagnosis::diagnose;
+use crate::diagnosis::{Diagnosis, diagnose};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::verdict::Level;
@@ -32,19 +32,45 @@ pub(super) fn differs(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<Ord
     is_other.then(|| new.total_cmp(&old))
 }
 
+/// The longer of two looks of different length.
+struct Longer<'a> {
+    long: Evidence<'a>,
+    judged: &'a Diagnosis,
+    is_after: bool,
+    /// How long the other one is.
+    short: Span,
+}
+
+impl<'a> Longer<'a> {
+    /// `None` where both show the same.
+    fn of(before: Compared<'a>, after: Compared<'a>) -> Option<Self> {
+        let [old, new] = [before, after].map(|side| Evidence::new(side.timeline, side.facts));
+        let is_after = differs(&old, &new)? == Ordering::Greater;
+        let (long, judged, short) = match is_after {
+            true => (new, after.diagnosis, old),
+            false => (old, before.diagnosis, new),
+        };
+        Some(Self {
+            long,
+            judged,
+            is_after,
+            short: short.look(),
+        })
+    }
+}
+
 /// Marks the changes that only the lengths explain.
 pub(super) fn doubt(before: Compared<'_>, after: Compared<'_>, changes: &mut Vec<FindingChange>) {
-    let looks = [before, after].map(|side| Evidence::new(side.timeline, side.facts));
-    let [old, new] = &looks;
-    let Some(longer) = differs(old, new) else {
+    let Some(longer) = Longer::of(before, after) else {
         return;
     };
-    let is_after = longer == Ordering::Greater;
-    let (long, judged, short) = match is_after {
-        true => (new, after.diagnosis, old),
-        false => (old, before.diagnosis, new),
-    };
-    let shown = shown_in_short(long, &judged.findings, short.look());
+    let Longer {
+        ref long,
+        judged,
+        is_after,
+        short,
+    } = longer;
+    let shown = shown_in_short(long, &judged.findings, short);
     for change in changes.iter_mut().filter(|change| change.is_one_sided()) {
         let severity = |is_after: bool| change.found(is_after).map(|found| found.severity);
         let found = judged.findings.iter().find(|it| it.id == change.id);
@@ -79,15 +105,11 @@ fn brief(
 
 /// Whether means over the longer side say little of its findings, since these held for a part of it only.
 pub(super) fn is_diluted(before: Compared<'_>, after: Compared<'_>) -> bool {
-    let looks = [before, after].map(|side| Evidence::new(side.timeline, side.facts));
-    let [old, new] = &looks;
-    let (long, judged) = match differs(old, new) {
-        Some(Ordering::Greater) => (new, after.diagnosis),
-        Some(_) => (old, before.diagnosis),
-        None => return false,
-    };
-    let mut findings = judged.findings.iter();
-    findings.any(|found| found.severity > Severity::Info && !held_for_most(long, found))
+    Longer::of(before, after).is_some_and(|longer| {
+        let mut findings = longer.judged.findings.iter();
+        let is_brief = |found: &Finding| !held_for_most(&longer.long, found);
+        findings.any(|found| found.severity > Severity::Info && is_brief(found))
+    })
 }
 
 /// A finding without a time of its own is of the whole look.

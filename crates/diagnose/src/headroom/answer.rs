@@ -134,8 +134,7 @@ impl Facts<'_> {
             .iter()
             .find(|limit| limit.concerns(self.kind()))?;
         let least = self.room.as_ref()?.least;
-        let host = least.likely_or_lower().unwrap_or(least.upper);
-        (tightest.room < host).then_some(tightest)
+        (tightest.bounds.best() < least.best()).then_some(tightest)
     }
 
     /// Room with all limits taken into account.
@@ -157,7 +156,7 @@ impl Facts<'_> {
             return Answer::DoesNotFit;
         }
         let is_estimate = usual.likely.is_some();
-        let surely = least.likely.unwrap_or(least.upper);
+        let surely = least.likely_or_upper();
         let is_tight = |room: i64| Some(room.saturating_sub(wanted)) < self.margin();
         let (Some(usual), Some(least)) = (usual.likely_or_lower(), least.likely_or_lower()) else {
             return Answer::Unknown;
@@ -180,8 +179,7 @@ impl Facts<'_> {
     /// Whether there is less than is wanted at the worst moment, as far as that is known.
     fn is_lacking_at_worst(&self) -> bool {
         self.room.as_ref().is_some_and(|room| {
-            let least = self.bounded(room.least);
-            let room = least.likely.unwrap_or(least.upper);
+            let room = self.bounded(room.least).likely_or_upper();
             room < self.demand() || room <= 0
         })
     }
@@ -378,7 +376,7 @@ impl Facts<'_> {
         let left = left.map(|room| room.saturating_sub(wanted));
         let over = |room: i64| Bytes::new(u64::try_from(wanted.saturating_sub(room)).unwrap_or(0));
         let past_cliff = over(room.to_cliff);
-        let beyond = over(least.likely_or_lower().unwrap_or(least.upper));
+        let beyond = over(least.best());
         let beyond = match add.kind {
             DemandKind::Cache => beyond,
             // What is past the cliff has no cache left to take.

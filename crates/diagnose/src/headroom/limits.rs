@@ -55,10 +55,7 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Which one; empty where there is one only.
     pub name: String,
-    /// Room below it at its worst sample: the best estimate, else the least that it may be, else the most; `i64::MAX` where
-    /// nothing bounds it.
-    pub room: i64,
-    /// The same, with what is not told taken both ways.
+    /// Room below it at its worst sample, with what is not told taken both ways.
     pub bounds: Bounds,
     /// Whether it holds, or may hold, for whatever is added here, not only for somebody's own memory.
     pub holds: bool,
@@ -81,7 +78,7 @@ pub(super) fn all(cx: &Evidence<'_>, cache: &ReadCache, kind: Option<DemandKind>
     limits.extend(commit(cx));
     limits.extend(huge_pages(cx));
     limits.extend((kind == Some(DemandKind::Tmpfs)).then(|| tmpfs::limit(cx)));
-    limits.sort_by_key(|limit| (!limit.holds, limit.room));
+    limits.sort_by_key(|limit| (!limit.holds, limit.bounds.best()));
     limits
 }
 
@@ -108,7 +105,6 @@ fn nodes(cx: &Evidence<'_>, cache: &ReadCache) -> Vec<Limit> {
         Some(Limit {
             kind: LimitKind::Node,
             name: node.key.clone(),
-            room: bounds.likely_or_lower().unwrap_or(bounds.upper),
             bounds,
             holds: own_only != Some(false),
             text: node_room.text(&node.key, own_only),
@@ -187,8 +183,7 @@ impl NodeRoom {
             (None, Some(_)) => "at least, if all of its cache is needed".to_owned(),
             (None, None) => "at most: how much of its cache must stay nothing tells".to_owned(),
         };
-        let room = self.bounds.likely_or_lower().unwrap_or(self.bounds.upper);
-        let room = signed(room);
+        let room = signed(self.bounds.best());
         let who = match own_only {
             Some(true) => {
                 ", and vm.zone_reclaim_mode makes it reclaim before it takes memory of others"
@@ -222,7 +217,7 @@ fn groups(cx: &Evidence<'_>) -> Vec<Limit> {
         group_limit(cx, group, holds)
     });
     let (around, mut others): (Vec<_>, Vec<_>) = limits.partition(|limit| limit.holds);
-    others.sort_by_key(|limit| limit.room);
+    others.sort_by_key(|limit| limit.bounds.best());
     others.truncate(MOST_GROUPS);
     around.into_iter().chain(others).collect()
 }
@@ -259,7 +254,6 @@ fn group_limit(cx: &Evidence<'_>, group: &EntitySeries, holds: bool) -> Option<L
     Some(Limit {
         kind: LimitKind::Cgroup,
         name: group.key.clone(),
-        room: bounds.likely_or_lower().unwrap_or(bounds.upper),
         bounds,
         holds,
         text: format!("{text} ({whose})"),
@@ -357,7 +351,6 @@ fn commit(cx: &Evidence<'_>) -> Option<Limit> {
     Some(Limit {
         kind: LimitKind::Commit,
         name: String::new(),
-        room,
         bounds,
         holds: true,
         text,
@@ -374,7 +367,6 @@ fn huge_pages(cx: &Evidence<'_>) -> Option<Limit> {
     (bytes > Bytes::ZERO).then(|| Limit {
         kind: LimitKind::Hugetlb,
         name: String::new(),
-        room: whole(bytes.as_f64()),
         bounds: Bounds::known(whole(bytes.as_f64())),
         holds: false,
         text: format!(

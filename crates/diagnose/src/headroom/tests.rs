@@ -359,7 +359,7 @@ fn on_a_node_of_its_own_files_that_are_read_again_must_stay() {
     // Of the 100 that are read again node 0 has 80; its floor is 24: 60 + 240 − 80 − 24.
     let answer = asked(&case, Some((100, DemandKind::Anon)));
     let node = answer.limits.iter().find(|limit| limit.name == "0");
-    assert_eq!(mib(node.map(|node| node.room)), Some(196));
+    assert_eq!(mib(node.map(|node| node.bounds.best())), Some(196));
     assert!(
         answer.binds.contains("beside 80 MiB of its cache"),
         "{}",
@@ -378,7 +378,7 @@ fn unused_huge_pages_are_told_and_bind_nothing() {
         .limits
         .iter()
         .find(|limit| limit.kind == LimitKind::Hugetlb);
-    assert_eq!(mib(pool.map(|limit| limit.room)), Some(100));
+    assert_eq!(mib(pool.map(|limit| limit.bounds.best())), Some(100));
     assert!(answer.binds.starts_with("the host's"));
 }
 

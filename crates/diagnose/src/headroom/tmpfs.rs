@@ -46,7 +46,6 @@ pub(super) fn limit(cx: &Evidence<'_>) -> Limit {
     Limit {
         kind: LimitKind::Tmpfs,
         name,
-        room: bounds.likely_or_lower().unwrap_or(bounds.upper),
         bounds,
         holds: true,
         text,

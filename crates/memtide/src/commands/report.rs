@@ -1,7 +1,5 @@
 //! `memtide report`: the page that is mailed to a colleague.
 
-pub(super) mod picture;
-
 use std::io::ErrorKind;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! All that a page shows of a source: `report` draws one, `compare` two side by side.
 
+mod picture;
+
 use std::path::Path;
 
 use diagnose::headroom::{Question, headroom};
@@ -10,7 +12,8 @@ use report::model::EventsReport;
 use report::model::headroom::HeadroomReport;
 use report::{Report, Screen, SourceInfo};
 
-use super::report::picture::{Drawn, drawn};
+use picture::{Drawn, drawn};
+
 use crate::output::Output;
 
 /// A source that was read and judged.

@@ -402,7 +402,7 @@ impl From<&engine::Limit> for Limit {
         Self {
             kind: limit.kind.name(),
             name: limit.name.clone(),
-            room_bytes: bounded(limit.room),
+            room_bytes: bounded(limit.bounds.best()),
             lower_bytes: limit.bounds.lower,
             likely_bytes: limit.bounds.likely,
             upper_bytes: bounded(limit.bounds.upper),

@@ -11,21 +11,16 @@ use timeline::Timeline;
 use units::{Count, Span};
 
 /// A picture, and what is to be said about it.
-pub(in crate::commands) struct Drawn {
-    pub(in crate::commands) picture: Picture,
+pub(super) struct Drawn {
+    pub(super) picture: Picture,
     /// Which part of the source it shows, where that is not all of it.
-    pub(in crate::commands) part: Option<String>,
+    pub(super) part: Option<String>,
     /// What was wrong with the source while it was read more closely.
-    pub(in crate::commands) problems: Vec<String>,
+    pub(super) problems: Vec<String>,
 }
 
 /// The picture of a source.
-pub(in crate::commands) fn drawn(
-    path: &Path,
-    range: Range,
-    opened: &Opened,
-    report: &Report,
-) -> Drawn {
+pub(super) fn drawn(path: &Path, range: Range, opened: &Opened, report: &Report) -> Drawn {
     let longest = longest(&opened.timeline);
     let timeline = longest.as_ref().unwrap_or(&opened.timeline);
     let whole = Evidence::new(timeline, &opened.facts);
