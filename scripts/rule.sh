@@ -1,5 +1,5 @@
 #!/bin/sh
-# Scaffolds a rule: its file with the five headings, and its lines in rules/mod.rs.
+# Scaffolds a rule: its file with the five headings, its lines in rules/mod.rs, and the host that shows its answer.
 set -eu
 id=${1:?usage: make rule NAME=id-of-the-pathology}
 case $id in *[!a-z0-9-]* | -* | *-) echo "error: \`$id\`: lower-case words joined by hyphens" >&2; exit 3 ;; esac
@@ -10,9 +10,15 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 cat >"$rules/$file.rs" <<EOF
 //! One line: what the pathology is.
 
+use timeline::signals::PSI_MEMORY_SOME;
+use units::Ratio;
+
 use crate::evidence::Evidence;
+use crate::finding::Severity;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Outcome, declare_rule};
+use crate::trigger::{STALL, Trigger, stall};
 
 declare_rule! {
     /// One sentence.
@@ -22,25 +28,57 @@ declare_rule! {
     /// ## Not this
     /// ## What to do
     /// ## References
-    pub(crate) RULE = { id: "$id", since: "$version", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "$id", since: "$version", class: Stall,
+        trigger: trigger, waits: Memory, story: story,
+        cause: "Why it happens.",
+        verify: "How to see that a fix worked.",
+    }
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.ram()?;
-    clear!("nothing is looked for yet on {ram}")
+/// Where this number comes from.
+const THRESHOLD: Ratio = Ratio::from_percent(10.0);
+
+fn trigger() -> Trigger {
+    Trigger::on_host(STALL, stall(PSI_MEMORY_SOME).at_least("memory stalls", THRESHOLD))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stalled = cx.stall(PSI_MEMORY_SOME)?;
+    let some = cx.mean_in(&incident.stretch, PSI_MEMORY_SOME, &stalled)?;
+    Ok(RULE
+        .found(Severity::Warning, format!("One sentence with its number: {some}."))
+        .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, format!("memory stalls: {some}"))
+        .sure(cx.confidence(&["memory stalls"], ""))
+        .into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, found};
+    use crate::rules::testing::{Case, clear, found};
+
+    /// Calm, with some seconds of it in the middle.
+    fn within_calm(seconds: usize) -> Case {
+        let mut steps = vec![0; 600];
+        steps[300..300 + seconds].fill(300_000);
+        Case::over(600).counter_steps(PSI_MEMORY_SOME, &steps)
+    }
 
     #[test]
-    fn fires_when_it_is_there() {
-        found(RULE, &Case::over(30));
+    fn fires_when_it_is_there_however_long_the_calm_around_it() {
+        found(RULE, &within_calm(30));
+    }
+
+    #[test]
+    fn is_clear_when_it_is_not() {
+        clear(RULE, &within_calm(0));
     }
 }
 EOF
-sed -i "0,/^mod /s//mod $file;\nmod /; s/^pub const ALL: &\[Rule\] = &\[/&\n    $file::RULE,/" "$rules/mod.rs"
+sed -i "0,/^mod /s//mod $file;\nmod /; s/^    unexplained_stall::RULE,/    $file::RULE,\n&/" "$rules/mod.rs"
 rustfmt --edition 2024 --config skip_children=true "$rules/mod.rs" 2>/dev/null || cargo fmt
-echo "$rules/$file.rs: write the rule, then a case for it"
+answer=crates/memtide/tests/it/answers/$id.txt
+printf '# %s\n' 'host of 60 s' 'mem.total 16G' 'mem.available 8G' 'psi.memory.some +200000' >"$answer"
+echo "$rules/$file.rs: write the rule and its tests (CONTRIBUTING.md)"
+echo "$answer: describe a host that shows it, or name a capture"

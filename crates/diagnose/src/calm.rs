@@ -1,23 +1,26 @@
-//! Whether anybody missed memory while it was watched: refaults, swap-ins, stalls. What a note that says "this is fine"
-//! rests on; without it such a note would contradict a finding.
+//! Whether anybody missed memory for a while: refaults, swap-ins, stalls. What a note that says "this is fine" rests on;
+//! without it such a note would contradict a finding of that time.
 
 pub mod levels;
 
 use timeline::{
     Gauge, Signal, Stretch, Track,
     signals::{
-        MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE_FILE,
-        MEM_SLAB_RECLAIMABLE, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE,
+        ALLOCSTALL, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE,
+        MEM_INACTIVE_FILE, MEM_SLAB_RECLAIMABLE, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPIN,
+        REFAULT_FILE,
     },
 };
-use units::{Bytes, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::lately::Lately;
 use crate::missing::Missing;
 use crate::oom;
+use crate::readings::{page_cache, refaults_file, swapped_in};
 use crate::stalls::Stalls;
+use crate::trigger::{LEVEL, Predicate, Reading, all, gauge, rate, stall};
 
 /// What was measured, all of it low.
 #[derive(Debug, Clone, Default)]
@@ -32,61 +35,63 @@ impl Calm {
     pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(100.0);
     /// Half of what swap-thrash asks.
     const SWAPPED_IN: PerSecond<Pages> = PerSecond::new(100.0);
-    /// The catalogue's time in a recording.
-    const HOLD: Span = Span::from_mins(5);
 
-    /// How calm `stretch` was, or what disturbed it. What lasted elsewhere in the look disturbs too: a note must not
-    /// call fine what was not fine a minute ago.
+    /// Holds where nothing that is measured disturbs.
+    pub(crate) fn holds() -> Predicate {
+        let again = refaults_file().at_most("files read again", Self::REFAULTS);
+        let swapped_in = swapped_in().at_most("swapped in", Self::SWAPPED_IN);
+        let stalls = stall(PSI_MEMORY_SOME).at_most("memory stalls", Stalls::MEMORY);
+        let scanned = rate(PGSCAN_DIRECT).at_most("scanned by allocating tasks", Stalls::SCANNED);
+        let waited = rate(ALLOCSTALL).at_most("allocation stalls", Stalls::ALLOCATION_STALLS);
+        all![
+            again.if_measured(),
+            swapped_in.if_measured(),
+            stalls.if_measured(),
+            scanned.if_measured(),
+            waited.if_measured(),
+        ]
+    }
+
+    /// How calm `stretch` was, or what disturbed it.
     pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, String> {
         fn low<Q: Quantity>(
-            cx: &Evidence<'_>,
-            track: Option<Track<Q>>,
+            track: Result<Track<Q>, Missing>,
             stretch: &Stretch,
             from: Q,
             what: &str,
         ) -> Result<Option<Q>, String> {
-            let Some(track) = track else { return Ok(None) };
-            let disturbed = |stretch: &Stretch| {
-                let mean = track.mean_in(stretch)?;
-                (mean >= from).then(|| format!("{mean} {what}"))
-            };
-            let elsewhere = cx.sustained(&track.at_least(from), Calm::HOLD);
-            match disturbed(stretch).or_else(|| elsewhere.as_ref().and_then(disturbed)) {
-                Some(why) => Err(why),
-                None => Ok(track.mean_in(stretch)),
+            let mean = track.ok().and_then(|track| track.mean_in(stretch));
+            match mean.filter(|mean| *mean >= from) {
+                Some(mean) => Err(format!("{mean} {what}")),
+                None => Ok(mean),
             }
         }
         let refaults = low(
-            cx,
-            cx.refaults_file().ok(),
+            cx.refaults_file(),
             stretch,
             Self::REFAULTS,
             "of files were read again after eviction",
         )?;
         let swapped_in = low(
-            cx,
-            cx.swapped_in().ok(),
+            cx.swapped_in(),
             stretch,
             Self::SWAPPED_IN,
             "were swapped in",
         )?;
         let stalled = low(
-            cx,
-            cx.stall(PSI_MEMORY_SOME).ok(),
+            cx.stall(PSI_MEMORY_SOME),
             stretch,
             Stalls::MEMORY,
             "of the time somebody waited for memory",
         )?;
         low(
-            cx,
-            cx.rate(PGSCAN_DIRECT).ok(),
+            cx.rate(PGSCAN_DIRECT),
             stretch,
             Stalls::SCANNED,
-            "were looked at by tasks that had to reclaim memory themselves",
+            "were scanned by tasks that had to reclaim memory themselves",
         )?;
         low(
-            cx,
-            cx.allocation_stalls().ok(),
+            cx.allocation_stalls(),
             stretch,
             Stalls::ALLOCATION_STALLS,
             "allocations had to reclaim memory themselves",
@@ -172,19 +177,64 @@ impl Calm {
     }
 }
 
-/// A kernel report of a shortage among the looks: their levels are of a moment at which memory was wanted and not there,
+/// A kernel report of a shortage among the samples: their levels are of a moment at which memory was wanted and not there,
 /// and nothing of them is called harmless.
 pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
-    let short = |one: &oom::Explained<'_>| {
-        one.report.group.is_none() && !one.report.is_by_hand() && !one.report.is_memory_dump()
-    };
-    oom::last(cx, short).map(|one| {
+    let last = shortages(cx).last();
+    last.map(|one| {
         if one.is_kill() {
             "the kernel had to kill for want of memory"
         } else {
             "a request for memory failed"
         }
     })
+}
+
+fn shortages<'a>(cx: &Evidence<'a>) -> impl DoubleEndedIterator<Item = oom::Explained<'a>> {
+    let all = oom::reports(cx).into_iter();
+    all.filter(|one| {
+        one.report.group.is_none() && !one.report.is_by_hand() && !one.report.is_memory_dump()
+    })
+}
+
+/// The longest part of a stretch that is not within seconds of a kernel report of a shortage.
+///
+/// # Errors
+/// What the kernel reported, where that leaves no time.
+pub(crate) fn apart_from_shortage(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+) -> Result<Stretch, &'static str> {
+    /// Levels of so much time before and after are of that moment.
+    const NEAR: Span = LEVEL;
+    let Some(why) = shortage(cx) else {
+        return Ok(*stretch);
+    };
+    let at: Vec<Span> = shortages(cx).map(|one| one.at).collect();
+    let times = cx.timeline.times();
+    let apart = (0..times.len()).map(|index| {
+        let is_inside = stretch.first <= index && index <= stretch.last;
+        let is_near = |at: &Span| *at <= times[index].plus(NEAR) && times[index] <= at.plus(NEAR);
+        let is_apart = is_inside && !at.iter().any(is_near);
+        Some(if is_apart { 1.0 } else { 0.0 })
+    });
+    let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));
+    let longest = apart.runs().into_iter().max_by_key(Stretch::lasts);
+    longest
+        .filter(|longest| longest.lasts() >= LEVEL)
+        .ok_or(why)
+}
+
+/// What can be had without swapping, and at most that where nothing tells shared memory from page cache: as in
+/// [`available_at_most`].
+pub(crate) fn can_be_had() -> Reading<Bytes> {
+    let free = || gauge(MEM_FREE);
+    let slab = || gauge(MEM_SLAB_RECLAIMABLE);
+    let lists = gauge(MEM_ACTIVE_FILE);
+    let lists = lists.and(gauge(MEM_INACTIVE_FILE));
+    let cached = gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]);
+    let files = lists.or(page_cache()).or(cached);
+    gauge(MEM_AVAILABLE).or(free().and(files).plus([slab()]))
 }
 
 /// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
@@ -256,16 +306,17 @@ mod tests {
     }
 
     #[test]
-    fn what_lasted_elsewhere_in_the_look_disturbs() {
+    fn what_was_disturbed_before_may_be_calm_later() {
         // 300 pages a second in the first third, then nothing.
         let timeline = timeline(30, |s, sample| {
             sample.host.set(REFAULT_FILE, Pages::new(300 * s.min(10)));
         });
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
-        let later = timeline.stretch(15, 30).unwrap();
-        let why = Calm::during(&cx, &later).unwrap_err();
+        let during = |first, last| Calm::during(&cx, &timeline.stretch(first, last).unwrap());
+        let why = during(0, 10).unwrap_err();
         assert!(why.contains("read again"), "{why}");
+        assert!(during(15, 30).is_ok());
     }
 
     #[test]

@@ -1,226 +1,158 @@
-//! Which finding follows from which: one disease is reported once, at its root.
+//! Which incident follows from which: one disease is told once, at its root.
 //!
-//! The order is the pathology's own : what takes memory, then want of memory, then the thrash that
-//! follows from want, then the reclaim work of the thrash. A cgroup or a node can be short while the host is not, so
-//! those roots stand before host-wide want.
+//! What can follow from what stands with the rules (`brings_about`). An incident belongs to a root that overlaps it in time
+//! and in scope, and that no finding's evidence rules out. Two diseases at once stay two roots.
 
+use std::cmp::Reverse;
+
+use timeline::Entity;
+use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
+use units::Span;
+
+use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
+use crate::groups;
+use crate::incident::Scope;
+use crate::rules;
 
-/// Roots in the order in which they are tried, each with what it can bring about.
-const CONSEQUENCES: &[(&str, &[&str])] = &[
-    (
-        "node-reclaim-on",
-        &[
-            "numa-imbalance",
-            "page-cache-thrash",
-            "exec-pages-evicted",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "cgroup-cache-starved",
-        &["page-cache-thrash", "exec-pages-evicted"],
-    ),
-    (
-        "cgroup-high-throttle",
-        &["swap-thrash", "page-cache-thrash"],
-    ),
-    ("oom-cgroup", &["cgroup-cache-starved", "oom-score-misuse"]),
-    ("oom-constrained", &["numa-imbalance", "oom-score-misuse"]),
-    ("lowmem-zone-exhausted", &["oom-global", "oom-score-misuse"]),
-    ("min-free-too-large", WANT_AND_THRASH),
-    ("hugetlb-unused", WANT_AND_THRASH),
-    ("shmem-growth", WANT_AND_THRASH),
-    ("page-tables-large", WANT_AND_THRASH),
-    ("slab-leak", WANT_AND_THRASH),
-    ("unaccounted-memory", WANT_AND_THRASH),
-    ("fork-cow-spike", WANT_AND_THRASH),
-    (
-        "numa-imbalance",
-        &[
-            "swap-thrash",
-            "page-cache-thrash",
-            "exec-pages-evicted",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "oom-global",
-        &[
-            "available-exhaustion",
-            "cache-starved-floor",
-            "swap-full",
-            "no-swap-risk",
-            "oom-score-misuse",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "swap-thrash",
-        &[
-            "available-exhaustion",
-            "cache-starved-floor",
-            "swap-full",
-            "page-cache-thrash",
-            "exec-pages-evicted",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-            "zram-misuse",
-        ],
-    ),
-    (
-        "exec-pages-evicted",
-        &[
-            "available-exhaustion",
-            "cache-starved-floor",
-            "page-cache-thrash",
-            "swappiness-misfit",
-            "no-swap-risk",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "page-cache-thrash",
-        &[
-            "available-exhaustion",
-            "cache-starved-floor",
-            "swappiness-misfit",
-            "no-swap-risk",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "cache-starved-floor",
-        &[
-            "available-exhaustion",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "available-exhaustion",
-        &[
-            "swap-full",
-            "no-swap-risk",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ],
-    ),
-    (
-        "dirty-throttle",
-        &["direct-reclaim-stall", "kswapd-saturated"],
-    ),
-    (
-        "external-fragmentation",
-        &["compaction-stall", "oom-global", "oom-score-misuse"],
-    ),
-    ("direct-reclaim-stall", &["kswapd-saturated"]),
-];
+/// A consequence may begin or end so much before or after its root: samples are read one file after the other.
+const LAG: Span = Span::from_secs(3);
 
-const WANT_AND_THRASH: &[&str] = &[
-    "available-exhaustion",
-    "cache-starved-floor",
-    "swap-full",
-    "oom-global",
-    "swap-thrash",
-    "page-cache-thrash",
-    "exec-pages-evicted",
-    "swappiness-misfit",
-    "no-swap-risk",
-    "direct-reclaim-stall",
-    "kswapd-saturated",
-];
-
-/// Links consequences to their roots, gives a root the severity of its worst consequence, and orders: worst root
-/// first, each followed by what it brings about.
-pub(crate) fn order(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let excluded = excluded(&findings);
-    for (root, consequences) in CONSEQUENCES {
-        // A mere note on the side explains nothing that is worse than itself.
-        let Some(root) = findings
-            .iter()
-            .find(|f| f.id == *root && f.severity > Severity::Info)
-            .cloned()
-        else {
-            continue;
+/// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
+/// severity of its worst consequence, and orders: worst root first, each followed by what it brings about.
+pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
+    let roots = roots(cx, &incidents);
+    let mut groups: Vec<(Group, Finding)> = Vec::new();
+    for (finding, root) in incidents.iter().zip(&roots) {
+        let group = Group {
+            id: finding.id,
+            scope: finding.scope.clone(),
+            root: root.map(|at| (incidents[at].id, incidents[at].scope.clone())),
         };
-        for finding in &mut findings {
-            if finding.caused_by.is_none()
-                && root.caused_by != Some(finding.id)
-                && consequences.contains(&finding.id)
-                && !is_excluded(root.id, finding.id, &excluded)
-                && !leads(finding, &root)
-                && at_the_same_time(&root, finding)
-            {
-                finding.caused_by = Some(root.caused_by.unwrap_or(root.id));
-            }
+        let mut finding = finding.clone();
+        finding.caused_by = group.root.as_ref().map(|(id, _)| *id);
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, known)) => known.join(finding),
+            None => groups.push((group, finding)),
         }
     }
-    for i in 0..findings.len() {
-        let worst = findings
-            .iter()
-            .filter(|f| f.caused_by == Some(findings[i].id))
-            .map(|f| f.severity)
-            .max();
-        if let Some(worst) = worst {
-            findings[i].severity = findings[i].severity.max(worst);
-        }
-    }
-    let place = |f: &Finding| {
-        CONSEQUENCES
-            .iter()
-            .position(|(id, _)| *id == f.id)
-            .unwrap_or(CONSEQUENCES.len())
-    };
-    let mut roots: Vec<Finding> = Vec::new();
-    let mut rest: Vec<Finding> = Vec::new();
-    for finding in findings {
-        if finding.caused_by.is_none() {
-            roots.push(finding);
-        } else {
-            rest.push(finding);
-        }
-    }
-    roots.sort_by_key(|f| (std::cmp::Reverse((f.severity, f.event)), place(f)));
-    rest.sort_by_key(|f| (std::cmp::Reverse(f.severity), place(f)));
-    let mut ordered = Vec::new();
-    for root in roots {
-        let id = root.id;
-        ordered.push(root);
-        let (mine, others): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|f| f.caused_by == Some(id));
-        ordered.extend(mine);
-        rest = others;
-    }
-    ordered
+    lend_severity(&mut groups);
+    in_order(groups)
 }
 
-/// Findings of weight with what they rule out.
-fn excluded(findings: &[Finding]) -> Vec<(&'static str, Vec<&'static str>)> {
-    let of_weight = findings.iter().filter(|f| f.severity > Severity::Info);
-    of_weight
-        .map(|f| (f.id, f.ruled_out.iter().map(|other| other.id).collect()))
+/// What is told as one finding.
+#[derive(Debug, Clone, PartialEq)]
+struct Group {
+    id: &'static str,
+    scope: Scope,
+    root: Option<(&'static str, Scope)>,
+}
+
+impl Group {
+    fn is_root_of(&self, other: &Self) -> bool {
+        self.root.is_none()
+            && other
+                .root
+                .as_ref()
+                .is_some_and(|(id, scope)| *id == self.id && *scope == self.scope)
+    }
+}
+
+/// For each incident the one that it follows from in the end.
+fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
+    let excluded = excluded(incidents);
+    let limited: Vec<bool> = incidents
+        .iter()
+        .map(|one| is_limited(cx, &one.scope))
+        .collect();
+    let follows = |root: usize, other: usize| {
+        let (cause, effect) = (&incidents[root], &incidents[other]);
+        // A mere note on the side explains nothing that is worse than itself.
+        root != other
+            && cause.severity > Severity::Info
+            && brings_about(cause.id, effect.id)
+            && !is_excluded(cause.id, effect, &excluded)
+            && !leads(effect, cause)
+            && at_the_same_time(cause, effect)
+            && cause.scope.reaches(&effect.scope, limited[other])
+    };
+    let count = incidents.len();
+    let direct: Vec<Vec<usize>> = (0..count)
+        .map(|other| (0..count).filter(|root| follows(*root, other)).collect())
+        .collect();
+    (0..count)
+        .map(|at| ultimate(&direct, incidents, at))
         .collect()
 }
 
-/// What a finding's evidence excludes did not bring it about, nor what it brings about itself.
-fn is_excluded(
-    root: &str,
-    consequence: &str,
-    excluded: &[(&'static str, Vec<&'static str>)],
-) -> bool {
-    excluded.iter().any(|(id, others)| {
-        let brings = || {
-            let own = CONSEQUENCES.iter().filter(|(root, _)| root == id);
-            own.flat_map(|(_, what)| what.iter())
-                .any(|what| *what == consequence)
-        };
-        others.contains(&root) && (*id == consequence || brings())
+/// From cause to cause up to one that nothing brings about. Where two bring about each other, the rule that is listed
+/// first is the root.
+fn ultimate(direct: &[Vec<usize>], incidents: &[Finding], at: usize) -> Option<usize> {
+    let mut seen = vec![at];
+    let mut here = at;
+    loop {
+        let causes = direct[here]
+            .iter()
+            .copied()
+            .filter(|cause| !seen.contains(cause));
+        let next = causes.min_by_key(|cause| (direct[*cause].len(), place(incidents[*cause].id)));
+        match next {
+            Some(next) => {
+                seen.push(next);
+                here = next;
+            }
+            None => break,
+        }
+    }
+    // In a circle everything follows from its first rule.
+    let is_circle = direct[here].contains(&at) || here == at;
+    let first = seen
+        .iter()
+        .copied()
+        .min_by_key(|one| place(incidents[*one].id));
+    match is_circle {
+        true => first.filter(|first| *first != at),
+        false => Some(here),
+    }
+}
+
+fn place(id: &str) -> usize {
+    rules::ALL
+        .iter()
+        .position(|rule| rule.id == id)
+        .unwrap_or(usize::MAX)
+}
+
+fn brings_about(root: &str, consequence: &str) -> bool {
+    rules::by_id(root).is_some_and(|rule| rule.brings_about.contains(&consequence))
+}
+
+/// Whether a control group has a limit of its own, so that what happens in it need not come from the host.
+fn is_limited(cx: &Evidence<'_>, scope: &Scope) -> bool {
+    if scope.entity != Entity::Cgroup {
+        return false;
+    }
+    let group = cx.timeline.entity(Entity::Cgroup, &scope.key);
+    group.is_some_and(|group| {
+        [CGROUP_MAX, CGROUP_HIGH]
+            .into_iter()
+            .any(|limit| groups::limit(cx, group, limit).is_some())
+    })
+}
+
+/// Findings of weight with what they rule out.
+fn excluded(findings: &[Finding]) -> Vec<(&Finding, Vec<&'static str>)> {
+    let of_weight = findings.iter().filter(|f| f.severity > Severity::Info);
+    of_weight
+        .map(|f| (f, f.ruled_out.iter().map(|other| other.id).collect()))
+        .collect()
+}
+
+/// What a finding's evidence excludes did not bring it about, nor what it brings about itself at that time.
+fn is_excluded(root: &str, effect: &Finding, excluded: &[(&Finding, Vec<&'static str>)]) -> bool {
+    excluded.iter().any(|(finding, others)| {
+        let is_meant = finding.id == effect.id || brings_about(finding.id, effect.id);
+        others.contains(&root) && is_meant && at_the_same_time(finding, effect)
     })
 }
 
@@ -235,59 +167,182 @@ fn leads(finding: &Finding, root: &Finding) -> bool {
 /// A state without a beginning is there all the time.
 fn at_the_same_time(a: &Finding, b: &Finding) -> bool {
     match (a.when, b.when) {
-        (Some(a), Some(b)) => a.overlaps(&b),
+        (Some(a), Some(b)) => a.from <= b.to.plus(LAG) && b.from <= a.to.plus(LAG),
         _ => true,
+    }
+}
+
+/// A root is as grave as the worst that it brings about.
+fn lend_severity(groups: &mut [(Group, Finding)]) {
+    for at in 0..groups.len() {
+        let own = &groups[at].0;
+        let worst = groups
+            .iter()
+            .filter(|(group, _)| own.is_root_of(group))
+            .map(|(_, finding)| finding.severity)
+            .max();
+        if let Some(worst) = worst {
+            let finding = &mut groups[at].1;
+            finding.severity = finding.severity.max(worst);
+        }
+    }
+}
+
+/// The worst root first, each followed by its consequences.
+fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
+    groups.sort_by_key(|(group, finding)| {
+        (
+            Reverse((finding.severity, finding.event)),
+            Reverse(finding.harm),
+            place(group.id),
+        )
+    });
+    let (roots, mut rest): (Vec<_>, Vec<_>) = groups
+        .into_iter()
+        .partition(|(group, _)| group.root.is_none());
+    let mut ordered = Vec::new();
+    for (group, root) in roots {
+        ordered.push(root);
+        let (own, others): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|(other, _)| group.is_root_of(other));
+        ordered.extend(own.into_iter().map(|(_, finding)| finding));
+        rest = others;
+    }
+    ordered.extend(rest.into_iter().map(|(_, finding)| finding));
+    ordered
+}
+
+impl Finding {
+    /// Joins what the same rule found at another time: the worst of them speaks for all.
+    pub(crate) fn join(&mut self, other: Self) {
+        let harm = self.harm.plus(other.harm);
+        let mut occasions = std::mem::take(&mut self.occasions);
+        occasions.extend(other.occasions.iter().cloned());
+        occasions.sort_by_key(|one| one.stretch.first);
+        let rank = |f: &Self| (f.severity, f.harm, f.when.map(|when| when.lasts()));
+        if rank(&other) > rank(self) {
+            *self = other;
+        }
+        self.occasions = occasions;
+        self.harm = harm;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules;
+    use timeline::{Facts, Stretch, Timeline};
 
-    fn finding(id: &str, severity: Severity) -> Finding {
-        let rule = rules::ALL.iter().find(|r| r.id == id);
-        rule.unwrap_or_else(|| panic!("no rule {id}"))
-            .found(severity, "")
+    fn stretch(from: u64, to: u64) -> Stretch {
+        let index = |second: u64| usize::try_from(second).unwrap();
+        Stretch {
+            first: index(from),
+            last: index(to),
+            from: Span::from_secs(from),
+            to: Span::from_secs(to),
+            recorded: Span::from_secs(to - from),
+        }
     }
 
+    /// An incident of a rule at a time, on the host.
+    fn incident(id: &str, severity: Severity, (from, to): (u64, u64)) -> Finding {
+        let rule = rules::by_id(id).unwrap_or_else(|| panic!("no rule {id}"));
+        let mut finding = rule.found(severity, "");
+        finding.when = Some(stretch(from, to));
+        finding
+    }
+
+    fn in_group(mut finding: Finding, key: &str) -> Finding {
+        finding.scope = Scope {
+            entity: Entity::Cgroup,
+            key: key.to_owned(),
+        };
+        finding
+    }
+
+    fn ordered(incidents: Vec<Finding>) -> Vec<(&'static str, Option<&'static str>)> {
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let findings = order(&Evidence::new(&timeline, &facts), incidents);
+        findings.iter().map(|f| (f.id, f.caused_by)).collect()
+    }
+
+    use Severity::{Critical, Info, Warning};
+
     #[test]
-    fn every_id_is_a_rule() {
-        for (root, consequences) in CONSEQUENCES {
-            for id in std::iter::once(root).chain(*consequences) {
-                assert!(rules::ALL.iter().any(|r| r.id == *id), "{id}");
+    fn every_id_that_a_rule_brings_about_is_a_rule_and_none_brings_about_itself() {
+        for rule in rules::ALL {
+            for id in rule.brings_about {
+                assert!(rules::by_id(id).is_some(), "{}: {id}", rule.id);
+                assert_ne!(*id, rule.id);
             }
         }
     }
 
     #[test]
     fn a_chain_ends_at_its_root_and_lends_it_its_severity() {
-        let ordered = order(vec![
-            finding("direct-reclaim-stall", Severity::Warning),
-            finding("swap-thrash", Severity::Critical),
-            finding("min-free-too-large", Severity::Warning),
-        ]);
-        let ids: Vec<_> = ordered.iter().map(|f| (f.id, f.caused_by)).collect();
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let incidents = vec![
+            incident("direct-reclaim-stall", Warning, (10, 20)),
+            incident("swap-thrash", Critical, (10, 20)),
+            incident("min-free-too-large", Warning, (0, 60)),
+        ];
+        let findings = order(&Evidence::new(&timeline, &facts), incidents);
+        let ids: Vec<_> = findings.iter().map(|f| (f.id, f.caused_by)).collect();
+        let root = Some("min-free-too-large");
         assert_eq!(
             ids,
             [
                 ("min-free-too-large", None),
-                ("swap-thrash", Some("min-free-too-large")),
-                ("direct-reclaim-stall", Some("min-free-too-large")),
+                ("swap-thrash", root),
+                ("direct-reclaim-stall", root),
             ]
         );
-        assert_eq!(ordered[0].severity, Severity::Critical);
+        assert_eq!(findings[0].severity, Critical);
+    }
+
+    #[test]
+    fn what_happens_at_another_time_is_a_disease_of_its_own() {
+        let thrash = || incident("swap-thrash", Critical, (10, 20));
+        let reclaim = |from| incident("direct-reclaim-stall", Warning, (from, from + 5));
+        assert_eq!(
+            ordered(vec![thrash(), reclaim(12), reclaim(500)]),
+            [
+                ("swap-thrash", None),
+                ("direct-reclaim-stall", Some("swap-thrash")),
+                ("direct-reclaim-stall", None),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_limit_of_a_group_explains_what_is_below_it_and_not_the_host() {
+        let kill = || in_group(incident("oom-cgroup", Critical, (10, 20)), "/app");
+        let starved = |key| in_group(incident("cgroup-cache-starved", Warning, (10, 20)), key);
+        assert_eq!(
+            ordered(vec![kill(), starved("/app/web"), starved("/other")]),
+            [
+                ("oom-cgroup", None),
+                ("cgroup-cache-starved", Some("oom-cgroup")),
+                ("cgroup-cache-starved", None),
+            ]
+        );
+        let throttled = in_group(incident("cgroup-high-throttle", Critical, (10, 20)), "/lim");
+        let both = ordered(vec![throttled, incident("swap-thrash", Critical, (10, 20))]);
+        assert!(both.iter().all(|(_, root)| root.is_none()), "{both:?}");
     }
 
     #[test]
     fn what_a_finding_rules_out_is_not_made_its_root() {
-        let tables = finding("page-tables-large", Severity::Warning);
-        let kill = || finding("oom-global", Severity::Critical);
-        let ordered = order(vec![tables.clone(), kill()]);
-        assert_eq!(ordered[0].id, "page-tables-large");
-        let full = finding("swap-full", Severity::Warning);
-        let ordered = order(vec![tables, kill().not("page-tables-large", "small"), full]);
-        let ids: Vec<_> = ordered.iter().map(|f| (f.id, f.caused_by)).collect();
+        let tables = || incident("page-tables-large", Warning, (0, 60));
+        let kill = || incident("oom-global", Critical, (30, 31));
+        assert_eq!(ordered(vec![tables(), kill()])[0].0, "page-tables-large");
+        let full = incident("swap-full", Warning, (20, 40));
+        let ids = ordered(vec![
+            tables(),
+            kill().not("page-tables-large", "small"),
+            full,
+        ]);
         assert_eq!(
             ids,
             [
@@ -300,16 +355,16 @@ mod tests {
 
     #[test]
     fn a_reported_kill_leads_over_the_level_that_brought_it_about() {
-        let mut kill = finding("oom-global", Severity::Critical);
-        kill.event = Some(Event::HostKill);
-        let mut of_a_group = finding("oom-cgroup", Severity::Critical);
-        of_a_group.event = Some(Event::Kill);
-        let level = finding("shmem-growth", Severity::Critical);
-        let want = finding("available-exhaustion", Severity::Warning);
-        let ordered = order(vec![level, of_a_group, kill, want]);
-        let ids: Vec<_> = ordered.iter().map(|f| (f.id, f.caused_by)).collect();
+        let with = |mut finding: Finding, event| {
+            finding.event = Some(event);
+            finding
+        };
+        let kill = with(incident("oom-global", Critical, (30, 31)), Event::HostKill);
+        let of_a_group = with(incident("oom-cgroup", Critical, (30, 31)), Event::Kill);
+        let level = incident("shmem-growth", Critical, (0, 60));
+        let want = incident("available-exhaustion", Warning, (20, 30));
         assert_eq!(
-            ids,
+            ordered(vec![level, of_a_group, kill, want]),
             [
                 ("oom-global", None),
                 ("oom-cgroup", None),
@@ -321,19 +376,44 @@ mod tests {
 
     #[test]
     fn a_failed_allocation_leads_over_a_level_of_the_same_weight() {
-        let mut failed = finding("external-fragmentation", Severity::Warning);
+        let mut failed = incident("external-fragmentation", Warning, (10, 11));
         failed.event = Some(Event::FailedAllocation);
-        let level = finding("unaccounted-memory", Severity::Warning);
-        assert_eq!(order(vec![level, failed])[0].id, "external-fragmentation");
+        let level = incident("unaccounted-memory", Warning, (0, 60));
+        assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
     }
 
     #[test]
     fn a_mere_possibility_is_not_made_the_root_of_a_disease() {
-        let ordered = order(vec![
-            finding("swap-thrash", Severity::Critical),
-            finding("shmem-growth", Severity::Info),
-        ]);
-        assert_eq!(ordered[0].id, "swap-thrash");
-        assert_eq!(ordered[0].caused_by, None);
+        let thrash = incident("swap-thrash", Critical, (10, 20));
+        let shmem = incident("shmem-growth", Info, (0, 60));
+        assert_eq!(ordered(vec![thrash, shmem])[0], ("swap-thrash", None));
+    }
+
+    #[test]
+    fn times_of_one_kind_are_one_finding_and_the_worst_speaks_for_all() {
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let at = |severity, from: u64, to: u64| {
+            let mut one = incident("swap-thrash", severity, (from, to));
+            one.harm.waited = Some(Span::from_secs(to - from));
+            one.occasions = one.occasion().into_iter().collect();
+            one
+        };
+        let all = vec![
+            at(Warning, 10, 40),
+            at(Critical, 100, 110),
+            at(Warning, 200, 260),
+        ];
+        let findings = order(&Evidence::new(&timeline, &facts), all);
+        assert_eq!(findings.len(), 1);
+        let one = &findings[0];
+        assert_eq!(
+            (one.severity, one.when),
+            (Critical, Some(stretch(100, 110)))
+        );
+        assert_eq!(
+            one.stretches(),
+            [stretch(10, 40), stretch(100, 110), stretch(200, 260)]
+        );
+        assert_eq!(one.harm.waited, Some(Span::from_secs(100)));
     }
 }

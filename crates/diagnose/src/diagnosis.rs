@@ -2,16 +2,19 @@
 
 use std::cmp::Reverse;
 
-use timeline::{Facts, Timeline, signals::MEM_AVAILABLE};
+use timeline::{Facts, Stretch, Timeline, signals::MEM_AVAILABLE};
+use units::Span;
 
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
+use crate::incident::Bursts;
 use crate::missing::Missing;
 use crate::next::{self, Step};
-use crate::rule::{Outcome, Purpose};
+use crate::prepared::Prepared;
+use crate::rule::{Class, Rule};
 use crate::verdict::Verdict;
-use crate::{causes, looks, rounding, rules};
+use crate::{causes, judge, looks, recent_kills, rounding, rules};
 
 /// What all rules say of a source.
 #[derive(Debug)]
@@ -22,8 +25,10 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What looks wrong and is not.
     pub notes: Vec<Finding>,
-    /// What a recording of this host shows that is over: worth knowing, never part of the verdict.
+    /// Where a host is asked how it is now: what is over. It is no part of the verdict.
     pub earlier: Vec<Finding>,
+    /// What was too short and too cheap to be told one by one.
+    pub bursts: Vec<Bursts>,
     /// What was looked for and is not there: rule and reason.
     pub clear: Vec<(&'static str, String)>,
     /// What could not be looked for: rule and what it lacks.
@@ -35,48 +40,172 @@ pub struct Diagnosis {
     pub next: Vec<Step>,
 }
 
-/// Asks every rule: of each stretch of time by itself, where the source has several of which nobody knows how they lie
-/// to each other.
+/// Asks every rule about all that was watched: of each stretch of time by itself, where the source has several of which
+/// nobody knows how they lie to each other.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
-    let judged = |timeline: &Timeline| judge(&Evidence::new(timeline, facts));
     if timeline.is_one_stretch() {
         // Live or a capture, perhaps of days: not to be copied.
-        return judged(timeline);
+        return judge(&Evidence::new(timeline, facts));
     }
     let stretches = timeline.stretches();
-    looks::merge(stretches.iter().map(|one| (one, judged(one))))
+    looks::merge(
+        &Evidence::new(timeline, facts),
+        stretches
+            .iter()
+            .map(|one| (one, judge(&Evidence::new(one, facts)))),
+    )
 }
 
-/// Asks every rule of one stretch of time.
-pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
-    let mut findings = Vec::new();
-    let mut notes = Vec::new();
-    let mut clear = Vec::new();
-    let mut not_evaluated = Vec::new();
-    for rule in rules::ALL {
-        match (rule.check)(cx).and_then(|outcome| rounding::survives(cx, rule, outcome)) {
-            Ok(Outcome::Found(finding)) => match rule.purpose {
-                Purpose::Finding => findings.push(*finding),
-                Purpose::Note => notes.push(*finding),
-            },
-            Ok(Outcome::Clear(why)) => clear.push((rule.id, why)),
-            Err(missing) => not_evaluated.push((rule.id, missing)),
-        }
+/// Asks every rule how a host is now: what ended longer than `recent` ago is told as earlier and is no part of the verdict.
+/// The look at the host begins with sample `live_from`; what is before it comes from a recording.
+pub fn diagnose_now(
+    timeline: &Timeline,
+    live_from: usize,
+    facts: &Facts,
+    recent: Span,
+) -> Diagnosis {
+    let all = Evidence::new(timeline, facts);
+    let answers = Answers::of(&all);
+    let end = timeline.times().last().copied().unwrap_or_default();
+    let is_now = |finding: &Finding| finding.when.is_none_or(|when| end - when.to <= recent);
+    let (now, earlier): (Vec<_>, Vec<_>) = answers.incidents.into_iter().partition(is_now);
+    // Of before the first sample: they bring nothing about that was watched.
+    let mut findings = recent_kills::findings(timeline, facts, recent);
+    findings.extend(causes::order(&all, now));
+    let mut earlier = causes::order(&all, earlier);
+    join(answers.untold, &mut earlier);
+    earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);
+    earlier.sort_by_key(|finding| finding.when.map(|when| when.from));
+    let live = timeline.part(live_from.min(timeline.len()), timeline.len());
+    let look = Evidence::new(&live, facts);
+    let mut accounting = account(&look, moment(&look, &[]));
+    if let Ok(accounting) = &mut accounting {
+        accounting.index += live_from;
     }
-    let findings = causes::order(findings);
-    let blind: Vec<&str> = not_evaluated.iter().map(|(id, _)| *id).collect();
-    let verdict = Verdict::of(cx, &findings, &blind);
-    let accounting = account(cx, moment(cx, &findings));
-    let next = next::steps(cx, &not_evaluated);
     Diagnosis {
-        verdict,
+        verdict: Verdict::of_long(&look, timeline.recorded(), &findings),
         findings,
-        notes,
-        earlier: Vec::new(),
-        clear,
-        not_evaluated,
+        notes: answers.notes.into_iter().filter(is_now).collect(),
+        earlier,
+        bursts: answers.bursts,
+        clear: answers.clear,
+        next: next::steps(&look, &answers.not_evaluated),
+        not_evaluated: answers.not_evaluated,
         accounting,
-        next,
+    }
+}
+
+/// Adds the times of incidents that are too many to be told to the findings of their kind.
+fn join(untold: Vec<judge::Untold>, findings: &mut [Finding]) {
+    for one in untold {
+        one.join(findings);
+    }
+    for finding in findings {
+        finding.occasions.sort_by_key(|one| one.stretch.first);
+    }
+}
+
+/// Asks every rule about one stretch of time.
+pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
+    let answers = Answers::of(cx);
+    let mut findings = causes::order(cx, answers.incidents);
+    join(answers.untold, &mut findings);
+    Diagnosis {
+        verdict: Verdict::of(cx, &findings),
+        accounting: account(cx, moment(cx, &findings)),
+        findings,
+        notes: answers.notes,
+        earlier: Vec::new(),
+        bursts: answers.bursts,
+        clear: answers.clear,
+        next: next::steps(cx, &answers.not_evaluated),
+        not_evaluated: answers.not_evaluated,
+    }
+}
+
+/// What all rules answer about one stretch of time, before incidents are joined to findings.
+pub(crate) struct Answers {
+    pub(crate) incidents: Vec<Finding>,
+    notes: Vec<Finding>,
+    untold: Vec<judge::Untold>,
+    bursts: Vec<Bursts>,
+    clear: Vec<(&'static str, String)>,
+    not_evaluated: Vec<(&'static str, Missing)>,
+}
+
+impl Answers {
+    pub(crate) fn of(cx: &Evidence<'_>) -> Self {
+        let mut all = Self {
+            incidents: Vec::new(),
+            notes: Vec::new(),
+            untold: Vec::new(),
+            bursts: Vec::new(),
+            clear: Vec::new(),
+            not_evaluated: Vec::new(),
+        };
+        let prepared = Prepared::of(cx);
+        for rule in rules::ALL {
+            let answer = judge::ask(rule, cx, &prepared)
+                .and_then(|answer| rounding::survives(cx, rule, answer));
+            match answer {
+                Ok(answer) => all.take(rule, answer),
+                Err(missing) => all.not_evaluated.push((rule.id, missing)),
+            }
+        }
+        all.drop_explained();
+        all
+    }
+
+    /// What another rule has an incident for at the same time is explained.
+    fn drop_explained(&mut self) {
+        let is_unexplained = |finding: &Finding| {
+            rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
+        };
+        let (unexplained, mut incidents): (Vec<_>, Vec<_>) =
+            self.incidents.drain(..).partition(is_unexplained);
+        let waits = incidents
+            .iter()
+            .filter(|it| it.harm.waited.is_some() || it.harm.killed > 0);
+        let times: Vec<Stretch> = waits.flat_map(Finding::stretches).collect();
+        for finding in unexplained {
+            let is_explained = |when: Stretch| times.iter().any(|time| time.overlaps(&when));
+            if finding.when.is_some_and(is_explained) {
+                let why = "each stall has its cause among the findings".to_owned();
+                self.clear.push((finding.id, why));
+            } else {
+                incidents.push(finding);
+            }
+        }
+        self.incidents = incidents;
+        let known = |id: &str| self.incidents.iter().any(|finding| finding.id == id);
+        let mut said: Vec<&str> = Vec::new();
+        self.clear.retain(|(id, _)| {
+            let is_first = !said.contains(id);
+            said.push(id);
+            is_first && !known(id)
+        });
+    }
+
+    fn take(&mut self, rule: &'static Rule, answer: judge::Answer) {
+        // What came in bursts is not clear, and not told one by one.
+        if answer.incidents.is_empty() && answer.bursts.is_none() {
+            let why = match answer.clear.is_empty() {
+                true => "nothing showed it".to_owned(),
+                false => answer.clear,
+            };
+            self.clear.push((rule.id, why));
+        }
+        self.untold.extend(answer.untold);
+        if rule.is_note() {
+            let joined = answer.incidents.into_iter().reduce(|mut one, other| {
+                one.join(other);
+                one
+            });
+            self.notes.extend(joined);
+        } else {
+            self.incidents.extend(answer.incidents);
+        }
+        self.bursts.extend(answer.bursts);
     }
 }
 
@@ -96,12 +225,17 @@ fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use timeline::signals::MEM_FREE;
-    use timeline::{Gauge, Sample, Signal};
-    use units::{Bytes, Span};
+    use timeline::signals::{
+        CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_SOME, MEM_FREE,
+        MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
+    };
+    use timeline::{Entity, Gauge, Sample, Signal};
+    use units::{Bytes, Limit, Span};
+
+    use crate::Level;
+    use crate::rules::testing::Case;
 
     use super::*;
-    use crate::finding::Severity;
 
     /// The moment that matters on these samples, where something was found from the one to the other.
     fn moment_of(samples: &[Sample], found: Option<(usize, usize)>) -> usize {
@@ -126,6 +260,158 @@ mod tests {
             sample
         });
         sample.collect()
+    }
+
+    /// A host that is calm but for swap thrash in some of its seconds, and whose group /lim is throttled in others.
+    fn host(seconds: usize, thrash: &[(usize, usize)], throttled: &[(usize, usize)]) -> Case {
+        let steps = |during: &[(usize, usize)], each: u64| {
+            let mut steps = vec![0; seconds];
+            during
+                .iter()
+                .for_each(|(from, to)| steps[*from..*to].fill(each));
+            steps
+        };
+        let mut available = vec![Bytes::from_gib(3); seconds + 1];
+        for (from, to) in thrash {
+            available[*from + 1..=*to].fill(Bytes::from_mib(300));
+        }
+        let high = Limit::Bytes(Bytes::from_mib(80));
+        Case::over(seconds as u64)
+            .gauge(MEM_TOTAL, Bytes::from_gib(4))
+            .gauge_steps(MEM_AVAILABLE, &available)
+            .counter_steps(PSWPIN, &steps(thrash, 3000))
+            .counter_steps(PSWPOUT, &steps(thrash, 3000))
+            .counter_steps(REFAULT_ANON, &steps(thrash, 3000))
+            .counter_steps(PSI_MEMORY_SOME, &steps(thrash, 700_000))
+            .counter_steps(PSI_MEMORY_FULL, &steps(thrash, 600_000))
+            .gauge_of(Entity::Cgroup, "/lim", CGROUP_HIGH, high)
+            .gauge_of(Entity::Cgroup, "/lim", CGROUP_CURRENT, Bytes::from_mib(85))
+            .counter_steps_of(
+                Entity::Cgroup,
+                "/lim",
+                CGROUP_EVENTS_HIGH,
+                &steps(throttled, 20),
+            )
+            .counter_steps_of(
+                Entity::Cgroup,
+                "/lim",
+                CGROUP_PSI_MEMORY_SOME,
+                &steps(throttled, 900_000),
+            )
+    }
+
+    fn diagnosed(case: &Case) -> Diagnosis {
+        case.with(|cx| diagnose(cx.timeline, cx.facts))
+    }
+
+    /// What was found: rule, root, severity, from and to in seconds from `origin` on.
+    fn found(
+        diagnosis: &Diagnosis,
+        origin: usize,
+    ) -> Vec<(&'static str, Option<&'static str>, Severity, usize, usize)> {
+        let findings = diagnosis.findings.iter();
+        findings
+            .flat_map(|f| {
+                f.stretches().into_iter().map(|s| {
+                    (
+                        f.id,
+                        f.caused_by,
+                        f.severity,
+                        s.first - origin,
+                        s.last - origin,
+                    )
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_happened_is_found_alike_however_much_is_watched_around_it() {
+        let alone = found(&diagnosed(&host(60, &[(10, 50)], &[])), 0);
+        assert!(
+            alone.contains(&("swap-thrash", None, Severity::Critical, 10, 50)),
+            "{alone:?}"
+        );
+        for calm in [120, 1800, 7200] {
+            let within = host(2 * calm + 60, &[(calm + 10, calm + 50)], &[]);
+            assert_eq!(
+                found(&diagnosed(&within), calm),
+                alone,
+                "{calm} s of calm on each side"
+            );
+        }
+    }
+
+    #[test]
+    fn two_diseases_at_once_are_two_roots() {
+        let diagnosis = diagnosed(&host(300, &[(100, 160)], &[(120, 200)]));
+        let roots: Vec<_> = diagnosis
+            .findings
+            .iter()
+            .filter(|f| f.caused_by.is_none())
+            .collect();
+        let scopes: Vec<_> = roots.iter().map(|f| (f.id, f.scope.key.as_str())).collect();
+        assert!(scopes.contains(&("swap-thrash", "")), "{scopes:?}");
+        assert!(
+            scopes.contains(&("cgroup-high-throttle", "/lim")),
+            "{scopes:?}"
+        );
+    }
+
+    #[test]
+    fn a_range_has_the_verdict_of_its_worst_incident_and_says_that_it_is_over() {
+        let over = diagnosed(&host(2000, &[(100, 140)], &[])).verdict;
+        assert_eq!((over.level, over.now), (Level::Critical, Some(Level::Ok)));
+        let fresh = diagnosed(&host(2000, &[(1900, 1940)], &[])).verdict;
+        assert_eq!((fresh.level, fresh.now), (Level::Critical, None));
+    }
+
+    #[test]
+    fn a_host_that_is_asked_how_it_is_now_has_what_is_over_apart() {
+        let now = |recent| {
+            let case = host(2000, &[(100, 140)], &[]);
+            case.with(|cx| diagnose_now(cx.timeline, 1990, cx.facts, recent))
+        };
+        let long_ago = now(Span::from_mins(15));
+        assert!(!long_ago.findings.iter().any(|f| f.id == "swap-thrash"));
+        assert_eq!(long_ago.earlier[0].id, "swap-thrash");
+        assert_eq!(long_ago.earlier[0].severity, Severity::Critical);
+        assert_ne!(long_ago.verdict.level, Level::Critical);
+        let within = now(Span::from_hours(1));
+        assert_eq!(within.verdict.level, Level::Critical);
+        assert!(within.earlier.is_empty());
+    }
+
+    #[test]
+    fn short_and_cheap_ones_are_counted_and_many_that_cost_much_together_are_told() {
+        let bursts = |count: usize| -> Vec<(usize, usize)> {
+            (0..count)
+                .map(|at| (100 + at * 60, 105 + at * 60))
+                .collect()
+        };
+        let cheap = |count| {
+            let steps = |each: u64| {
+                let mut steps = vec![0; 3600];
+                bursts(count)
+                    .iter()
+                    .for_each(|(from, to)| steps[*from..*to].fill(each));
+                steps
+            };
+            let case = Case::over(3600)
+                .counter_steps(PSWPIN, &steps(3000))
+                .counter_steps(PSWPOUT, &steps(3000))
+                .counter_steps(REFAULT_ANON, &steps(3000))
+                .counter_steps(PSI_MEMORY_SOME, &steps(250_000))
+                .counter_steps(PSI_MEMORY_FULL, &steps(0));
+            diagnosed(&case)
+        };
+        let few = cheap(3);
+        assert!(few.findings.is_empty(), "{:?}", few.findings);
+        let counted = &few.bursts[0];
+        assert_eq!((counted.id, counted.count()), ("swap-thrash", 3));
+        let many = cheap(40);
+        let told = many.findings.iter().find(|f| f.id == "swap-thrash");
+        assert_eq!(told.map(|f| f.occasions.len()), Some(40));
     }
 
     #[test]

@@ -4,21 +4,18 @@
 //! are computed here, once.
 
 use timeline::{
-    AnySignal, Condition, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, Stretch,
+    AnySignal, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, SignalId, Stretch,
     Timeline, Track,
-    signals::{
-        ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSWPIN, PSWPOUT, REFAULT_ANON,
-        REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO,
-        ZSWPIN, ZSWPOUT,
-    },
+    signals::{ALLOCSTALL, MEM_TOTAL, REFAULT_ANON},
 };
 use units::{
     Bytes, BytesPerSecond, Count, Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Unit,
 };
 
-use crate::finding::{Confidence, Held};
+use crate::finding::Confidence;
 use crate::floor::Floor;
 use crate::missing::{Missing, Need};
+use crate::readings;
 
 /// What a rule may ask.
 #[derive(Debug)]
@@ -27,23 +24,31 @@ pub struct Evidence<'a> {
     pub timeline: &'a Timeline,
     /// The host's slowly changing truth.
     pub facts: &'a Facts,
+    /// In how many samples the incident shows that a story is asked of; `None` where it is of no time, or a moment.
+    shown: Option<usize>,
 }
 
 impl<'a> Evidence<'a> {
     /// No stall or thrash is claimed from less than this: three intervals of a second and one of slack.
     const SHORTEST_HOLD: Span = Span::from_secs(4);
-    /// What lasts this long is no burst, however long the look around it: a short look that is continued while the host
-    /// is calm must not forget it.
-    const LONG_BURST: Span = Span::from_secs(15);
-    /// A look shorter than the catalogue's holding time must show the condition for this share of itself. In the
-    /// labelled captures the sick phase takes 28 % to 93 % of the look; the longest burst on a calm one takes 9 %.
-    const HOLD_SHARE: f64 = 0.2;
-    /// A look shorter than this lowers confidence.
-    const SHORT_LOOK: Span = Span::from_mins(1);
+    /// What fewer samples show is less sure: an engineering choice.
+    const FEW_SAMPLES: usize = 10;
 
     /// A rule's view of a source.
     pub const fn new(timeline: &'a Timeline, facts: &'a Facts) -> Self {
-        Self { timeline, facts }
+        Self {
+            timeline,
+            facts,
+            shown: None,
+        }
+    }
+
+    /// The same, asked of an incident.
+    pub(crate) fn about(mut self, incident: &Stretch) -> Self {
+        // A kill or a kernel report is as sure in one sample as in many.
+        let samples = incident.last - incident.first;
+        self.shown = Some(samples).filter(|samples| *samples > 0);
+        self
     }
 
     /// How long was looked: from the first sample to the last, without the time that nobody recorded.
@@ -61,71 +66,13 @@ impl<'a> Evidence<'a> {
         self.look() < Self::SHORTEST_HOLD
     }
 
-    /// A fifth of the look, at least what counts as holding at all: what is growth, and not a jump, takes as long.
-    pub fn fifth(&self) -> Span {
-        self.look().times(Self::HOLD_SHARE).max(Self::SHORTEST_HOLD)
-    }
-
-    /// How long a condition must hold that the catalogue gives `full` for: a fifth of a short look, a quarter of a
-    /// minute in one of minutes, and `full` in a recording of an hour or more.
-    pub fn hold(&self, full: Span) -> Span {
-        let short = self.fifth().min(Self::LONG_BURST);
-        let hours = self.look().as_secs_f64() / 3600.0;
-        let long = full.times(hours.min(1.0));
-        short.max(long).clamp(Self::SHORTEST_HOLD.min(full), full)
-    }
-
-    /// The longest stretch where the condition is sustained, if it is long enough for a catalogue time of `full`.
-    pub fn sustained(&self, condition: &Condition, full: Span) -> Option<Stretch> {
-        condition
-            .longest()
-            .filter(|stretch| stretch.lasts() >= self.hold(full))
-    }
-
-    /// Every time at which the condition was [`sustained`](Self::sustained), `longest` among them, that a rule `accepts` as
-    /// it did that one.
-    pub(crate) fn each_time(
+    /// The lowest level of a gauge in a stretch and its sample; `None` where it was not measured.
+    pub(crate) fn lowest_in<U: Unit>(
         &self,
-        longest: Stretch,
-        condition: &Condition,
-        full: Span,
-        accepts: impl Fn(&Stretch) -> bool,
-    ) -> Held {
-        let all = condition.stretches(self.hold(full));
-        Held::new(longest, all.into_iter().filter(accepts))
-    }
-
-    /// Like [`sustained`](Self::sustained), for a level: one look shows it as well as many.
-    pub fn sustained_level(&self, condition: &Condition, full: Span) -> Option<Stretch> {
-        if self.look() == Span::ZERO {
-            condition.longest()
-        } else {
-            self.sustained(condition, full)
-        }
-    }
-
-    /// Where the condition is [`sustained`](Self::sustained), and the mean of `track` there.
-    pub fn held<Q: Quantity>(
-        &self,
-        condition: &Condition,
-        track: &Track<Q>,
-        full: Span,
-    ) -> Option<(Stretch, Q)> {
-        let stretch = self.sustained(condition, full)?;
-        Some((stretch, track.mean_in(&stretch)?))
-    }
-
-    /// Where a level's condition is [`sustained`](Self::sustained_level), and the largest value of `track` there with
-    /// its sample.
-    pub fn held_peak<Q: Quantity>(
-        &self,
-        condition: &Condition,
-        track: &Track<Q>,
-        full: Span,
-    ) -> Option<(Stretch, Q, usize)> {
-        let stretch = self.sustained_level(condition, full)?;
-        let (most, index) = track.max_in(&stretch)?;
-        Some((stretch, most, index))
+        signal: Signal<Gauge<U>>,
+        stretch: &Stretch,
+    ) -> Option<(U, usize)> {
+        self.timeline.gauge(signal)?.min_in(stretch)
     }
 
     /// The mean of what was computed from `signal`, over a stretch found by other signals.
@@ -141,7 +88,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Confidence from the number of independent kinds of evidence that agree (flow, level, stall, event, setting):
-    /// two or more confirm, one makes probable. A short look lowers it. `open` says what would settle the rest.
+    /// two or more confirm, one makes probable. Few samples lower it, however much was watched around them. `open` says what would settle the rest.
     pub fn confidence(&self, kinds: &[&str], open: &str) -> Confidence {
         let mut value: f64 = match kinds.len() {
             0 => 0.4,
@@ -155,9 +102,9 @@ impl<'a> Evidence<'a> {
         if self.is_single_look() {
             value = value.min(0.75);
             why.push_str("; a single look");
-        } else if self.look() < Self::SHORT_LOOK {
+        } else if let Some(samples) = self.shown.filter(|shown| *shown < Self::FEW_SAMPLES) {
             value -= 0.05;
-            why.push_str(&format!("; watched for {} only", self.look()));
+            why.push_str(&format!("; seen in {samples} samples only"));
         }
         if !open.is_empty() {
             why.push_str("; ");
@@ -241,6 +188,11 @@ impl<'a> Evidence<'a> {
     }
 
     fn lacks<K: Kind>(&self, signal: Signal<K>) -> Missing {
+        self.lacks_signal(signal.id())
+    }
+
+    /// Why the source does not have a signal.
+    pub(crate) fn lacks_signal(&self, signal: SignalId) -> Missing {
         let def = signal.def();
         Missing::signal(def, self.timeline.absent.get(def.file)).on(self.facts.kernel())
     }
@@ -264,58 +216,27 @@ impl Evidence<'_> {
 
     /// Page cache that can be dropped: Cached − Shmem + Buffers.
     pub fn page_cache(&self) -> Result<Track<Bytes>, Missing> {
-        let cached = self.gauge(MEM_CACHED)?.minus(&self.gauge(MEM_SHMEM)?);
-        Ok(match self.timeline.gauge(MEM_BUFFERS) {
-            Some(buffers) => cached.plus(&buffers),
-            None => cached,
-        })
+        readings::page_cache().track(self)
     }
 
     /// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
     pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
-        if let Some(used) = self.timeline.gauge(SWAP_USED) {
-            return Ok(used);
-        }
-        Ok(self.gauge(SWAP_TOTAL)?.minus(&self.gauge(SWAP_FREE)?))
+        readings::swap_used().track(self)
     }
 
     /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
     pub fn swapped_in(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        self.sum(PSWPIN, &[ZSWPIN, SWPIN_ZERO])
+        readings::swapped_in().track(self)
     }
 
     /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
     pub fn swapped_out(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        self.sum(PSWPOUT, &[ZSWPOUT, SWPOUT_ZERO])
-    }
-
-    /// One counter's rate plus those of others that this kernel may have.
-    fn sum(
-        &self,
-        main: Signal<Counter<Pages>>,
-        others: &[Signal<Counter<Pages>>],
-    ) -> Result<Track<PerSecond<Pages>>, Missing> {
-        let mut sum = self.rate(main)?;
-        for other in others {
-            if let Some(rate) = self.timeline.rate(*other) {
-                sum = sum.plus(&rate);
-            }
-        }
-        Ok(sum)
+        readings::swapped_out().track(self)
     }
 
     /// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off.
     pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        if let Some(rate) = self.timeline.rate(REFAULT_FILE).filter(|r| !r.is_empty()) {
-            return Ok(rate);
-        }
-        match self.rate(REFAULT_BOTH) {
-            Ok(both) => Ok(match self.rate(PSWPIN) {
-                Ok(swapped_in) => both.minus(&swapped_in),
-                Err(_) => both,
-            }),
-            Err(_) => self.rate(REFAULT_FILE),
-        }
+        readings::refaults_file().track(self)
     }
 
     /// Anonymous pages swapped in again after eviction; kernels before 5.9 do not count them apart.

@@ -7,6 +7,7 @@ use units::{
 };
 
 use crate::fix::Fix;
+use crate::incident::{Harm, Occasion, Scope};
 use crate::rule::Rule;
 
 /// How much a finding matters.
@@ -164,8 +165,33 @@ pub struct Graph {
     pub label: String,
     /// Its peak, printed: `20 MiB/s`.
     pub peak: String,
-    /// Values on the timeline's samples.
+    /// Index of the sample that the first value is of.
+    pub first: usize,
+    /// Values of the samples from there on.
     pub values: Vec<Option<f64>>,
+    print: Print,
+}
+
+impl Graph {
+    /// Its peak is that of the time that the finding is about: what was before and after is drawn beside it at most.
+    pub(crate) fn peak_within(&mut self, stretch: &Stretch) {
+        let from = stretch.first.saturating_sub(self.first);
+        let to = (stretch.last + 1).saturating_sub(self.first);
+        let values = self.values.iter().take(to).skip(from);
+        if let Some(peak) = values.flatten().copied().reduce(f64::max) {
+            self.peak = (self.print.0)(peak);
+        }
+    }
+}
+
+/// How a value of a graph is printed; two graphs are the same whatever prints them.
+#[derive(Debug, Clone, Copy)]
+struct Print(fn(f64) -> String);
+
+impl PartialEq for Print {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What a rule found.
@@ -180,8 +206,6 @@ pub struct Finding {
     /// When it held, the longest time of several: what the evidence is about. `None` where it is about a state without a
     /// beginning.
     pub when: Option<Stretch>,
-    /// The other times at which it held, in order; empty where it came once.
-    pub again: Vec<Stretch>,
     /// What proves it; the strongest first.
     pub evidence: Vec<EvidenceLine>,
     /// What it is not.
@@ -202,45 +226,16 @@ pub struct Finding {
     pub aliases: Vec<&'static str>,
     /// How its main signal ran.
     pub graph: Option<Graph>,
-    /// The finding that this one follows from; set when all rules have spoken.
+    /// The rule of the finding that this one follows from; set when all rules have spoken.
     pub caused_by: Option<&'static str>,
+    /// In what it happened.
+    pub scope: Scope,
+    /// What it cost, all times together.
+    pub harm: Harm,
+    /// Each time that it happened, in order; empty where it is a state without a beginning.
+    pub occasions: Vec<Occasion>,
     /// What the kernel told itself, where the finding is about that.
     pub(crate) event: Option<Event>,
-}
-
-/// Every time at which something held.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Held {
-    /// What the evidence is about.
-    longest: Stretch,
-    again: Vec<Stretch>,
-}
-
-impl Held {
-    /// The longest of several; of those that overlap the first is told, and of those that overlap the longest none.
-    pub(crate) fn new(longest: Stretch, all: impl IntoIterator<Item = Stretch>) -> Self {
-        let apart = |one: &Stretch| one.last <= longest.first || longest.last <= one.first;
-        let mut again: Vec<Stretch> = all.into_iter().filter(apart).collect();
-        again.sort_by_key(|one| one.first);
-        again.dedup_by(|next, kept| next.first < kept.last);
-        Self { longest, again }
-    }
-
-    /// How long, as a title says it: `10 min`, `up to 10 min at a time`.
-    pub(crate) fn how_long(&self) -> String {
-        let longest = self.longest.lasts();
-        match self.again.is_empty() {
-            true => longest.to_string(),
-            false => format!("up to {longest} at a time"),
-        }
-    }
-}
-
-impl From<Stretch> for Held {
-    /// Once, or as one state.
-    fn from(longest: Stretch) -> Self {
-        Self::new(longest, [])
-    }
 }
 
 /// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
@@ -262,7 +257,6 @@ impl Rule {
             severity,
             title: title.into(),
             when: None,
-            again: Vec::new(),
             evidence: Vec::new(),
             ruled_out: Vec::new(),
             cause: String::new(),
@@ -277,38 +271,38 @@ impl Rule {
             aliases: Vec::new(),
             graph: None,
             caused_by: None,
+            scope: Scope::host(),
+            harm: Harm::default(),
+            occasions: Vec::new(),
             event: None,
         }
     }
 }
 
 impl Finding {
-    /// When it held: once, or every time.
+    /// When it was, where that is not the incident's own time.
     #[must_use]
-    pub(crate) fn during(mut self, held: impl Into<Held>) -> Self {
-        let held = held.into();
-        self.when = Some(held.longest);
-        self.again = held.again;
+    pub(crate) fn during(mut self, stretch: Stretch) -> Self {
+        self.when = Some(stretch);
         self
     }
 
-    /// Every time at which it held, in order.
+    /// Every time at which it happened, in order.
     pub fn stretches(&self) -> Vec<Stretch> {
-        let mut all: Vec<Stretch> = self.when.into_iter().chain(self.again.clone()).collect();
-        all.sort_by_key(|stretch| stretch.first);
-        all
+        if self.occasions.is_empty() {
+            return self.when.into_iter().collect();
+        }
+        self.occasions.iter().map(|one| one.stretch).collect()
     }
 
-    /// How long it held in all; `None` where it is a state without a beginning.
+    /// How long it lasted in all; `None` where it is a state without a beginning.
     pub fn lasts(&self) -> Option<Span> {
-        let longest = self.when?.lasts();
-        let again = self.again.iter().map(Stretch::lasts);
-        Some(again.fold(longest, Span::plus))
-    }
-
-    /// Every time at which it held, to be moved or cut.
-    pub(crate) fn stretches_mut(&mut self) -> impl Iterator<Item = &mut Stretch> {
-        self.when.iter_mut().chain(&mut self.again)
+        let lasted = self
+            .stretches()
+            .iter()
+            .map(Stretch::lasts)
+            .reduce(Span::plus);
+        lasted.filter(|_| self.when.is_some())
     }
 
     /// A value of a signal; `at` where it belongs to one moment.
@@ -459,56 +453,16 @@ impl Finding {
         self
     }
 
-    /// Documentation.
-    #[must_use]
-    pub(crate) fn see(mut self, reference: &'static str) -> Self {
-        self.references.push(reference);
-        self
-    }
-
-    /// Another id that a reader may know it by.
-    #[must_use]
-    pub(crate) fn alias(mut self, id: &'static str) -> Self {
-        self.aliases.push(id);
-        self
-    }
-
     /// How its main signal ran.
     #[must_use]
     pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
         self.graph = track.max().map(|(peak, _)| Graph {
             label: label.to_owned(),
             peak: peak.to_string(),
+            first: 0,
             values: track.values().to_vec(),
+            print: Print(|value| Q::from_f64(value).to_string()),
         });
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stretch(first: usize, last: usize) -> Stretch {
-        let second = |at| Span::from_secs(u64::try_from(at).unwrap_or(0));
-        Stretch {
-            first,
-            last,
-            from: second(first),
-            to: second(last),
-            recorded: second(last - first),
-        }
-    }
-
-    #[test]
-    fn what_overlaps_is_told_once_and_the_title_says_whether_it_came_again() {
-        let held = Held::new(
-            stretch(10, 20),
-            [(30, 35), (0, 5), (3, 8), (15, 25), (10, 20), (20, 22)].map(|(a, b)| stretch(a, b)),
-        );
-        let again: Vec<_> = held.again.iter().map(|it| (it.first, it.last)).collect();
-        assert_eq!(again, [(0, 5), (20, 22), (30, 35)]);
-        assert_eq!(held.how_long(), "up to 10 s at a time");
-        assert_eq!(Held::from(stretch(10, 20)).how_long(), "10 s");
     }
 }

@@ -1,18 +1,19 @@
 //! The floor: where free memory rests while the kernel reclaims.
 //!
-//! kswapd starts when a zone falls below its low mark and stops at its high mark; a zone also keeps a reserve from
+//! kswapd starts when a zone falls below its low watermark and stops at its high mark; a zone also keeps a reserve from
 //! allocations that could use a higher zone (`protection`). So under load free memory rests between
 //! Σ min(managed, low + protection) and Σ min(managed, high + protection); the latter is the kernel's
 //! `totalreserve_pages`, which MemAvailable leaves out (mm/page_alloc.c, calculate_totalreserve_pages).
 
 use timeline::{
-    Entity, EntitySeries, Track, facts,
-    signals::{ZONE_HIGH, ZONE_LOW, ZONE_MANAGED, ZONE_PROTECTION},
+    Entity, Gauge, Signal, Track, facts,
+    signals::{ZONE_HIGH, ZONE_LOW, ZONE_MANAGED, ZONE_PROTECTION, ZONEINFO},
 };
-use units::{Bytes, PageSize, Pages, Quantity, Ratio};
+use units::{Bytes, Pages, Quantity, Ratio};
 
 use crate::evidence::Evidence;
 use crate::missing::{Missing, Need};
+use crate::trigger::{Reading, computed, gauge, over, ram};
 
 /// The floor over time; it moves with boosts and memory hotplug.
 #[derive(Debug, Clone)]
@@ -30,47 +31,39 @@ impl Floor {
     /// When kswapd has stopped, free memory rests a little above the edge: 0.2 % of RAM in a labelled capture.
     const ABOVE: Ratio = Ratio::from_percent(1.0);
 
-    /// From the zones' marks of each sample.
+    /// From the zones' watermarks of each sample.
     pub(crate) fn measured(cx: &Evidence<'_>) -> Result<Self, Missing> {
-        Self::of_zones(cx, |_| true)
-    }
-
-    /// Of a NUMA node: from the marks of its zones.
-    pub(crate) fn of_node(cx: &Evidence<'_>, node: &str) -> Result<Self, Missing> {
-        Self::of_zones(cx, |zone| {
-            zone.key.split_once('/').is_some_and(|(of, _)| of == node)
+        Ok(Self {
+            low: edge(ZONE_LOW).track(cx)?,
+            high: edge(ZONE_HIGH).track(cx)?,
         })
     }
 
-    fn of_zones(
-        cx: &Evidence<'_>,
-        counts: impl Fn(&EntitySeries) -> bool,
-    ) -> Result<Self, Missing> {
-        let page = cx.page_size()?;
-        let mut floor: Option<(Track<Bytes>, Track<Bytes>)> = None;
-        for zone in cx
-            .timeline
-            .entities(Entity::Zone)
-            .filter(|zone| counts(zone))
-        {
-            // A zone without managed pages (an empty Movable zone) has no marks.
-            let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
-                continue;
-            };
-            let low = mark(cx, zone, &managed, ZONE_LOW, page)?;
-            let high = mark(cx, zone, &managed, ZONE_HIGH, page)?;
-            floor = Some(match floor {
-                Some((l, h)) => (l.plus(&low), h.plus(&high)),
-                None => (low, high),
-            });
-        }
-        let (low, high) = floor.ok_or_else(|| {
-            Missing::because(
-                vec![ZONE_HIGH.def().name, ZONE_LOW.def().name],
-                Need::File(timeline::signals::ZONEINFO),
-            )
-        })?;
-        Ok(Self { low, high })
+    /// Where kswapd stops, of the host or of a NUMA node.
+    pub(crate) fn high() -> Reading<Bytes> {
+        edge(ZONE_HIGH)
+    }
+
+    /// Up to where free memory rests on the floor, on a calm host too.
+    pub(crate) fn rests() -> Reading<Bytes> {
+        let near = Self::high().share(Self::NEAR);
+        let above = Self::high().plus([ram().share(Self::ABOVE)]);
+        let predicted = computed("floor of such a host", |cx| {
+            let ram = cx.ram()?;
+            let edge = Self::rests_below(Self::expected(cx, ram).1, ram);
+            Ok(cx.timeline.constant(edge).cast())
+        });
+        near.max(above).or(predicted)
+    }
+
+    /// Of a NUMA node: from the watermarks of its zones.
+    pub(crate) fn of_node(cx: &Evidence<'_>, node: &str) -> Result<Self, Missing> {
+        let lacks = || Missing::because(vec![ZONE_HIGH.def().name], Need::File(ZONEINFO));
+        let node = cx.timeline.entity(Entity::Node, node).ok_or_else(lacks)?;
+        Ok(Self {
+            low: edge(ZONE_LOW).track_of(cx, node)?,
+            high: edge(ZONE_HIGH).track_of(cx, node)?,
+        })
     }
 
     /// Up to where free memory rests on a floor with this upper edge, on a calm host too.
@@ -122,19 +115,10 @@ impl Floor {
     }
 }
 
-/// `min(managed, mark + protection)` of one zone, over time.
-fn mark(
-    cx: &Evidence<'_>,
-    zone: &EntitySeries,
-    managed: &Track<Pages>,
-    signal: timeline::Signal<timeline::Gauge<Pages>>,
-    page: PageSize,
-) -> Result<Track<Bytes>, Missing> {
-    let mut mark = cx.gauge_of(zone, signal)?;
-    if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
-        mark = mark.plus(&protection);
-    }
-    Ok(mark.lower(managed).to_bytes(page))
+/// Σ min(managed, watermark + protection) over the zones; one without managed pages (an empty Movable zone) has none.
+fn edge(watermark: Signal<Gauge<Pages>>) -> Reading<Bytes> {
+    let kept = gauge(watermark).plus([gauge(ZONE_PROTECTION)]);
+    over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes())
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 
 use timeline::cgroup::{self, ancestors, parent};
 use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
-use timeline::{Counter, Entity, EntitySeries, Gauge, Kind, Signal, Track, facts::CgroupMode};
-use units::{Bytes, Count, Limit, PerSecond};
+use timeline::{
+    Counter, Entity, EntitySeries, Gauge, Kind, Signal, Stretch, Track, facts::CgroupMode,
+};
+use units::{Bytes, Count, Limit, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
 use crate::fix::{Fix, whole_mib};
@@ -80,6 +82,21 @@ pub(crate) fn limit(
         .0
         .limited()
         .filter(|limit| *limit > Bytes::ZERO)
+}
+
+/// A group this near to its limit is held by it: charges come in batches (MEMCG_CHARGE_BATCH), and reclaim frees ahead.
+pub(crate) const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
+
+/// Whether a group is held by one of its own limits in a stretch.
+pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> bool {
+    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
+    let Some(current) = current.and_then(|current| current.mean_in(stretch)) else {
+        return false;
+    };
+    [CGROUP_MAX, CGROUP_HIGH]
+        .into_iter()
+        .filter_map(|signal| limit(cx, group, signal))
+        .any(|limit| current >= limit.share(AT_LIMIT))
 }
 
 /// A limit that an administrator can change.

@@ -254,9 +254,9 @@ fn needed(
     levels: &terms::Levels,
     unknown: &mut Vec<Unknown>,
 ) -> (ReadCache, Vec<Short>) {
-    let lasting = short::times(cx);
-    let cache = ReadCache::estimated(cx, levels, &lasting, unknown);
-    (cache, short::with_bursts(cx, levels, lasting))
+    let short = short::times(cx);
+    let cache = ReadCache::estimated(cx, levels, &short, unknown);
+    (cache, short)
 }
 
 /// A size that may be below zero, in words: `1.2 GiB`, `−300 MiB`.

@@ -11,6 +11,7 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
+mod bursts;
 pub mod calm;
 mod causes;
 pub mod compare;
@@ -22,7 +23,9 @@ mod fix;
 pub mod floor;
 mod groups;
 pub mod headroom;
-mod history;
+mod incident;
+mod judge;
+mod kills;
 mod known;
 mod lately;
 mod looks;
@@ -30,25 +33,32 @@ mod missing;
 mod next;
 mod oom;
 mod own_limit;
+mod prepared;
+mod readings;
+mod recent_kills;
+mod rereads;
 mod rise;
 mod rounding;
 mod rule;
 pub mod rules;
 pub mod slab;
 mod stalls;
+mod totals;
+mod trigger;
 mod verdict;
 mod who;
 
-pub use diagnosis::{Diagnosis, diagnose};
+pub use diagnosis::{Diagnosis, diagnose, diagnose_now};
 pub use evidence::Evidence;
 pub use finding::{
     Affected, Confidence, EvidenceLine, Finding, Graph, Measured, RuledOut, Severity, Threshold,
     ThresholdSide,
 };
 pub use fix::Fix;
-pub use history::with_history;
+pub use incident::{Bursts, Harm, Occasion, Scope};
 pub use missing::{Missing, Need};
 pub use next::{Step, worth_a_closer_look};
 pub use own_limit::OwnLimit;
-pub use rule::{Outcome, Purpose, Rule};
-pub use verdict::{Level, Verdict};
+pub use rule::{Class, Outcome, Rule};
+pub use trigger::{could_hold, screened_signals};
+pub use verdict::{Level, RECENT, Verdict};

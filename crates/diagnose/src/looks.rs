@@ -7,13 +7,17 @@ use timeline::{Timeline, signals::MEM_TOTAL};
 
 use crate::causes;
 use crate::diagnosis::Diagnosis;
+use crate::evidence::Evidence;
 use crate::finding::{EvidenceLine, Finding};
 use crate::missing::Missing;
 use crate::oom;
 use crate::verdict::{Level, Verdict, two_machines};
 
 /// One answer of several. A finding that several looks show is told once, as the worst of them shows it.
-pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>) -> Diagnosis {
+pub(crate) fn merge<'a>(
+    cx: &Evidence<'_>,
+    judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>,
+) -> Diagnosis {
     let all: Vec<Look<'_>> = judged
         .enumerate()
         .map(|(number, (timeline, diagnosis))| Look {
@@ -23,7 +27,6 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
         })
         .collect();
     let count = all.len();
-    let samples: usize = all.iter().map(|one| one.timeline.len()).sum();
     let mut looks = without_aftermath(all);
     let left_out = count - looks.len();
     newest_last(&mut looks);
@@ -34,13 +37,12 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
             number: one.number,
             timeline: one.timeline,
             count,
-            samples,
         };
         let diagnosis = &mut one.diagnosis;
         findings.extend(diagnosis.findings.drain(..).map(|f| place.of(f)));
         notes.extend(diagnosis.notes.drain(..).map(|f| place.of(f)));
     }
-    let mut findings = causes::order(worst_of_each(findings));
+    let mut findings = causes::order(cx, worst_of_each(findings));
     if let Some(lead) = findings.first_mut().filter(|_| left_out > 0) {
         lead.evidence.push(aftermath(left_out));
     }
@@ -79,6 +81,7 @@ pub(crate) fn merge<'a>(judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>)
         findings,
         notes,
         earlier: Vec::new(),
+        bursts: Vec::new(),
         clear: clear.into_iter().collect(),
         not_evaluated: not_evaluated.into_iter().collect(),
         accounting: lead.accounting,
@@ -138,7 +141,6 @@ struct Place<'a> {
     number: usize,
     count: usize,
     timeline: &'a Timeline,
-    samples: usize,
 }
 
 impl Place<'_> {
@@ -147,16 +149,7 @@ impl Place<'_> {
         let origin = self.timeline.origin();
         finding.caused_by = None;
         finding.when = finding.when.or_else(|| self.timeline.whole());
-        for held in finding.stretches_mut() {
-            held.first += origin;
-            held.last += origin;
-        }
-        if let Some(graph) = &mut finding.graph {
-            let mut values = vec![None; origin];
-            values.append(&mut graph.values);
-            values.resize(self.samples, None);
-            graph.values = values;
-        }
+        finding.move_by(origin);
         finding.tells(format!(
             "seen in look {} of {}",
             self.number + 1,
@@ -173,7 +166,10 @@ fn worst_of_each(findings: Vec<Finding>) -> Vec<Finding> {
             let sureness = finding.confidence.value.total_cmp(&known.confidence.value);
             finding.severity.cmp(&known.severity).then(sureness).is_ge()
         };
-        match worst.iter_mut().find(|known| known.id == finding.id) {
+        match worst
+            .iter_mut()
+            .find(|known| known.id == finding.id && known.scope == finding.scope)
+        {
             Some(known) if outdoes(known) => *known = finding,
             Some(_) => {}
             None => worst.push(finding),

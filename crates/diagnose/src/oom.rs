@@ -1,7 +1,6 @@
 //! What a kernel report of an OOM kill or a failed allocation means: what was asked, why no zone could serve it, who held
 //! the memory, and why somebody was killed. Pure functions of one [`KernelReport`]; the rules only ask and tell.
 
-mod bouts;
 mod cause;
 mod history;
 mod holders;
@@ -10,12 +9,14 @@ mod request;
 mod told;
 
 use timeline::kernel_report::ReportKind;
-use timeline::{KernelReport, facts::KernelVersion};
+use timeline::{KernelReport, Stretch, facts::KernelVersion};
 use units::Span;
 
 use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::kills;
+use crate::trigger::{self, Occurrence};
 
-pub(crate) use bouts::{bout_at, bouts};
 pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
 pub(crate) use history::{Kills, among, when};
 pub(crate) use holders::{Holders, held};
@@ -58,6 +59,12 @@ impl<'a> Explained<'a> {
         }
     }
 
+    /// The control group at its limit, as printed; `None` where it is not that, or the report does not name it.
+    pub(crate) fn group(&self) -> Option<&'a str> {
+        let path = self.report.group.as_ref()?.path.as_str();
+        (matches!(self.cause, Cause::GroupLimit(_)) && !path.is_empty()).then_some(path)
+    }
+
     /// Whether somebody was killed for it, or should have been.
     pub(crate) fn is_kill(&self) -> bool {
         self.report.kind == ReportKind::OomKill
@@ -82,6 +89,57 @@ pub(crate) fn last<'a>(
     is_such: impl Fn(&Explained<'a>) -> bool,
 ) -> Option<Explained<'a>> {
     reports(cx).into_iter().rev().find(is_such)
+}
+
+/// Where such reports are, on the host or in the group that they name: each at its sample, those that follow each other at
+/// once as one.
+pub(crate) fn occurrences(
+    cx: &Evidence<'_>,
+    is_such: impl Fn(&Explained<'_>) -> bool,
+) -> Vec<Occurrence> {
+    let such = reports(cx).into_iter().filter(is_such);
+    let all = such.map(|one| Occurrence {
+        first: one.index,
+        last: one.index,
+        key: one.group().map(str::to_owned),
+    });
+    trigger::joined(cx, all.collect(), kills::AGAIN)
+}
+
+/// Such reports of a stretch, in order.
+pub(crate) fn within<'a>(
+    cx: &Evidence<'a>,
+    stretch: &Stretch,
+    is_such: impl Fn(&Explained<'a>) -> bool,
+) -> Vec<Explained<'a>> {
+    let of_stretch = |one: &Explained<'a>| (stretch.first..=stretch.last).contains(&one.index);
+    let all = reports(cx).into_iter();
+    all.filter(|one| of_stretch(one) && is_such(one)).collect()
+}
+
+/// How many were killed, as these reports have it.
+pub(crate) fn killed(reports: &[Explained<'_>]) -> u64 {
+    let kills = reports.iter().filter(|one| one.is_kill());
+    kills.map(|one| one.report.killed.len() as u64).sum()
+}
+
+/// Tells the last of the reports that an incident is about, and counts what all of them killed. Several are of the whole
+/// time between them.
+pub(crate) fn tell_all(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    reports: &[Explained<'_>],
+    finding: Finding,
+) -> Finding {
+    let mut finding = match reports.last() {
+        Some(one) => tell(cx, one, finding),
+        None => finding,
+    };
+    if stretch.first < stretch.last {
+        finding.when = None;
+    }
+    finding.harm.killed = finding.harm.killed.max(killed(reports));
+    finding
 }
 
 /// Whether the stretch has reports and none of them says that the host itself was short.

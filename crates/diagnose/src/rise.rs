@@ -1,14 +1,22 @@
-//! How a level rose while it was watched: from where to where, and whether it climbed or jumped.
+//! How a level rose: every rise of all that was watched, from where to where, and whether it climbed or jumped.
 //!
 //! A jump is memory that was taken once and then kept, as a database does when it starts; a climb may go on. A leak is
 //! claimed from neither: that needs hours.
+//!
+//! A rise goes on while the level makes new highs. It ends where the level falls back by more than half of it, or stands
+//! still for longer than it took so far. Both rest on what lies around the rise alone, so the same rise is found however
+//! much was watched before and after it; and as the time to stand still grows with the rise, one estimator finds thirty
+//! seconds and thirty days.
 
 use timeline::{Stretch, Track};
-use units::{Bytes, Quantity, Ratio};
+use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::judge;
+use crate::missing::Missing;
+use crate::trigger::{LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, While, ram};
 
-/// The largest rise of a level: from its lowest point to a later high one.
+/// One rise of a level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rise {
     /// From where the level left its low to where it was all but at its high.
@@ -17,46 +25,106 @@ pub(crate) struct Rise {
     pub(crate) from: Bytes,
     /// The level after.
     pub(crate) to: Bytes,
+    /// Whether it took its time, in several steps; what rose within one or two samples of more was taken once. Two samples
+    /// alone cannot tell, and count as a climb.
+    pub(crate) climbs: bool,
+    /// Whether at least half of it was there for as long as a level must be.
+    stays: bool,
 }
 
 impl Rise {
-    /// Wobble at both ends does not count as part of the rise.
+    /// Wobble at both ends does not count as part of the rise, nor as its going on.
     const EDGE: f64 = 0.05;
+    /// A level that falls back by more than this part of a rise has ended it.
+    const GIVEN_BACK: f64 = 0.5;
+    /// A rise that stands still for no longer than this goes on: an engineering choice, a pause of the program that takes
+    /// memory. Longer rises may pause for as long as they took so far.
+    const PAUSE: Span = Span::from_mins(1);
+    /// The same where samples are rarer.
+    const PAUSE_SAMPLES: usize = 3;
+    /// What takes less is a jump: an engineering choice; programs that take memory once have it within seconds.
+    const CLIMB: Span = Span::from_secs(10);
+    /// And a climb is seen in so many samples.
+    const CLIMB_SAMPLES: usize = 4;
+    /// And no step of it is more than this part of it, else that step is the rise.
+    const CLIMB_STEP: f64 = 0.5;
+    /// What of the time before and after belongs to the levels before and after.
+    const AROUND: Span = Span::from_secs(10);
+    /// A story sees the time close by only, where the level may have left its low already: both ends may miss an edge.
+    const SEEN_CLOSE: Ratio = Ratio::from_percent(90.0);
     /// A rise that is smaller is nothing on a host of unknown size.
     const UNKNOWN_RAM: Bytes = Bytes::from_mib(256);
     /// A rise below this is noise on any host.
     pub(crate) const NOISE: Bytes = Bytes::from_mib(16);
 
-    /// The largest rise of `track`; `None` where it never rose.
-    pub(crate) fn largest(track: &Track<Bytes>) -> Option<Self> {
-        let mut low: Option<(f64, usize)> = None;
-        let mut best: Option<(f64, usize, f64, usize)> = None;
-        for (i, value) in track.values().iter().enumerate() {
-            let Some(value) = *value else { continue };
-            if low.is_none_or(|(least, _)| value < least) {
-                low = Some((value, i));
-            }
-            if let Some((least, at)) = low
-                && value - least > best.map_or(0.0, |(from, _, to, _)| to - from)
-            {
-                best = Some((least, at, value, i));
-            }
+    /// All rises of `track`, in order of time.
+    fn all(track: &Track<Bytes>) -> Vec<Self> {
+        let values = track.values().iter().enumerate();
+        let levels: Vec<Level> = values
+            .filter_map(|(index, value)| {
+                Some(Level {
+                    index,
+                    at: track.times()[index],
+                    value: (*value)?,
+                })
+            })
+            .collect();
+        let mut found = Vec::new();
+        let mut start = 0;
+        while let Some((low, high)) = next(&levels, start) {
+            found.extend(Self::between(track, &levels, low, high));
+            start = high;
         }
-        let (from, first, to, last) = best?;
-        let edge = (to - from) * Self::EDGE;
-        let values = track.values();
-        let leaves = (first..last)
-            .rev()
-            .find(|i| values[*i].is_some_and(|v| v <= from + edge))
-            .unwrap_or(first);
-        let arrives = (leaves + 1..=last)
-            .find(|i| values[*i].is_some_and(|v| v >= to - edge))
-            .unwrap_or(last);
+        found
+    }
+
+    /// Without the wobble at its ends.
+    fn between(track: &Track<Bytes>, levels: &[Level], low: usize, high: usize) -> Option<Self> {
+        let edge = (levels[high].value - levels[low].value) * Self::EDGE;
+        let leaves = leaves(levels, low, low, high);
+        let arrives = (leaves + 1..=high)
+            .find(|i| levels[*i].value >= levels[high].value - edge)
+            .unwrap_or(high);
+        let begin = levels[leaves].at.saturating_sub(Self::AROUND);
+        let close = |i: &usize| *i + 1 >= leaves || levels[*i].at >= begin;
+        let before = (low..=leaves).filter(close).map(|i| levels[i].value);
+        let end = levels[arrives].at.plus(Self::AROUND);
+        let close = |i: &usize| *i <= arrives + 1 || levels[*i].at <= end;
+        let after = (arrives..=high).filter(close).map(|i| levels[i].value);
+        let from = before.fold(f64::INFINITY, f64::min);
+        let to = after.fold(0.0, f64::max);
+        let steps = levels[leaves..=arrives].windows(2);
+        let largest = steps.map(|two| two[1].value - two[0].value);
+        let largest = largest.fold(0.0, f64::max);
+        let is_gradual = arrives - leaves + 1 >= Self::CLIMB_SAMPLES
+            && largest <= (to - from) * Self::CLIMB_STEP;
+        let stretch = track.stretch(levels[leaves].index, levels[arrives].index)?;
+        let half = from + (to - from) * Self::GIVEN_BACK;
+        // Two looks with nothing before and after cannot tell a jump from a climb.
+        let stood = leaves > 0 && levels[leaves - 1].value <= half;
+        let stands = levels.get(arrives + 1).is_some_and(|it| it.value >= half);
+        let is_plain = stood || stands;
+        let kept = levels[arrives..].iter().take_while(|it| it.value >= half);
+        let kept = kept.last().map_or(stretch.to, |it| it.at);
         Some(Self {
-            stretch: track.stretch(leaves, arrives)?,
+            stretch,
             from: Bytes::from_f64(from),
             to: Bytes::from_f64(to),
+            climbs: stretch.lasts() >= Self::CLIMB && (is_gradual || !is_plain),
+            stays: kept - stretch.from >= LEVEL,
         })
+    }
+
+    /// The rises of `track` by so much or more that were not given back at once.
+    pub(crate) fn of_size(track: &Track<Bytes>, least: Bytes) -> Vec<Self> {
+        let mut rises = Self::all(track);
+        rises.retain(|rise| rise.stays && rise.by() >= least);
+        rises
+    }
+
+    /// The rises that an incident is about, in its window.
+    pub(crate) fn seen(track: &Track<Bytes>, least: Bytes) -> impl Iterator<Item = Self> {
+        Self::of_size(track, least.share(Self::SEEN_CLOSE)).into_iter()
     }
 
     /// By how much.
@@ -64,71 +132,237 @@ impl Rise {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether it is at least this share of RAM, and not noise. Where RAM is not known, 256 MiB count.
-    pub(crate) fn is_substantial(&self, ram: Option<Bytes>, share: Ratio) -> bool {
-        let least = ram.map_or(Self::UNKNOWN_RAM, |ram| ram.share(share).max(Self::NOISE));
-        self.by() >= least
+    /// From which size on a rise counts: this share of RAM, and no noise; 256 MiB where RAM is not known.
+    pub(crate) fn least(share: Ratio) -> Reading<Bytes> {
+        let of_ram = ram().share(share).max(Self::NOISE);
+        of_ram.or(Reading::constant(Self::UNKNOWN_RAM))
     }
 
-    /// Whether it took its time: a fifth of the look, as for anything sustained. What rose within one or two samples of
-    /// many was taken once. Two samples cannot tell, and count as a climb.
-    pub(crate) fn is_climb(&self, cx: &Evidence<'_>) -> bool {
-        self.stretch.lasts() >= cx.fifth()
+    /// The same as a number.
+    pub(crate) fn at_least(cx: &Evidence<'_>, share: Ratio) -> Bytes {
+        let least = cx.ram().map(|ram| ram.share(share).max(Self::NOISE));
+        least.unwrap_or(Self::UNKNOWN_RAM)
     }
+}
+
+/// A level at a sample.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    index: usize,
+    at: Span,
+    value: f64,
+}
+
+/// The first rise from such a level on, from its lowest point to its highest; `None` where none begins any more.
+fn next(levels: &[Level], start: usize) -> Option<(usize, usize)> {
+    let (mut low, mut high) = (start, start);
+    // Up to where it went on by more than wobble, and where it had left its low by then.
+    let (mut went_on, mut left) = (start, start);
+    for i in start + 1..levels.len() {
+        let value = levels[i].value;
+        if high == low && value <= levels[low].value {
+            (low, high, went_on, left) = (i, i, i, i);
+            continue;
+        }
+        let so_far = levels[high].value - levels[low].value;
+        if value > levels[high].value {
+            high = i;
+            let known = levels[went_on].value - levels[low].value;
+            if value - levels[low].value >= known * (1.0 + Rise::EDGE) {
+                went_on = i;
+                left = leaves(levels, low, left, i);
+                continue;
+            }
+        }
+        let fell = levels[high].value - value > so_far * Rise::GIVEN_BACK;
+        let took = levels[went_on].at - levels[left].at;
+        let stands = levels[i].at - levels[went_on].at;
+        let is_still = stands > took.max(Rise::PAUSE) && i - went_on > Rise::PAUSE_SAMPLES;
+        if fell || is_still {
+            return Some((low, high));
+        }
+    }
+    (high > low).then_some((low, high))
+}
+
+/// Where a rise left its low for good, at `from` or later.
+fn leaves(levels: &[Level], low: usize, from: usize, high: usize) -> usize {
+    let edge = levels[low].value + (levels[high].value - levels[low].value) * Rise::EDGE;
+    let mut between = (from..high).rev();
+    between.find(|i| levels[*i].value <= edge).unwrap_or(from)
+}
+
+/// By how much a level rises, at each sample of a rise: how near a quiet host came to one.
+pub(crate) fn heights(cx: &Evidence<'_>, track: &Track<Bytes>) -> Numbers {
+    let mut heights = vec![Some(0.0); cx.timeline.len()];
+    for rise in Rise::all(track).into_iter().filter(|rise| rise.stays) {
+        heights[rise.stretch.first..=rise.stretch.last].fill(Some(rise.by().as_f64()));
+    }
+    cx.timeline.track(heights)
+}
+
+/// Times of a level that lasts, and of rises: what overlaps is one.
+pub(crate) fn with_levels(
+    cx: &Evidence<'_>,
+    level: Predicate,
+    rises: Vec<Rise>,
+) -> Result<Vec<Occurrence>, Missing> {
+    let level = While {
+        scope: Scope::Host,
+        when: level,
+        at_least: LEVEL,
+    };
+    let holds = level.when.holds(Subject { cx, of: None })?;
+    let mut all = judge::lasting(&holds, &level, None);
+    let rises = rises.into_iter().map(|rise| rise.stretch);
+    all.extend(rises.map(|stretch| Occurrence::on_host(stretch.first, stretch.last)));
+    all.sort_by_key(|one| (one.first, one.last));
+    let mut joined: Vec<Occurrence> = Vec::new();
+    for one in all {
+        match joined.last_mut().filter(|before| one.first <= before.last) {
+            Some(before) => before.last = before.last.max(one.last),
+            None => joined.push(one),
+        }
+    }
+    Ok(joined)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use timeline::{Facts, Sample, Timeline, signals::MEM_SHMEM};
-    use units::Span;
 
-    fn rise(mib: &[u64]) -> Option<(u64, u64, usize, usize, bool)> {
+    /// One sample after so many seconds each, in MiB: from, to, first and last sample of each rise, whether it climbs.
+    fn every(seconds: u64, mib: &[u64]) -> Vec<(u64, u64, usize, usize, bool)> {
         let mut timeline = Timeline::default();
         for (i, mib) in mib.iter().enumerate() {
-            let mut sample = Sample::at(Span::from_secs(i as u64));
+            let mut sample = Sample::at(Span::from_secs(i as u64 * seconds));
             sample.host.set(MEM_SHMEM, Bytes::from_mib(*mib));
             timeline.push(&sample).unwrap();
         }
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
-        let rise = Rise::largest(&timeline.gauge(MEM_SHMEM)?)?;
-        Some((
-            rise.from.get() >> 20,
-            rise.to.get() >> 20,
-            rise.stretch.first,
-            rise.stretch.last,
-            rise.is_climb(&cx),
-        ))
+        let Ok(track) = cx.gauge(MEM_SHMEM) else {
+            return Vec::new();
+        };
+        let rises = Rise::of_size(&track, Rise::NOISE).into_iter();
+        rises
+            .map(|rise| {
+                let Stretch { first, last, .. } = rise.stretch;
+                (
+                    rise.from.get() >> 20,
+                    rise.to.get() >> 20,
+                    first,
+                    last,
+                    rise.climbs,
+                )
+            })
+            .collect()
+    }
+
+    fn rises(mib: &[u64]) -> Vec<(u64, u64, usize, usize, bool)> {
+        every(1, mib)
+    }
+
+    fn climb(from: u64, by: u64, steps: u64) -> Vec<u64> {
+        (0..=steps).map(|i| from + by * i / steps).collect()
     }
 
     #[test]
     fn a_climb_takes_its_time() {
-        let mut values = vec![10; 5];
-        values.extend((1..=10).map(|i| 10 + 20 * i));
-        values.extend([210; 5]);
-        assert_eq!(rise(&values), Some((10, 210, 4, 14, true)));
+        let values = [vec![10; 5], climb(10, 200, 12), vec![210; 5]].concat();
+        assert_eq!(rises(&values), [(10, 210, 5, 17, true)]);
     }
 
     #[test]
-    fn a_jump_is_not_a_climb() {
-        let mut values = vec![10; 10];
-        values.extend([210; 10]);
-        assert_eq!(rise(&values), Some((10, 210, 9, 10, false)));
+    fn a_jump_is_not_a_climb_nor_is_one_with_a_slow_end() {
+        let jump = [vec![10; 10], vec![210; 10]].concat();
+        assert_eq!(rises(&jump), [(10, 210, 9, 10, false)]);
+        let slow_end = [vec![10; 10], climb(170, 40, 15), vec![210; 10]].concat();
+        assert!(!rises(&slow_end)[0].4);
+    }
+
+    #[test]
+    fn two_looks_alone_cannot_tell_and_a_level_before_or_after_can() {
+        let climbs = |mib: &[u64]| every(3600, mib)[0].4;
+        assert!(climbs(&[80, 500]));
+        assert!(climbs(&[80, 500, 70]));
+        assert!(!climbs(&[80, 80, 500]));
+        assert!(!climbs(&[80, 500, 500]));
+    }
+
+    #[test]
+    fn calm_around_changes_neither_beginning_nor_end() {
+        let alone = rises(&[vec![10; 12], climb(10, 300, 30), vec![310; 12]].concat());
+        // A level that wobbles by a MiB or two.
+        let wobble = |level: u64, n: u64| -> Vec<u64> {
+            (0..n).map(|i| level + (i * 7 + i * i) % 3).collect()
+        };
+        let within = [
+            wobble(9, 3000),
+            vec![10; 12],
+            climb(10, 300, 30),
+            vec![310; 12],
+            wobble(309, 5000),
+        ];
+        let within = rises(&within.concat());
+        assert_eq!((alone.len(), within.len()), (1, 1));
+        let (from, to, first, last, climbs) = alone[0];
+        assert_eq!(within, [(from, to, first + 3000, last + 3000, climbs)]);
+    }
+
+    #[test]
+    fn a_second_rise_later_is_another_and_a_short_pause_is_none() {
+        let after = |pause: usize| {
+            let values = [
+                climb(10, 100, 30),
+                vec![110; pause],
+                climb(110, 100, 30),
+                vec![210; 100],
+            ];
+            rises(&values.concat()).len()
+        };
+        assert_eq!((after(20), after(90)), (1, 2));
+    }
+
+    #[test]
+    fn what_was_given_back_rose_all_the_same_unless_at_once() {
+        let tooth = [vec![10; 20], climb(10, 100, 20), vec![12; 20]].concat();
+        let teeth = rises(&tooth.repeat(3));
+        assert_eq!(teeth.len(), 3);
+        assert_eq!(teeth[1], (10, 110, 82, 100, true));
+        let spike = [vec![10; 20], vec![200; 3], vec![10; 20]].concat();
+        assert!(rises(&spike).is_empty());
+    }
+
+    #[test]
+    fn a_leak_of_hours_is_one_rise_with_all_its_pauses() {
+        // 1 MiB in three minutes, with wobble, over five hours; read once a minute.
+        let leak: Vec<u64> = (0..300).map(|i| 50 + i / 3 + i % 2).collect();
+        let found = every(60, &leak);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].4 && found[0].1 - found[0].0 >= 90, "{found:?}");
+    }
+
+    #[test]
+    fn a_rise_in_the_middle_of_slow_drift_begins_where_it_begins() {
+        let drift: Vec<u64> = (0..5000).map(|i| 50 + i / 500).collect();
+        let values = [drift, climb(60, 400, 30), vec![460; 300]].concat();
+        let found = rises(&values);
+        assert_eq!(found.len(), 1);
+        assert!((4990..=5005).contains(&found[0].2), "{found:?}");
     }
 
     #[test]
     fn a_fall_before_or_after_does_not_hide_the_rise() {
-        assert_eq!(
-            rise(&[90, 80, 10, 20, 40, 60, 80, 100, 20]),
-            Some((10, 100, 2, 7, true))
-        );
+        let values = [&[90, 80, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100, 100, 20][..]].concat();
+        assert_eq!(rises(&values), [(10, 100, 2, 12, true)]);
     }
 
     #[test]
     fn what_never_rose_has_no_rise() {
-        assert_eq!(rise(&[90, 80, 10]), None);
-        assert_eq!(rise(&[7]), None);
-        assert_eq!(rise(&[]), None);
+        assert!(rises(&[90, 80, 10]).is_empty());
+        assert!(rises(&[7]).is_empty());
+        assert!(rises(&[]).is_empty());
     }
 }

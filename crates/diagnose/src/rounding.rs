@@ -1,13 +1,15 @@
 //! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding that other figures within the rounding would
 //! not support is not made.
 
-use timeline::{Gauge, Nudge, Signal, SignalId};
+use timeline::{Gauge, Nudge, Signal};
 use units::{Bytes, Quantity as _, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::judge::{self, Answer};
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, Rule};
+use crate::prepared::Prepared;
+use crate::rule::Rule;
 
 /// A reading as it may be printed: with what it may be where it is rounded so much that the plain figure would mislead.
 pub(crate) fn shown(cx: &Evidence<'_>, signal: Signal<Gauge<Bytes>>, value: Bytes) -> String {
@@ -38,39 +40,43 @@ pub(crate) fn bounds(
 }
 
 /// What a rule found, if it also finds it wherever the true readings may lie; with the least severity that it then has.
+///
+/// # Errors
+/// [`Missing`] where only some of the possible readings show it.
 pub(crate) fn survives(
     cx: &Evidence<'_>,
-    rule: &Rule,
-    outcome: Outcome,
-) -> Result<Outcome, Missing> {
-    let Outcome::Found(mut finding) = outcome else {
-        return Ok(outcome);
-    };
+    rule: &'static Rule,
+    mut answer: Answer,
+) -> Result<Answer, Missing> {
     for signal in cx.timeline.rounded() {
         for nudge in Nudge::ALL {
-            match found_with(cx, rule, signal, nudge) {
-                Some(other) => finding.severity = finding.severity.min(other.severity),
-                None => {
-                    return Err(Missing::because(
-                        vec![signal.def().name],
-                        Need::FinerFigures,
-                    ));
-                }
+            if answer.incidents.is_empty() {
+                return Ok(answer);
+            }
+            let nudged = cx.timeline.nudged(signal, nudge);
+            let other = Evidence::new(&nudged, cx.facts);
+            let found = judge::ask(rule, &other, &Prepared::of(&other));
+            let found = found.unwrap_or_default().incidents;
+            answer.incidents.retain_mut(|one| keep(one, &found));
+            if answer.incidents.is_empty() {
+                return Err(Missing::because(
+                    vec![signal.def().name],
+                    Need::FinerFigures,
+                ));
             }
         }
     }
-    Ok(Outcome::Found(finding))
+    Ok(answer)
 }
 
-fn found_with(
-    cx: &Evidence<'_>,
-    rule: &Rule,
-    signal: SignalId,
-    nudge: Nudge,
-) -> Option<Box<Finding>> {
-    let nudged = cx.timeline.nudged(signal, nudge);
-    match (rule.check)(&Evidence::new(&nudged, cx.facts)) {
-        Ok(Outcome::Found(finding)) => Some(finding),
-        _ => None,
+/// Whether an incident is among those that other readings show.
+fn keep(one: &mut Finding, found: &[Finding]) -> bool {
+    let same = found.iter().find(|other| {
+        let times = one.when.zip(other.when);
+        one.scope == other.scope && times.is_none_or(|(a, b)| a.overlaps(&b))
+    });
+    if let Some(same) = same {
+        one.severity = one.severity.min(same.severity);
     }
+    same.is_some()
 }

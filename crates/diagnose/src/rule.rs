@@ -1,27 +1,77 @@
-//! What a rule is: an id, its documentation, and a function from evidence to an outcome.
+//! What a rule is: a declaration (id, trigger, what it brings about, what explains it), its documentation, and a story: a
+//! function that tells an incident to people.
+
+use timeline::{Fact, facts};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::incident::Incident;
 use crate::missing::Missing;
+use crate::trigger::Trigger;
 
-/// What a rule is for.
+/// What a rule is about: what the rest of memtide asks when it asks for rules of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Finds something wrong.
-    Finding,
-    /// Explains something that looks wrong and is not, or a limit of the source; always [`Severity::Info`](crate::Severity::Info).
+pub enum Class {
+    /// RAM did not hold what was wanted: memory came back after eviction, tasks reclaimed, processes were killed.
+    Shortage,
+    /// Little is left, or nothing is left to fall back on: a shortage is near.
+    Scarcity,
+    /// Tasks wait for a disk, or for memory in large blocks.
+    Stall,
+    /// A limit of a control group or of the system is hit.
+    Limit,
+    /// A setting takes memory away, or misplaces it.
+    Setting,
+    /// Something takes much memory, or grows.
+    Growth,
+    /// The kernel killed for another reason than a shortage of the host.
+    Kill,
+    /// Tasks waited, and no rule of another class says why.
+    Unexplained,
+    /// Looks wrong and is not; always [`Severity::Info`](crate::Severity::Info).
     Note,
+    /// About the source, not about the host; always [`Severity::Info`](crate::Severity::Info).
+    Source,
 }
 
-/// How far what a rule finds reaches, where a look follows hours of a recording.
+impl Class {
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Shortage => "shortage",
+            Self::Scarcity => "scarcity",
+            Self::Stall => "stall",
+            Self::Limit => "limit",
+            Self::Setting => "setting",
+            Self::Growth => "growth",
+            Self::Kill => "kill",
+            Self::Unexplained => "unexplained",
+            Self::Note => "note",
+            Self::Source => "source",
+        }
+    }
+}
+
+/// What tasks wait for in an incident of a rule: how its harm is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// From its beginning to its end.
-    Stretch,
-    /// It is about growth: to where the level was all but at its height.
-    Growth,
-    /// It is about the source: that of the look is meant.
-    Look,
+pub(crate) enum Waits {
+    /// For memory.
+    Memory,
+    /// For memory or for a disk.
+    MemoryOrDisk,
+    /// Nobody need wait: a level, a setting, a kill.
+    No,
+}
+
+/// What explains that a rule finds something on one host and not on another, and how surely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Explains {
+    /// Its change is the cause.
+    Surely(Fact),
+    /// Its change may have contributed.
+    Maybe(Fact),
+    /// Less swap makes it likelier; that less RAM does, its class tells.
+    LittleSwap,
 }
 
 /// A rule of the catalogue.
@@ -31,12 +81,26 @@ pub struct Rule {
     pub id: &'static str,
     /// memtide's version that brought it.
     pub since: &'static str,
-    /// Finding or note.
-    pub purpose: Purpose,
+    /// What it is about.
+    pub class: Class,
     /// Its documentation in Markdown, under five fixed headings.
     pub docs: &'static str,
-    pub(crate) reach: Reach,
-    pub(crate) check: fn(&Evidence<'_>) -> Result<Outcome, Missing>,
+    /// When an incident of it begins and ends.
+    pub(crate) trigger: fn() -> Trigger,
+    /// What tasks wait for meanwhile.
+    pub(crate) waits: Waits,
+    /// Tells an incident; the evidence is that of a window around it.
+    pub(crate) story: for<'a> fn(&Evidence<'a>, &Incident<'a>) -> Result<Outcome, Missing>,
+    /// Why it happens, where that is the same each time.
+    pub(crate) cause: &'static str,
+    /// How to see that a fix worked, where that is the same each time.
+    pub(crate) verify: &'static str,
+    /// Ids of the rules whose incidents follow from its own.
+    pub(crate) brings_about: &'static [&'static str],
+    /// Settings that explain it.
+    pub(crate) explained_by: &'static [Explains],
+    /// Other ids that a reader may know it by.
+    pub(crate) aliases: &'static [&'static str],
 }
 
 impl Rule {
@@ -47,6 +111,34 @@ impl Rule {
             .map(str::trim)
             .find(|line| !line.is_empty() && !line.starts_with('#'))
             .unwrap_or_default()
+    }
+
+    /// Kernel documentation and articles: what its documentation lists under *References*, without the remark behind each.
+    pub fn references(&self) -> impl Iterator<Item = &'static str> {
+        let (_, listed) = self.docs.split_once("## References\n").unwrap_or_default();
+        listed
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- "))
+            .map(|line| line.split_once(": ").map_or(line, |(what, _)| what))
+    }
+
+    /// Ids of the rules whose incidents follow from its own.
+    pub fn brings_about(&self) -> Vec<&'static str> {
+        self.brings_about.to_vec()
+    }
+
+    /// Names of the settings that explain it.
+    pub fn explained_by(&self) -> Vec<&'static str> {
+        let named = self.explained_by.iter().map(|it| match it {
+            Explains::Surely(fact) | Explains::Maybe(fact) => fact.name,
+            Explains::LittleSwap => "size of swap",
+        });
+        named.collect()
+    }
+
+    /// Whether it explains something that looks wrong and is not, or is about the source.
+    pub fn is_note(&self) -> bool {
+        matches!(self.class, Class::Note | Class::Source)
     }
 }
 
@@ -65,21 +157,66 @@ impl From<Finding> for Outcome {
     }
 }
 
+/// What any disease that takes memory can end in.
+pub(crate) const WANT_AND_THRASH: &[&str] = &[
+    "available-exhaustion",
+    "cache-starved-floor",
+    "swap-full",
+    "oom-global",
+    "swap-thrash",
+    "page-cache-thrash",
+    "exec-pages-evicted",
+    "swappiness-misfit",
+    "no-swap-risk",
+    "direct-reclaim-stall",
+    "kswapd-saturated",
+];
+
+/// The settings that say when dirty pages are written, and when writers wait.
+pub(crate) const DIRTY_SETTINGS: &[Fact] = &[
+    facts::DIRTY_BYTES,
+    facts::DIRTY_RATIO,
+    facts::DIRTY_BACKGROUND_BYTES,
+    facts::DIRTY_BACKGROUND_RATIO,
+    facts::DIRTY_EXPIRE,
+    facts::DIRTY_WRITEBACK,
+];
+
+/// They may explain that writers wait.
+pub(crate) const DIRTY_LIMITS: &[Explains] = &{
+    let mut explains = [Explains::LittleSwap; DIRTY_SETTINGS.len()];
+    let mut at = 0;
+    while at < DIRTY_SETTINGS.len() {
+        explains[at] = Explains::Maybe(DIRTY_SETTINGS[at]);
+        at += 1;
+    }
+    explains
+};
+
 /// Declares a rule's constant; the doc comment above it is its documentation everywhere.
 macro_rules! declare_rule {
-    (@reach) => { crate::rule::Reach::Stretch };
-    (@reach $reach:ident) => { crate::rule::Reach::$reach };
+    (@or $default:expr) => { $default };
+    (@or $default:expr, $given:expr) => { $given };
     ($(#[doc = $doc:literal])* $vis:vis $name:ident = {
-        id: $id:literal, since: $since:literal, purpose: $purpose:ident, $(reach: $reach:ident,)? check: $check:path $(,)?
+        id: $id:literal, since: $since:literal, class: $class:ident,
+        trigger: $trigger:expr, $(waits: $waits:ident,)? story: $story:expr,
+        $(cause: $cause:literal,)? $(verify: $verify:literal,)?
+        $(brings_about: $brings:expr,)? $(explained_by: $explained:expr,)? $(aliases: $aliases:expr,)?
     }) => {
         $(#[doc = $doc])*
         $vis const $name: crate::rule::Rule = crate::rule::Rule {
             id: $id,
             since: $since,
-            purpose: crate::rule::Purpose::$purpose,
+            class: crate::rule::Class::$class,
             docs: concat!($($doc, "\n"),*),
-            reach: crate::rule::declare_rule!(@reach $($reach)?),
-            check: $check,
+            trigger: $trigger,
+            waits: crate::rule::declare_rule!(@or crate::rule::Waits::No $(, crate::rule::Waits::$waits)?),
+            story: $story,
+            cause: crate::rule::declare_rule!(@or "" $(, $cause)?),
+            verify: crate::rule::declare_rule!(@or "" $(, $verify)?),
+            brings_about: crate::rule::declare_rule!(@or &[] $(, $brings)?),
+            explained_by: crate::rule::declare_rule!(@or &[] $(, $explained)?),
+            aliases: crate::rule::declare_rule!(@or &[] $(, $aliases)?),
         };
     };
 }

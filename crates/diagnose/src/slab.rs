@@ -4,10 +4,11 @@ use timeline::{
     Entity, EntitySeries, Stretch,
     signals::{SLAB_OBJECT_SIZE, SLAB_OBJECTS, SLAB_PAGES},
 };
-use units::Bytes;
+use units::{Bytes, Quantity as _};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
+use crate::trigger::Numbers;
 
 /// One slab cache at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,18 @@ pub(crate) fn caches(cx: &Evidence<'_>, index: usize) -> Vec<Cache> {
         .collect();
     caches.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     caches
+}
+
+/// What such caches take together, at each sample; `None` where there are none.
+pub(crate) fn sizes(cx: &Evidence<'_>, is_meant: impl Fn(&Cache) -> bool) -> Option<Numbers> {
+    let sum = |index| {
+        let mut meant = caches(cx, index).into_iter().filter(&is_meant).peekable();
+        meant.peek()?;
+        Some(meant.map(|cache| cache.bytes).sum::<Bytes>().as_f64())
+    };
+    let sizes: Vec<Option<f64>> = (0..cx.timeline.len()).map(sum).collect();
+    let is_any = sizes.iter().any(Option::is_some);
+    is_any.then(|| cx.timeline.track(sizes))
 }
 
 /// The cache that grew most over a stretch, and by how much; `None` where slabinfo was not read at both ends.

@@ -11,7 +11,7 @@ use timeline::{
 use units::{Count, Micros, Pages, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::lately::Lately;
 
 /// Means over a stretch.
@@ -58,7 +58,7 @@ impl Stalls {
     pub(crate) const SCANNED: PerSecond<Pages> = PerSecond::new(1000.0);
     /// Direct reclaim of a short host stalls once in some 30 to 120 scanned pages (labelled captures); node reclaim, which
     /// mm/vmscan.c does not count as an allocation stall, never.
-    const PER_SCANNED_PAGE: f64 = 0.001;
+    pub(crate) const PER_SCANNED_PAGE: f64 = 0.001;
     /// One task in uninterruptible sleep at every look.
     const BLOCKED: f64 = 1.0;
 
@@ -153,6 +153,15 @@ impl Stalls {
     /// Nothing ran for much of the time.
     pub(crate) fn standstill(&self) -> bool {
         self.longest().is_some_and(|full| full >= Self::STANDSTILL)
+    }
+
+    /// How much what made tasks wait matters: not much where nobody did, as far as that was measured.
+    pub(crate) fn severity(&self) -> Severity {
+        match (self.any(), self.measured()) {
+            (true, _) if self.standstill() => Severity::Critical,
+            (false, true) => Severity::Info,
+            _ => Severity::Warning,
+        }
     }
 
     /// The larger of the two shares of time in which nothing ran. They overlap, so they are not added.

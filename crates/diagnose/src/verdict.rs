@@ -15,7 +15,10 @@ use crate::known;
 use crate::lately::Lately;
 use crate::oom;
 use crate::own_limit::OwnLimit;
+use crate::readings;
 use crate::rounding;
+use crate::rule::Class;
+use crate::rules;
 use crate::stalls::Stalls;
 
 /// How it stands.
@@ -40,13 +43,30 @@ pub struct Verdict {
     pub headline: String,
     /// More lines that belong to it: what one look can and cannot say, whose memory is meant.
     pub remarks: Vec<String>,
+    /// How it stands at the end of what was watched, where that is better: what is wrong ended more than a minute
+    /// before it.
+    pub now: Option<Level>,
 }
 
-/// Want of memory shows in what moves. Where none of these rules could look, "enough" would be a guess.
-const MOVEMENT: [&str; 2] = ["swap-thrash", "page-cache-thrash"];
+/// What ended longer ago than this is over: an engineering choice, in which somebody who is called can look.
+pub const RECENT: Span = Span::from_mins(15);
 
-/// Stalls that last this long in a recording, and for a part of it in a short look, are not a passing burst.
-const UNEXPLAINED: Span = Span::from_mins(5);
+/// Want of memory shows in what comes back after eviction. Where nothing tells that, "enough" would be a guess.
+fn is_blind(cx: &Evidence<'_>) -> bool {
+    readings::swapped_in().bytes().track(cx).is_err()
+        && readings::refaults_file().bytes().track(cx).is_err()
+}
+
+/// What is said of stalls that no rule explains.
+fn unexplained(findings: &[Finding]) -> Option<String> {
+    let is_meant = |finding: &&Finding| {
+        rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
+    };
+    findings
+        .iter()
+        .find(is_meant)
+        .map(|finding| finding.title.clone())
+}
 
 /// What a person is asked to look for; a shorter look that does not see whether pages come back proves nothing.
 const ENOUGH_BLIND: Span = Span::from_secs(9);
@@ -55,18 +75,13 @@ const ENOUGH_BLIND: Span = Span::from_secs(9);
 const LONG_LOOK: Span = Span::from_mins(10);
 
 impl Verdict {
-    /// `blind` names the rules that could not be evaluated.
-    pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Self {
-        Self::of_long(cx, cx.look(), findings, blind)
+    /// What the findings come to.
+    pub(crate) fn of(cx: &Evidence<'_>, findings: &[Finding]) -> Self {
+        Self::of_long(cx, cx.look(), findings)
     }
 
     /// The same where the findings rest on more time than the look: `known` with a recording of what was before it.
-    pub(crate) fn of_long(
-        cx: &Evidence<'_>,
-        known: Span,
-        findings: &[Finding],
-        blind: &[&str],
-    ) -> Self {
+    pub(crate) fn of_long(cx: &Evidence<'_>, known: Span, findings: &[Finding]) -> Self {
         let limit = OwnLimit::of(cx);
         let worst = findings.iter().map(|f| f.severity).max();
         let is_event = cx.is_single_look() && cx.timeline.reports().next().is_some();
@@ -80,9 +95,12 @@ impl Verdict {
             _ if stood_still(cx).is_some() => {
                 (Level::Warning, stood_still(cx).unwrap_or_default())
             }
-            _ if cx.ram().is_err() => (Level::Unknown, without_ram(cx, findings, blind)),
+            _ if cx.ram().is_err() => (Level::Unknown, without_ram(cx, findings)),
             _ if cx.is_single_look() => (Level::Unknown, single_look(cx)),
-            _ if MOVEMENT.iter().all(|id| blind.contains(id)) => (
+            _ if unexplained(findings).is_some() => {
+                (Level::Unknown, unexplained(findings).unwrap_or_default())
+            }
+            _ if is_blind(cx) => (
                 Level::Unknown,
                 "The levels alarm nobody, but whether memory is enough cannot be said: nothing in this source tells whether pages come back after eviction."
                     .to_owned(),
@@ -110,6 +128,7 @@ impl Verdict {
                 level,
                 headline,
                 remarks,
+                now: None,
             };
         }
         if cx.is_single_look() {
@@ -124,8 +143,40 @@ impl Verdict {
             level,
             headline,
             remarks,
+            now: now(cx, level, findings),
         }
     }
+}
+
+/// What ended longer ago than this before the end of what was watched is over.
+const OVER: Span = Span::from_mins(1);
+
+/// How it stands at the end, where that is better than at the worst time.
+fn now(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
+    if !matches!(level, Level::Warning | Level::Critical) {
+        return None;
+    }
+    let end = *cx.timeline.times().last()?;
+    let is_now = |finding: &&Finding| {
+        let occasions = finding.occasions.iter().map(|one| one.stretch);
+        let last = occasions.chain(finding.when).map(|when| when.to).max();
+        last.is_none_or(|last| end.saturating_sub(last) <= OVER)
+    };
+    let worst = findings
+        .iter()
+        .filter(is_now)
+        .map(|finding| finding.severity)
+        .max();
+    let now = match worst {
+        Some(Severity::Critical) => Level::Critical,
+        Some(Severity::Warning) => Level::Warning,
+        _ => Level::Ok,
+    };
+    // A verdict that rests on no finding is about all that was watched.
+    let has_finding = findings
+        .iter()
+        .any(|finding| finding.severity > Severity::Info);
+    (has_finding && now != level).then_some(now)
 }
 
 /// What the kernel's averages say of the minutes before the last look, where the looks themselves measure no stalls: of the
@@ -146,7 +197,7 @@ fn stood_still(cx: &Evidence<'_>) -> Option<String> {
 }
 
 /// Rows of vmstat, or slabtop alone: something may be said, but not whether memory is enough.
-fn without_ram(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> String {
+fn without_ram(cx: &Evidence<'_>, findings: &[Finding]) -> String {
     const NOT_ENOUGH: &str = "the source has no /proc/meminfo with a MemTotal";
     let mut says: Vec<String> = findings
         .first()
@@ -154,7 +205,7 @@ fn without_ram(cx: &Evidence<'_>, findings: &[Finding], blind: &[&str]) -> Strin
         .into_iter()
         .collect();
     if says.is_empty() {
-        if !cx.is_single_look() && !blind.contains(&"swap-thrash") {
+        if !cx.is_single_look() && cx.swapped_in().is_ok() {
             says.push(format!(
                 "Swap did not move back and forth for long in {}.",
                 cx.look()
@@ -202,19 +253,6 @@ fn unnamed(cx: &Evidence<'_>, known: Span, limit: Option<&OwnLimit>) -> Option<(
             format!(
                 "This container has hardly any memory left: {} of its limit of {} used, and little of that is page cache.",
                 full.current, full.max
-            ),
-        ));
-    }
-    let stalled = cx.stall(PSI_MEMORY_SOME).ok();
-    let waited = stalled.and_then(|stalled| {
-        let stretch = cx.sustained(&stalled.at_least(Stalls::MEMORY), UNEXPLAINED)?;
-        stalled.mean_in(&stretch)
-    });
-    if let Some(waited) = waited {
-        return Some((
-            Level::Unknown,
-            format!(
-                "Tasks waited for memory {waited} of the time, and nothing in this source says why; the files of the control groups may."
             ),
         ));
     }
@@ -436,7 +474,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let facts = Facts::default();
-        Verdict::of(&Evidence::new(&timeline, &facts), &[], &[])
+        Verdict::of(&Evidence::new(&timeline, &facts), &[])
     }
 
     #[test]
@@ -460,16 +498,10 @@ mod tests {
 
     #[test]
     fn without_a_view_of_what_moves_calm_levels_are_not_called_enough() {
-        let mut timeline = Timeline::default();
-        for t in 0..20 {
-            let mut sample = Sample::at(Span::from_secs(t));
-            sample.host.set(MEM_TOTAL, Bytes::from_gib(8));
-            timeline.push(&sample).unwrap();
-        }
-        let facts = Facts::default();
-        let cx = Evidence::new(&timeline, &facts);
-        assert_eq!(Verdict::of(&cx, &[], &MOVEMENT).level, Level::Unknown);
-        assert_eq!(Verdict::of(&cx, &[], &["swap-thrash"]).level, Level::Ok);
+        let watched = || Case::over(20).gauge(MEM_TOTAL, Bytes::from_gib(8));
+        assert_eq!(unjudged(&watched()).level, Level::Unknown);
+        let seeing = watched().counter(timeline::signals::REFAULT_FILE, 0);
+        assert_eq!(unjudged(&seeing).level, Level::Ok);
     }
 
     #[test]
@@ -484,7 +516,7 @@ mod tests {
             timeline.push(&sample).unwrap();
         }
         let facts = Facts::default();
-        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        let verdict = crate::diagnose(&timeline, &facts).verdict;
         assert_eq!(verdict.level, Level::Unknown);
         assert!(
             verdict.headline.contains("90 % of the time"),
@@ -502,7 +534,7 @@ mod tests {
         let crate::oom::testing::Report(report) = crate::oom::testing::Report::of_a_host();
         timeline.report(report, None);
         let facts = Facts::default();
-        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[]);
         assert!(verdict.headline.contains("doxygen"), "{}", verdict.headline);
         assert!(verdict.remarks.is_empty(), "{:?}", verdict.remarks);
     }
@@ -516,7 +548,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
         let facts = Facts::default();
-        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[]);
         assert!(
             verdict.remarks[1].starts_with("available: not measured."),
             "{:?}",
@@ -526,20 +558,16 @@ mod tests {
 
     #[test]
     fn swap_that_was_watched_is_worth_a_word_without_the_size_of_ram() {
-        let mut timeline = Timeline::default();
-        for t in 0..20 {
-            timeline.push(&Sample::at(Span::from_secs(t))).unwrap();
-        }
-        let facts = Facts::default();
-        let cx = Evidence::new(&timeline, &facts);
-        let says = |blind: &[&str]| Verdict::of(&cx, &[], blind).headline;
-        assert!(says(&[]).starts_with("Swap did not move"));
-        assert!(says(&["swap-thrash"]).starts_with("Whether memory is enough"));
+        let blind = unjudged(&Case::over(20)).headline;
+        assert!(blind.starts_with("Whether memory is enough"), "{blind}");
+        let quiet = Case::over(20).counter(timeline::signals::PSWPIN, 0);
+        let quiet = unjudged(&quiet).headline;
+        assert!(quiet.starts_with("Swap did not move"), "{quiet}");
     }
 
     /// The verdict on a case of which no rule says anything.
     fn unjudged(case: &Case) -> Verdict {
-        case.with(|cx| Verdict::of(cx, &[], &[]))
+        case.with(|cx| Verdict::of(cx, &[]))
     }
 
     #[test]
@@ -607,7 +635,10 @@ mod tests {
 
     #[test]
     fn seconds_without_refaults_are_not_enough() {
-        let vmstat = |seconds| Case::over(seconds).gauge(MEM_TOTAL, Bytes::from_gib(8));
+        let vmstat = |seconds| {
+            let ram = Case::over(seconds).gauge(MEM_TOTAL, Bytes::from_gib(8));
+            ram.counter(timeline::signals::PSWPIN, 0)
+        };
         assert_eq!(unjudged(&vmstat(5)).level, Level::Unknown);
         let verdict = unjudged(&vmstat(10));
         assert_eq!(verdict.level, Level::Ok);
@@ -638,7 +669,7 @@ mod tests {
         timeline.push(&sample).unwrap();
         timeline.round(MEM_FREE.id(), Bytes::from_gib(1).get());
         let facts = Facts::default();
-        let says = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]).remarks;
+        let says = Verdict::of(&Evidence::new(&timeline, &facts), &[]).remarks;
         assert!(
             says[0].starts_with("free: less than 1 GiB (rounded)"),
             "{says:?}"
@@ -648,7 +679,7 @@ mod tests {
     #[test]
     fn without_meminfo_nothing_can_be_said() {
         let (timeline, facts) = (Timeline::default(), Facts::default());
-        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[], &[]);
+        let verdict = Verdict::of(&Evidence::new(&timeline, &facts), &[]);
         assert_eq!(verdict.level, Level::Unknown);
         assert!(verdict.headline.contains("no /proc/meminfo"));
     }

@@ -319,6 +319,7 @@ impl Reader {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            screened: None,
             cut_at: None,
         }
     }

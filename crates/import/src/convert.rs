@@ -12,7 +12,7 @@ use std::io::Write;
 
 use probe::saved::Parsers;
 use timeline::facts::CgroupMode;
-use timeline::{BreakKind, Entity, Event, Facts, Reported, Sample, Stamp, Timeline};
+use timeline::{BreakKind, Entity, Event, Facts, Sample, Stamp, Timeline};
 use units::Span;
 
 use crate::Opened;
@@ -93,14 +93,20 @@ fn origin(timeline: &Timeline) -> Option<Stamp> {
     })
 }
 
-/// All that is known at the first sample; what changed since the one before at each other.
+/// All that is known at the first sample; at each other what changed since the one before, and what was read there for the
+/// last time before it changed.
 fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
     let Some(before) = index.checked_sub(1) else {
         return texts::known(facts);
     };
     let times = timeline.times();
     let is_new = |at: Span| times.get(before) < Some(&at) && Some(&at) <= times.get(index);
-    texts::changed(facts.changes().iter().filter(|change| is_new(change.at)))
+    let (now, next) = (times.get(index), times.get(index + 1));
+    let is_last = |since: &Span| now <= Some(since) && next.is_none_or(|next| since < next);
+    let changes = || facts.changes().iter();
+    let mut texts = texts::unchanged(changes().filter(|it| it.since.as_ref().is_some_and(is_last)));
+    texts.extend(texts::changed(changes().filter(|it| is_new(it.at))));
+    texts
 }
 
 /// A sample without what a kernel report shows of its moment by itself.
@@ -131,14 +137,9 @@ fn events_left_out(timeline: &Timeline) -> usize {
 
 /// Kernel reports that a recorder noted and that no sample shows: those of before the first one, mostly.
 fn reports_noted_only(timeline: &Timeline) -> usize {
-    let is_of = |reported: &Reported, event: &Event| {
-        let text = reported.text.as_deref().unwrap_or_default();
-        let has_time = event.stamp.wall.is_none() || event.stamp.wall == reported.wall;
-        has_time && event.report.contains(text)
-    };
     let is_shown = |event: &Event| {
         let mut reports = timeline.all_reports().iter();
-        reports.any(|reported| is_of(reported, event))
+        reports.any(|reported| event.is_of(&reported.report, reported.stamp))
     };
     let noted = timeline.noted().iter();
     let of_kernel = noted.filter(|event| !event.report.is_empty());

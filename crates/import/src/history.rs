@@ -1,6 +1,6 @@
 //! What this host's own recording says of the time before it was watched.
 //!
-//! Only a day of it is read, at one sample a minute, and only where it reaches to the look: what ended days ago says
+//! Only a day of it is read, at one sample a minute but for minutes in which something could hold, and only where it reaches to the look: what ended days ago says
 //! nothing of how the present came about.
 
 use std::path::Path;
@@ -9,7 +9,8 @@ use store::{Recording, Resolution, Selection};
 use timeline::{Facts, Stamp, Timeline};
 use units::{Span, WallClock};
 
-use crate::recording::opened;
+use crate::Screen;
+use crate::recording::{load, opened};
 
 /// A recording and the look that follows it, on one clock.
 #[derive(Debug)]
@@ -30,9 +31,20 @@ const BACK: Span = Span::from_hours(24);
 /// within seconds.
 const REACHES: Span = Span::from_mins(10);
 
-/// The recording in a directory and a look at the host behind it. `None` where the recording cannot be read, is another
-/// host's, or does not reach to the look or to this boot.
+/// The recording in a directory, by the minute, and a look at the host behind it. `None` where the recording cannot be read,
+/// is another host's, or does not reach to the look or to this boot.
 pub fn history(directory: &Path, host: &str, look: &Timeline, facts: &Facts) -> Option<History> {
+    history_screened(directory, host, look, facts, None)
+}
+
+/// The same with every sample of those minutes in which something could hold; the screen tells.
+pub fn history_screened(
+    directory: &Path,
+    host: &str,
+    look: &Timeline,
+    facts: &Facts,
+    screen: Option<Screen>,
+) -> Option<History> {
     let recording = Recording::open(directory).ok()?;
     if recording.host().id != host {
         return None;
@@ -48,7 +60,7 @@ pub fn history(directory: &Path, host: &str, look: &Timeline, facts: &Facts) -> 
         until: Some(until),
         resolution: Resolution::Minutes,
     };
-    let past = opened(recording.load(selection, &mut |_| ()));
+    let past = opened(load(&recording, selection, screen, &mut |_| ()));
     let mut history = joined(past.timeline, look, past.problems)?;
     let began = history.timeline.times()[history.live_from];
     history.facts = facts.clone().after(&past.facts, began);

@@ -24,6 +24,7 @@ mod forms;
 mod history;
 mod lines;
 mod live;
+mod live_log;
 mod looks;
 mod open;
 mod pace;
@@ -33,6 +34,7 @@ mod prompt;
 mod range;
 mod record;
 mod recording;
+mod reports;
 mod sar;
 #[cfg(test)]
 mod testing;
@@ -42,14 +44,16 @@ mod times;
 pub use collect::Secrets;
 pub use compress::Packed;
 pub use convert::{Converted, convert};
-pub use history::{History, history};
-pub use live::{Watch, watch};
-pub use open::{OpenError, Wanted, is_recording, open, open_bytes, open_part, open_stdin, scan};
+pub use history::{History, history, history_screened};
+pub use live::{RECENT, Watch, watch};
+pub use open::{
+    OpenError, Screen, Wanted, is_recording, open, open_bytes, open_part, open_stdin, scan,
+};
 pub use pace::Progress;
 pub use problems::Problems;
 pub use range::{Moment, NotThere, Range};
 pub use record::{Recording, record};
-pub use store::Resolution;
+pub use store::{Resolution, Screened};
 
 use timeline::{Facts, Timeline};
 use units::Span;
@@ -99,8 +103,11 @@ pub struct Opened {
     pub inputs: Vec<Input>,
     /// Lines that belong to nothing that memtide knows: prose, prompts.
     pub lines_skipped: usize,
-    /// The distance of samples where a recording's were thinned out; `None` where every one is there.
+    /// The distance of samples where a recording's were thinned out, be it in a part of the time only: the timeline tells in
+    /// which. `None` where every one is there.
     pub thinned_to: Option<Span>,
+    /// What came of the look over a recording's roll-ups; `None` where there was none.
+    pub screened: Option<Screened>,
     /// Where only a part of the source was wanted: how long after the source's first sample that of the part lies. `None`
     /// where nothing of it was left out.
     pub cut_at: Option<Span>,

@@ -7,6 +7,7 @@ use probe::{Cgroups, Closeness, HostProbe, Processes, Root, Walk, host_facts};
 use timeline::{Absence, Entity, Facts, Sample, Timeline, signals};
 use units::Span;
 
+use crate::live_log::LiveLog;
 use crate::pace::{Pace, Progress};
 use crate::problems::Problems;
 use crate::{Opened, SourceKind};
@@ -20,7 +21,12 @@ pub struct Watch {
     pub every: Span,
     /// How closely the last sample looks at processes; those before it look as by default.
     pub last: Closeness,
+    /// How far back the kernel's log is searched for kills and failed allocations, before the first sample.
+    pub recent: Span,
 }
+
+/// Kills of so long ago have to do with what is seen now.
+pub const RECENT: Span = Span::from_mins(15);
 
 /// Slab caches are read with the first sample and each this many after it: 100 µs, and they change slowly.
 const SLABINFO_EVERY: u32 = 5;
@@ -37,6 +43,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
     let mut sample = Sample::default();
     let mut groups = Walked::of(Entity::Cgroup);
     let mut tasks = Walked::of(Entity::Process);
+    let mut log = LiveLog::open(root, watch.recent);
     let pace = Pace::start(watch.every, watch.lasts);
     loop {
         let next = pace.next();
@@ -50,11 +57,13 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         if timeline.push(&sample).is_err() {
             problems.note("a sample was not later than the one before it and was passed over");
         }
+        log.look(false);
         let Some(next) = next else { break };
         if pace.wait(next, progress).is_break() {
             break;
         }
     }
+    log.finish(&mut timeline, &mut problems);
     for walked in [groups, tasks] {
         walked.finish(&mut timeline, &mut problems);
     }
@@ -77,6 +86,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to: None,
+        screened: None,
         cut_at: None,
     }
 }
@@ -160,6 +170,7 @@ mod tests {
             lasts: Span::ZERO,
             every: Span::from_secs(1),
             last: Closeness::default(),
+            recent: RECENT,
         };
         let timeline = watch(&root, once, &mut |_| ControlFlow::Continue(())).timeline;
         assert_eq!(timeline.len(), 1);
@@ -210,6 +221,7 @@ mod tests {
             lasts: Span::from_hours(1),
             every: Span::from_secs(60),
             last: Closeness::default(),
+            recent: RECENT,
         };
         let seen = watch(&Root::default(), long, &mut |_| ControlFlow::Break(()));
         assert_eq!(seen.timeline.len(), 1);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
-use timeline::{SignalId, Timeline};
+use timeline::{Facts, RollUps, SignalId, Timeline};
 use units::Bytes;
 
 use crate::decompress::{Packing, Started, damage, unpack};
@@ -146,6 +146,17 @@ pub struct Wanted {
     pub range: Range,
     /// How finely a recording is read; other sources are read whole.
     pub resolution: Resolution,
+    /// What tells in which minutes of a long recording every sample is read; `None`: in none.
+    pub screen: Option<Screen>,
+}
+
+/// Tells in which minutes something could hold, where all that is known of them are roll-ups.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// The signals whose roll-ups it asks for.
+    pub signals: &'static [SignalId],
+    /// For each minute whether something could hold in it; facts are those that held last.
+    pub could_hold: fn(&RollUps, &Facts) -> Vec<bool>,
 }
 
 /// Whether a directory is what `memtide record` wrote.
@@ -163,7 +174,7 @@ pub fn open_part(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Opened, OpenError> {
     if is_recording(path) {
-        return recording::read(path, wanted.range, wanted.resolution, progress);
+        return recording::read(path, wanted, progress);
     }
     let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
     #[allow(clippy::cast_precision_loss)] // a share is drawn to a percent
@@ -199,7 +210,7 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Opened, OpenEr
     let fail = |source| OpenError::read(&name, source);
     if is_recording(path) {
         let wanted = Wanted::default();
-        return recording::read(path, wanted.range, wanted.resolution, &mut |_| ());
+        return recording::read(path, wanted, &mut |_| ());
     }
     if path.is_dir() {
         let read = bundle::read_directory(path).map_err(fail)?;

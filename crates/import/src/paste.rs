@@ -228,6 +228,7 @@ impl Paste {
             inputs: self.inputs,
             lines_skipped: self.skipped,
             thinned_to: None,
+            screened: None,
             cut_at: None,
         }
     }

@@ -200,6 +200,7 @@ mod tests {
             inputs: Vec::new(),
             lines_skipped: 0,
             thinned_to: None,
+            screened: None,
             cut_at: None,
         }
     }

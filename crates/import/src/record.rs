@@ -95,6 +95,7 @@ mod tests {
             lasts: Span::ZERO,
             every: Span::from_secs(1),
             last: probe::Closeness::default(),
+            recent: crate::RECENT,
         };
         let live = watch(&root, once, &mut |_| ControlFlow::Continue(())).facts;
         let facts = read.facts;

@@ -1,8 +1,7 @@
 //! A recording as a source: its samples, and what the kernel said while they were taken.
 //!
 //! The store keeps a kernel's report as the text of an event; here the parser that reads captures and logs makes a report
-//! of it again and puts it where a capture has it: on the sample that follows, whose levels it replaces, as they are of
-//! the moment and the sample's are of a little later.
+//! of it again.
 
 use std::path::Path;
 
@@ -10,21 +9,21 @@ use store::{Loaded, Recording, Resolution, Selection, StoreError};
 use timeline::{Event, SignalId, Timeline};
 use units::{Span, WallClock};
 
-use crate::paste::Paste;
 use crate::problems::Problems;
 use crate::range::{NotThere, Range};
-use crate::{OpenError, Opened, SourceKind};
+use crate::{OpenError, Opened, Screen, SourceKind, Wanted, reports};
 
 /// As many reports as a text may have looks of which nothing is known in time.
 const MOST_REPORTS: usize = 1_000;
-/// A report this long before the first sample was in the kernel's log when the recorder came.
-const BEFORE_START: Span = Span::from_mins(2);
 
 /// Reads the part of a recording that a range means.
 pub(crate) fn read(
     directory: &Path,
-    range: Range,
-    resolution: Resolution,
+    Wanted {
+        range,
+        resolution,
+        screen,
+    }: Wanted,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Opened, OpenError> {
     let name = directory.display().to_string();
@@ -40,7 +39,7 @@ pub(crate) fn read(
         until,
         resolution,
     };
-    let opened = opened(recording.load(selection, progress));
+    let opened = opened(load(&recording, selection, screen, progress));
     let opened = Opened {
         name: name.clone(),
         cut_at: span
@@ -65,6 +64,28 @@ pub(crate) fn read(
             problems: opened.problems,
         }),
     }
+}
+
+/// Loads a part, and looks closely where a screen tells that something could hold.
+pub(crate) fn load(
+    recording: &Recording,
+    selection: Selection,
+    screen: Option<Screen>,
+    progress: &mut dyn FnMut(f64),
+) -> Loaded {
+    let Some(Screen {
+        signals,
+        could_hold,
+    }) = screen
+    else {
+        return recording.load(selection, progress);
+    };
+    let facts = recording.facts();
+    let screen = store::Screen {
+        signals,
+        could_hold: &mut |rolled| could_hold(rolled, &facts),
+    };
+    recording.load_screened(selection, screen, progress)
 }
 
 /// Passes over every sample of the part of a recording that a range means.
@@ -127,6 +148,7 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to: loaded.thinned_to,
+        screened: loaded.screened,
         cut_at: None,
     }
 }
@@ -147,42 +169,10 @@ fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &m
         ));
     }
     for (number, event) in &events[passed_over..] {
-        let Some(look) = Paste::report(&event.report) else {
-            continue;
-        };
         let own = known.iter().find(|(event, _)| event == number);
-        let place = own.map(|(_, sample)| *sample);
-        // What was before the first sample stays an event: nothing is known of the host at that time.
-        let Some(index) = place.or_else(|| sample_after(timeline, event)) else {
-            continue;
-        };
-        for (signal, raw) in look.sample.host.iter() {
-            timeline.amend(index, signal, raw);
-        }
-        if let Some(report) = look.report {
-            timeline.report_when(index, event.stamp.wall, report, look.text);
-        }
+        let sample = own.map(|(_, sample)| *sample);
+        reports::place(timeline, event.stamp, &event.report, sample);
     }
-}
-
-/// The first sample at the time of an event or after it, else the last; `None` for what was before all of them.
-fn sample_after(timeline: &Timeline, event: &Event) -> Option<usize> {
-    let last = timeline.len().checked_sub(1)?;
-    let Some(wall) = event.stamp.wall else {
-        let at_boot = |i: usize| {
-            timeline
-                .stamp(i)
-                .is_some_and(|s| s.boot >= event.stamp.boot)
-        };
-        return Some((0..=last).find(|i| at_boot(*i)).unwrap_or(last));
-    };
-    let of = |index: usize| timeline.stamp(index)?.wall;
-    let is_early = |first: WallClock| wall.plus(BEFORE_START) < first;
-    if of(0).is_some_and(is_early) {
-        return None;
-    }
-    let is_after = |index: &usize| of(*index).is_some_and(|is| is >= wall);
-    Some((0..=last).find(is_after).unwrap_or(last))
 }
 
 #[cfg(test)]
@@ -223,6 +213,7 @@ mod tests {
             facts: Facts::default(),
             problems: vec!["a segment is damaged".to_owned()],
             thinned_to: None,
+            screened: None,
             reported: Vec::new(),
         })
     }
@@ -245,9 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn a_report_from_before_the_recording_is_an_event_and_not_judged() {
+    fn a_report_from_before_the_recording_keeps_its_time_and_has_no_sample() {
         let source = recorded(&[(7, REPORT)]);
         assert_eq!(source.timeline.all_reports().len(), 0);
+        let earlier = source.timeline.earlier_reports();
+        assert_eq!(earlier.len(), 1);
+        assert_eq!(earlier[0].stamp, stamp(7));
+        assert_eq!(earlier[0].report.killed[0].name, "java");
         assert_eq!(source.timeline.noted().len(), 1);
         assert_eq!(source.problems, ["a segment is damaged"]);
     }

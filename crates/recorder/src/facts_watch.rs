@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use probe::{Root, host_facts};
 use timeline::{Event, EventKind, Facts, Stamp};
-use units::Span;
-
 /// What is known of the host, and how to see that it changed.
 #[derive(Debug)]
 pub(crate) struct FactsWatch {
@@ -25,7 +23,8 @@ impl FactsWatch {
     /// Reads them again. Where something changed: the facts from now on, and an event for each change that is one.
     pub(crate) fn look(&mut self, now: Stamp) -> Option<(Facts, Vec<Event>)> {
         // A fact that cannot be read this time stays as it was, and changes told before are forgotten.
-        let mut facts = self.known.clone().within(FOREVER, FOREVER);
+        let mut facts = self.known.clone();
+        facts.forget_changes();
         facts.nodes.clear();
         facts.disks.clear();
         host_facts::read(&self.root, now.boot, &mut facts);
@@ -46,9 +45,6 @@ impl FactsWatch {
         is_changed.then(|| (self.known.clone(), events))
     }
 }
-
-/// Later than everything.
-const FOREVER: Span = Span::from_nanos(u64::MAX);
 
 /// Changes of what the host is made of. File systems in RAM come and go with each login, and loop devices with each
 /// mounted package: they are no events.
@@ -95,6 +91,7 @@ fn came_and_went(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Span;
 
     fn write(directory: &std::path::Path, file: &str, text: &str) {
         let path = directory.join(file);
@@ -129,5 +126,27 @@ mod tests {
         assert_eq!(texts(&mut watch), ["disk sdc came", "disk sdb is gone"]);
         let of_now = watch.known.changes().len();
         assert_eq!(of_now, 0, "changes must not pile up for months");
+    }
+
+    #[test]
+    fn a_change_is_told_with_the_look_before_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        write(directory.path(), "proc/sys/vm/swappiness", "60\n");
+        let mut known = Facts::default();
+        host_facts::read(&root, Span::from_secs(100), &mut known);
+        let mut watch = FactsWatch::new(&root, known);
+        let at = |second| Stamp {
+            boot: Span::from_secs(second),
+            ..Stamp::default()
+        };
+        assert!(watch.look(at(160)).is_none());
+        write(directory.path(), "proc/sys/vm/swappiness", "10\n");
+        let (facts, _) = watch.look(at(220)).unwrap();
+        let [change] = facts.changes() else {
+            panic!("{:?}", facts.changes())
+        };
+        assert_eq!(change.since, Some(Span::from_secs(160)));
+        assert_eq!(change.at, Span::from_secs(220));
     }
 }

@@ -1,128 +1,63 @@
-//! Reports of OOM kills and failed allocations, taken from the kernel log as they are written and kept with their lines,
-//! so that they are there when the log has forgotten them.
-//!
-//! A report is many records that come within milliseconds; it is taken when nothing of it has come for a second. At the
-//! start the log holds what happened since boot: what a recorder has seen before is passed over by its number.
+//! Reports of OOM kills and failed allocations, kept with the kernel's lines, so that they are there when the log has
+//! forgotten them.
 
-use probe::kmsg::{KMSG, KernelLog, Next, Record};
-use probe::{ReadError, Root, kernel_report};
+use probe::kmsg::{KMSG, KernelLog};
+use probe::{LogWatch, Root};
 use timeline::{Absence, Event, Stamp};
-use units::{Count, Span};
+use units::Span;
 
 use crate::privilege::{self, is_root};
 
-/// When a report is whole: its lines follow each other within milliseconds, on a thrashing host within tenths.
-const SETTLED: Span = Span::from_secs(1);
-/// As much as waits to be whole; a table of 10,000 tasks has 1 MB.
-const MOST_WAITING: usize = 2 << 20;
-/// As much of a report as is kept: its beginning, which names the cause, and its end, which names the victim.
-const MOST_KEPT: usize = 64 << 10;
-const END_KEPT: usize = 16 << 10;
-/// For how long a measured difference of clocks holds: at 50 parts in a million they part by a second in this time.
-const SKEW_HOLDS: Span = Span::from_hours(6);
-
 /// The kernel log, watched for reports.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    log: Option<KernelLog>,
-    /// Why the log is not read.
-    absence: Option<Absence>,
-    /// The record that comes next; `None` before the first.
-    next: Option<u64>,
-    /// Records that were gone before they were read.
-    overwritten: u64,
-    reports: u64,
-    skew: Skew,
-    waiting: Waiting,
-}
+pub(crate) struct Watch(LogWatch);
 
 impl Watch {
     /// Opens the log, to read from a record on: the first that no recorder has seen in this boot.
     pub(crate) fn open(root: &Root, from: Option<u64>) -> Self {
-        let opened = KernelLog::open(root);
-        Self {
-            absence: opened.as_ref().err().map(ReadError::absence),
-            log: opened.ok(),
-            next: from,
-            overwritten: 0,
-            reports: 0,
-            skew: Skew::default(),
-            waiting: Waiting::default(),
-        }
+        Self(LogWatch::open(root, from))
     }
 
     /// The device, to wait for more of it; `None` where it is not read.
     pub(crate) fn device(&self) -> Option<&KernelLog> {
-        self.log.as_ref()
+        self.0.device()
     }
 
     /// Why the log is not read; `None` where it is.
     pub(crate) fn absence(&self) -> Option<&Absence> {
-        self.absence.as_ref()
+        self.0.absence()
     }
 
     /// Whether lines wait to be a whole report.
     pub(crate) fn is_waiting(&self) -> bool {
-        !self.waiting.lines.is_empty()
+        self.0.is_waiting()
     }
 
     /// Where a recorder after this one is to read on: what waits here is not told yet.
     pub(crate) fn resume_at(&self) -> Option<u64> {
-        let first = self.waiting.lines.first().map(|line| line.sequence);
-        first.or(self.next)
+        self.0.resume_at()
     }
 
     /// Records that were overwritten before they were read.
     pub(crate) fn overwritten(&self) -> u64 {
-        self.overwritten
+        self.0.overwritten()
     }
 
     /// Reports taken so far.
     pub(crate) fn reports(&self) -> u64 {
-        self.reports
+        self.0.reports()
     }
 
     /// Reads what has come. `just_now` says that it was waited for, so that its time is now.
     pub(crate) fn read(&mut self, now: Stamp, just_now: bool) {
-        let Some(log) = &mut self.log else { return };
-        let mut is_first = just_now;
-        loop {
-            match log.read() {
-                Ok(Next::Record(record)) => {
-                    if std::mem::take(&mut is_first) {
-                        self.skew.learn(record.at, now);
-                    }
-                    if let Some(expected) = self.next {
-                        if record.sequence < expected {
-                            continue;
-                        }
-                        self.overwritten += record.sequence - expected;
-                    }
-                    self.next = Some(record.sequence + 1);
-                    self.waiting.take(record, now.boot);
-                }
-                Ok(Next::Unreadable) => {}
-                Ok(Next::Nothing) => return,
-                Err(error) => {
-                    self.absence = Some(error.absence());
-                    self.log = None;
-                    return;
-                }
-            }
-        }
+        self.0.read(now, just_now.then_some(Span::ZERO));
     }
 
     /// The reports that are whole by now; at the end all that there is.
     pub(crate) fn settled(&mut self, now: Stamp, is_end: bool) -> Vec<Event> {
-        let mut events = Vec::new();
-        let skew = self.skew;
-        self.waiting.settle(now.boot, is_end, |lines, report| {
-            let stamp = lines.first().map(|line| skew.stamp(line.at, now));
-            let text = kept(lines);
-            events.push(Event::of_report(stamp.unwrap_or(now), report, text));
-        });
-        self.reports += u64::try_from(events.len()).unwrap_or(0);
-        events
+        let reports = self.0.settled(now, is_end).into_iter();
+        let note = reports.map(|it| Event::of_report(it.stamp, &it.report, it.lines));
+        note.collect()
     }
 
     /// What is wrong with it, in words.
@@ -141,296 +76,14 @@ impl Watch {
     }
 }
 
-/// How far the kernel's clock is from CLOCK_MONOTONIC: nobody adjusts it, so over weeks of uptime they part by minutes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Skew {
-    /// What must be added to a time of the log, in nanoseconds, and when that was measured.
-    measured: Option<(i64, Span)>,
-}
-
-impl Skew {
-    /// A record was written just before now. Of several measurements the smallest has the least delay in it.
-    fn learn(&mut self, at: Span, now: Stamp) {
-        let Some(awake) = now.awake else { return };
-        let ahead = signed(awake).saturating_sub(signed(at));
-        let holds = |(known, when): &(i64, Span)| *known <= ahead && awake - *when < SKEW_HOLDS;
-        if !self.measured.as_ref().is_some_and(holds) {
-            self.measured = Some((ahead, awake));
-        }
-    }
-
-    /// A time of the log on all clocks. Nothing is later than now.
-    fn stamp(self, at: Span, now: Stamp) -> Stamp {
-        let Some(awake) = now.awake else { return now };
-        let ahead = self.measured.map_or(0, |(ahead, _)| ahead);
-        let ago = signed(awake) - signed(at).saturating_add(ahead);
-        let ago = Span::from_nanos(u64::try_from(ago).unwrap_or(0));
-        Stamp {
-            boot: now.boot - ago,
-            awake: Some(awake - ago),
-            wall: now.wall.map(|wall| {
-                let nanos = wall.unix_nanos().saturating_sub(signed(ago));
-                units::WallClock::from_unix_nanos(nanos)
-            }),
-        }
-    }
-}
-
-fn signed(span: Span) -> i64 {
-    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// A line of the log that may be of a report.
-#[derive(Debug)]
-struct Line {
-    sequence: u64,
-    /// When it was written, on the kernel's clock.
-    at: Span,
-    /// When it was read, on the boot clock.
-    read: Span,
-    text: String,
-}
-
-/// Lines from the beginning of a report on, until it is whole.
-#[derive(Debug, Default)]
-struct Waiting {
-    lines: Vec<Line>,
-    bytes: usize,
-}
-
-impl Waiting {
-    /// Takes a record's lines, unless no report is being read and none begins there.
-    fn take(&mut self, record: Record, read: Span) {
-        if !record.is_of_kernel {
-            return;
-        }
-        if record.goes_on
-            && let Some(last) = self.lines.last_mut()
-        {
-            last.text.push_str(&record.text);
-            self.bytes += record.text.len();
-            return;
-        }
-        for text in record.text.lines() {
-            if self.lines.is_empty() && kernel_report::read([text]).is_none() {
-                continue;
-            }
-            self.bytes += text.len();
-            self.lines.push(Line {
-                sequence: record.sequence,
-                at: record.at,
-                read,
-                text: text.to_owned(),
-            });
-        }
-    }
-
-    /// Hands on the reports that are whole by now, with their lines, and forgets them and what stands between them.
-    fn settle(
-        &mut self,
-        now: Span,
-        is_end: bool,
-        mut found: impl FnMut(&[Line], &timeline::KernelReport),
-    ) {
-        let at_once = is_end || self.bytes > MOST_WAITING;
-        let mut done = 0;
-        while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
-            let texts = rest.iter().map(|line| line.text.as_str());
-            let Some((count, report)) = kernel_report::read(texts) else {
-                done += 1;
-                continue;
-            };
-            let lines = rest.get(..count.max(1)).unwrap_or(rest);
-            let last = lines.last().map_or(now, |line| line.read);
-            if now - last < SETTLED && !at_once {
-                break;
-            }
-            // A dump that somebody asked for (SysRq m) is no event.
-            if !report.is_memory_dump() {
-                found(lines, &report);
-            }
-            done += lines.len();
-        }
-        self.lines.drain(..done.min(self.lines.len()));
-        self.bytes = self.lines.iter().map(|line| line.text.len()).sum();
-    }
-}
-
-/// The lines of a report; of a very long one beginning and end, and how many lines are between them.
-fn kept(lines: &[Line]) -> String {
-    let sizes = || lines.iter().map(|line| line.text.len() + 1);
-    if sizes().sum::<usize>() <= MOST_KEPT {
-        return joined(lines);
-    }
-    let fitting = |room: usize, sizes: &mut dyn Iterator<Item = usize>| {
-        let sums = sizes.scan(0, |sum, size| {
-            *sum += size;
-            Some(*sum)
-        });
-        sums.take_while(|sum| *sum <= room).count()
-    };
-    let first = fitting(MOST_KEPT - END_KEPT, &mut sizes());
-    let last = fitting(END_KEPT - 100, &mut sizes().rev());
-    let between = lines.len() - first - last;
-    let between = Count::new(u64::try_from(between).unwrap_or(u64::MAX));
-    format!(
-        "{}\n[{between} lines are left out here]\n{}",
-        joined(&lines[..first]),
-        joined(&lines[lines.len() - last..])
-    )
-}
-
-fn joined(lines: &[Line]) -> String {
-    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    texts.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::EventKind;
-    use units::WallClock;
-
-    fn at(seconds: u64) -> Stamp {
-        Stamp {
-            boot: Span::from_secs(seconds + 100),
-            awake: Some(Span::from_secs(seconds)),
-            wall: Some(WallClock::from_unix_nanos(signed(Span::from_secs(
-                seconds + 1_000,
-            )))),
-        }
-    }
-
-    fn record(sequence: u64, seconds: u64, text: &str) -> Record {
-        Record {
-            sequence,
-            at: Span::from_secs(seconds),
-            is_of_kernel: true,
-            goes_on: false,
-            text: text.to_owned(),
-        }
-    }
-
-    fn report(pid: u32, tasks: usize) -> Vec<String> {
-        let mut lines = vec![
-            "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
-                .to_owned(),
-            "Tasks state (memory values in pages):".to_owned(),
-            "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
-                .to_owned(),
-        ];
-        let task = |pid| {
-            format!(
-                "[{pid:7}]     0 {pid:5}    34512     7812   233472        0             0 java"
-            )
-        };
-        lines.extend((0..tasks).map(|i| task(i + 1)));
-        lines.push(format!("Out of memory: Killed process {pid} (java) total-vm:4096kB, anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0"));
-        lines
-    }
-
-    /// A watch that was given these lines, a record each, at second 10.
-    fn watch(lines: &[String]) -> Watch {
-        let nowhere = tempfile::tempdir().unwrap();
-        let mut watch = Watch::open(&Root::at(nowhere.path()), None);
-        for (sequence, line) in lines.iter().enumerate() {
-            let sequence = u64::try_from(sequence).unwrap();
-            watch.waiting.take(record(sequence, 10, line), at(10).boot);
-        }
-        watch
-    }
-
-    #[test]
-    fn a_report_is_an_event_when_nothing_of_it_has_come_for_a_second() {
-        let mut lines = report(812, 3);
-        lines.insert(0, "usb 1-1: new device".to_owned());
-        lines.push("eth0: link up".to_owned());
-        let mut watch = watch(&lines);
-        assert_eq!(watch.settled(at(10), false), []);
-        assert!(watch.is_waiting());
-        assert_eq!(watch.resume_at(), Some(1));
-        let events = watch.settled(at(12), false);
-        let [event] = events.as_slice() else {
-            panic!("{events:?}")
-        };
-        assert_eq!(event.kind, EventKind::OomKill);
-        assert_eq!(event.subject, "java (812)");
-        assert_eq!(event.stamp, at(10));
-        assert_eq!(event.report, report(812, 3).join("\n"));
-        assert!(!watch.is_waiting());
-    }
-
-    #[test]
-    fn each_kill_of_a_storm_is_an_event_of_its_own() {
-        let lines: Vec<String> = (1..=5).flat_map(|pid| report(pid, 2)).collect();
-        let subjects: Vec<String> = watch(&lines)
-            .settled(at(20), false)
-            .into_iter()
-            .map(|e| e.subject)
-            .collect();
-        assert_eq!(
-            subjects,
-            ["java (1)", "java (2)", "java (3)", "java (4)", "java (5)"]
-        );
-    }
-
-    #[test]
-    fn of_a_very_long_report_beginning_and_end_are_kept_and_the_cut_is_named() {
-        let lines = report(812, 2_000);
-        let events = watch(&lines).settled(at(20), false);
-        let text = &events[0].report;
-        assert!(text.len() <= MOST_KEPT, "{}", text.len());
-        assert!(text.starts_with("java invoked") && text.contains("Killed process 812"));
-        let kept = text.lines().count() - 1;
-        let cut = Count::new(u64::try_from(lines.len() - kept).unwrap());
-        assert!(
-            text.contains(&format!("[{cut} lines are left out here]")),
-            "{cut}"
-        );
-    }
-
-    #[test]
-    fn what_programs_write_to_the_log_is_no_kill() {
-        let mut watch = watch(&[]);
-        for line in report(1, 1) {
-            let forged = Record {
-                is_of_kernel: false,
-                ..record(1, 1, &line)
-            };
-            watch.waiting.take(forged, at(1).boot);
-        }
-        assert_eq!(watch.settled(at(9), true), []);
-    }
-
-    #[test]
-    fn lines_of_one_record_are_lines_of_the_report() {
-        let whole = report(812, 2).join("\n");
-        let events = watch(&[whole]).settled(at(20), true);
-        assert_eq!(events.len(), 1);
-        assert_eq!(events[0].report.lines().count(), report(812, 2).len());
-    }
-
-    #[test]
-    fn the_kernels_clock_is_brought_in_line_by_what_was_waited_for() {
-        let mut skew = Skew::default();
-        assert_eq!(skew.stamp(Span::from_secs(70), at(100)), at(70));
-        // The log is 30 s behind, and the first measurement had a second of delay in it.
-        skew.learn(Span::from_secs(69), at(100));
-        skew.learn(Span::from_secs(80), at(110));
-        assert_eq!(skew.stamp(Span::from_secs(75), at(120)), at(105));
-        // Nothing is later than now, and an old measurement gives way.
-        assert_eq!(skew.stamp(Span::from_secs(119), at(120)), at(120));
-        let later = 110 + 7 * 3600;
-        skew.learn(Span::from_secs(later - 40), at(later));
-        assert_eq!(
-            skew.stamp(Span::from_secs(later - 45), at(later)),
-            at(later - 5)
-        );
-    }
 
     #[test]
     fn a_log_that_may_not_be_read_says_what_is_lost() {
-        let watch = watch(&[]);
+        let nowhere = tempfile::tempdir().unwrap();
+        let watch = Watch::open(&Root::at(nowhere.path()), None);
         let problem = watch.problem().unwrap();
         assert!(
             problem.contains("/dev/kmsg") && problem.contains("not kept"),

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use units::Span;
 
 use crate::Screen;
-use crate::model::{Source, SourceKind};
+use crate::model::{Changed, EventEntry, Source, SourceKind};
 
 /// How a source's times are written.
 pub(crate) struct Clock<'a> {
@@ -28,6 +28,9 @@ const AS_WRITTEN: &TimeZone = &TimeZone::UTC;
 const MOST_CHANGES: usize = 200;
 
 const DAY_S: f64 = 86_400.0;
+
+/// Two readings that are no further apart are one time: samples come each second, some a little late.
+const ONE_TIME_S: f64 = 1.5;
 
 /// A capture up to this is of one load, whose moments count from its beginning; of a longer one the hour of the day tells.
 const OFFSETS_UP_TO_S: f64 = 3_600.0;
@@ -124,6 +127,56 @@ impl<'a> Clock<'a> {
             _ => "%b %-d %H:%M:%S",
         };
         Some(at.strftime(form).to_string())
+    }
+
+    /// An event in a sentence that says between which readings it happened, where that is not one time: `vm.swappiness
+    /// changed from 60 to 1 between 23:46:41 and 23:46:51`. The time of a list is the latter.
+    pub(crate) fn told(&self, event: &EventEntry) -> String {
+        let when = match event.dated {
+            "between" => event
+                .since_offset_s
+                .zip(event.offset_s)
+                .and_then(|(since, at)| self.between((since, event.since), (at, event.at))),
+            "before" => Some("at that time or before".to_owned()),
+            _ => None,
+        };
+        let first = match event.until_offset_s.or(event.until.map(|_| 0.0)) {
+            Some(_) => ", first",
+            None => "",
+        };
+        match when {
+            Some(when) => format!("{}{first} {when}", event.text),
+            None => event.text.clone(),
+        }
+    }
+
+    /// A changed setting in a sentence with its time or times: `23:46:51: vm.swappiness changed from 60 to 1`.
+    pub(crate) fn changed(&self, change: &Changed) -> String {
+        let since = change.since_s.map(|since_s| (since_s, change.since));
+        let between = since.and_then(|since| self.between(since, (change.at_s, change.at)));
+        if let Some(between) = between {
+            return format!("{} {between}", change.text);
+        }
+        match (self.moment(change.at_s, change.at), since) {
+            (Some(at), Some(_)) => format!("{at}: {}", change.text),
+            (Some(at), None) => format!("{at} or before: {}", change.text),
+            (None, _) => change.text.clone(),
+        }
+    }
+
+    /// `between 23:46:41 and 23:46:51`; `None` where both are one time.
+    fn between(
+        &self,
+        since: (f64, Option<Timestamp>),
+        at: (f64, Option<Timestamp>),
+    ) -> Option<String> {
+        if at.0 - since.0 <= ONE_TIME_S {
+            return None;
+        }
+        let days = [since.1, at.1].map(|at| at.map(|at| self.day(at)));
+        let names_day = days[0] != days[1] || !self.is_last_day(at.1);
+        let moment = |(offset_s, at)| self.moment_of(offset_s, at, names_day);
+        Some(format!("between {} and {}", moment(since)?, moment(at)?))
     }
 
     /// Whether a moment is of the day of the last sample, which need not be named where there is hardly another.
@@ -312,6 +365,34 @@ mod tests {
             Some("11:00:10–10:00:30 (clock set back by 60 min)")
         );
         assert_eq!(stretch(30.0, 40.0).as_deref(), Some("10:00:30–10:00:40"));
+    }
+
+    #[test]
+    fn what_happened_between_two_readings_is_told_with_both_unless_they_are_one_time() {
+        let clock = clock(SourceKind::Recording, 600.0, Vec::new());
+        let change = |since_s: Option<f64>| Changed {
+            since: since_s.and_then(|since| clock.wall(since)),
+            since_s,
+            at: clock.wall(31.0),
+            at_s: 31.0,
+            setting: "vm.swappiness".to_owned(),
+            from: "60".to_owned(),
+            to: "1".to_owned(),
+            text: "vm.swappiness changed from 60 to 1".to_owned(),
+        };
+        for (since, told) in [
+            (
+                Some(21.0),
+                "vm.swappiness changed from 60 to 1 between 11:00:21 and 11:00:31",
+            ),
+            (Some(29.99), "11:00:31: vm.swappiness changed from 60 to 1"),
+            (
+                None,
+                "11:00:31 or before: vm.swappiness changed from 60 to 1",
+            ),
+        ] {
+            assert_eq!(clock.changed(&change(since)), told);
+        }
     }
 
     #[test]

@@ -42,12 +42,21 @@ pub struct Report {
     pub source: Source,
     /// How it stands; also the exit code: ok 0, warning 1, critical 2, unknown 3.
     pub verdict: Level,
+    /// How it stands at the end of what was watched, where that is better than the verdict: what is wrong is over. Absent
+    /// where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<Level>,
     /// The verdict in one or two sentences.
     pub headline: String,
     /// More sentences that belong to the verdict.
     pub remarks: Vec<String>,
     /// What is wrong: the worst root first, each followed by what it brings about.
     pub findings: Vec<Finding>,
+    /// Every time at which something was wrong, in order of time: findings join those of one rule, scope and root.
+    pub incidents: Vec<Incident>,
+    /// What was too short and too cheap to be told one by one. Absent where nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bursts: Vec<Bursts>,
     /// What looks wrong and is not, and limits of the source.
     pub notes: Vec<Finding>,
     /// What a recording of this host shows that is over; the verdict does not know of it. Absent where nothing is.
@@ -69,7 +78,12 @@ pub struct Report {
 /// A setting that took another value.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// When; null where the source has no wall clock.
+    /// The last reading of the value before: it changed between this and `at`. Null where the source has no wall clock, or
+    /// that reading is not known.
+    pub since: Option<Timestamp>,
+    /// The same, counted from the first sample; null where that reading is not known.
+    pub since_s: Option<f64>,
+    /// The first reading of the value after; null where the source has no wall clock.
     pub at: Option<Timestamp>,
     /// The same, counted from the first sample.
     pub at_s: f64,
@@ -364,6 +378,10 @@ pub struct Finding {
     pub id: String,
     /// How much it matters.
     pub severity: Severity,
+    /// In what it happened.
+    pub scope: Scope,
+    /// What it cost, all times together.
+    pub harm: Harm,
     /// One sentence: the effect, the number, the cause.
     pub title: String,
     /// From 0 to 1.
@@ -407,6 +425,80 @@ pub struct Finding {
     /// How its main signal ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
+}
+
+/// In what something happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Scope {
+    /// `host`, `cgroup`, `node`, `disk`, `process`, …
+    pub entity: String,
+    /// Its key, as the kernel gives it; empty for the host.
+    pub key: String,
+}
+
+/// What something cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Harm {
+    /// How long tasks waited; null where the source does not measure it, or nobody need wait.
+    pub waited_s: Option<f64>,
+    /// How many processes were killed.
+    pub killed: u64,
+}
+
+/// A time at which a rule's trigger held, in an entity.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Incident {
+    /// Id of the rule.
+    pub id: String,
+    /// In what it happened.
+    pub scope: Scope,
+    /// When it began; null where the source has no wall clock.
+    pub from: Option<Timestamp>,
+    /// When it ended.
+    pub to: Option<Timestamp>,
+    /// When it began, from the first sample on.
+    pub from_s: f64,
+    /// When it ended, from the first sample on.
+    pub to_s: f64,
+    /// Whether it holds at the last sample.
+    pub ongoing: bool,
+    /// The distance of the samples that show it (median); null with one sample.
+    pub seen_every_s: Option<f64>,
+    /// How much it mattered.
+    pub severity: Severity,
+    /// From 0 to 1.
+    pub confidence: f64,
+    /// What it cost.
+    pub harm: Harm,
+    /// Id of the finding that it follows from; null for a root.
+    pub root: Option<String>,
+    /// One sentence.
+    pub title: String,
+}
+
+/// Incidents of a rule that were too short and too cheap to be told one by one.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Bursts {
+    /// Id of the rule.
+    pub id: String,
+    /// How many.
+    pub count: usize,
+    /// When the first began; null where the source has no wall clock.
+    pub from: Option<Timestamp>,
+    /// When the last ended.
+    pub to: Option<Timestamp>,
+    /// When the first began, from the first sample on.
+    pub from_s: f64,
+    /// When the last ended, from the first sample on.
+    pub to_s: f64,
+    /// How long the longest lasted.
+    pub longest_s: f64,
+    /// How long tasks waited in all of them; null where that is not measured.
+    pub waited_s: Option<f64>,
+    /// When the longest began, from the first sample on.
+    pub example_s: f64,
+    /// The same on the wall clock.
+    pub example: Option<Timestamp>,
 }
 
 /// A time at which a finding held.

@@ -349,7 +349,7 @@ mod tests {
     use timeline::signals::CGROUP_CURRENT;
 
     use super::*;
-    use crate::model::{Affected, Severity};
+    use crate::model::{Affected, Harm, Scope, Severity};
 
     fn series(id: &str, label: &str) -> Series {
         Series {
@@ -412,6 +412,14 @@ mod tests {
         Finding {
             id: String::new(),
             severity: Severity::Info,
+            scope: Scope {
+                entity: "host".to_owned(),
+                key: String::new(),
+            },
+            harm: Harm {
+                waited_s: None,
+                killed: 0,
+            },
             title: String::new(),
             confidence: 0.0,
             confidence_word: String::new(),

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod headroom;
 pub(crate) mod held;
 pub(crate) mod source;
+pub(crate) mod verdict;
 
 /// What stands where nothing is known.
 pub(crate) const ABSENT: &str = "–";

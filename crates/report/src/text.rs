@@ -26,6 +26,11 @@ pub fn check(report: &Report, screen: &Screen) -> String {
     check::draw(report, screen)
 }
 
+/// The whole of what one rule says of a source, a note too; `None` where it says nothing.
+pub fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
+    check::answer(report, id, screen)
+}
+
 /// What was recognised in a text, block by block.
 pub fn explain_input(report: &Report, screen: &Screen) -> String {
     input::explain(&report.source, screen)

@@ -1,15 +1,16 @@
-//! What it costs to look back: CPU time and peak memory of loading a week at 1 Hz, and an hour of it; of passing over every
-//! sample of fifty host signals of the week.
+//! What it costs to look back: CPU time and peak memory of loading a week at 1 Hz, by the minute and screened, and an hour of
+//! it; of passing over every sample of fifty host signals of the week.
 //!
 //! `cargo bench -p memtide-store --bench read [-- DIRECTORY]`; a directory that is given is kept and used again.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+mod screen;
 mod week;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use store::{Recording, Resolution, Selection};
+use store::{Recording, Resolution, Screen, Selection};
 use timeline::{Entity, SignalId};
 use units::WallClock;
 
@@ -25,13 +26,31 @@ fn main() {
     let temporary = tempfile::tempdir().unwrap();
     let directory = given.map_or_else(|| temporary.path().join("week"), PathBuf::from);
     week::made(&directory);
+    let well = directory.with_extension("well");
+    week::made_well(&well);
     let bytes = Recording::open(&directory).unwrap().info(false).bytes;
     println!("{} hours at 1 Hz: {bytes}", week::HOURS);
-    for step in ["nothing", "week", "hour", "six hours", "day", "scan"] {
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        let done = child.env(STEP, step).env("DIRECTORY", &directory).status();
-        assert!(done.unwrap().success());
+    for step in [
+        "nothing",
+        "week",
+        "screened",
+        "hour",
+        "six hours",
+        "day",
+        "scan",
+    ] {
+        run(step, &directory);
     }
+    println!("twenty stalls of seconds in a week that is well otherwise:");
+    for step in ["week", "screened", "hour", "day"] {
+        run(step, &well);
+    }
+}
+
+fn run(step: &str, directory: &Path) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let done = child.env(STEP, step).env("DIRECTORY", directory).status();
+    assert!(done.unwrap().success());
 }
 
 fn measure(step: &str) {
@@ -50,6 +69,13 @@ fn measure(step: &str) {
     };
     let before = cpu();
     let loaded = match step {
+        "screened" => {
+            let screen = Screen {
+                signals: &screen::signals(),
+                could_hold: &mut screen::could_hold,
+            };
+            recording.load_screened(Selection::default(), screen, &mut |_| ())
+        }
         "nothing" => recording.load(back(-1), &mut |_| ()),
         "hour" => recording.load(back(1), &mut |_| ()),
         "six hours" => recording.load(back(6), &mut |_| ()),
@@ -63,6 +89,9 @@ fn measure(step: &str) {
         cpu * 1e3,
         peak_kib() / 1024
     );
+    if let Some(screened) = loaded.screened {
+        println!("           {screened:?}");
+    }
     for problem in loaded.problems {
         println!("           {problem}");
     }

@@ -1,7 +1,9 @@
 //! `facts.jsonl`: what changes rarely, with the time from which on it held.
 //!
-//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value"}`, `wall` in nanoseconds since
-//! 1970. Tunables go by their dotted name and are texts; what is structured goes by its field's name and is JSON.
+//! One line for each value that is new or has changed: `{"wall", "boot_ns", "name", "value", "since"}`, `wall` in nanoseconds
+//! since 1970. Tunables go by their dotted name and are texts; what is structured goes by its field's name and is JSON. Facts
+//! are read now and then: `since` is when the value before was read last, `{"wall", "boot_ns"}`, and is missing where nobody
+//! knows or there was none.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -11,7 +13,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use timeline::facts::{self, CgroupMode, Container, Disk, MemoryMount, Node};
+use timeline::facts::{self, CgroupMode, Container, Disk, Fact, MemoryMount, Node};
 use timeline::{Facts, Stamp, Timeline};
 use units::{Bytes, PageSize, Span, WallClock};
 
@@ -34,6 +36,19 @@ const LEFT_OF_ALL: usize = 512 << 10;
 /// One value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Line {
+    /// The first reading of it.
+    #[serde(flatten)]
+    time: Time,
+    name: String,
+    value: Value,
+    /// The last reading of the value before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Time>,
+}
+
+/// When a value was read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Time {
     /// Nanoseconds since 1970; `None` where the source has no wall clock.
     wall: Option<i64>,
     /// The boot clock.
@@ -41,8 +56,24 @@ struct Line {
     /// Its place on the clock of a timeline that was kept whole: imports may have no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_ns: Option<u64>,
-    name: String,
-    value: Value,
+}
+
+impl Time {
+    fn of(stamp: Stamp) -> Self {
+        Self {
+            wall: stamp.wall.map(WallClock::unix_nanos),
+            boot_ns: stamp.boot.as_nanos(),
+            at_ns: None,
+        }
+    }
+
+    fn stamp(self) -> Stamp {
+        Stamp {
+            boot: Span::from_nanos(self.boot_ns),
+            awake: None,
+            wall: self.wall.map(WallClock::from_unix_nanos),
+        }
+    }
 }
 
 /// All that is known, by name.
@@ -105,9 +136,9 @@ fn structured(facts: &Facts) -> impl Iterator<Item = (&'static str, Value)> {
 
 /// Takes a value; `false` where its name is not known here.
 fn take(facts: &mut Facts, at: Span, name: &str, value: &Value) -> bool {
-    if let Some(fact) = facts::ALL.iter().find(|fact| fact.name == name) {
+    if let Some(fact) = fact_of(name) {
         if let Some(text) = value.as_str() {
-            facts.record(at, *fact, text);
+            facts.record(at, fact, text);
         }
         return true;
     }
@@ -171,7 +202,7 @@ fn container(value: &Value) -> Option<Container> {
     })
 }
 
-/// Appends what is new or has changed, and syncs it. Gives how many values that were.
+/// Appends what is new or has changed, and syncs it. Gives how many values that were. The facts' own clock is the boot clock.
 ///
 /// # Errors
 /// [`StoreError::Io`]
@@ -182,9 +213,8 @@ pub(crate) fn append(
     previous: Option<&Facts>,
 ) -> Result<usize, StoreError> {
     let line = |(name, value): (String, Value)| Line {
-        wall: stamp.wall.map(WallClock::unix_nanos),
-        boot_ns: stamp.boot.as_nanos(),
-        at_ns: None,
+        time: Time::of(stamp),
+        since: since(facts, stamp, &name, &value),
         name,
         value,
     };
@@ -192,6 +222,19 @@ pub(crate) fn append(
     let lines: Vec<Line> = changed.into_iter().map(line).collect();
     write(directory, &lines)?;
     Ok(lines.len())
+}
+
+/// When the value that a fact had before was read last.
+fn since(facts: &Facts, stamp: Stamp, name: &str, value: &Value) -> Option<Time> {
+    let mut changes = facts.changes().iter().rev();
+    let change = changes.find(|it| it.fact.name == name && value.as_str() == Some(&it.to))?;
+    let since = change.since.filter(|since| *since <= stamp.boot)?;
+    let ago = stamp.boot - since;
+    Some(Time::of(Stamp {
+        boot: since,
+        awake: None,
+        wall: stamp.wall.map(|wall| wall.minus(ago)),
+    }))
 }
 
 fn changed(facts: &Facts, previous: Option<&Facts>) -> Vec<(String, Value)> {
@@ -217,18 +260,21 @@ pub(crate) fn append_all(
     timeline: &Timeline,
     facts: &Facts,
 ) -> Result<(), StoreError> {
-    let line = |at: Span, name: &str, value: Value| {
+    let time = |at: Span| {
         let sample = timeline.times().partition_point(|time| *time < at);
         let stamp = timeline
             .stamp(sample.min(timeline.len().saturating_sub(1)))
             .unwrap_or_default();
-        Line {
-            wall: stamp.wall.map(WallClock::unix_nanos),
-            boot_ns: stamp.boot.as_nanos(),
+        Time {
             at_ns: Some(at.as_nanos()),
-            name: name.to_owned(),
-            value,
+            ..Time::of(stamp)
         }
+    };
+    let line = |at: Span, since: Option<Span>, name: &str, value: Value| Line {
+        time: time(at),
+        since: since.map(time),
+        name: name.to_owned(),
+        value,
     };
     let first = |name: &str, now: Value| {
         let changes = facts.changes().iter();
@@ -237,12 +283,12 @@ pub(crate) fn append_all(
     };
     let mut lines: Vec<Line> = entries(facts)
         .into_iter()
-        .map(|(name, now)| line(Span::ZERO, &name, first(&name, now)))
+        .map(|(name, now)| line(Span::ZERO, None, &name, first(&name, now)))
         .collect();
     let changes = facts.changes().iter();
     lines.extend(changes.map(|change| {
         let to = Value::from(change.to.clone());
-        line(change.at, change.fact.name, to)
+        line(change.at, change.since, change.fact.name, to)
     }));
     write(directory, &lines)
 }
@@ -327,7 +373,8 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let mut facts = Facts::default();
     let mut unknown = 0;
     // What held before the first sample is no change, so only the last value of each counts.
-    let (before, within) = split(lines, timeline);
+    let clocks = Clocks::of(timeline);
+    let (before, within) = split(lines, timeline, &clocks);
     let mut last: HashMap<&str, usize> = HashMap::new();
     for (at, line) in before.iter().enumerate() {
         last.insert(&line.name, at);
@@ -335,8 +382,17 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     let last: HashSet<usize> = last.into_values().collect();
     let latest = before.into_iter().enumerate();
     let latest = latest.filter(|(at, _)| last.contains(at));
-    let latest = latest.map(|(_, line)| (Span::ZERO, line));
-    for (at, line) in latest.chain(within) {
+    for (_, line) in latest {
+        unknown += usize::from(!take(&mut facts, Span::ZERO, &line.name, &line.value));
+        if let (None, Some(fact)) = (clocks.place(timeline, line.time), fact_of(&line.name)) {
+            facts.read_before(fact);
+        }
+    }
+    for (at, line) in within {
+        let since = line.since.and_then(|it| clocks.place(timeline, it));
+        if let (Some(since), Some(fact)) = (since, fact_of(&line.name)) {
+            facts.read_again(since, fact);
+        }
         unknown += usize::from(!take(&mut facts, at, &line.name, &line.value));
     }
     if unknown > 0 {
@@ -347,16 +403,23 @@ pub(crate) fn read(directory: &Path, timeline: &Timeline) -> (Facts, Vec<String>
     (facts, problems)
 }
 
+fn fact_of(name: &str) -> Option<Fact> {
+    facts::ALL.iter().find(|fact| fact.name == name).copied()
+}
+
 /// Lines that hold before or at a timeline's first sample, and those after it with their times; later ones are left out.
-fn split(lines: Vec<Line>, timeline: &Timeline) -> (Vec<Line>, Vec<(Span, Line)>) {
-    let clocks = Clocks::of(timeline);
+fn split(lines: Vec<Line>, timeline: &Timeline, clocks: &Clocks) -> (Vec<Line>, Vec<(Span, Line)>) {
     let mut before = Vec::new();
     let mut within = Vec::new();
     for line in lines {
-        let sample = clocks.first_from(&line);
-        let at = match line.at_ns.filter(|_| !clocks.is_dated) {
+        let sample = clocks.first_from(line.time);
+        let at = match line.time.at_ns.filter(|_| !clocks.is_dated) {
             Some(at) => Some(Span::from_nanos(at)),
-            None => timeline.times().get(sample).copied(),
+            None => timeline.times().get(sample).map(|time| {
+                let own = clocks.place(timeline, line.time);
+                own.filter(|own| own < time && is_after(timeline, *own, sample))
+                    .unwrap_or(*time)
+            }),
         };
         match at {
             _ if timeline.is_empty() || sample == 0 => before.push(line),
@@ -366,6 +429,12 @@ fn split(lines: Vec<Line>, timeline: &Timeline) -> (Vec<Line>, Vec<(Span, Line)>
         }
     }
     (before, within)
+}
+
+/// Whether a time is later than the sample before this one.
+fn is_after(timeline: &Timeline, time: Span, sample: usize) -> bool {
+    let before = sample.checked_sub(1);
+    before.is_some_and(|before| timeline.times().get(before) < Some(&time))
 }
 
 /// The latest time until each sample, by each clock: never falling, so that the first sample from a time on is found by
@@ -394,13 +463,22 @@ impl Clocks {
     }
 
     /// The first sample that is not earlier than a line.
-    fn first_from(&self, line: &Line) -> usize {
+    fn first_from(&self, line: Time) -> usize {
         let Some(wall) = line.wall.filter(|_| self.is_dated) else {
             return self.boot.partition_point(|boot| *boot < line.boot_ns);
         };
         let dated = self.wall.partition_point(|at| *at < Some(wall));
         let undated = self.undated.partition_point(|at| *at < Some(line.boot_ns));
         dated.min(undated)
+    }
+
+    /// The same on a timeline's clock; `None` before its first sample.
+    fn place(&self, timeline: &Timeline, time: Time) -> Option<Span> {
+        if let Some(at) = time.at_ns.filter(|_| !self.is_dated) {
+            return Some(Span::from_nanos(at));
+        }
+        let nanos = timeline.nanos_at(time.stamp())?;
+        u64::try_from(nanos).ok().map(Span::from_nanos)
     }
 }
 
@@ -537,7 +615,10 @@ mod tests {
             .collect();
         // A field that is new in `Facts` needs a place in `structured` and `take`, and in the example.
         let stored = structured(&facts).map(|(name, _)| name);
-        let known: Vec<_> = ["values", "changes"].into_iter().chain(stored).collect();
+        let known: Vec<_> = ["values", "read", "changes"]
+            .into_iter()
+            .chain(stored)
+            .collect();
         assert_eq!(names, known);
         assert!(structured(&facts).all(|(_, value)| !value.is_null()));
         let directory = tempfile::tempdir().unwrap();
@@ -562,12 +643,44 @@ mod tests {
         assert_eq!(found.number(SWAPPINESS), Some(1));
         assert_eq!(found.changes().len(), 1);
         assert_eq!(found.changes()[0].at, Span::from_secs(3));
+        // Nothing tells of a reading after the one that was written.
+        assert_eq!(found.changes()[0].since, Some(Span::from_secs(1)));
         assert_eq!(found.container, None);
         let (later, _) = read(directory.path(), &timeline(&[8, 9]));
         assert_eq!(later.changes(), [], "it had changed before");
         assert_eq!(later.number(SWAPPINESS), Some(1));
         let (earlier, _) = read(directory.path(), &timeline(&[5, 6]));
         assert_eq!(earlier.number(SWAPPINESS), Some(60));
+    }
+
+    #[test]
+    fn a_change_keeps_both_readings_between_which_it_lies() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut facts = Facts::default();
+        facts.record(Span::from_secs(5), SWAPPINESS, "60");
+        append(directory.path(), stamp(5), &facts, None).unwrap();
+        let before = facts.clone();
+        // Read each 10 s, as the recorder does, on the boot clock.
+        facts.record(Span::from_secs(15), SWAPPINESS, "60");
+        facts.record(Span::from_secs(25), SWAPPINESS, "1");
+        append(directory.path(), stamp(25), &facts, Some(&before)).unwrap();
+        let seconds: Vec<i64> = (4..40).step_by(3).collect();
+        let (found, _) = read(directory.path(), &timeline(&seconds));
+        let [change] = found.changes() else {
+            panic!("{:?}", found.changes())
+        };
+        assert_eq!(change.since, Some(Span::from_secs(11)));
+        assert_eq!(
+            change.at,
+            Span::from_secs(21),
+            "its own time, between two samples"
+        );
+        let (part, _) = read(directory.path(), &timeline(&[19, 22, 25, 28]));
+        assert_eq!(
+            part.changes()[0].since,
+            None,
+            "it was read before this part"
+        );
     }
 
     #[test]
@@ -620,7 +733,9 @@ mod tests {
         }
         let (found, problems) = read(directory.path(), &timeline(&[400]));
         assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(shown(&found), shown(&before));
+        // What was read before the first sample has no time.
+        let later = Span::from_secs(1);
+        assert_eq!(shown(&found), shown(&before.within(later, later)));
     }
 
     #[test]
@@ -629,11 +744,14 @@ mod tests {
         let mut text = String::new();
         for number in 0..100_000 {
             let line = Line {
-                wall: Some(number),
-                boot_ns: 0,
-                at_ns: None,
+                time: Time {
+                    wall: Some(number),
+                    boot_ns: 0,
+                    at_ns: None,
+                },
                 name: format!("strange{number}.{}", "x".repeat(80)),
                 value: Value::from(1),
+                since: None,
             };
             text += &(serde_json::to_string(&line).unwrap() + "\n");
         }

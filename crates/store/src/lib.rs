@@ -28,7 +28,7 @@ pub use disk::Cut;
 pub use error::StoreError;
 pub use identity::Identity;
 pub use import::{Kept, keep, keep_telling};
-pub use recording::{Info, Loaded, Recording, Resolution, Selection};
+pub use recording::{Info, Loaded, Recording, Resolution, Screen, Screened, Selection};
 pub use retention::{Dropped, drop_oldest, enforce};
 pub use seal::{Sealed, seal};
 pub use state::{DiskState, State};

@@ -6,6 +6,7 @@ mod before;
 mod format_1;
 mod read;
 mod roll;
+mod rolled_up;
 
 use serde::{Deserialize, Serialize};
 use timeline::{Entity, EntitySeries, Facts, Run, SignalId, Timeline, signals};
@@ -17,6 +18,7 @@ use crate::segment::table::{Column, Shape};
 pub(crate) use before::Before;
 pub(crate) use read::{Buffers, Minutes};
 use roll::{Counted, Grid, RollUp};
+pub(crate) use rolled_up::{Columns, Signals, of_samples};
 
 /// Kinds of entities by how much is lost without them: the order in which the file has them.
 pub(crate) const BY_IMPORTANCE: [Entity; 10] = [
@@ -40,6 +42,18 @@ const LARGEST: usize = 64;
 pub(crate) struct Minute {
     pub(crate) first: usize,
     pub(crate) last: usize,
+}
+
+impl Minute {
+    /// Its last sample as one that stands for all of it.
+    pub(crate) fn end(self, taken: &[Taken]) -> Taken {
+        let within = &taken[self.first..=self.last];
+        Taken {
+            is_unrelated: taken[self.first].is_unrelated,
+            read: within.iter().fold(0, |read, sample| read | sample.read),
+            ..taken[self.last]
+        }
+    }
 }
 
 /// The minutes of the wall clock that samples lie in, or of the boot clock where they have no other. None reaches across a
@@ -145,15 +159,13 @@ impl<'a> Rolled<'a> {
     /// What memtide reads beside the columns: the minutes.
     pub(crate) fn metadata(&self) -> (String, String) {
         let tell = |minute: &Minute| {
-            let within = &self.taken[minute.first..=minute.last];
-            let last = &self.taken[minute.last].stamp;
-            let read = within.iter().fold(0, |read, sample| read | sample.read);
+            let end = minute.end(self.taken);
             Told(
-                nanos(last.boot),
-                last.awake.map(nanos),
-                self.taken[minute.last].wall(),
-                u8::from(self.taken[minute.first].is_unrelated),
-                read,
+                nanos(end.stamp.boot),
+                end.stamp.awake.map(nanos),
+                end.wall(),
+                u8::from(end.is_unrelated),
+                end.read,
             )
         };
         let told: Vec<Told> = self.minutes.iter().map(tell).collect();
@@ -167,6 +179,7 @@ impl<'a> Rolled<'a> {
                 self.rows.iter().for_each(|row| cells.push(of(row)));
             })
         };
+        let paged = |name, shape, of| number(name, shape, of).in_pages_of(PAGE);
         let time = |name, of: fn(&RollUp, &[Minute]) -> usize| {
             Column::numbers(name, Shape::Time, move |cells| {
                 for row in &self.rows {
@@ -192,11 +205,11 @@ impl<'a> Rolled<'a> {
             name(LABEL, 1),
             name(GROUP, 2),
             self.words(SIGNAL, signals, |series| series.signal.place()),
-            number("min", Shape::Reading, |row| row.min),
-            number("max", Shape::Reading, |row| row.max),
+            paged(MIN, Shape::Reading, |row| row.min),
+            paged(MAX, Shape::Reading, |row| row.max),
             number("mean", Shape::Reading, |row| row.mean),
             number(VALUE, Shape::Always, |row| Some(row.value)),
-            number("increase", Shape::Reading, |row| row.increase),
+            paged(INCREASE, Shape::Reading, |row| row.increase),
         ]
     }
 
@@ -240,6 +253,12 @@ const LABEL: &str = "label";
 const GROUP: &str = "group";
 const SIGNAL: &str = "signal";
 const VALUE: &str = "last";
+const MIN: &str = "min";
+const MAX: &str = "max";
+const INCREASE: &str = "increase";
+
+/// Rows of a page of the columns that a look over a long range asks for: some signals of the host and of control groups.
+const PAGE: usize = 1_024;
 
 fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)

@@ -125,10 +125,12 @@ fn regular(options: &mut OpenOptions, path: &Path, more: OFlags) -> io::Result<F
 /// Reads a regular file of at most so many bytes.
 pub(crate) fn read_regular(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
-    if file.metadata()?.len() > longest {
+    let length = file.metadata()?.len();
+    if length > longest {
         return Err(io::Error::other("it is far too long"));
     }
-    let mut bytes = Vec::new();
+    // One byte more, so that the end is found without making room for more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
     // It may be growing.
     file.take(longest).read_to_end(&mut bytes)?;
     Ok(bytes)

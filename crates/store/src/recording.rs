@@ -6,6 +6,9 @@ mod lasts;
 mod load;
 mod part;
 mod scan;
+mod screen;
+mod survey;
+mod woven;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +20,7 @@ use crate::head::{self, HeadFile};
 use crate::identity::{self, Identity};
 use crate::segment::{self, Segment, names};
 use load::Loading;
+pub use screen::{Screen, Screened};
 
 /// Which part of a recording, and how finely.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,15 +33,19 @@ pub struct Selection {
     pub resolution: Resolution,
 }
 
+/// What a sample of a long range stands for.
+const MINUTE: Span = Span::from_mins(1);
+
 /// How finely a recording is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// Every sample of a range of hours, one a minute of a longer one.
+    /// Every sample of a range of hours, one a minute of a longer one; there every sample where a screen tells that something
+    /// could hold.
     #[default]
     Auto,
     /// Every sample.
     Full,
-    /// The last sample of each minute.
+    /// The last sample of each minute, and every one where a screen tells that something could hold.
     Minutes,
 }
 
@@ -50,8 +58,11 @@ pub struct Loaded {
     pub facts: Facts,
     /// What was wrong, in words; the rest was read.
     pub problems: Vec<String>,
-    /// The distance of samples where they were thinned out; `None` where every one is there.
+    /// The distance of samples where they were thinned out, be it in a part of the time only: the timeline tells in which
+    /// ([`Timeline::resolution_at`]). `None` where every one is there.
     pub thinned_to: Option<Span>,
+    /// What came of the look over roll-ups; `None` where there was none.
+    pub screened: Option<Screened>,
     /// Noted events that belong to a sample, which shows the host as the event's report does: index among
     /// [`Timeline::noted`], index of the sample. Only recordings of kernel reports have them.
     pub reported: Vec<(usize, usize)>,
@@ -174,6 +185,11 @@ impl Recording {
         holes.map(name).collect()
     }
 
+    /// What is known of the host apart from samples, as it was at last.
+    pub fn facts(&self) -> Facts {
+        crate::facts::read(&self.directory, &Timeline::default()).0
+    }
+
     /// Whose it is.
     pub fn host(&self) -> &Identity {
         &self.host
@@ -214,28 +230,24 @@ impl Recording {
 
     /// Reads a part; `progress` is told what share of it is done.
     pub fn load(&self, selection: Selection, progress: &mut dyn FnMut(f64)) -> Loaded {
-        let Selection { since, until, .. } = selection;
         let segments = self.wanted(selection);
         let by_minute = self.is_by_minute(selection, &segments);
-        let mut loading = Loading::new(since, until, by_minute);
+        let mut loading = Loading::new(selection.since, selection.until, by_minute);
         loading.problems.clone_from(&self.problems);
         loading.make_room(segments.iter().copied());
         let parts = self.in_order(segments);
-        let mut done = 0.0;
-        #[allow(clippy::cast_precision_loss)] // a share for a progress bar
-        let step = 1.0 / parts.len().max(1) as f64;
+        let mut done = steps(parts.len(), progress);
         for part in parts {
             match part {
                 // Dropped since the recording was opened, as the oldest.
                 Ok(segment) if !is_there(&segment.path) => {}
-                Ok(segment) => loading.segment(segment),
+                Ok(segment) => loading.segment(segment, &[]),
                 Err(file) => self.head(file, &mut loading),
             }
-            done += step;
-            progress(done.min(1.0));
+            done();
         }
         loading.finish();
-        self.loaded(loading, selection, by_minute)
+        self.loaded(loading, selection)
     }
 
     /// The segments in which samples of a selection may lie.
@@ -264,19 +276,34 @@ impl Recording {
 
     /// Reads a head file, or the segment that it has become since the recording was opened.
     fn head(&self, file: &HeadFile, loading: &mut Loading) {
-        let mut timeline = Timeline::default();
-        let read = head::load(&file.path, &mut timeline, Some(loading.window()));
-        if timeline.is_empty() && !is_there(&file.path) {
-            let (segments, _) = segment::list(&self.directory).unwrap_or_default();
-            let sealed = segments.iter().find(|it| it.sequence == file.sequence);
-            // Else it had nothing in it, or was dropped to make room: neither is damage.
-            return sealed.map_or((), |segment| loading.segment(segment));
+        let window = loading.window();
+        match self.head_or_segment(file, window, &mut loading.problems) {
+            Some(Ok(timeline)) => loading.part(&timeline, &[]),
+            Some(Err(segment)) => loading.segment(&segment, &[]),
+            None => {}
         }
-        loading.problems.extend(read.problems);
-        loading.part(&timeline);
     }
 
-    fn loaded(&self, loading: Loading, selection: Selection, by_minute: bool) -> Loaded {
+    /// What a head file holds in a window, or the segment that it has become; `None` where it had nothing in it, or was dropped
+    /// to make room: neither is damage.
+    fn head_or_segment(
+        &self,
+        file: &HeadFile,
+        window: head::Window,
+        problems: &mut Vec<String>,
+    ) -> Option<Result<Timeline, Segment>> {
+        let mut timeline = Timeline::default();
+        let read = head::load(&file.path, &mut timeline, Some(window));
+        if timeline.is_empty() && !is_there(&file.path) {
+            let (segments, _) = segment::list(&self.directory).unwrap_or_default();
+            let sealed = segments.into_iter().find(|it| it.sequence == file.sequence);
+            return sealed.map(Err);
+        }
+        problems.extend(read.problems);
+        Some(Ok(timeline))
+    }
+
+    fn loaded(&self, loading: Loading, selection: Selection) -> Loaded {
         let Loading {
             timeline,
             mut problems,
@@ -290,7 +317,8 @@ impl Recording {
         }
         problems.extend(self.later_than_its_files(&timeline));
         Loaded {
-            thinned_to: (by_minute && !timeline.is_empty()).then_some(Span::from_mins(1)),
+            thinned_to: (!timeline.thinned().is_empty()).then_some(MINUTE),
+            screened: None,
             timeline,
             facts,
             problems,
@@ -329,6 +357,17 @@ impl Recording {
                 names::utc(written)
             )
         })
+    }
+}
+
+/// Tells how much of so many steps is done, each time that it is called.
+fn steps(all: usize, progress: &mut dyn FnMut(f64)) -> impl FnMut() {
+    let mut done = 0.0;
+    #[allow(clippy::cast_precision_loss)] // a share for a progress bar
+    let step = 1.0 / all.max(1) as f64;
+    move || {
+        done += step;
+        progress(f64::min(done, 1.0));
     }
 }
 

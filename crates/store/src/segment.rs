@@ -28,6 +28,7 @@ pub(crate) use events::Kept;
 use host::Taken;
 pub(crate) use manifest::Manifest;
 use picks::Picks;
+use runs::Sink;
 use table::{Column, Opened};
 
 /// The directory of segments in a recording.
@@ -273,6 +274,11 @@ impl Segment {
         self.manifest.as_ref()?.lasts()
     }
 
+    /// How many samples it has; `None` where it does not say.
+    pub(crate) fn samples(&self) -> Option<usize> {
+        self.manifest.as_ref().map(Manifest::samples)
+    }
+
     /// Whether it has a file, as far as is known.
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.manifest {
@@ -323,7 +329,7 @@ impl Segment {
         &self,
         entity: Entity,
         picks: &Picks,
-        timeline: &mut Timeline,
+        timeline: &mut impl Sink,
     ) -> Result<(), String> {
         let file = self.open(names::file_of(entity))?;
         entities::read(&file, entity, picks, timeline)
@@ -400,7 +406,7 @@ pub(crate) struct HostFile {
 
 impl HostFile {
     /// Appends its readings to a timeline.
-    pub(crate) fn read(&self, picks: &Picks, timeline: &mut Timeline) -> Result<(), String> {
+    pub(crate) fn read(&self, picks: &Picks, timeline: &mut impl Sink) -> Result<(), String> {
         host::read(&self.file, |_| true, picks, timeline)
     }
 

@@ -53,12 +53,6 @@ impl Clock {
         before.map_or(Span::ZERO, |before| self.recorded(index) - before)
     }
 
-    /// Time between a sample and the one before it, recorded or not.
-    pub(crate) fn elapsed(&self, index: usize) -> Span {
-        let before = index.checked_sub(1).map(|before| self.times[before]);
-        before.map_or(Span::ZERO, |before| self.times[index] - before)
-    }
-
     /// How much was recorded from one sample to a later one; none where they are not in order.
     pub(crate) fn stretch_lasts(&self, first: usize, last: usize) -> Span {
         self.recorded(last).saturating_sub(self.recorded(first))
@@ -89,6 +83,5 @@ mod tests {
         assert_eq!(whole.spans(), Span::from_secs(103));
         assert_eq!((clock.step(0), clock.step(3)), (Span::ZERO, Span::ZERO));
         assert_eq!(clock.step(4), Span::from_secs(1));
-        assert_eq!(clock.elapsed(3), Span::from_secs(100));
     }
 }

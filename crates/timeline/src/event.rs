@@ -1,7 +1,6 @@
 //! Events: what happened at a moment, beside what samples show.
 
-use units::Span;
-
+use crate::identity::{CLOCKS_PART, Identity};
 use crate::sample::Stamp;
 
 /// What kind of thing happened.
@@ -117,46 +116,49 @@ pub struct Event {
     pub report: String,
 }
 
-/// The clock of the kernel's log, which nobody adjusts, and the boot clock part by this in months; a recorder that begins
-/// does not know yet by how much.
-const CLOCKS_PART: Span = Span::from_mins(10);
-
 impl Event {
     /// Whether it is among those told earlier. A recorder that was killed before it noted how far it had read the kernel's
-    /// log has the next one read some of it again: the same words, after a recorder began anew. A process is killed once.
+    /// log has the next one read some of it again.
     pub(crate) fn is_told_again(&self, earlier: &[Self]) -> bool {
         if self.report.is_empty() {
             return false;
         }
-        let began = |after: usize| {
-            let mut later = earlier.iter().skip(after);
-            later.any(|event| event.kind == EventKind::RecorderStarted)
-        };
-        // Lines that the kernel adds a moment later, when its reaper is done, may be in the one and not in the other.
-        let same_words = |other: &Self| {
-            self.report.starts_with(&other.report) || other.report.starts_with(&self.report)
-        };
-        let same = |other: &Self| {
-            (self.kind, &self.subject) == (other.kind, &other.subject)
-                && !other.report.is_empty()
-                && same_words(other)
-                && self
-                    .stamp
-                    .boot
-                    .as_nanos()
-                    .abs_diff(other.stamp.boot.as_nanos())
-                    <= CLOCKS_PART.as_nanos()
-        };
-        earlier
-            .iter()
-            .enumerate()
-            .any(|(at, other)| same(other) && (self.kind == EventKind::OomKill || began(at)))
+        let mut others = earlier.iter().enumerate();
+        match self.kind == EventKind::OomKill {
+            // A process is killed once.
+            true => others.any(|(_, other)| self.is_same_kill(other)),
+            // Requests of one process fail again and again, within one recorder's time.
+            false => others.any(|(at, other)| self.has_words_of(other) && began(&earlier[at..])),
+        }
     }
+
+    fn is_same_kill(&self, other: &Self) -> bool {
+        let is_named = !self.subject.is_empty();
+        is_named && Identity::of_note(self).is(&Identity::of_note(other))
+            || self.has_words_of(other)
+    }
+
+    /// Whether the kernel said the same of the same at about the same time after boot. Lines that it adds a moment later, when
+    /// its reaper is done, may be in the one and not in the other.
+    fn has_words_of(&self, other: &Self) -> bool {
+        let boots = [self, other].map(|event| event.stamp.boot.as_nanos());
+        (self.kind, &self.subject) == (other.kind, &other.subject)
+            && !other.report.is_empty()
+            && (self.report.starts_with(&other.report) || other.report.starts_with(&self.report))
+            && boots[0].abs_diff(boots[1]) <= CLOCKS_PART.as_nanos()
+    }
+}
+
+/// Whether a recorder began after the first of these.
+fn began(events: &[Event]) -> bool {
+    let mut later = events.iter().skip(1);
+    later.any(|event| event.kind == EventKind::RecorderStarted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Span;
 
     #[test]
     fn what_a_recorder_reads_again_after_it_was_killed_is_told_once() {
@@ -198,5 +200,23 @@ mod tests {
             assert_eq!(EventKind::by_name(kind.name()), Some(kind));
         }
         assert_eq!(EventKind::by_name("?"), None);
+    }
+
+    #[test]
+    fn a_kill_that_is_read_again_is_told_once_however_its_lines_were_cut() {
+        let kill = |subject: &str, boot, report: &str| Event {
+            stamp: Stamp {
+                boot: Span::from_secs(boot),
+                ..Stamp::default()
+            },
+            kind: EventKind::OomKill,
+            subject: subject.to_owned(),
+            text: String::new(),
+            report: report.to_owned(),
+        };
+        let all = [kill("hog (7)", 10, "CPU: 1 PID: 7 \nKilled process 7")];
+        let again = kill("hog (7)", 12, "CPU: 1 PID: 7\nKilled process 7");
+        assert!(again.is_told_again(&all));
+        assert!(!kill("hog (8)", 12, "x").is_told_again(&all));
     }
 }

@@ -8,6 +8,7 @@
 mod breaks;
 mod counters;
 mod kernel;
+mod kills;
 mod moment;
 
 use units::Span;
@@ -17,10 +18,36 @@ use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
-use moment::Moment;
+pub use kills::{Kill, kills_since_boot, recent_kills};
+pub use moment::Moment;
 
 /// What is told twice is told within this: a recorder reads settings once a minute and notes a kill a moment later.
 const NEAR: Span = Span::from_secs(90);
+
+/// An event as a whole source tells it: once, with what is known of its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// What happened. Its stamp is the time that the first-hand clock tells, the kernel's log before a counter, or the first
+    /// reading that shows it.
+    pub event: Event,
+    /// How exactly the stamp tells when.
+    pub dated: Dated,
+    /// When it ended; `None` for what is of a moment.
+    pub until: Option<Stamp>,
+}
+
+/// How exactly it is known when something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dated {
+    /// At the stamp.
+    Exactly,
+    /// Between this reading, which does not show it yet, and the stamp.
+    Since(Stamp),
+    /// Before the stamp, as far as is known; what was before is not.
+    Before,
+    /// Between the machine's boot and the stamp, the first sample: only a counter tells.
+    SinceBoot,
+}
 
 /// An event on the timeline's clock.
 #[derive(Debug)]
@@ -28,61 +55,79 @@ struct Placed {
     at: Moment,
     /// When it ended; as `at` for what is of a moment.
     until: Moment,
-    event: Event,
+    told: Told,
 }
 
 impl Placed {
     fn moment(at: Moment, event: Event) -> Self {
+        Self::dated(at, event, Dated::Exactly)
+    }
+
+    fn dated(at: Moment, event: Event, dated: Dated) -> Self {
         Self {
             at,
             until: at,
-            event,
+            told: Told {
+                event,
+                dated,
+                until: None,
+            },
         }
+    }
+
+    fn kind(&self) -> EventKind {
+        self.told.event.kind
     }
 
     /// Whether both tell of one thing, as far as their kinds and times go.
     fn is_near(&self, other: &Self) -> bool {
-        self.event.kind == other.event.kind
+        self.kind() == other.kind()
             && self.at <= other.until.plus(NEAR)
             && other.at <= self.until.plus(NEAR)
     }
 }
 
 /// All that happened, in order of time. Noted events are those of the whole source, the rest those of this timeline.
-pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<Event> {
+pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<Told> {
     let mut noted = noted(timeline);
-    let mut all = kernel::of_reports(timeline);
-    kernel::merge(&mut all, &mut noted);
-    let mut told = kernel::kills(timeline);
-    let of_kills = noted
+    let reports = kernel::of_timeline(timeline);
+    let mut all = kernel::told(&reports);
+    kernel::merge(&reports, &mut all, &mut noted);
+    let kills = kills::of(&reports, &noted);
+    let mut derived: Vec<Placed> = kills::untold(timeline, facts, kills)
         .iter()
-        .filter(|note| note.event.kind == EventKind::OomKill);
-    told.extend(of_kills.map(|note| note.at));
-    let mut derived = counters::kills(timeline, facts, told);
+        .filter_map(|kill| kill.event(timeline))
+        .collect();
     derived.extend(counters::limits(timeline, facts));
-    derived.extend(facts.changes().iter().map(|change| of(timeline, change)));
     // The recorder saw it happen; counters and clocks only show that it did.
     derived.retain(|placed| !noted.iter().any(|note| says_the_same(note, placed)));
     let breaks = breaks::of(timeline);
-    let own = |placed: &Placed| !breaks.iter().any(|note| says_the_same(note, placed));
-    noted.retain(own);
-    all.extend(noted);
-    all.extend(derived);
-    all.extend(breaks);
-    all.sort_by_key(|placed| (placed.at, placed.event.stamp.wall));
-    all.into_iter().map(|placed| placed.event).collect()
+    let changes: Vec<Placed> = facts.changes().iter().map(|it| of(timeline, it)).collect();
+    // Of a setting both readings are known, and the note has one; where a break was, the timeline knows both ends.
+    let is_own = |note: &Placed| {
+        let mut better = breaks.iter().chain(&changes);
+        !better.any(|it| says_the_same(it, note))
+    };
+    noted.retain(is_own);
+    for more in [noted, derived, changes, breaks] {
+        all.extend(more);
+    }
+    all.sort_by_key(|placed| placed.at);
+    all.into_iter().map(|placed| placed.told).collect()
 }
 
 /// Whether a note and what follows from samples tell of one thing. Breaks of the same kind close together are one.
 fn says_the_same(one: &Placed, other: &Placed) -> bool {
-    one.is_near(other) && one.event.subject == other.event.subject
+    one.is_near(other) && one.told.event.subject == other.told.event.subject
 }
 
 /// A changed setting.
 fn of(timeline: &Timeline, change: &Change) -> Placed {
     let stamp = stamp_at(timeline, change.at);
     let event = Event::of_change(stamp, change.fact.name, &change.from, &change.to);
-    Placed::moment(change.at.into(), event)
+    let since = change.since.map(|since| stamp_at(timeline, since));
+    let dated = since.map_or(Dated::Before, Dated::Since);
+    Placed::dated(Moment::new(change.at, stamp.wall), event, dated)
 }
 
 impl Event {
@@ -107,20 +152,24 @@ fn choice(text: &str) -> &str {
     chosen.map_or(text, |(choice, _)| choice)
 }
 
-/// The clocks at a time of the timeline: the nearest earlier sample's.
+/// The clocks at a time of the timeline.
 fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
     let after = timeline.times().partition_point(|time| *time <= at);
-    timeline.stamp(after.saturating_sub(1)).unwrap_or_default()
+    let index = after.saturating_sub(1);
+    let sample = timeline.stamp(index).unwrap_or_default();
+    let past = at.saturating_sub(timeline.times().get(index).copied().unwrap_or(at));
+    Stamp {
+        boot: sample.boot.plus(past),
+        awake: sample.awake.map(|awake| awake.plus(past)),
+        wall: sample.wall.map(|wall| wall.plus(past)),
+    }
 }
 
-/// What a recorder noted, each placed at the last sample that is not later; before the first one, at its own time.
+/// What a recorder noted, each at its own time.
 fn noted(timeline: &Timeline) -> Vec<Placed> {
-    let times = timeline.times();
     let place = |event: &Event| {
         let own = Moment::of(timeline, event.stamp);
-        let after = times.partition_point(|time| Moment::from(*time) <= own);
-        let sample = after.checked_sub(1).map(|index| Moment::from(times[index]));
-        Placed::moment(sample.unwrap_or(own), event.clone())
+        Placed::moment(own, event.clone())
     };
     timeline.noted().iter().map(place).collect()
 }

@@ -141,10 +141,13 @@ pub struct Container {
     pub meminfo_is_own: bool,
 }
 
-/// A fact that took another value while the source was watched.
+/// A fact that took another value while the source was watched. Facts are read now and then: when exactly is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// When, on the timeline's clock.
+    /// The last reading of the value before, on the timeline's clock; `None` where that is not known, or was before the
+    /// timeline's beginning.
+    pub since: Option<Span>,
+    /// The first reading of the value after, on the timeline's clock.
     pub at: Span,
     /// Which.
     pub fact: Fact,
@@ -158,6 +161,8 @@ pub struct Change {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     values: BTreeMap<&'static str, String>,
+    /// When each was read last; of those that were read before the timeline's beginning nothing.
+    read: BTreeMap<&'static str, Span>,
     changes: Vec<Change>,
     /// Size of a base page.
     pub page_size: Option<PageSize>,
@@ -185,6 +190,7 @@ impl Facts {
     /// Notes a fact's text (without its final newline). Another value than before is a change.
     pub fn record(&mut self, at: Span, fact: Fact, text: &str) {
         let text = text.trim();
+        let since = self.read.insert(fact.name, at);
         match self.values.get_mut(fact.name) {
             Some(known) if known == text => {}
             Some(known) if fact == KERNEL_VERSION && text.starts_with(known.as_str()) => {
@@ -194,6 +200,7 @@ impl Facts {
             Some(known) => {
                 let from = std::mem::replace(known, text.to_owned());
                 self.changes.push(Change {
+                    since: since.filter(|since| *since <= at),
                     at,
                     fact,
                     from,
@@ -204,6 +211,17 @@ impl Facts {
                 self.values.insert(fact.name, text.to_owned());
             }
         }
+    }
+
+    /// Notes that a fact was read again and still had the value that is known.
+    pub fn read_again(&mut self, at: Span, fact: Fact) {
+        let last = self.read.entry(fact.name).or_insert(at);
+        *last = at.max(*last);
+    }
+
+    /// Notes that the known value of a fact was read before the timeline's beginning only.
+    pub fn read_before(&mut self, fact: Fact) {
+        self.read.remove(fact.name);
     }
 
     /// Notes the kernel's release (`6.1.0-56-cloud-amd64`), from a source that has no more of `/proc/version` than this.
@@ -222,11 +240,7 @@ impl Facts {
 
     /// The fact as a number; `None` also where it is not one.
     pub fn number(&self, fact: Fact) -> Option<u64> {
-        let text = self.text(fact)?;
-        match text.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16).ok(),
-            None => text.parse().ok(),
-        }
+        number(self.text(fact)?)
     }
 
     /// The chosen word of a fact that lists its choices: `always [madvise] never`.
@@ -261,6 +275,30 @@ impl Facts {
             .map(|(name, text)| (*name, text.as_str()))
     }
 
+    /// The fact as a number at a time of the timeline's clock: what it was before the changes that came later.
+    pub fn number_at(&self, fact: Fact, at: Span) -> Option<u64> {
+        number(self.text_at(fact, at)?)
+    }
+
+    fn text_at(&self, fact: Fact, at: Span) -> Option<&str> {
+        let mut later = self.changes.iter().filter(|it| it.fact == fact);
+        match later.find(|change| change.at > at) {
+            Some(change) => Some(&change.from),
+            None => self.text(fact),
+        }
+    }
+
+    /// The same as they were at a time of the timeline's clock; what changed before stays known.
+    #[must_use]
+    pub fn as_of(&self, at: Span) -> Self {
+        let mut then = self.clone();
+        for change in self.changes.iter().rev().filter(|it| it.at > at) {
+            then.values.insert(change.fact.name, change.from.clone());
+        }
+        then.changes.retain(|change| change.at <= at);
+        then
+    }
+
     /// The same as they were within a part of the source, on the part's clock: what changed later is undone.
     #[must_use]
     pub fn within(mut self, from: Span, to: Span) -> Self {
@@ -270,9 +308,13 @@ impl Facts {
             self.values.insert(change.fact.name, change.from);
         }
         self.changes.retain(|change| change.at >= from);
+        let moved = |at: Span| (at >= from).then(|| at - from);
         for change in &mut self.changes {
+            change.since = change.since.and_then(moved);
             change.at = change.at - from;
         }
+        self.read.retain(|_, at| *at <= to && *at >= from);
+        self.read.values_mut().for_each(|at| *at = *at - from);
         self
     }
 
@@ -288,6 +330,7 @@ impl Facts {
         let between = ALL.iter().filter_map(|fact| {
             let (from, to) = (past.text(*fact)?, begin.get(fact.name)?);
             (from != to).then(|| Change {
+                since: past.read.get(fact.name).copied(),
                 at,
                 fact: *fact,
                 from: from.to_owned(),
@@ -296,11 +339,24 @@ impl Facts {
         });
         self.changes.extend(between);
         let moved = own.into_iter().map(|change| Change {
+            since: change.since.map(|since| at.plus(since)),
             at: at.plus(change.at),
             ..change
         });
         self.changes.extend(moved);
+        self.read
+            .values_mut()
+            .for_each(|read| *read = at.plus(*read));
+        for (name, read) in &past.read {
+            self.read.entry(name).or_insert(*read);
+        }
         self
+    }
+
+    /// Forgets what changed, so that it does not pile up where facts are read for months; what is known stays, with when
+    /// it was read.
+    pub fn forget_changes(&mut self) {
+        self.changes.clear();
     }
 
     /// What changed while the source was watched.
@@ -309,9 +365,37 @@ impl Facts {
     }
 }
 
+/// A setting's text as a number; `None` where it is none.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_setting_was_then() {
+        let mut facts = Facts::default();
+        for (second, text) in [(0, "0"), (60, "1"), (120, "0")] {
+            facts.record(Span::from_secs(second), ZONE_RECLAIM_MODE, text);
+        }
+        for (second, mode) in [(0, 0), (59, 0), (60, 1), (119, 1), (120, 0), (999, 0)] {
+            let at = Span::from_secs(second);
+            assert_eq!(
+                facts.number_at(ZONE_RECLAIM_MODE, at),
+                Some(mode),
+                "{second}"
+            );
+            let then = facts.as_of(at);
+            assert_eq!(then.number(ZONE_RECLAIM_MODE), Some(mode), "{second}");
+        }
+        assert_eq!(facts.as_of(Span::from_secs(60)).changes().len(), 1);
+        assert_eq!(facts.number_at(SWAPPINESS, Span::ZERO), None);
+    }
 
     #[test]
     fn a_changed_sysctl_is_an_event() {
@@ -322,6 +406,33 @@ mod tests {
         assert_eq!(facts.number(SWAPPINESS), Some(1));
         assert_eq!(facts.changes().len(), 1);
         assert_eq!(facts.changes()[0].from, "60");
+    }
+
+    #[test]
+    fn a_change_lies_between_the_last_reading_before_and_the_first_after() {
+        let mut facts = Facts::default();
+        for (second, text) in [(0, "60"), (10, "60"), (20, "1"), (30, "1"), (40, "60")] {
+            facts.record(Span::from_secs(second), SWAPPINESS, text);
+        }
+        let between = |facts: &Facts| -> Vec<_> {
+            let ends = |it: &Change| (it.since.map(Span::as_secs_f64), it.at.as_secs_f64());
+            facts.changes().iter().map(ends).collect()
+        };
+        assert_eq!(between(&facts), [(Some(10.0), 20.0), (Some(30.0), 40.0)]);
+        // A part that begins between the two readings does not know the first.
+        let part = facts
+            .clone()
+            .within(Span::from_secs(15), Span::from_secs(60));
+        assert_eq!(between(&part), [(None, 5.0), (Some(15.0), 25.0)]);
+        let mut now = Facts::default();
+        now.record(Span::ZERO, SWAPPINESS, "5");
+        let joined = now.after(&facts, Span::from_secs(100));
+        assert_eq!(between(&joined)[2], (Some(40.0), 100.0));
+        let mut told = Facts::default();
+        told.record(Span::ZERO, SWAPPINESS, "60");
+        told.read_again(Span::from_secs(7), SWAPPINESS);
+        told.record(Span::from_secs(9), SWAPPINESS, "1");
+        assert_eq!(between(&told), [(Some(7.0), 9.0)]);
     }
 
     #[test]

@@ -248,6 +248,11 @@ pub struct Killed {
 }
 
 impl Killed {
+    /// `java (4242)`
+    pub fn named(&self) -> String {
+        named(&self.name, self.pid)
+    }
+
     /// What was resident, as far as printed.
     pub fn rss(&self) -> Option<Bytes> {
         [self.anon, self.file, self.shmem]
@@ -257,7 +262,33 @@ impl Killed {
     }
 }
 
+impl Invoker {
+    /// `java (4242)`; the name alone where the PID is not printed.
+    fn named(&self) -> String {
+        match self.pid {
+            Some(pid) => named(&self.name, pid),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// `java (4242)`
+fn named(name: &str, pid: u32) -> String {
+    format!("{name} ({pid})")
+}
+
 impl KernelReport {
+    /// Whom it is about: who was killed first, or who asked in vain, as `java (4242)`; empty where nobody is named.
+    pub fn subject(&self) -> String {
+        let victim = || self.killed.first().map(Killed::named);
+        let asker = || self.invoker.as_ref().map(Invoker::named);
+        let subject = match self.kind {
+            ReportKind::OomKill => victim(),
+            ReportKind::AllocationFailure => asker(),
+        };
+        subject.unwrap_or_default()
+    }
+
     /// Whether the kill was requested by hand: SysRq f asks for order -1 from a work queue.
     pub fn is_by_hand(&self) -> bool {
         self.request.as_ref().is_some_and(|r| r.order == -1)

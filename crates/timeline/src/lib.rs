@@ -22,7 +22,9 @@ mod clock;
 mod event;
 mod events;
 pub mod facts;
+mod identity;
 pub mod kernel_report;
+mod roll_ups;
 mod sample;
 pub mod signals;
 mod stretch;
@@ -32,14 +34,15 @@ mod track;
 
 pub use cells::ProcessCells;
 pub use event::{Event, EventKind};
-pub use events::events;
+pub use events::{Dated, Kill, Moment, Told, events, kills_since_boot, recent_kills};
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
+pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
-    Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, EntitySeries, LeftOut, Nudge,
-    OutOfOrder, Reported, Run, Step, Timeline, step,
+    Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, EarlierReport, EntitySeries, LeftOut,
+    Nudge, OutOfOrder, Reported, Run, Step, Thinned, Timeline, step,
 };
 pub use track::{Track, quantile};

@@ -20,6 +20,17 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// Of a source without samples.
+    pub const fn empty() -> Self {
+        Self {
+            first: 0,
+            last: 0,
+            from: Span::ZERO,
+            to: Span::ZERO,
+            recorded: Span::ZERO,
+        }
+    }
+
     /// How long it lasts, as far as that was recorded: what happened in a gap nobody knows.
     pub fn lasts(&self) -> Span {
         self.recorded
@@ -49,6 +60,10 @@ pub struct Condition {
 impl Condition {
     /// How much of a stretch must satisfy the condition: an engineering choice.
     const SUSTAINED: f64 = 0.7;
+    /// What is interrupted for no longer than this goes on: an engineering choice, a late sample and its neighbours.
+    const SHORT_HOLE: Span = Span::from_secs(5);
+    /// The same, where samples are rarer.
+    const FEW_SAMPLES: usize = 2;
 
     /// Both hold. Unknown where either is unknown, unless the other says no.
     pub fn and(&self, other: &Self) -> Self {
@@ -110,81 +125,54 @@ impl Condition {
         runs
     }
 
-    /// The longest stretch of which the condition holds for at least 70 % of the time, from where it first holds to
-    /// where it last does. Time that nobody recorded counts as time in which it does not hold, so a stretch goes on
-    /// across a short gap and ends at a long one. `None` where it never holds. Where no time was recorded at all, as
-    /// with a single sample, the last sample at which it holds.
-    pub fn longest(&self) -> Option<Stretch> {
-        let last = self.holds.len().checked_sub(1)?;
+    /// Whether it holds at some sample.
+    pub fn ever_holds(&self) -> bool {
+        self.holds.contains(&Some(true))
+    }
+
+    /// Whether it holds at some sample, as far as is known.
+    pub fn could_hold(&self) -> bool {
+        self.holds.iter().any(|holds| *holds != Some(false))
+    }
+
+    /// The longest of [`bridged_runs`](Self::bridged_runs).
+    pub fn longest_run(&self) -> Option<Stretch> {
+        self.bridged_runs().into_iter().max_by_key(Stretch::lasts)
+    }
+
+    /// The stretches in which it holds, in order: runs, joined across holes of a few samples as long as it holds for at
+    /// least 70 % of what they make together. Whether two runs are joined rests on what lies between them alone, so that
+    /// what was watched before and after changes none. Where no time was recorded at all, as with a single sample, the
+    /// last sample at which it holds.
+    pub fn bridged_runs(&self) -> Vec<Stretch> {
+        let Some(last) = self.holds.len().checked_sub(1) else {
+            return Vec::new();
+        };
         if self.clock.recorded(last) == Span::ZERO {
-            let holds = self.holds.iter().rposition(|holds| *holds == Some(true))?;
-            return Some(self.clock.stretch(holds, holds));
+            let holds = self.holds.iter().rposition(|holds| *holds == Some(true));
+            let at = holds.map(|holds| self.clock.stretch(holds, holds));
+            return at.into_iter().collect();
         }
-        self.longest_within(0, last)
-            .map(|(start, end)| self.clock.stretch(start, end))
+        let mut joined: Vec<(Stretch, Span)> = Vec::new();
+        for run in self.runs() {
+            let mut next = (run, run.lasts());
+            while let Some(bridged) = joined.last().and_then(|before| self.bridge(before, &next)) {
+                joined.pop();
+                next = bridged;
+            }
+            joined.push(next);
+        }
+        joined.into_iter().map(|(stretch, _)| stretch).collect()
     }
 
-    /// All stretches like [`longest`](Self::longest) that last at least so long, in order of time: the longest, then the
-    /// longest before and after it, and so on. They have no interval in common.
-    pub fn stretches(&self, least: Span) -> Vec<Stretch> {
-        let mut found = Vec::new();
-        let mut open = vec![(0, self.holds.len().saturating_sub(1))];
-        while let Some((from, to)) = open.pop() {
-            let Some((start, end)) = self.longest_within(from, to) else {
-                continue;
-            };
-            let stretch = self.clock.stretch(start, end);
-            if stretch.lasts() < least {
-                continue;
-            }
-            found.push(stretch);
-            open.extend([(from, start), (end, to)]);
-        }
-        found.sort_by_key(|stretch| stretch.first);
-        found
-    }
-
-    /// Ends of the longest qualifying stretch between two samples.
-    fn longest_within(&self, from: usize, to: usize) -> Option<(usize, usize)> {
-        // Gains and losses such that a stretch qualifies exactly when they sum to zero or more; then the longest
-        // such stretch by prefix sums, in one pass over candidates for its start and one for its end.
-        let n = (to + 1).saturating_sub(from);
-        if n < 2 {
-            return None;
-        }
-        let mut prefix = Vec::with_capacity(n);
-        let mut sum = 0.0;
-        prefix.push(0.0);
-        for i in from + 1..=to {
-            let seconds = self.clock.elapsed(i).as_secs_f64();
-            sum += match self.holds_since(i) {
-                true => seconds * (1.0 - Self::SUSTAINED),
-                false => -seconds * Self::SUSTAINED,
-            };
-            prefix.push(sum);
-        }
-        let holds = |i: usize| self.holds_since(from + i);
-        let mut starts: Vec<usize> = Vec::new();
-        for i in (0..n - 1).filter(|&i| holds(i + 1)) {
-            if starts.last().is_none_or(|&s| prefix[i] < prefix[s]) {
-                starts.push(i);
-            }
-        }
-        let mut best: Option<(usize, usize)> = None;
-        for end in (1..n).rev().filter(|&i| holds(i)) {
-            while let Some(&start) = starts.last() {
-                // A start at or behind this end serves no earlier end either.
-                if start < end && prefix[end] + 1e-9 < prefix[start] {
-                    break;
-                }
-                starts.pop();
-                let length = |(s, e): (usize, usize)| self.clock.stretch_lasts(from + s, from + e);
-                if start < end && best.is_none_or(|b| length((start, end)) >= length(b)) {
-                    best = Some((start, end));
-                }
-            }
-        }
-        best.map(|(start, end)| (from + start, from + end))
+    /// Two stretches with how long it holds in each, as one; `None` where they are apart.
+    fn bridge(&self, a: &(Stretch, Span), b: &(Stretch, Span)) -> Option<(Stretch, Span)> {
+        let hole = b.0.from - a.0.to;
+        let is_short = hole <= Self::SHORT_HOLE || b.0.first - a.0.last <= Self::FEW_SAMPLES;
+        let held = a.1.plus(b.1);
+        let whole = self.clock.stretch(a.0.first, b.0.last);
+        let is_dense = held.as_secs_f64() >= whole.spans().as_secs_f64() * Self::SUSTAINED;
+        (is_short && is_dense).then_some((whole, held))
     }
 
     /// Whether it holds for the time since the sample before, which was recorded.
@@ -216,15 +204,6 @@ mod tests {
         }
     }
 
-    fn longest(holds: &[u8]) -> Option<(usize, usize)> {
-        condition(holds).longest().map(|s| (s.first, s.last))
-    }
-
-    #[test]
-    fn a_short_dip_does_not_end_a_stretch() {
-        assert_eq!(longest(&[0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0]), Some((1, 7)));
-    }
-
     #[test]
     fn runs_are_the_stretches_without_any_dip() {
         let runs = condition(&[1, 1, 1, 0, 1, 2, 1, 1]).runs();
@@ -233,30 +212,39 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_told_each_time_unless_it_is_too_short() {
-        let holds = [
-            0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1,
-        ];
-        let ends = |least| -> Vec<_> {
-            let all = condition(&holds).stretches(Span::from_secs(least));
-            all.iter().map(|s| (s.first, s.last)).collect()
+    fn runs_are_bridged_across_short_holes_and_whatever_lies_around_changes_none() {
+        let ends = |holds: &[u8]| -> Vec<_> {
+            let runs = condition(holds).bridged_runs();
+            runs.iter().map(|s| (s.first, s.last)).collect()
         };
-        assert_eq!(ends(4), [(0, 4), (8, 12), (18, 24)]);
-        assert_eq!(ends(1), [(0, 4), (8, 12), (15, 16), (18, 24)]);
-        assert_eq!(condition(&[0, 0]).stretches(Span::ZERO), []);
-        assert_eq!(condition(&[]).stretches(Span::ZERO), []);
+        let sick = [1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1];
+        let apart = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1];
+        for calm in [1, 10, 500] {
+            let around = |sick: &[u8]| [vec![0; calm], sick.to_vec(), vec![0; calm]].concat();
+            let from = calm - 1;
+            assert_eq!(ends(&around(&sick)), [(from, from + 14)]);
+            assert_eq!(
+                ends(&around(&apart)),
+                [(from, from + 4), (from + 10, from + 14)]
+            );
+        }
+        // Half of the time is not most of it.
+        assert_eq!(ends(&[0, 1, 0, 1, 0, 1, 0, 1]).len(), 4);
     }
 
     #[test]
     fn never_means_none_and_one_sample_speaks_for_itself() {
-        assert_eq!(longest(&[0, 0, 0]), None);
-        assert_eq!(longest(&[]), None);
-        assert_eq!(longest(&[1]), Some((0, 0)));
+        assert_eq!(condition(&[0, 0, 0]).longest_run(), None);
+        assert_eq!(condition(&[]).longest_run(), None);
+        let one = condition(&[1]).longest_run().unwrap();
+        assert_eq!((one.first, one.last), (0, 0));
     }
 
     #[test]
     fn unmeasured_time_does_not_count_as_holding() {
-        assert_eq!(longest(&[2, 1, 2, 2, 2, 1, 2]), Some((0, 1)));
+        let runs = condition(&[2, 1, 2, 2, 2, 1, 2]).bridged_runs();
+        let ends: Vec<_> = runs.iter().map(|run| (run.first, run.last)).collect();
+        assert_eq!(ends, [(0, 1), (4, 5)]);
     }
 
     #[test]
@@ -269,7 +257,7 @@ mod tests {
                 holds: vec![Some(true); 20],
             };
             assert_eq!(condition.total(), Span::from_secs(18));
-            let longest = condition.longest().unwrap();
+            let longest = condition.longest_run().unwrap();
             (longest.first, longest.last, longest.lasts())
         };
         assert_eq!(held(432_000), (0, 11, Span::from_secs(11)));
@@ -282,27 +270,28 @@ mod tests {
             clock: Clock::new(&seconds(3), &[1, 2]),
             holds: vec![Some(true), Some(true), Some(false)],
         };
-        let longest = condition.longest().unwrap();
+        let longest = condition.longest_run().unwrap();
         assert_eq!((longest.first, longest.last), (1, 1));
         assert_eq!(longest.lasts(), Span::ZERO);
     }
 
     proptest! {
-        /// The one-pass search agrees with trying all stretches.
+        /// Runs lie apart, in order, hold at both ends and for most of the time, and every sample at which it holds is in one.
         #[test]
-        fn longest_is_the_longest(holds in proptest::collection::vec(0u8..3, 2..40)) {
-            let found = condition(&holds).longest().map(|s| s.lasts());
-            let mut best = None;
-            for a in 0..holds.len() {
-                for b in a + 1..holds.len() {
-                    let held = holds[a + 1..=b].iter().filter(|h| **h == 1).count();
-                    let ends_hold = holds[a + 1] == 1 && holds[b] == 1;
-                    if ends_hold && 10 * held >= 7 * (b - a) {
-                        best = best.max(Some(Span::from_secs((b - a) as u64)));
-                    }
-                }
+        fn bridged_runs_cover_what_holds(holds in proptest::collection::vec(0u8..3, 2..60)) {
+            let condition = condition(&holds);
+            let runs = condition.bridged_runs();
+            for pair in runs.windows(2) {
+                prop_assert!(pair[0].last < pair[1].first + 1);
             }
-            prop_assert_eq!(found, best);
+            for run in &runs {
+                prop_assert!(holds[run.first + 1] == 1 && holds[run.last] == 1);
+                let held = holds[run.first + 1..=run.last].iter().filter(|h| **h == 1).count();
+                prop_assert!(10 * held >= 7 * (run.last - run.first));
+            }
+            for at in (1..holds.len()).filter(|at| holds[*at] == 1) {
+                prop_assert!(runs.iter().any(|run| run.first < at && at <= run.last));
+            }
         }
     }
 }

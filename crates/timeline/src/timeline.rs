@@ -4,30 +4,33 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use units::{PerSecond, Span, Unit, WallClock};
+use units::{PerSecond, Quantity, Ratio, Span, Unit, WallClock};
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::kernel_report::KernelReport;
 use crate::sample::{Sample, Stamp};
 use crate::signals::{Counter, Entity, Gauge, Kind, Signal, SignalId};
-use crate::stretch::Stretch;
+use crate::stretch::{Condition, Stretch};
 use crate::track::Track;
 
 mod column;
 mod crowd;
 mod merged;
 mod parts;
+mod reported;
 mod rounded;
 mod runs;
 mod step;
+mod thinned;
 mod usual;
 mod wall;
 
 pub use column::Run;
 pub use crowd::LeftOut;
+pub use reported::{EarlierReport, Reported};
 pub use rounded::Nudge;
 pub use step::{CLOCK_TOLERANCE, Step, step};
+pub use thinned::Thinned;
 pub use wall::ClockStep;
 
 use column::{Columns, Reads};
@@ -72,21 +75,6 @@ impl BreakKind {
             Self::ClockForward(_) | Self::ClockBack(_) => false,
         }
     }
-}
-
-/// A kernel report and the sample that shows the host's memory as the report does.
-#[derive(Debug, Clone)]
-pub struct Reported {
-    /// Index of the sample in the whole timeline.
-    pub sample: usize,
-    /// When, on the timeline's clock.
-    pub at: Span,
-    /// When, on the wall clock; `None` where the log does not tell.
-    pub wall: Option<WallClock>,
-    /// What the kernel said.
-    pub report: KernelReport,
-    /// Its lines as the log has them; `None` where they were too many to be kept.
-    pub text: Option<Arc<str>>,
 }
 
 /// Why a kernel file could not be read.
@@ -137,10 +125,16 @@ pub struct Timeline {
     complete: [Option<usize>; Entity::ALL.len()],
     breaks: Vec<Break>,
     usual: Usual,
+    /// Where samples were left out, in order.
+    thinned: Vec<Thinned>,
+    /// How samples are thinned that are appended now.
+    thinning: Option<Span>,
     /// Kernel files that the source could not give, and why.
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
     reports: Arc<Vec<Reported>>,
+    /// Those of before the first sample, in order.
+    earlier: Arc<Vec<EarlierReport>>,
     /// Bytes of the reports' texts.
     report_bytes: usize,
     /// What a recorder noted, in order; of the whole source.
@@ -154,8 +148,6 @@ impl Timeline {
     /// Readings of entities kept at most (24 bytes each), of which those that do not change count once. Beyond it, rows
     /// are dropped whole.
     const MOST_ENTITY_RUNS: usize = 5_000_000;
-    /// Texts of kernel reports are kept up to this, as much as a text has at most.
-    const MOST_REPORT_BYTES: usize = 16 << 20;
     /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.
     const LONGEST_KEY: usize = 4096;
 
@@ -212,6 +204,7 @@ impl Timeline {
         self.note_read(Entity::Host, self.stamps.len());
         self.stamps.push(stamp);
         self.times.push(time);
+        self.note_thinning();
         self.clock = OnceLock::new();
     }
 
@@ -219,9 +212,7 @@ impl Timeline {
     fn take(&mut self, sample: &Sample) {
         let index = self.len() - 1;
         for (signal, raw) in sample.host.iter() {
-            self.host
-                .entry(signal)
-                .set(index, index.checked_sub(1), raw);
+            self.host.set(signal, index, index.checked_sub(1), raw);
         }
         for entity in Entity::ALL {
             let rows = sample.table(entity).rows();
@@ -244,51 +235,11 @@ impl Timeline {
         }
     }
 
-    /// Notes a kernel report that belongs to the last sample, with its lines. Beyond a bound for all of them the lines
-    /// are not kept.
-    pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
-        if let Some(last) = self.len().checked_sub(1) {
-            self.report_at(last, report, text);
-        }
-    }
-
-    /// Notes a kernel report that belongs to an earlier sample, as [`report`](Self::report) does for the last one.
-    pub fn report_at(&mut self, index: usize, report: KernelReport, text: Option<Arc<str>>) {
-        let wall = self.stamp(index).and_then(|stamp| stamp.wall);
-        self.report_when(index, wall, report, text);
-    }
-
-    /// The same of a report whose own time on the wall clock is known: the sample that shows what it says may be of a
-    /// minute later.
-    pub fn report_when(
-        &mut self,
-        index: usize,
-        wall: Option<WallClock>,
-        report: KernelReport,
-        text: Option<Arc<str>>,
-    ) {
-        let Some(stamp) = self.stamp(index) else {
-            return;
-        };
-        self.report_bytes += text.as_ref().map_or(0, |text| text.len());
-        let reported = Reported {
-            sample: self.origin + index,
-            at: moved(self.times[index], stamp.wall, wall),
-            wall: wall.or(stamp.wall),
-            report,
-            text: text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES),
-        };
-        let place = self
-            .reports
-            .partition_point(|known| known.sample <= reported.sample);
-        Arc::make_mut(&mut self.reports).insert(place, reported);
-    }
-
     /// Sets a reading of the host at a sample that is there already: what a kernel report says of its moment counts more
     /// than what was read a little later.
     pub fn amend(&mut self, index: usize, signal: SignalId, raw: u64) {
         if index < self.len() {
-            self.host.entry(signal).amend(index, raw);
+            self.host.amend(signal, index, raw);
         }
     }
 
@@ -307,26 +258,6 @@ impl Timeline {
     /// What a recorder noted, of the whole source.
     pub fn noted(&self) -> &[Event] {
         &self.noted
-    }
-
-    /// Kernel reports of this stretch of time.
-    pub fn reports(&self) -> impl Iterator<Item = &Reported> {
-        let end = self.origin + self.len();
-        let first = self.reports.partition_point(|r| r.sample < self.origin);
-        self.reports[first..]
-            .iter()
-            .take_while(move |r| r.sample < end)
-    }
-
-    /// All kernel reports of the source, of other stretches too: its history.
-    pub fn all_reports(&self) -> &[Reported] {
-        &self.reports
-    }
-
-    /// Index in this timeline of the sample that a report belongs to.
-    pub fn sample_of(&self, reported: &Reported) -> Option<usize> {
-        let index = reported.sample.checked_sub(self.origin)?;
-        (index < self.len()).then_some(index)
     }
 
     /// The sample with this index, as it was appended but for fields that the catalogue does not know.
@@ -354,8 +285,7 @@ impl Timeline {
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.
     fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
-        let usual = || self.usual.of(&self.times, &self.breaks);
-        let step = step::step(last, next, usual)?;
+        let step = step::step(last, next, || self.usual_step())?;
         let before = self.stamps.len();
         let breaks = step.breaks().map(|kind| Break { before, kind });
         self.breaks.extend(breaks);
@@ -374,7 +304,7 @@ impl Timeline {
         };
         let mut grown = 0;
         for (signal, raw) in row.row.iter() {
-            grown += series.columns.entry(signal).set(index, before, raw);
+            grown += series.columns.set(signal, index, before, raw);
         }
         self.entity_runs += grown;
     }
@@ -424,12 +354,16 @@ impl Timeline {
         self.reads(entity).before(index + 1)
     }
 
+    /// The sample at or after `index` in which entities of a kind were read next.
+    pub fn read_after(&self, entity: Entity, index: usize) -> Option<usize> {
+        self.reads(entity).at_or_after(index)
+    }
+
     /// The usual distance in time between samples in which entities of a kind were read (median); `None` with fewer than
-    /// two.
+    /// two. Where samples were left out, the distance of those that stand for the others.
     pub fn interval_of(&self, entity: Entity) -> Option<Span> {
         let reads: Vec<usize> = self.reads(entity).iter().collect();
-        let steps = reads.windows(2);
-        median(steps.map(|at| self.times[at[1]] - self.times[at[0]]))
+        self.usual_of(reads.windows(2).map(|at| (at[0], at[1])))
     }
 
     /// Number of samples.
@@ -474,11 +408,21 @@ impl Timeline {
             .map(|gap| gap.before)
     }
 
-    /// The usual distance between samples (median); `None` with fewer than two.
+    /// The usual distance between samples (median); `None` with fewer than two. Where samples were left out, the distance of
+    /// those that stand for the others: nowhere was it seen more rarely.
     pub fn interval(&self) -> Option<Span> {
         let unrelated = self.broken(|kind| kind == BreakKind::Unrelated);
         let related = (1..self.len()).filter(|at| !unrelated[*at]);
-        median(related.map(|at| self.times[at] - self.times[at - 1]))
+        self.usual_of(related.map(|at| (at - 1, at)))
+    }
+
+    /// The median of steps from one sample to another: of those to thinned samples where there are any.
+    fn usual_of(&self, steps: impl Iterator<Item = (usize, usize)> + Clone) -> Option<Span> {
+        let elapsed = |(from, to): (usize, usize)| self.times[to] - self.times[from];
+        let thinned = steps
+            .clone()
+            .filter(|(_, to)| self.resolution_at(*to).is_some());
+        median(thinned.map(elapsed)).or_else(|| median(steps.map(elapsed)))
     }
 
     /// All of it as a stretch; `None` without samples.
@@ -518,12 +462,12 @@ impl Timeline {
 
     /// The levels of a host gauge; `None` where the source never had it.
     pub fn gauge<U: Unit>(&self, signal: Signal<Gauge<U>>) -> Option<Track<U>> {
-        self.gauge_in(&self.host, Entity::Host, signal)
+        self.gauge_in(&self.host, signal.id(), |raw| U::from_raw(raw).as_f64())
     }
 
     /// The rates of a host counter; `None` where the source never had it.
     pub fn rate<U: Unit>(&self, signal: Signal<Counter<U>>) -> Option<Track<PerSecond<U>>> {
-        self.rate_in(&self.host, Entity::Host, signal)
+        self.rate_in(&self.host, signal.id())
     }
 
     /// The last reading of a host signal: for a counter, its total since boot.
@@ -552,14 +496,16 @@ impl Timeline {
         self.entities.get(&(entity, key.to_owned()))
     }
 
-    /// The levels of an entity's gauge; `None` where it never had it. A level that was read in one sample and in the next
-    /// in which such entities were read at all speaks for those between, too.
+    /// The levels of an entity's gauge; `None` where it never had it. A level speaks until the next reading where the entity
+    /// has one whenever such entities are read, and after the last one as long as readings are usually apart.
     pub fn gauge_of<U: Unit>(
         &self,
         series: &EntitySeries,
         signal: Signal<Gauge<U>>,
     ) -> Option<Track<U>> {
-        self.gauge_in(&series.columns, series.entity, signal)
+        self.gauge_in(&series.columns, signal.id(), |raw| {
+            U::from_raw(raw).as_f64()
+        })
     }
 
     /// The rates of an entity's counter; `None` where it never had it.
@@ -568,7 +514,7 @@ impl Timeline {
         series: &EntitySeries,
         signal: Signal<Counter<U>>,
     ) -> Option<Track<PerSecond<U>>> {
-        self.rate_in(&series.columns, series.entity, signal)
+        self.rate_in(&series.columns, signal.id())
     }
 
     /// The last reading of an entity's signal; for a counter, its total so far.
@@ -601,31 +547,69 @@ impl Timeline {
         column.latest(index).map(K::Unit::from_raw)
     }
 
-    fn gauge_in<U: Unit>(
+    /// The levels of a gauge of the host or of an entity as plain numbers in the catalogue's unit; `None` where the source
+    /// never had it.
+    pub fn levels(&self, of: Option<&EntitySeries>, signal: SignalId) -> Option<Track<Ratio>> {
+        #[allow(clippy::cast_precision_loss)] // as all quantities do
+        self.gauge_in(self.columns_of(of), signal, |raw| raw as f64)
+    }
+
+    /// What a counter of the host or of an entity rises by in a second, as plain numbers in the catalogue's unit; `None`
+    /// where the source never had it.
+    pub fn increases(&self, of: Option<&EntitySeries>, signal: SignalId) -> Option<Track<Ratio>> {
+        self.rate_in(self.columns_of(of), signal)
+    }
+
+    fn columns_of<'a>(&'a self, of: Option<&'a EntitySeries>) -> &'a Columns {
+        of.map_or(&self.host, |series| &series.columns)
+    }
+
+    fn gauge_in<Q: Quantity>(
         &self,
         columns: &Columns,
-        entity: Entity,
-        signal: Signal<Gauge<U>>,
-    ) -> Option<Track<U>> {
-        let column = columns.get(signal.id())?;
+        signal: SignalId,
+        value: impl Fn(u64) -> f64,
+    ) -> Option<Track<Q>> {
+        let column = columns.get(signal)?;
+        let entity = signal.def().entity;
         let mut values = vec![None; self.len()];
-        for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
-            let since = part.before.map_or(part.first, |(at, _)| at + 1);
-            values[since..=part.last].fill(Some(U::from_raw(part.value).as_f64()));
+        let breaks = self.rate_breaks();
+        let (last, due) = self.last_until(entity, &breaks);
+        let level = |raw| Some(value(raw));
+        for part in column.unbroken(self.reads(entity), &breaks) {
+            // What is known between two readings is the earlier one.
+            if let Some((at, earlier)) = part.before {
+                values[at + 1..part.first].fill(level(earlier));
+            }
+            let end = if part.last == last {
+                due
+            } else {
+                part.last + 1
+            };
+            values[part.first..end].fill(level(part.value));
         }
         Some(Track::new(self.clock().clone(), values))
     }
 
-    fn rate_in<U: Unit>(
-        &self,
-        columns: &Columns,
-        entity: Entity,
-        signal: Signal<Counter<U>>,
-    ) -> Option<Track<PerSecond<U>>> {
-        let column = columns.get(signal.id())?;
+    /// The sample in which entities of a kind were read last, and the sample until before which that speaks: the one in
+    /// which the next reading would have been due, or before which the chain broke.
+    fn last_until(&self, entity: Entity, breaks: &[usize]) -> (usize, usize) {
+        let reads = self.reads(entity);
+        let last = reads.last().unwrap_or(0);
+        let usual = reads.before(last).map_or(1, |before| last - before);
+        let due = (last + usual).min(self.len());
+        let broken = breaks.iter().find(|at| **at > last);
+        (last, broken.map_or(due, |at| due.min(*at)).max(last + 1))
+    }
+
+    fn rate_in<Q: Quantity>(&self, columns: &Columns, signal: SignalId) -> Option<Track<Q>> {
+        let column = columns.get(signal)?;
+        let entity = signal.def().entity;
         let mut values = vec![None; self.len()];
-        let rate = |increase: u64, elapsed| {
-            PerSecond::<U>::over(U::from_raw(increase).as_f64(), elapsed).map(PerSecond::get)
+        #[allow(clippy::cast_precision_loss)] // as all quantities do
+        let rate = |increase: u64, elapsed: Span| {
+            let seconds = elapsed.as_secs_f64();
+            (seconds > 0.0).then(|| increase as f64 / seconds)
         };
         for part in column.unbroken(self.reads(entity), &self.rate_breaks()) {
             if let Some((at, earlier)) = part.before
@@ -641,6 +625,28 @@ impl Timeline {
             }
         }
         Some(Track::new(self.clock().clone(), values))
+    }
+
+    /// Values computed elsewhere, one for each sample.
+    ///
+    /// # Panics
+    /// Where they are not as many as samples: a defect of the caller.
+    pub fn track<Q: Quantity>(&self, values: Vec<Option<f64>>) -> Track<Q> {
+        assert_eq!(values.len(), self.len(), "one value for each sample");
+        Track::new(self.clock().clone(), values)
+    }
+
+    /// One value at every sample.
+    pub fn constant<Q: Quantity>(&self, value: Q) -> Track<Q> {
+        self.track(vec![Some(value.as_f64()); self.len()])
+    }
+
+    /// What holds at every sample.
+    pub fn always(&self) -> Condition {
+        Condition {
+            clock: self.clock().clone(),
+            holds: vec![Some(true); self.len()],
+        }
     }
 
     /// The samples before which nothing can be said of the time, in order.
@@ -661,18 +667,6 @@ impl Timeline {
     fn clock(&self) -> &Clock {
         self.clock
             .get_or_init(|| Clock::new(&self.times, &self.rate_breaks()))
-    }
-}
-
-/// A time of the timeline, moved by as much as one moment on the wall clock is off another.
-fn moved(time: Span, from: Option<WallClock>, to: Option<WallClock>) -> Span {
-    let Some((from, to)) = from.zip(to) else {
-        return time;
-    };
-    let apart = Span::from_nanos(from.unix_nanos().abs_diff(to.unix_nanos()));
-    match to > from {
-        true => time.plus(apart),
-        false => time.saturating_sub(apart),
     }
 }
 

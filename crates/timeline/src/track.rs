@@ -268,6 +268,16 @@ impl<Q: Quantity> Track<Q> {
         Self::new(self.clock.clone(), values.collect())
     }
 
+    /// The same numbers as values of another quantity, for who knows that they are.
+    #[must_use]
+    pub fn cast<R: Quantity>(self) -> Track<R> {
+        Track {
+            clock: self.clock,
+            values: self.values,
+            quantity: PhantomData,
+        }
+    }
+
     fn mapped<R: Quantity>(&self, f: impl Fn(f64) -> f64) -> Track<R> {
         Track::new(
             self.clock.clone(),

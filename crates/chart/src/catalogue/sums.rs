@@ -105,8 +105,8 @@ impl Sums {
         samples.filter(was_read).collect()
     }
 
-    /// For each sample, the reading that speaks for it: the nearest, unless something broke in between. Readings are rare
-    /// in long sources, and what ended before the next one was still there after the one before.
+    /// For each sample, the reading that speaks for it: the last one, unless something broke since. Readings are rare in long
+    /// sources, and what a later one shows need not have been there before it.
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
         let breaks = cx.timeline.breaks().iter();
         let breaks: Vec<usize> = breaks
@@ -119,9 +119,7 @@ impl Sums {
         for at in self.reads(cx) {
             speakers[at] = Some(at);
             if let Some(before) = before.filter(|b| breaks_until(*b) == breaks_until(at)) {
-                let middle = usize::midpoint(before, at);
-                speakers[before + 1..=middle].fill(Some(before));
-                speakers[middle + 1..at].fill(Some(at));
+                speakers[before + 1..at].fill(Some(before));
                 usual = at - before;
             }
             before = Some(at);

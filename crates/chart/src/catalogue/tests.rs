@@ -235,7 +235,7 @@ fn processes_that_come_and_go_are_added_up_by_program() {
 }
 
 #[test]
-fn where_processes_are_read_rarely_the_nearest_look_speaks_but_not_across_a_gap() {
+fn where_processes_are_read_rarely_the_last_look_speaks_but_not_across_a_gap() {
     let host = source(&[0, 1, 2, 3, 4, 604, 605, 606], |n, s| {
         s.host.set(MEM_FREE, MIB(1));
         if [0, 3, 7].contains(&n) {
@@ -246,7 +246,7 @@ fn where_processes_are_read_rarely_the_nearest_look_speaks_but_not_across_a_gap(
     let (four, none) = (mib(4), None);
     assert_eq!(
         curve(&host, "services", "owner-0"),
-        [mib(1), mib(1), four, four, none, none, none, mib(8)]
+        [mib(1), mib(1), mib(1), four, none, none, none, mib(8)]
     );
 }
 

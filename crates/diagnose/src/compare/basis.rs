@@ -16,16 +16,16 @@ const OTHER_INTERVAL: f64 = 1.5;
 
 /// Sentences.
 pub(super) fn tell(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<String> {
-    let mut told = Vec::new();
-    told.extend(sizes(before, after));
-    told.extend(lengths(before, after));
-    told.extend(intervals(before, after));
+    let mut said = Vec::new();
+    said.extend(sizes(before, after));
+    said.extend(lengths(before, after));
+    said.extend(intervals(before, after));
     for (name, cx) in [("before", before), ("after", after)] {
-        told.extend(samples(name, cx));
-        told.extend(breaks(name, cx));
-        told.extend(changes(name, cx));
+        said.extend(samples(name, cx));
+        said.extend(breaks(name, cx));
+        said.extend(changes(name, cx));
     }
-    told
+    said
 }
 
 fn sizes(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
@@ -43,7 +43,7 @@ fn lengths(before: &Evidence<'_>, after: &Evidence<'_>) -> Option<String> {
         _ => ("before", "after"),
     };
     Some(format!(
-        "Watched for {old} before and {new} after: {longer} had more time to show what is rare, and {than} less."
+        "Watched for {old} before and {new} after: {longer} there was more time for what is rare to show, and {than} less."
     ))
 }
 
@@ -60,7 +60,7 @@ fn samples(name: &str, cx: &Evidence<'_>) -> Option<String> {
     let intervals = cx.timeline.len().saturating_sub(1);
     match intervals {
         0 => Some(format!(
-            "There is one look only {name}: levels, and no rates."
+            "There is one sample only {name}: levels, and no rates."
         )),
         n if n < FEWEST => Some(format!(
             "There are {} intervals only {name}: too few to tell a change of a rate from noise, which takes {}.",
@@ -81,7 +81,7 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
         (count(|k| matches!(k, BreakKind::Gap(_))), "gap"),
         (
             count(|k| k == BreakKind::Unrelated),
-            "cut between unrelated looks",
+            "cut between unrelated samples",
         ),
     ]
     .into_iter()
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::Case;
 
-    fn told(before: &Case, after: &Case) -> Vec<String> {
+    fn said(before: &Case, after: &Case) -> Vec<String> {
         before.with(|before| after.with(|after| tell(before, after)))
     }
 
@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn equals_need_no_word() {
         let host = || ram(Case::over(20), 1000);
-        assert_eq!(told(&host(), &host()), [""; 0]);
+        assert_eq!(said(&host(), &host()), [""; 0]);
     }
 
     #[test]
     fn other_sizes_lengths_and_few_samples_are_said() {
-        let said = told(&ram(Case::over(3), 500), &ram(Case::over(60), 1000)).join("\n");
+        let said = said(&ram(Case::over(3), 500), &ram(Case::over(60), 1000)).join("\n");
         for part in [
             "different size, 500 MiB and 1,000 MiB",
             "Watched for 3 s before and 60 s after",

@@ -1,13 +1,11 @@
 //! Which recorded fact explains what changed; none where none does.
 //!
-//! Asked in this order: a setting that a finding itself rests on and that differs; a setting or the machine's size that
-//! bears on the finding; a setting that bears on what moved most. A setting that merely differs explains nothing.
+//! Asked of what decides the direction, in this order: a setting that a finding itself rests on and that differs; a setting or
+//! the machine's size that bears on the finding; a setting that bears on the rate or the amount. What explains something else
+//! is said to stand beside it. A setting that merely differs explains nothing.
 
 use timeline::facts::{
-    DIRTY_BACKGROUND_BYTES, DIRTY_BACKGROUND_RATIO, DIRTY_BYTES, DIRTY_EXPIRE, DIRTY_RATIO,
-    DIRTY_WRITEBACK, MIN_FREE, MIN_UNMAPPED, NR_HUGEPAGES, NUMA_BALANCING, OVERCOMMIT_KBYTES,
-    OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO, SWAPPINESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE,
-    VFS_CACHE_PRESSURE, WATERMARK_SCALE, ZONE_RECLAIM_MODE,
+    NR_HUGEPAGES, SWAPPINESS, THP_DEFRAG, THP_ENABLED, VFS_CACHE_PRESSURE, ZONE_RECLAIM_MODE,
 };
 use timeline::signals::{
     COMPACT_STALL, MEM_ANON_HUGE, MEM_DIRTY, MEM_SLAB_RECLAIMABLE, MEM_TOTAL, PSWPIN, PSWPOUT,
@@ -16,13 +14,17 @@ use timeline::signals::{
 use timeline::{Fact, Gauge, Signal, SignalDef};
 use units::Bytes;
 
+use super::decision::{By, Decision};
 use super::findings::{FindingChange, Turn};
 use super::memory::AmountChange;
+use super::movement::Use;
 use super::rates::RateChange;
 use super::settings::{FactChange, RAM, SWAP};
 use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
+use crate::rule::{Class, DIRTY_SETTINGS, Explains};
+use crate::rules;
 
 /// How sure it is that a fact explains what changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,83 +46,9 @@ pub struct Cause {
     pub sureness: Sureness,
     /// Id of the finding that it explains; `None` where it explains what moved.
     pub finding: Option<&'static str>,
+    /// Whether it explains something beside what decides the direction, and not that.
+    pub is_beside: bool,
 }
-
-/// When dirty pages are written, and when writers wait.
-const DIRTY_LIMITS: &[Fact] = &[
-    DIRTY_BYTES,
-    DIRTY_RATIO,
-    DIRTY_BACKGROUND_BYTES,
-    DIRTY_BACKGROUND_RATIO,
-    DIRTY_EXPIRE,
-    DIRTY_WRITEBACK,
-];
-
-/// What a setting does to findings. `Explains`: switching it is the disease or its cure; `May`: it makes it likelier.
-const OF_FINDINGS: &[(Sureness, &[Fact], &[&str])] = &[
-    (
-        Sureness::Explains,
-        &[ZONE_RECLAIM_MODE],
-        &["node-reclaim-on"],
-    ),
-    (Sureness::Explains, &[THP_ENABLED], &["thp-bloat"]),
-    (Sureness::Explains, &[NR_HUGEPAGES], &["hugetlb-unused"]),
-    (
-        Sureness::Explains,
-        &[OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO, OVERCOMMIT_KBYTES],
-        &["overcommit-limit"],
-    ),
-    (
-        Sureness::Explains,
-        &[MIN_FREE, WATERMARK_SCALE],
-        &["min-free-too-large", "min-free-too-small"],
-    ),
-    (Sureness::May, DIRTY_LIMITS, &["dirty-throttle"]),
-    (
-        Sureness::May,
-        &[SWAPPINESS],
-        &[
-            "swappiness-misfit",
-            "exec-pages-evicted",
-            "page-cache-thrash",
-            "swap-thrash",
-        ],
-    ),
-    (
-        Sureness::May,
-        &[VFS_CACHE_PRESSURE],
-        &["dentry-inode-bloat", "slab-leak"],
-    ),
-    (
-        Sureness::May,
-        &[THP_DEFRAG],
-        &["compaction-stall", "direct-reclaim-stall"],
-    ),
-    (
-        Sureness::May,
-        &[THP_ENABLED, THP_MAX_PTES_NONE],
-        &["compaction-stall", "thp-bloat"],
-    ),
-    (Sureness::May, &[MIN_UNMAPPED], &["node-reclaim-on"]),
-    (Sureness::May, &[NUMA_BALANCING], &["numa-imbalance"]),
-];
-
-/// Findings that less RAM makes likelier.
-const WANT: &[&str] = &[
-    "available-exhaustion",
-    "cache-starved-floor",
-    "direct-reclaim-stall",
-    "exec-pages-evicted",
-    "kswapd-saturated",
-    "no-swap-risk",
-    "oom-global",
-    "page-cache-thrash",
-    "swap-full",
-    "swap-thrash",
-];
-
-/// Findings that less swap makes likelier.
-const WANT_OF_SWAP: &[&str] = &["no-swap-risk", "oom-global", "swap-full"];
 
 /// A few settings and names of rates and amounts.
 type Moves = (&'static [Fact], Vec<&'static str>);
@@ -145,8 +73,12 @@ fn of_signals() -> [Moves; 6] {
         (&[SWAPPINESS], names(&[PSWPIN.def(), PSWPOUT.def()])),
         (&[NR_HUGEPAGES], vec!["hugetlb_used", "hugetlb_unused"]),
         (&[VFS_CACHE_PRESSURE], names(&[MEM_SLAB_RECLAIMABLE.def()])),
-        (DIRTY_LIMITS, names(&[MEM_DIRTY.def()])),
+        (DIRTY_SETTINGS, names(&[MEM_DIRTY.def()])),
     ]
+}
+
+fn names(facts: &[Fact]) -> Vec<&'static str> {
+    facts.iter().map(|fact| fact.name).collect()
 }
 
 /// What differs between two sources.
@@ -159,19 +91,32 @@ pub(super) struct Differences<'a> {
     pub(super) rates: &'a [RateChange],
     /// What was asked, before and after.
     pub(super) sides: (&'a Evidence<'a>, &'a Evidence<'a>),
-    /// Whether one side was watched for much longer, and ill for the smaller part of that.
-    pub(super) is_diluted: bool,
 }
 
 /// The fact that explains what changed.
-pub(super) fn find(it: &Differences<'_>) -> Option<Cause> {
-    let of_weight = || it.turned().filter(|f| f.severity() > Some(Severity::Info));
-    it.turned()
-        .find_map(|finding| it.rests_on(finding))
-        .or_else(|| it.turned().find_map(|f| it.bears_on(f, Sureness::Explains)))
-        // What a mere note tells of is not worth a guess.
-        .or_else(|| of_weight().find_map(|f| it.bears_on(f, Sureness::May)))
-        .or_else(|| it.moves())
+pub(super) fn find(it: &Differences<'_>, decision: &Decision<'_>) -> Option<Cause> {
+    let deciding = match &decision.by {
+        By::Findings(findings) => it.explained(findings),
+        By::Rate(rate) => it.moves(&[rate.name]),
+        By::Use(used) => it.holds(used),
+        By::Nothing => None,
+    };
+    let rest: Vec<&FindingChange> = it.turned().collect();
+    let is_ill = rest.iter().any(|change| change.is_of_weight());
+    let beside = || {
+        it.explained(&rest).or_else(|| {
+            // Where a finding of weight is to be explained, what moved is no news.
+            let most = it.moved_most().filter(|_| !is_ill);
+            it.moves(&most.collect::<Vec<_>>())
+        })
+    };
+    deciding.or_else(|| {
+        let is_decided = !matches!(decision.by, By::Nothing);
+        beside().map(|cause| Cause {
+            is_beside: is_decided,
+            ..cause
+        })
+    })
 }
 
 impl Differences<'_> {
@@ -181,76 +126,123 @@ impl Differences<'_> {
         named.map(|fact| fact.name).collect()
     }
 
-    /// The finding on the side where it is graver.
-    pub(super) fn graver(&self, id: &str) -> Option<&Finding> {
-        let find = |side: &'_ Diagnosis| side.findings.iter().position(|f| f.id == id);
-        let before = find(self.before).map(|at| &self.before.findings[at]);
-        let after = find(self.after).map(|at| &self.after.findings[at]);
-        match (before, after) {
-            (Some(before), Some(after)) if before.severity > after.severity => Some(before),
-            (before, after) => after.or(before),
-        }
+    /// The finding on the side where it is worse.
+    pub(super) fn worse(&self, change: &FindingChange) -> Option<&Finding> {
+        let side = if change.is_worse_after().unwrap_or(true) {
+            self.after
+        } else {
+            self.before
+        };
+        let title = &change.found(std::ptr::eq(side, self.after))?.title;
+        let mut findings = side.findings.iter();
+        findings.find(|it| it.id == change.id && it.title == *title)
     }
 
     /// Settings that the finding shows as evidence, and that differ.
     fn rests_on(&self, change: &FindingChange) -> Option<Cause> {
-        let names = self.settings_of(change.id);
+        let names = self.settings_of(change);
         self.cause(self.differing(&names), Sureness::Is, Some(change.id))
     }
 
     fn bears_on(&self, change: &FindingChange, sureness: Sureness) -> Option<Cause> {
-        let bearing = OF_FINDINGS
-            .iter()
-            .filter(|(sure, _, ids)| *sure == sureness && ids.contains(&change.id));
-        let mut names: Vec<&str> = bearing
-            .flat_map(|(_, facts, _)| facts.iter().map(|fact| fact.name))
-            .collect();
+        let rule = rules::by_id(change.id);
+        let explained_by = rule.map_or(&[][..], |rule| rule.explained_by);
+        let bearing = explained_by.iter().filter_map(|it| match (it, sureness) {
+            (Explains::Surely(fact), Sureness::Explains)
+            | (Explains::Maybe(fact), Sureness::May) => Some(fact.name),
+            _ => None,
+        });
+        let mut names: Vec<&str> = bearing.collect();
         if sureness == Sureness::May {
             names.extend(self.shortage(change));
         }
         self.cause(self.differing(&names), sureness, Some(change.id))
     }
 
-    /// RAM or swap, where the side on which it is graver has less of it, and less makes it likelier.
+    /// RAM or swap, where the side on which it is worse has less of it, and less makes it likelier.
     fn shortage(&self, change: &FindingChange) -> Vec<&'static str> {
-        let is_graver_after = match (&change.before, &change.after) {
-            (Some(before), Some(after)) => after.severity > before.severity,
-            (before, _) => before.is_none(),
-        };
-        let (poor, rich) = match is_graver_after {
-            true => (self.sides.1, self.sides.0),
-            false => (self.sides.0, self.sides.1),
+        let (poor, rich) = if change.is_worse_after().unwrap_or_default() {
+            (self.sides.1, self.sides.0)
+        } else {
+            (self.sides.0, self.sides.1)
         };
         let less = |signal: Signal<Gauge<Bytes>>| {
             let (poor, rich) = (poor.timeline.last(signal), rich.timeline.last(signal));
             poor.zip(rich).is_some_and(|(poor, rich)| poor < rich)
         };
+        let Some(rule) = rules::by_id(change.id) else {
+            return Vec::new();
+        };
         let mut names = Vec::new();
-        if WANT.contains(&change.id) && less(MEM_TOTAL) {
+        if matches!(rule.class, Class::Shortage | Class::Scarcity) && less(MEM_TOTAL) {
             names.push(RAM);
         }
-        if WANT_OF_SWAP.contains(&change.id) && less(SWAP_TOTAL) {
+        if rule.explained_by.contains(&Explains::LittleSwap) && less(SWAP_TOTAL) {
             names.push(SWAP);
         }
         names
     }
 
-    /// A setting that differs and moves what moved most, where no finding of weight is to be explained.
-    fn moves(&self) -> Option<Cause> {
-        if self.turned().any(|it| it.severity() > Some(Severity::Info)) {
-            return None;
-        }
-        let amount = self.top_amount().map(|amount| amount.name.as_str());
-        let rate = self.top_rate().map(|rate| rate.name);
-        let moved: Vec<&str> = amount.into_iter().chain(rate).collect();
+    /// What explains one of these findings; what a mere note tells of is not worth a guess.
+    fn explained(&self, findings: &[&FindingChange]) -> Option<Cause> {
+        let all = || findings.iter();
+        all()
+            .find_map(|finding| self.rests_on(finding))
+            .or_else(|| all().find_map(|it| self.bears_on(it, Sureness::Explains)))
+            .or_else(|| {
+                let mut of_weight = all().filter(|it| it.is_of_weight());
+                of_weight.find_map(|it| self.bears_on(it, Sureness::May))
+            })
+    }
+
+    /// A setting that differs and moves one of these rates and amounts.
+    fn moves(&self, moved: &[&str]) -> Option<Cause> {
         of_signals().iter().find_map(|(facts, signals)| {
             signals.iter().find(|name| moved.contains(*name))?;
-            let names: Vec<&str> = facts.iter().map(|fact| fact.name).collect();
-            self.cause(self.differing(&names), Sureness::Explains, None)
+            self.cause(self.differing(&names(facts)), Sureness::Explains, None)
         })
     }
 
-    /// Roots that one side found and the other looked for in vain, or more gravely; the gravest first.
+    /// A setting that differs and moves an amount that most of the difference in use is.
+    fn holds(&self, used: &Use<'_>) -> Option<Cause> {
+        let mostly = self.amounts.iter().filter(|amount| used.is_mostly(amount));
+        let mostly: Vec<&str> = mostly.map(|amount| amount.name.as_str()).collect();
+        self.moves(&mostly)
+    }
+
+    /// Whether a cause is known to move what most of the difference in use is.
+    pub(super) fn is_use_of(&self, cause: &Cause, used: &Use<'_>) -> bool {
+        let mut amounts = self.amounts.iter();
+        amounts.any(|amount| used.is_mostly(amount) && self.is_of_cause(cause, &amount.name))
+    }
+
+    /// The amount and the rate that differ most.
+    fn moved_most(&self) -> impl Iterator<Item = &str> {
+        let amount = self.top_amount().map(|amount| amount.name.as_str());
+        let rate = self.top_rate().map(|rate| rate.name);
+        amount.into_iter().chain(rate)
+    }
+
+    /// Whether a cause is known to bear on a rate or an amount of this name.
+    pub(super) fn is_of_cause(&self, cause: &Cause, name: &str) -> bool {
+        of_signals().iter().any(|(facts, signals)| {
+            let bears = names(facts).iter().any(|fact| cause.facts.contains(fact));
+            bears && signals.contains(&name)
+        })
+    }
+
+    /// Whether a cause bears on a finding.
+    pub(super) fn is_finding_of_cause(&self, cause: &Cause, change: &FindingChange) -> bool {
+        let causes = [
+            self.rests_on(change),
+            self.bears_on(change, Sureness::Explains),
+            self.bears_on(change, Sureness::May),
+        ];
+        let mut facts = causes.iter().flatten().flat_map(|it| &it.facts);
+        facts.any(|fact| cause.facts.contains(fact))
+    }
+
+    /// Roots that one side found and the other looked for in vain, or that are worse on one side; the worst first.
     pub(super) fn turned(&self) -> impl Iterator<Item = &FindingChange> {
         let roots = self.findings.iter().filter(|it| it.is_root());
         roots.filter(|it| !matches!(it.turn(), Turn::Same | Turn::Unknown))
@@ -268,8 +260,8 @@ impl Differences<'_> {
     }
 
     /// Settings that a finding shows as evidence.
-    pub(super) fn settings_of(&self, id: &str) -> Vec<&'static str> {
-        let evidence = self.graver(id).map(|finding| finding.evidence.iter());
+    pub(super) fn settings_of(&self, change: &FindingChange) -> Vec<&'static str> {
+        let evidence = self.worse(change).map(|finding| finding.evidence.iter());
         let measured = evidence.into_iter().flatten();
         let measured = measured.filter_map(|line| line.measured.as_ref());
         let settings = measured.filter(|it| it.unit == Finding::SETTING);
@@ -286,6 +278,7 @@ impl Differences<'_> {
             facts,
             sureness,
             finding,
+            is_beside: false,
         })
     }
 }

@@ -1,38 +1,40 @@
-//! What was found on one side and not on the other, or more gravely.
+//! What was found on one side and not on the other, or at another cost: by rule and by what it happened in.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
+
+use timeline::{Entity, Timeline};
+use units::{Ratio, Span};
 
 use super::{Compared, length};
-use crate::diagnosis::Diagnosis;
 use crate::finding::{Finding, Severity};
+use crate::incident::Scope;
 
-/// A finding of either side.
+/// What a rule found in one thing, on either side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingChange {
     /// Id of the rule.
     pub id: &'static str,
-    /// As it was found before, be it in a stretch only ([`Doubt::Brief`]); `None` where it was not.
+    /// In what it happened: what people call it, without the ids of containers, which are new each time (untrusted text);
+    /// `None` for the host.
+    pub place: Option<String>,
+    /// As it was found before; `None` where it was not.
     pub before: Option<Found>,
     /// As it was found after.
     pub after: Option<Found>,
-    /// Why nobody can tell whether it is gone or new, graver or milder; `None` where it can be told.
+    /// Why nobody can tell whether it is gone or new, worse or milder; `None` where it can be said.
     pub doubt: Option<Doubt>,
 }
 
-/// Why the two sides cannot be held against each other in a finding.
+/// Why the two sides cannot be compared in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
     /// The rule could not look for it on a side.
     NotLookedFor,
-    /// The longer look hides it: it is found there in a stretch as long as the shorter look.
-    Hidden,
-    /// The longer look shows it for so small a part that the shorter one may have missed it.
-    Rare,
-    /// Only a stretch of the longer look, as long as the shorter one, shows it.
-    Brief,
+    /// One side was watched for so short a time that it may have missed it, or that nobody knows how often it comes there.
+    TooShort,
 }
 
-/// What is told of a finding.
+/// What was found on one side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// How much it matters.
@@ -41,6 +43,104 @@ pub struct Found {
     pub title: String,
     /// Id of the finding that it follows from.
     pub caused_by: Option<&'static str>,
+    /// How often, how long, and at what cost.
+    pub cost: Cost,
+}
+
+/// How often something came, how long it lasted and what it cost, in the time that a side was watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// How often; 0 for a state without a beginning.
+    pub times: usize,
+    /// How long in all; `None` for a state without a beginning.
+    pub lasted: Option<Span>,
+    /// How long tasks waited; `None` where the source does not measure it, or nobody need wait.
+    pub waited: Option<Span>,
+    /// Processes that were killed.
+    pub killed: u64,
+    /// For how long the side was watched.
+    pub watched: Span,
+}
+
+/// From this factor on one side has more of it; an engineering choice.
+const MORE: f64 = 2.0;
+/// And by so many seconds in the shorter of the two, which a few samples do not make.
+const LEAST_SECONDS: f64 = 5.0;
+/// Kills in the same time differ by chance by one.
+const LEAST_KILLS: f64 = 2.0;
+
+impl Cost {
+    fn of(findings: &[&Finding], watched: Span) -> Self {
+        let mut it = Self {
+            watched,
+            ..Self::default()
+        };
+        let add = |sum: Option<Span>, more: Option<Span>| match (sum, more) {
+            (Some(sum), Some(more)) => Some(sum.plus(more)),
+            (sum, more) => sum.or(more),
+        };
+        for finding in findings {
+            it.times += finding.stretches().len();
+            it.lasted = add(it.lasted, finding.lasts());
+            it.waited = add(it.waited, finding.harm.waited);
+            it.killed += finding.harm.killed;
+        }
+        it
+    }
+
+    /// The part of the watched time that it held.
+    pub fn share(&self) -> Option<Ratio> {
+        let watched = self.watched.as_secs_f64();
+        let lasted = self.lasted?.as_secs_f64();
+        (watched > 0.0).then(|| Ratio::new((lasted / watched).min(1.0)))
+    }
+
+    /// How long tasks waited per hour that was watched.
+    pub fn waited_an_hour(&self) -> Option<Span> {
+        let waited = self.waited?.as_secs_f64() * self.hours_inverse()?;
+        Some(Span::from_secs_f64(waited))
+    }
+
+    /// How often it came per hour that was watched; `None` for a state without a beginning.
+    pub fn times_an_hour(&self) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)] // a number of incidents
+        let times = self.times as f64;
+        Some(times * self.hours_inverse()?).filter(|_| self.times > 0)
+    }
+
+    fn hours_inverse(&self) -> Option<f64> {
+        let watched = self.watched.as_secs_f64();
+        (watched > 0.0).then_some(3600.0 / watched)
+    }
+
+    /// Whether this side has more of it than the other, in the same time: by kills, else by waiting, else by how long.
+    pub(super) fn against(&self, other: &Self) -> Ordering {
+        let (mine, others) = (self.watched.as_secs_f64(), other.watched.as_secs_f64());
+        let shorter = mine.min(others);
+        if shorter <= 0.0 {
+            return Ordering::Equal;
+        }
+        let more = |one: f64, two: f64, least: f64| {
+            let (one, two) = (one * shorter / mine, two * shorter / others);
+            let is_clear = one.max(two) >= MORE * one.min(two) && (one - two).abs() >= least;
+            if is_clear {
+                one.total_cmp(&two)
+            } else {
+                Ordering::Equal
+            }
+        };
+        #[allow(clippy::cast_precision_loss)] // a number of processes
+        let kills = more(self.killed as f64, other.killed as f64, LEAST_KILLS);
+        let seconds = |one: Option<Span>, two: Option<Span>| {
+            let (one, two) = (one?.as_secs_f64(), two?.as_secs_f64());
+            Some(more(one, two, LEAST_SECONDS))
+        };
+        kills.then_with(|| {
+            seconds(self.waited, other.waited)
+                .or_else(|| seconds(self.lasted, other.lasted))
+                .unwrap_or(Ordering::Equal)
+        })
+    }
 }
 
 /// How a finding changed.
@@ -50,48 +150,40 @@ pub enum Turn {
     New,
     /// Only before.
     Gone,
-    /// On both sides, more gravely after.
-    Graver,
-    /// On both sides, less gravely after.
+    /// On both sides, more severe after, or alike and at a higher cost in the same time.
+    Worse,
+    /// On both sides, less severe after, or alike and at a lower cost in the same time.
     Milder,
     /// The same on both sides.
     Same,
-    /// The other side could not look for it, or not for as long.
+    /// The other side could not look for it, or not for long enough.
     Unknown,
 }
 
 impl FindingChange {
-    /// What only a stretch of the longer side shows.
-    pub(super) fn brief(id: &'static str, found: Found, is_after: bool) -> Self {
-        let (before, after) = match is_after {
-            true => (None, Some(found)),
-            false => (Some(found), None),
-        };
-        let doubt = Some(Doubt::Brief);
-        Self {
-            id,
-            before,
-            after,
-            doubt,
-        }
-    }
-
     /// How it changed.
     pub fn turn(&self) -> Turn {
         match (&self.before, &self.after) {
-            (Some(before), Some(after)) if after.severity == before.severity => Turn::Same,
             _ if self.doubt.is_some() => Turn::Unknown,
-            (Some(before), Some(after)) if after.severity > before.severity => Turn::Graver,
-            (Some(_), Some(_)) => Turn::Milder,
+            (Some(before), Some(after)) => match after.against(before) {
+                Ordering::Greater => Turn::Worse,
+                Ordering::Less => Turn::Milder,
+                Ordering::Equal => Turn::Same,
+            },
             (None, _) => Turn::New,
             (_, None) => Turn::Gone,
         }
     }
 
-    /// The graver of the two.
+    /// The more severe of the two.
     pub fn severity(&self) -> Option<Severity> {
         let severity = |found: &Option<Found>| found.as_ref().map(|found| found.severity);
         severity(&self.before).max(severity(&self.after))
+    }
+
+    /// Whether it would change a verdict.
+    pub(super) fn is_of_weight(&self) -> bool {
+        self.severity() > Some(Severity::Info)
     }
 
     /// As it was found on a side.
@@ -99,21 +191,35 @@ impl FindingChange {
         if is_after { &self.after } else { &self.before }.as_ref()
     }
 
-    /// Whether one side has it and the other does not, or less of it, as far as both could look.
-    pub(super) fn is_one_sided(&self) -> bool {
-        !matches!(self.turn(), Turn::Same | Turn::Unknown)
+    /// On which side it is worse; none where it is alike.
+    pub(super) fn is_worse_after(&self) -> Option<bool> {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => match after.against(before) {
+                Ordering::Greater => Some(true),
+                Ordering::Less => Some(false),
+                Ordering::Equal => None,
+            },
+            (before, after) => (before.is_some() != after.is_some()).then_some(after.is_some()),
+        }
     }
 
-    /// Whether it is a root of weight on the side where it was found.
+    /// Whether it is a root on the side where it was found.
     pub(super) fn is_root(&self) -> bool {
         let found = self.after.as_ref().or(self.before.as_ref());
         found.is_some_and(|found| found.caused_by.is_none())
     }
 }
 
-/// All findings of either side: the gravest first, roots before what follows from them.
+impl Found {
+    fn against(&self, other: &Self) -> Ordering {
+        let severity = self.severity.cmp(&other.severity);
+        severity.then_with(|| self.cost.against(&other.cost))
+    }
+}
+
+/// All findings of either side: the worst first, roots before what follows from them.
 pub(super) fn compare(old: Compared<'_>, new: Compared<'_>) -> Vec<FindingChange> {
-    let mut changes = both(old.diagnosis, new.diagnosis);
+    let mut changes = both(old, new);
     length::doubt(old, new, &mut changes);
     changes.sort_by_key(|change| {
         (
@@ -125,34 +231,146 @@ pub(super) fn compare(old: Compared<'_>, new: Compared<'_>) -> Vec<FindingChange
     changes
 }
 
-fn both(before: &Diagnosis, after: &Diagnosis) -> Vec<FindingChange> {
+fn both(before: Compared<'_>, after: Compared<'_>) -> Vec<FindingChange> {
     let mut changes: Vec<FindingChange> = Vec::new();
-    for finding in before.findings.iter().chain(&after.findings) {
-        if changes.iter().any(|change| change.id == finding.id) {
-            continue;
+    for side in [before, after] {
+        for finding in &side.diagnosis.findings {
+            let (id, place) = (finding.id, place(finding, side.timeline));
+            if changes.iter().any(|it| it.id == id && it.place == place) {
+                continue;
+            }
+            let is_blind = |side: Compared<'_>| {
+                let mut unasked = side.diagnosis.not_evaluated.iter();
+                unasked.any(|(blind, _)| *blind == id)
+            };
+            let found = |side| Found::of(&of_place(side, id, place.as_ref()), side);
+            let (old, new) = (found(before), found(after));
+            let is_unasked = old.is_none() && is_blind(before) || new.is_none() && is_blind(after);
+            changes.push(FindingChange {
+                id,
+                place,
+                before: old,
+                after: new,
+                doubt: is_unasked.then_some(Doubt::NotLookedFor),
+            });
         }
-        let find = |diagnosis: &Diagnosis| {
-            let found = diagnosis.findings.iter().find(|f| f.id == finding.id);
-            found.map(Found::of)
-        };
-        let is_blind =
-            |side: &Diagnosis| side.not_evaluated.iter().any(|(id, _)| *id == finding.id);
-        changes.push(FindingChange {
-            id: finding.id,
-            before: find(before),
-            after: find(after),
-            doubt: (is_blind(before) || is_blind(after)).then_some(Doubt::NotLookedFor),
-        });
     }
     changes
 }
 
+/// What a rule found in such a place: more than one finding where it follows from several roots.
+pub(super) fn of_place<'a>(
+    side: Compared<'a>,
+    id: &str,
+    place_asked: Option<&String>,
+) -> Vec<&'a Finding> {
+    let findings = side.diagnosis.findings.iter();
+    let same =
+        findings.filter(|it| it.id == id && place(it, side.timeline).as_ref() == place_asked);
+    same.collect()
+}
+
 impl Found {
-    pub(super) fn of(finding: &Finding) -> Self {
-        Self {
-            severity: finding.severity,
-            title: finding.title.clone(),
-            caused_by: finding.caused_by,
+    /// The worst of them speaks for all.
+    fn of(findings: &[&Finding], side: Compared<'_>) -> Option<Self> {
+        let worst = findings.iter().rev().max_by_key(|it| it.severity)?;
+        let root = findings.iter().find(|it| it.caused_by.is_none());
+        Some(Self {
+            severity: worst.severity,
+            title: worst.title.clone(),
+            caused_by: root.map_or(worst.caused_by, |_| None),
+            cost: Cost::of(findings, side.timeline.recorded()),
+        })
+    }
+}
+
+/// What people call that in which it happened.
+fn place(finding: &Finding, timeline: &Timeline) -> Option<String> {
+    let Scope { entity, key } = &finding.scope;
+    if *entity == Entity::Host {
+        return None;
+    }
+    let label = timeline
+        .entity(*entity, key)
+        .map_or(key.as_str(), |it| it.label.as_str());
+    Some(match entity {
+        Entity::Node => format!("node {label}"),
+        _ => without_ids(label),
+    })
+}
+
+/// A name without its words that are ids of containers and pods.
+fn without_ids(name: &str) -> String {
+    let mut kept = String::new();
+    let is_part = |letter: char| letter.is_alphanumeric();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|letter| is_part(letter) != is_part(first));
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let is_id = word.len() >= 8
+            && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && word.bytes().any(|byte| byte.is_ascii_digit());
+        kept.push_str(if is_id { "…" } else { word });
+        rest = behind;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(watched: u64, lasted: u64, waited: u64, killed: u64) -> Cost {
+        Cost {
+            times: 1,
+            lasted: Some(Span::from_secs(lasted)),
+            waited: Some(Span::from_secs(waited)),
+            killed,
+            watched: Span::from_secs(watched),
+        }
+    }
+
+    #[test]
+    fn costs_are_compared_in_the_same_time() {
+        for (one, two, order) in [
+            (cost(100, 50, 30, 0), cost(100, 50, 20, 0), Ordering::Equal),
+            (
+                cost(100, 50, 30, 0),
+                cost(100, 50, 12, 0),
+                Ordering::Greater,
+            ),
+            (cost(100, 9, 4, 0), cost(100, 9, 1, 0), Ordering::Equal),
+            (cost(7200, 60, 60, 0), cost(60, 60, 60, 0), Ordering::Less),
+            (cost(100, 1, 0, 3), cost(100, 90, 80, 1), Ordering::Greater),
+            (cost(100, 1, 0, 2), cost(100, 1, 0, 1), Ordering::Equal),
+            (cost(0, 1, 0, 2), cost(100, 1, 0, 1), Ordering::Equal),
+        ] {
+            assert_eq!(one.against(&two), order, "{one:?} {two:?}");
+            assert_eq!(two.against(&one), order.reverse());
+        }
+    }
+
+    #[test]
+    fn costs_are_told_per_hour() {
+        let it = cost(600, 60, 30, 0);
+        assert_eq!(it.share(), Some(Ratio::new(0.1)));
+        assert_eq!(it.waited_an_hour(), Some(Span::from_secs(180)));
+        assert_eq!(it.times_an_hour(), Some(6.0));
+        assert_eq!(Cost::default().waited_an_hour(), None);
+    }
+
+    #[test]
+    fn a_container_that_was_started_anew_is_the_same_place() {
+        for (name, kept) in [
+            (
+                "/system.slice/docker-0a1b2c3d4e5f.scope",
+                "/system.slice/docker-….scope",
+            ),
+            ("/system.slice/nginx.service", "/system.slice/nginx.service"),
+            ("/deadbeef", "/deadbeef"),
+            ("", ""),
+        ] {
+            assert_eq!(without_ids(name), kept);
         }
     }
 }

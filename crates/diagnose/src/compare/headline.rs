@@ -2,62 +2,216 @@
 
 use timeline::facts::THP_ENABLED;
 use timeline::signals::{MEM_ANON_HUGE, MEM_TOTAL, THP_FAULT_ALLOC};
-use units::SignedBytes;
+use units::{Count, SignedBytes, Span};
 
 use super::cause::{Cause, Differences, Sureness};
+use super::decision::{By, Decision};
 use super::findings::{Doubt, FindingChange, Turn};
 use super::memory::{AmountChange, AmountKind, least};
+use super::movement::Use;
 use super::rates::RateChange;
 use super::settings::FactChange;
 use super::spread::Certainty;
 use super::{Direction, figure};
 use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
 use crate::verdict::Level;
 
 /// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
 pub(super) fn of(
     it: &Differences<'_>,
-    direction: Direction,
+    decision: &Decision<'_>,
     cause: Option<&Cause>,
 ) -> (String, Vec<String>) {
-    let turned = turned(it);
-    let most = differs_most(it);
-    if turned.is_none() && most.is_none() && direction != Direction::Unknown {
+    let turned = decision.findings().first().copied().or_else(|| turned(it));
+    let is_unknown = decision.direction == Direction::Unknown;
+    if turned.is_none() && !differs(it) && !is_unknown && matches!(decision.by, By::Nothing) {
         return (nothing(it), Vec::new());
     }
-    let of_weight = turned.filter(|it| it.severity() > Some(Severity::Info));
-    let asked = asked_for(it).filter(|_| cause.is_none() && of_weight.is_none());
-    let is_quiet = direction == Direction::Same && cause.is_none() && of_weight.is_none();
-    let first = [
-        (direction == Direction::Unknown).then(|| unknown(it)),
-        cause.map(|cause| explained(cause, it.facts)),
-        is_quiet.then(|| "Neither better nor worse.".to_owned()),
-        asked.clone(),
-        turned.filter(|_| cause.is_none()).map(in_words),
-    ];
-    let mut lead: Vec<String> = first.into_iter().flatten().collect();
-    // The cause alone is the sentence to remember.
-    let caused = turned.filter(|_| cause.is_some()).map(in_words);
-    let mut more = Vec::from_iter(caused);
-    if let Some(turned) = turned.filter(|_| cause.is_none()) {
-        more.push(unexplained(it, turned));
-        let told = it.graver(turned.id);
-        more.extend(told.and_then(|finding| first_sentence(&finding.cause)));
-    }
-    let is_sure = cause.is_some_and(|cause| cause.sureness > Sureness::May);
-    let says_most = most.filter(|_| turned.is_none() || !is_sure);
-    // Where no finding turned, what moved is the news.
-    let place = match turned {
-        None if direction != Direction::Unknown && asked.is_none() => &mut lead,
-        _ => &mut more,
+    let sentences = Sentences {
+        it,
+        decision,
+        cause,
+        turned,
+        asked: asked_for(it)
+            .filter(|_| cause.is_none() && turned.is_none_or(|turned| !turned.is_of_weight())),
     };
-    place.extend(says_most);
-    if cause.is_none() && turned.is_none() && asked.is_none() && differs(it) {
-        more.push(UNEXPLAINED.to_owned());
+    (sentences.lead().join(" "), sentences.more())
+}
+
+/// What there is to tell.
+struct Sentences<'a> {
+    it: &'a Differences<'a>,
+    decision: &'a Decision<'a>,
+    cause: Option<&'a Cause>,
+    /// The finding that speaks for all that turned.
+    turned: Option<&'a FindingChange>,
+    /// That huge pages are the programs' choice.
+    asked: Option<String>,
+}
+
+impl Sentences<'_> {
+    /// The cause of what is said on top; what stands beside is said below.
+    fn own_cause(&self) -> Option<&Cause> {
+        self.cause.filter(|cause| !cause.is_beside)
     }
-    (lead.join(" "), more)
+
+    /// Whether the finding is the first thing to tell: it decides, or nothing else does.
+    fn is_finding_first(&self) -> bool {
+        matches!(self.decision.by, By::Findings(_) | By::Nothing)
+    }
+
+    fn lead(&self) -> Vec<String> {
+        let Self { it, decision, .. } = self;
+        let own = self.own_cause();
+        let is_of_weight = self.turned.is_some_and(FindingChange::is_of_weight);
+        let is_quiet = decision.direction == Direction::Same && own.is_none() && !is_of_weight;
+        let first = [
+            (decision.direction == Direction::Unknown).then(|| unknown(it)),
+            own.map(|cause| explained(cause, it.facts)),
+            is_quiet.then(|| "Neither better nor worse.".to_owned()),
+            self.by_amount(),
+            self.asked.clone(),
+            self.turned
+                .filter(|_| own.is_none() && self.is_finding_first())
+                .map(in_words),
+            // Where no finding turned, what moved is the news.
+            self.most().filter(|_| self.is_most_first()),
+        ];
+        first.into_iter().flatten().collect()
+    }
+
+    /// What decides and is no finding.
+    fn by_amount(&self) -> Option<String> {
+        match &self.decision.by {
+            By::Rate(rate) => {
+                let moved = moved(rate)?;
+                let is_mixed = self.decision.direction == Direction::Different;
+                let but = if is_mixed {
+                    "Less was found, and more waits: "
+                } else {
+                    ""
+                };
+                Some(capital(&format!("{but}{moved}.")))
+            }
+            By::Use(used) => Some(used.in_words(self.it)),
+            By::Findings(_) | By::Nothing => None,
+        }
+    }
+
+    fn is_most_first(&self) -> bool {
+        let is_unknown = self.decision.direction == Direction::Unknown;
+        self.turned.is_none()
+            && !is_unknown
+            && self.asked.is_none()
+            && matches!(self.decision.by, By::Nothing)
+    }
+
+    fn more(&self) -> Vec<String> {
+        let own = self.own_cause();
+        let mut more = Vec::new();
+        if let Some(turned) = self.turned {
+            if own.is_some() || !self.is_finding_first() {
+                more.push(in_words(turned));
+            }
+            if own.is_none() && self.is_finding_first() {
+                more.push(unexplained(self.it, turned));
+                let finding = self.it.worse(turned);
+                more.extend(finding.and_then(|finding| first_sentence(&finding.cause)));
+            }
+        }
+        let is_sure = own.is_some_and(|cause| cause.sureness > Sureness::May);
+        let says_most = !self.is_most_first() && (self.turned.is_none() || !is_sure);
+        more.extend(self.most().filter(|_| says_most));
+        if self.is_unexplained() {
+            more.push(UNEXPLAINED.to_owned());
+        }
+        more.extend(self.apart());
+        more.dedup();
+        more
+    }
+
+    /// Where a finding comes first, its own sentence says so.
+    fn is_unexplained(&self) -> bool {
+        let is_told = self.turned.is_some() && self.is_finding_first();
+        let is_news = differs(self.it) || !matches!(self.decision.by, By::Nothing);
+        self.own_cause().is_none() && !is_told && self.asked.is_none() && is_news
+    }
+
+    /// What differs most, and is not said yet; of what a cause explains only that.
+    fn most(&self) -> Option<String> {
+        let own = self.own_cause().filter(|cause| cause.finding.is_none());
+        let is_told = |name: &str| match &self.decision.by {
+            By::Use(used) => used.tells(name),
+            By::Rate(rate) => rate.name == name,
+            By::Findings(_) | By::Nothing => false,
+        };
+        let counts =
+            |name: &str| !is_told(name) && own.is_none_or(|cause| self.it.is_of_cause(cause, name));
+        let said = differs_most(self.it, counts, own.is_none());
+        (!said.is_empty()).then(|| format!("What differs most: {}.", said.join("; ")))
+    }
+
+    const fn used(&self) -> Option<&Use<'_>> {
+        match &self.decision.by {
+            By::Use(used) => Some(used),
+            _ => None,
+        }
+    }
+
+    /// What the cause does not explain, and what a cause explains beside.
+    fn apart(&self) -> Vec<String> {
+        let beside = self.cause.filter(|cause| cause.is_beside);
+        let explained = beside.map(|cause| {
+            let what = match cause.finding {
+                Some(id) => format!("what changed of {id}"),
+                None => "some of the rest".to_owned(),
+            };
+            apart(&explains(cause, self.it.facts, &what))
+        });
+        let mut all = Vec::from_iter(explained);
+        let Some(cause) = self.own_cause() else {
+            return all;
+        };
+        let others = self.it.turned().filter(|change| {
+            let is_told = self
+                .turned
+                .is_some_and(|turned| std::ptr::eq(turned, *change));
+            !is_told && change.is_of_weight() && !self.it.is_finding_of_cause(cause, change)
+        });
+        all.extend(others.map(|change| apart(&in_words(change))));
+        let used = Use::of(self.it)
+            .filter(|used| self.used().is_none() && !self.it.is_use_of(cause, used));
+        all.extend(used.iter().map(|used| apart(&used.in_words(self.it))));
+        if cause.finding.is_none() {
+            let counts = |name: &str| {
+                let mut said = self.used().into_iter().chain(&used);
+                !said.any(|used| used.tells(name)) && !self.it.is_of_cause(cause, name)
+            };
+            let rest = differs_most(self.it, counts, self.used().is_none());
+            all.extend((!rest.is_empty()).then(|| apart(&format!("{}.", rest.join("; ")))));
+        }
+        all
+    }
+}
+
+/// `Independent of that: …`
+fn apart(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string());
+    // What begins like a name stays as it is.
+    let is_word = letters.clone().next().is_some_and(char::is_lowercase);
+    let rest = match first.filter(|_| is_word) {
+        Some(first) => first + letters.as_str(),
+        None => sentence.to_owned(),
+    };
+    format!("Independent of that: {rest}")
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn differs(it: &Differences<'_>) -> bool {
@@ -66,15 +220,15 @@ fn differs(it: &Differences<'_>) -> bool {
 
 const UNEXPLAINED: &str = "No fact that was recorded explains it.";
 
-/// The gravest root that is not the same on both sides; mere notes only where there is nothing else.
+/// The worst root that is not the same on both sides; mere notes only where there is nothing else.
 fn turned<'a>(it: &'a Differences<'_>) -> Option<&'a FindingChange> {
-    let of_weight = |change: &&FindingChange| change.severity() > Some(Severity::Info);
-    it.turned().find(of_weight).or_else(|| it.turned().next())
+    let mut of_weight = it.turned().filter(|it| it.is_of_weight());
+    of_weight.next().or_else(|| it.turned().next())
 }
 
 /// Where the finding rests on a setting that is the same on both sides, it must have been changed since it was read.
 fn unexplained(it: &Differences<'_>, turned: &FindingChange) -> String {
-    let known = it.settings_of(turned.id);
+    let known = it.settings_of(turned);
     match known.as_slice() {
         [] => UNEXPLAINED.to_owned(),
         names => format!("As recorded, {} is not different.", names.join(" and ")),
@@ -86,44 +240,88 @@ fn in_words(change: &FindingChange) -> String {
     let (turn, found) = match change.turn() {
         Turn::New => ("New", &change.after),
         Turn::Gone => ("Gone", &change.before),
-        Turn::Graver => ("Graver", &change.after),
+        Turn::Worse => ("Worse", &change.after),
         Turn::Milder => ("Milder", &change.after),
         Turn::Same | Turn::Unknown => return String::new(),
     };
     let title = found.as_ref().and_then(|found| first_clause(&found.title));
-    format!("{turn} after: {}", title.unwrap_or_default())
+    let cost = costs(change).map_or_else(String::new, |costs| format!(" ({costs})"));
+    format!("{turn} after{cost}: {}", title.unwrap_or_default())
+}
+
+/// What decides between two sides that are ill alike: `15 min of waiting per hour before, 40 min after`.
+fn costs(change: &FindingChange) -> Option<String> {
+    let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
+    if before.severity != after.severity {
+        return None;
+    }
+    let (old, new) = (before.cost, after.cost);
+    let waited = old.waited_an_hour().zip(new.waited_an_hour());
+    let share = old.share().zip(new.share());
+    Some(match (waited, share) {
+        _ if old.killed.max(new.killed) > 0 => {
+            let [old, new] = [old.killed, new.killed].map(Count::new);
+            format!("{old} killed before, {new} after")
+        }
+        (Some((old, new)), _) => format!("{old} of waiting per hour before, {new} after"),
+        (None, Some((old, new))) => format!("{old} of the time before, {new} after"),
+        (None, None) => return None,
+    })
 }
 
 /// `vm.zone_reclaim_mode is the cause: 1 before, 0 after.`
 fn explained(cause: &Cause, facts: &[FactChange]) -> String {
-    let named: Vec<&FactChange> = facts
-        .iter()
-        .filter(|fact| cause.facts.contains(&fact.name))
-        .collect();
+    explains(cause, facts, "it")
+}
+
+/// The same of something that is named; where a finding rests on it, there is no doubt what is meant.
+fn explains(cause: &Cause, facts: &[FactChange], what: &str) -> String {
+    let all = facts.iter().filter(|fact| cause.facts.contains(&fact.name));
+    let named: Vec<&FactChange> = all.collect();
     let names: Vec<&str> = named.iter().map(|fact| label(fact)).collect();
-    let verb = match (cause.sureness, names.len()) {
-        (Sureness::Is, 1) => "is the cause",
-        (Sureness::Is, _) => "are the cause",
-        (Sureness::Explains, 1) => "explains it",
-        (Sureness::Explains, _) => "explain it",
-        (Sureness::May, _) => "may explain it",
+    let names = match names.as_slice() {
+        [one] => (*one).to_owned(),
+        [one, other] => format!("{one} and {other}"),
+        _ => "These settings".to_owned(),
     };
-    let values: Vec<String> = named
-        .iter()
-        .map(|fact| {
-            let value = |text: &Option<String>| text.clone().unwrap_or_default();
-            let pair = format!(
-                "{} before, {} after",
-                value(&fact.before),
-                value(&fact.after)
-            );
-            match names.len() {
-                1 => pair,
-                _ => format!("{} {pair}", label(fact)),
-            }
-        })
-        .collect();
-    format!("{} {verb}: {}.", names.join(" and "), values.join("; "))
+    let is_one = named.len() == 1;
+    let of = if what == "it" {
+        String::new()
+    } else {
+        format!(" of {what}")
+    };
+    let verb = match (cause.sureness, is_one) {
+        (Sureness::Is, true) => format!("is the cause{of}"),
+        (Sureness::Is, false) => format!("are the cause{of}"),
+        (Sureness::Explains, true) => format!("explains {what}"),
+        (Sureness::Explains, false) => format!("explain {what}"),
+        (Sureness::May, _) => format!("may explain {what}"),
+    };
+    let value = |text: &Option<String>| text.clone().unwrap_or_default();
+    let values = match named.as_slice() {
+        [fact] => format!(
+            "{} before, {} after",
+            value(&fact.before),
+            value(&fact.after)
+        ),
+        _ => {
+            // Of two forms of one limit that which is not in use is 0.
+            let side = |of: fn(&FactChange) -> &Option<String>| {
+                let set = named.iter().filter(|fact| of(fact).as_deref() != Some("0"));
+                let set: Vec<String> = set
+                    .map(|fact| format!("{} {}", label(fact), value(of(fact))))
+                    .collect();
+                if set.is_empty() {
+                    "all 0".to_owned()
+                } else {
+                    set.join(", ")
+                }
+            };
+            let (before, after) = (side(|fact| &fact.before), side(|fact| &fact.after));
+            format!("before {before}; after {after}")
+        }
+    };
+    format!("{names} {verb}: {values}.")
 }
 
 /// A fact as it is called in a sentence.
@@ -147,8 +345,8 @@ fn nothing(it: &Differences<'_>) -> String {
     let ids = ids.join(" and ");
     match others.iter().find_map(|change| change.doubt) {
         _ if others.is_empty() => format!("Nothing changed: the same findings, {rest}."),
-        Some(Doubt::Hidden | Doubt::Rare | Doubt::Brief) => format!(
-            "Neither better nor worse: the same roots. Of {ids}, looks of such different length cannot tell; {rest}."
+        Some(Doubt::TooShort) => format!(
+            "Neither better nor worse: the same roots. Of {ids}, sources of such different length cannot tell; {rest}."
         ),
         _ => format!(
             "Neither better nor worse: the same roots, and {ids} beside them on one side only; {rest}."
@@ -166,14 +364,8 @@ fn unknown(it: &Differences<'_>) -> String {
         .filter_map(|(name, side)| blind(name, side))
         .collect();
     let is_told = |it: &&FindingChange| it.turn() == Turn::Unknown && it.is_root();
-    let unseen = it.findings.iter().find(is_told);
-    why.extend(unseen.map(|change| in_doubt(it, change)));
-    if why.is_empty() && it.is_diluted {
-        why.push(
-            "the longer look was ill for the smaller part of its time, so its means say little"
-                .to_owned(),
-        );
-    }
+    let mut unseen = it.findings.iter().filter(is_told);
+    why.extend(unseen.next().map(|change| in_doubt(it, change)));
     format!(
         "Whether it is better or worse cannot be said: {}.",
         why.join("; ")
@@ -182,44 +374,54 @@ fn unknown(it: &Differences<'_>) -> String {
 
 /// Why a finding on one side says nothing of the other.
 fn in_doubt(it: &Differences<'_>, change: &FindingChange) -> String {
+    let id = change.id;
+    let (old, new) = (it.sides.0.look(), it.sides.1.look());
     let severity = |is_after| change.found(is_after).map(|found| found.severity);
     let is_after = severity(true) > severity(false);
-    let (old, new) = (it.sides.0.look(), it.sides.1.look());
-    let ((found, look), (other, other_look)) = match is_after {
-        true => (("after", new), ("before", old)),
-        false => (("before", old), ("after", new)),
+    let ((found, there), (other, elsewhere)) = if is_after {
+        (("after", new), ("before", old))
+    } else {
+        (("before", old), ("after", new))
     };
-    let id = change.id;
-    match change.doubt {
-        Some(Doubt::Hidden) => format!(
-            "{id} was found in the {look} {found}, and {look} of the {other_look} {other} show it as well"
+    let cost = change.found(is_after).map(|found| found.cost);
+    match (change.doubt, cost) {
+        (Some(Doubt::TooShort), _) if severity(true) == severity(false) => format!(
+            "{id} is found on both sides, and {} cannot tell how often it comes",
+            old.min(new)
         ),
-        Some(Doubt::Rare) => {
-            let held = it.graver(id).and_then(Finding::lasts).unwrap_or(look);
+        (Some(Doubt::TooShort), Some(cost)) => {
+            let lasted = match cost.lasted.filter(|lasted| *lasted > Span::ZERO) {
+                Some(lasted) => format!("held for {lasted}"),
+                None => "came".to_owned(),
+            };
             format!(
-                "{id} held for {held} of the {look} {found}, and the {other_look} {other} may have missed it"
+                "{id} {lasted} of the {there} {found}, and the {elsewhere} {other} may have missed it"
             )
         }
-        Some(Doubt::Brief) => format!(
-            "{other_look} of the {look} {found} show {id}, and the {other_look} {other} do not"
-        ),
         _ => format!("{found} shows {id}, which nobody could look for {other}"),
     }
 }
 
-/// The amount, its owner and the rate that moved most.
-fn differs_most(it: &Differences<'_>) -> Option<String> {
-    let told: Vec<String> = it
-        .top_amount()
+/// The amount, its owner and the rate that moved most, of those whose names count.
+fn differs_most(
+    it: &Differences<'_>,
+    counts: impl Fn(&str) -> bool,
+    with_owner: bool,
+) -> Vec<String> {
+    let clear = |amount: &&AmountChange| amount.is_clear() && amount.holds_memory();
+    let mut amounts = it.amounts.iter().filter(clear);
+    let amount = amounts.find(|amount| counts(&amount.name));
+    let mut rates = it.rates.iter().filter(|rate| rate.is_clear());
+    let rate = rates.find(|rate| counts(rate.name));
+    amount
         .map(|amount| sized(amount, it))
         .into_iter()
-        .chain(owner(it))
-        .chain(it.top_rate().and_then(moved))
-        .collect();
-    (!told.is_empty()).then(|| format!("What differs most: {}.", told.join("; ")))
+        .chain(owner(it).filter(|_| with_owner))
+        .chain(rate.and_then(moved))
+        .collect()
 }
 
-/// Whose anonymous memory differs most.
+/// The owner of which anonymous memory differs most.
 fn owner(it: &Differences<'_>) -> Option<String> {
     let share = |share: Option<units::Ratio>| share.map_or(0.0, units::Ratio::get);
     let moved = |a: &AmountChange| (share(a.after_share) - share(a.before_share)).abs();
@@ -228,8 +430,8 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     let ram = |cx: &Evidence<'_>| cx.timeline.last(MEM_TOTAL);
     let ram = ram(it.sides.0).max(ram(it.sides.1)).unwrap_or_default();
     // Of a name the amount is known to the sample only.
-    let told = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
-    told.then(|| match (owner.before, owner.after) {
+    let said = owner.certainty != Some(Certainty::Noise) && moved(owner) >= least(ram);
+    said.then(|| match (owner.before, owner.after) {
         (None, Some(after)) => format!(
             "{} with {}, after only",
             owner.label,
@@ -244,11 +446,14 @@ fn owner(it: &Differences<'_>) -> Option<String> {
     })
 }
 
+/// Whether the hosts' RAM differs, so that amounts alone say little.
+pub(super) fn is_other_size(it: &Differences<'_>) -> bool {
+    let mut facts = it.facts.iter();
+    facts.any(|fact| fact.name == super::settings::RAM && fact.differs())
+}
+
 fn sized(amount: &AmountChange, it: &Differences<'_>) -> String {
-    let is_other_size = it
-        .facts
-        .iter()
-        .any(|f| f.name == super::settings::RAM && f.differs());
+    let is_other_size = is_other_size(it);
     let side = |bytes: Option<i64>, share: Option<units::Ratio>| {
         let size = bytes.map_or_else(String::new, |bytes| SignedBytes::new(bytes).to_string());
         match share.filter(|_| is_other_size) {
@@ -300,9 +505,10 @@ fn asked_for(it: &Differences<'_>) -> Option<String> {
         it.sides.0.choice(THP_ENABLED).ok()?,
         it.sides.1.choice(THP_ENABLED).ok()?,
     );
-    let (with, without) = match more {
-        true => ("after", "before"),
-        false => ("before", "after"),
+    let (with, without) = if more {
+        ("after", "before")
+    } else {
+        ("before", "after")
     };
     (before == after).then(|| match before {
         "madvise" => format!(

@@ -76,7 +76,7 @@ impl AmountChange {
     /// Whether it is memory that holds something: not what is free, nor a promise.
     pub(super) fn holds_memory(&self) -> bool {
         match self.kind {
-            AmountKind::Term => self.name != "free",
+            AmountKind::Term => !["free", "pcp"].contains(&self.name.as_str()),
             AmountKind::Level => [MEM_ANON_HUGE.def(), SWAP_USED.def(), MEM_DIRTY.def()]
                 .iter()
                 .any(|def| def.name == self.name),
@@ -351,7 +351,7 @@ fn amount(
                 )
                 .certainty
             }
-            // Of an owner one sample is looked at: a change is told, and not judged.
+            // Of an owner one sample is looked at: a change is said, and not judged.
             None => Certainty::TooFew,
         }
     });

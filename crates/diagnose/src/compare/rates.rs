@@ -142,8 +142,7 @@ fn specs() -> [Spec; 28] {
 fn spread<Q: Quantity>(track: &Track<Q>) -> Result<Option<Spread>, Missing> {
     let mean = track.whole().and_then(|whole| track.mean_in(&whole));
     let values = track.values().iter().flatten().copied();
-    let spread = Spread::of(values, mean.map(Quantity::as_f64));
-    Ok(spread.map(|spread| spread.along(track.values())))
+    Ok(Spread::of(values, mean.map(Quantity::as_f64)))
 }
 
 fn pages(cx: &Evidence<'_>, track: Track<PerSecond<Pages>>) -> Result<Option<Spread>, Missing> {
@@ -183,14 +182,6 @@ pub(super) fn compare(before: &Evidence<'_>, after: &Evidence<'_>) -> Vec<RateCh
         .collect();
     rates.sort_by(|a, b| b.effect.total_cmp(&a.effect));
     rates
-}
-
-/// Those that cost the work something, sample by sample.
-pub(super) fn costs(cx: &Evidence<'_>) -> Vec<Vec<Option<f64>>> {
-    let specs = specs();
-    let costs = specs.iter().filter(|spec| spec.is_cost);
-    let read = costs.filter_map(|spec| (spec.read)(cx).ok().flatten());
-    read.map(|spread| spread.course).collect()
 }
 
 impl Spec {

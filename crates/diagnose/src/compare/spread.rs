@@ -24,8 +24,6 @@ pub struct Spread {
     sorted: Vec<f64>,
     /// The mean, weighted by time for a rate.
     pub mean: f64,
-    /// The values sample by sample, for drawing; empty where they are not of samples.
-    pub course: Vec<Option<f64>>,
 }
 
 impl Spread {
@@ -41,16 +39,7 @@ impl Spread {
         Some(Self {
             mean: mean.unwrap_or(plain),
             sorted,
-            course: Vec::new(),
         })
-    }
-
-    /// The same, with its values sample by sample.
-    pub(super) fn along(self, course: &[Option<f64>]) -> Self {
-        Self {
-            course: course.to_vec(),
-            ..self
-        }
     }
 
     /// How many values.
@@ -69,7 +58,6 @@ impl Spread {
         Self {
             sorted: self.sorted.iter().map(|value| value * factor).collect(),
             mean: self.mean * factor,
-            course: Vec::new(),
         }
     }
 

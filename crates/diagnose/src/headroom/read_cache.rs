@@ -274,13 +274,22 @@ fn usual_load(cx: &Evidence<'_>, refaults: &Track<units::PerSecond<units::Pages>
         .collect()
 }
 
+/// How long a level must last to be that of the work: ten minutes in an hour or more, a quarter of a minute in minutes.
+fn long_enough(look: Span) -> Span {
+    const BURST: Span = Span::from_secs(15);
+    const SHORTEST: Span = Span::from_secs(4);
+    let hours = (look.as_secs_f64() / 3600.0).min(1.0);
+    let short = look.times(0.2).min(BURST);
+    short.max(LASTING.times(hours)).max(SHORTEST)
+}
+
 /// The smallest level that a track did not exceed for long enough, at the usual load, and how long that is.
 fn smallest_that_lasted(
     cx: &Evidence<'_>,
     track: &Track<Bytes>,
     is_usual: &[bool],
 ) -> Option<(Bytes, Span)> {
-    let lasting = cx.hold(LASTING);
+    let lasting = long_enough(cx.look());
     let (times, values) = (track.times(), track.values());
     let mut window: VecDeque<(usize, f64)> = VecDeque::new();
     let (mut first, mut smallest) = (0, None::<f64>);

@@ -112,11 +112,6 @@ impl Levels {
         Some(available - kept.unwrap_or_default())
     }
 
-    /// The sample at which least could be had.
-    pub(super) fn tightest(&self) -> Option<usize> {
-        self.available.min().map(|(_, index)| index)
-    }
-
     /// Room that writers need at a sample, at least and at most: what waits for disks, up to where they run free; where it
     /// was not measured, anything up to that.
     fn write_cache(&self, index: usize) -> (Bytes, Bytes) {

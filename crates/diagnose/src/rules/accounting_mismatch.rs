@@ -1,18 +1,17 @@
 //! The kernel's own figures disagree about how much memory there is.
 
-use timeline::{
-    Entity, EntitySeries, Gauge, Signal,
-    signals::{MEM_FREE, MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED},
-};
-use units::{Bytes, Pages, Quantity, Ratio};
+use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
+use units::{Bytes, Ratio};
 
-use super::unaccounted_memory::spread;
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Says, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::totals::{Checks, Difference, TOLERANCE};
+use crate::trigger::Trigger;
 
 declare_rule! {
     /// MemTotal and the memory zones disagree: the figures belong to different things, or memory is set up lazily.
@@ -35,110 +34,15 @@ declare_rule! {
     /// ## References
     /// - lxcfs: /proc/meminfo per container
     /// - kernel mm/mm_init.c: deferred_init_memmap
-    pub(crate) RULE = { id: "accounting-mismatch", since: "0.1.0", purpose: Note, reach: Look, check: check }
-}
-
-/// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
-const TOLERANCE: Ratio = Ratio::from_percent(2.0);
-/// Samples looked at, spread over the look; the middle one counts, for files of one sample are not read at one instant.
-const LOOKS: usize = 9;
-
-/// What the checks found; each absent where the source lacks its figures.
-struct Checks {
-    managed: Option<Difference>,
-    free: Option<Difference>,
-    nodes: Option<Difference>,
-    over: Option<Ratio>,
-}
-
-/// Two figures that should be one.
-#[derive(Clone, Copy)]
-struct Difference {
-    sum: Bytes,
-    whole: Bytes,
-    of_ram: f64,
-}
-
-impl Difference {
-    fn matters(&self) -> bool {
-        self.of_ram.abs() > TOLERANCE.get()
+    pub(crate) RULE = {
+        id: "accounting-mismatch", since: "0.1.0", class: Source,
+        trigger: || Trigger::Source, story: story,
+        cause: "One file is a container's or another host's, or the kernel initialises memory lazily.",
+        verify: "the zones' managed pages add up to MemTotal",
     }
 }
 
-/// Whether the figures disagree so much that shares of MemTotal mean little.
-pub(super) fn disagrees(cx: &Evidence<'_>) -> bool {
-    let checks = Checks::of(cx);
-    let differences = [checks.managed, checks.free, checks.nodes];
-    differences.into_iter().flatten().any(|d| d.matters()) || checks.over.is_some()
-}
-
-impl Checks {
-    fn of(cx: &Evidence<'_>) -> Self {
-        let page = cx.facts.page_size;
-        let zones = |signal: Signal<Gauge<Pages>>| {
-            move |index: usize| {
-                sum_of(cx, Entity::Zone, |zone| {
-                    Some(cx.timeline.latest_of(zone, signal, index)?.to_bytes(page?))
-                })
-            }
-        };
-        let nodes = |index: usize| {
-            sum_of(cx, Entity::Node, |node| {
-                cx.timeline.latest_of(node, NODE_TOTAL, index)
-            })
-        };
-        let over = middle(cx, |index| {
-            let accounting = account(cx, index).ok()?;
-            Some((accounting.unaccounted_share().get(), accounting))
-        })
-        .filter(|(_, accounting)| accounting.is_broken())
-        .map(|(share, _)| Ratio::new(-share));
-        Self {
-            managed: difference(cx, zones(ZONE_MANAGED), MEM_TOTAL),
-            free: difference(cx, zones(ZONE_FREE), MEM_FREE),
-            nodes: difference(cx, nodes, MEM_TOTAL),
-            over,
-        }
-    }
-}
-
-fn sum_of(
-    cx: &Evidence<'_>,
-    entity: Entity,
-    size: impl Fn(&EntitySeries) -> Option<Bytes>,
-) -> Option<Bytes> {
-    let mut sizes = cx.timeline.entities(entity).filter_map(size).peekable();
-    sizes.peek()?;
-    Some(sizes.sum())
-}
-
-/// The middle difference between a sum over entities and a host figure, as a share of RAM.
-fn difference(
-    cx: &Evidence<'_>,
-    sum: impl Fn(usize) -> Option<Bytes>,
-    whole: Signal<Gauge<Bytes>>,
-) -> Option<Difference> {
-    let (_, difference) = middle(cx, |index| {
-        let sum = sum(index)?;
-        let ram = cx.timeline.at(MEM_TOTAL, index)?.as_f64();
-        let whole = cx.timeline.at(whole, index)?;
-        let of_ram = (sum.as_f64() - whole.as_f64()) / ram.max(1.0);
-        Some((of_ram, Difference { sum, whole, of_ram }))
-    })?;
-    Some(difference)
-}
-
-/// What is measured at the sample whose value is the middle one.
-fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
-    let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), LOOKS)
-        .filter_map(measure)
-        .collect();
-    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let at = measured.len() / 2;
-    measured.into_iter().nth(at)
-}
-
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     cx.ram()?;
     if let Some(nodes) = confined(cx) {
         return clear!(
@@ -148,63 +52,16 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let checks = Checks::of(cx);
     let boxed = cx.facts.container.as_ref().filter(|c| c.meminfo_is_own);
     let of_box = boxed.map(|c| c.signs.join(", "));
-    if checks.managed.is_none()
-        && checks.nodes.is_none()
-        && checks.over.is_none()
-        && boxed.is_none()
-    {
-        let last = cx.timeline.len().saturating_sub(1);
-        // The terms were checked; zones would have been the better check.
-        if account(cx, last).is_ok_and(|a| a.is_broken_down()) {
-            return clear!("the disjoint parts of RAM do not exceed MemTotal");
-        }
-        cx.page_size()?;
-        return Err(Missing::signal(
-            ZONE_MANAGED.def(),
-            cx.timeline.absent.get(ZONE_MANAGED.def().file),
-        ));
+    if of_box.is_none() && !checks.are_measured() {
+        return without_zones(cx);
     }
     let wrong = |d: Option<Difference>| d.filter(Difference::matters);
-    let (managed, free, nodes) = (
-        wrong(checks.managed),
-        wrong(checks.free),
-        wrong(checks.nodes),
-    );
-    if managed.is_none()
-        && free.is_none()
-        && nodes.is_none()
-        && checks.over.is_none()
-        && boxed.is_none()
-    {
+    let managed = wrong(checks.managed);
+    let (free, nodes) = (wrong(checks.free), wrong(checks.nodes));
+    if of_box.is_none() && !checks.disagree() {
         return clear!("zones, nodes and MemTotal agree within {TOLERANCE}");
     }
-
-    let has_report = cx.timeline.reports().next().is_some();
-    let title = match (&of_box, managed.or(nodes).or(free), checks.over) {
-        (Some(signs), _, _) => {
-            format!("/proc/meminfo shows a container's memory, not the machine's ({signs}).")
-        }
-        (None, Some(d), _) if has_report => format!(
-            "The zones of the kernel's report sum up to {} where {} are said elsewhere: it is of another host, or shows a part.",
-            d.sum, d.whole
-        ),
-        (None, Some(d), _) if managed.is_some_and(|d| d.of_ram < 0.0) => format!(
-            "The zones know {} where /proc/meminfo says {}: this machine adds memory to its zones when it is first touched.",
-            d.sum, d.whole
-        ),
-        (None, Some(d), _) if managed.or(nodes).is_some_and(|d| d.of_ram > 0.0) => format!(
-            "The zones know {} where /proc/meminfo says {}: a container's view (lxcfs), or the files are of different hosts.",
-            d.sum, d.whole
-        ),
-        (None, Some(d), _) => format!(
-            "Zones or nodes know {} where /proc/meminfo says {}: the files are of different hosts or times.",
-            d.sum, d.whole
-        ),
-        (None, None, over) => format!(
-            "The parts of memory exceed MemTotal by {} of it: the figures are not of one machine.",
-            over.unwrap_or_default()
-        ),
-    };
+    let title = title(cx, &checks, of_box.as_deref());
     let mut finding = RULE.found(Severity::Info, title);
     finding = shown(
         finding,
@@ -215,35 +72,79 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     finding = shown(finding, ZONE_FREE, free, "free in the zones, MemFree is");
     finding = shown(finding, NODE_TOTAL, nodes, "on the nodes, MemTotal is");
     if let Some(over) = checks.over {
-        finding = finding.shows_from(
-            Computed(MEM_UNACCOUNTED),
-            over,
-            Ratio::new(-Accounting::BROKEN.get()),
-            None,
-            format!("the disjoint terms exceed MemTotal by {over}"),
-        );
-    }
-    if let Some(signs) = of_box {
-        let ram = cx.ram()?;
-        finding = finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}"));
+        let limit = Ratio::new(-Accounting::BROKEN.get());
+        let text = format!("the disjoint terms exceed MemTotal by {over}");
+        finding = finding.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text);
     }
     let kinds: Vec<&str> = [
         (managed.is_some(), "zone sizes"),
         (free.is_some(), "free pages"),
         (nodes.is_some(), "node sizes"),
         (checks.over.is_some(), "the sum of all terms"),
-        (boxed.is_some(), "a container's own meminfo"),
+        (of_box.is_some(), "a container's own meminfo"),
     ]
     .into_iter()
     .filter_map(|(is, kind)| is.then_some(kind))
     .collect();
+    if let Some(signs) = of_box {
+        let ram = cx.ram()?;
+        finding = finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}"));
+    }
     Ok(finding
-        .cause("One file is a container's or another host's, or the kernel initialises memory lazily.")
         .fix(Fix::say("Nothing to do on the host. memtide takes the floor of free memory from the zones of each sample; read shares of MemTotal with care."))
-        .verify("the zones' managed pages add up to MemTotal")
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: mm/mm_init.c, deferred_init_memmap")
         .into())
+}
+
+/// What can be said where neither zones nor nodes were read.
+fn without_zones(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let last = cx.timeline.len().saturating_sub(1);
+    // The terms were checked; zones would have been the better check.
+    if account(cx, last).is_ok_and(|a| a.is_broken_down()) {
+        return clear!("the disjoint parts of RAM do not exceed MemTotal");
+    }
+    cx.page_size()?;
+    Err(Missing::signal(
+        ZONE_MANAGED.def(),
+        cx.timeline.absent.get(ZONE_MANAGED.def().file),
+    ))
+}
+
+fn title(cx: &Evidence<'_>, checks: &Checks, of_box: Option<&str>) -> String {
+    if let Some(signs) = of_box {
+        return format!("/proc/meminfo shows a container's memory, not the machine's ({signs}).");
+    }
+    let wrong = |d: Option<Difference>| d.filter(Difference::matters);
+    let managed = wrong(checks.managed);
+    let sizes = managed.or(wrong(checks.nodes));
+    let Some(d) = sizes.or(wrong(checks.free)) else {
+        return format!(
+            "The parts of memory exceed MemTotal by {} of it: the figures are not of one machine.",
+            checks.over.unwrap_or_default()
+        );
+    };
+    let has_report = cx.timeline.reports().next().is_some();
+    if has_report {
+        format!(
+            "The zones of the kernel's report sum up to {} where {} are said elsewhere: it is of another host, or shows a part.",
+            d.sum, d.whole
+        )
+    } else if managed.is_some_and(|d| d.of_ram < 0.0) {
+        format!(
+            "The zones know {} where /proc/meminfo says {}: this machine adds memory to its zones when it is first touched.",
+            d.sum, d.whole
+        )
+    } else if sizes.is_some_and(|d| d.of_ram > 0.0) {
+        format!(
+            "The zones know {} where /proc/meminfo says {}: a container's view (lxcfs), or the files are of different hosts.",
+            d.sum, d.whole
+        )
+    } else {
+        format!(
+            "Zones or nodes know {} where /proc/meminfo says {}: the files are of different hosts or times.",
+            d.sum, d.whole
+        )
+    }
 }
 
 /// The nodes of a kernel report that leaves out the others (mm/show_mem.c, show_mem_node_skip).
@@ -271,10 +172,13 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::{
+        Entity,
         facts::Container,
         kernel_report::Constraint,
-        signals::{MEM_ANON, MEM_CACHED},
+        signals::{MEM_ANON, MEM_CACHED, MEM_FREE},
     };
+
+    use units::Pages;
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 

@@ -1,18 +1,19 @@
 //! Hardly any memory is available, and stays so.
 
-use timeline::{
-    Stretch,
-    signals::{HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE},
+use timeline::signals::{
+    HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
 };
-use units::{Bytes, Count, Ratio, Span};
+use units::{Bytes, Count, Ratio};
 
-use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
+use crate::readings::{LITTLE_AVAILABLE, available_at_most, memory_waits};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{LEVEL, Predicate, Reading, Trigger, all, any, ram};
 use crate::who;
 
 declare_rule! {
@@ -23,11 +24,11 @@ declare_rule! {
     /// of page cache and slab that can be dropped, less the kernel's reserve. It includes cache that is in use, so it is
     /// an upper bound. Near zero, everything that asks for memory has to wait for it, and an OOM kill is close.
     /// ## How it is recognised
-    /// MemAvailable stays at 5 % of RAM or less (4 GiB at most, on large hosts). That alone is a warning, and it is
-    /// critical when tasks wait: memory stalls 5 % of the time, or an allocation stall a second. With such stalls 10 % of
-    /// RAM or less (8 GiB at most) is a warning already. A dip of one sample does not count. Where MemAvailable is not
-    /// measured (kernels before 3.14, old `free`), free memory and all of cache and reclaimable slab take its place:
-    /// less than that is available.
+    /// For 10 s or longer MemAvailable stays at 5 % of RAM or less (4 GiB at most, on large hosts). That alone is a warning,
+    /// and it is critical when tasks wait: memory stalls 5 % of the time, or an allocation stall a second. With such stalls
+    /// 10 % of RAM or less (8 GiB at most) is a warning already. A dip of one sample does not count, and one sample alone is
+    /// less sure. Where MemAvailable is not measured (kernels before 3.14, old `free`), free memory and all of cache and
+    /// reclaimable slab take its place: less than that is available.
     /// ## Not this
     /// - `free-low-harmless`: MemFree is small, which says nothing; MemAvailable is not.
     /// - A dip at the start of a job, or a control group at its limit while the host has memory.
@@ -38,87 +39,105 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/show_mem.c, si_mem_available
-    pub(crate) RULE = { id: "available-exhaustion", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "available-exhaustion", since: "0.1.0", class: Scarcity,
+        trigger: trigger, story: story,
+        cause: "What programs and the kernel hold, less what can be dropped, is nearly as large as RAM.",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: available stays above 10 % of RAM, stalls below 1 %",
+        brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
+    }
 }
 
 /// An engineering choice. What one process grows by in a burst does not grow with the host, so a share alone would call a
 /// large host exhausted with tens of GiB left.
 const LITTLE: Ratio = Ratio::from_percent(5.0);
 const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
-/// An engineering choice: counts only where tasks wait. Calm labelled captures have 15 % and more (November 2026).
-pub(crate) const LOW: Ratio = Ratio::from_percent(10.0);
+/// Counts only where tasks wait.
+const LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
-const HOLD: Span = Span::from_mins(5);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let (available, told) = calm::available_at_most(cx)?;
-    let what = if told {
-        "available"
-    } else {
-        "free memory and cache together"
-    };
-    let ram = cx.ram()?;
-    let little = ram.share(LITTLE).min(LITTLE_AT_MOST);
-    let low = ram.share(LOW).min(LOW_AT_MOST);
-    let lasting = |edge: Bytes| -> Option<Stretch> {
-        let below = available.at_most(edge);
-        cx.sustained_level(&below, HOLD)
-    };
-    let waits = |stretch: &Stretch| Stalls::during(cx, stretch).for_memory();
-    let (stretch, edge, severity) = match (lasting(little), lasting(low)) {
-        (Some(stretch), _) if waits(&stretch) => (stretch, little, Severity::Critical),
-        (Some(stretch), _) => (stretch, little, Severity::Warning),
-        (None, Some(stretch)) if waits(&stretch) => (stretch, low, Severity::Warning),
-        _ => {
-            return match available.min() {
-                Some((least, _)) if least <= low => {
-                    clear!(
-                        "{what} fell to {least} of {ram}, but not for long, or nobody waited for it"
-                    )
-                }
-                Some((least, _)) if told => clear!("at least {least} of {ram} were available"),
-                Some((least, _)) => clear!("free memory and cache were at least {least} of {ram}"),
-                None => clear!("enough was available"),
-            };
-        }
-    };
-    let Some((least, index)) = available.min_in(&stretch) else {
+fn trigger() -> Trigger {
+    let low = available_at_most().at_most("available", low());
+    Trigger::on_host(LEVEL, any![is_little(), all![low, memory_waits()]])
+}
+
+fn is_little() -> Predicate {
+    available_at_most().at_most("available", little())
+}
+
+fn little() -> Reading<Bytes> {
+    ram().share(LITTLE).min(LITTLE_AT_MOST)
+}
+
+fn low() -> Reading<Bytes> {
+    ram().share(LOW).min(LOW_AT_MOST)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let available = available_at_most().track(cx)?;
+    let Some((least, index)) = available.min_in(stretch) else {
         return clear!("enough was available");
     };
-    let stalls = Stalls::during(cx, &stretch);
+    let is_measured = cx.gauge(MEM_AVAILABLE).is_ok();
+    let what = match is_measured {
+        true => "available",
+        false => "free memory and cache together",
+    };
+    let ram = cx.ram()?;
+    let stalls = Stalls::during(cx, stretch);
+    let at = |reading: Reading<Bytes>| Ok(reading.track(cx)?.at(index).unwrap_or_default());
+    let (little, low): (Bytes, Bytes) = (at(little())?, at(low())?);
+    let lasts = |predicate: Predicate| predicate.longest_in(cx, stretch) >= LEVEL;
+    let is_little_left = least <= little && (cx.is_single_look() || lasts(is_little()));
+    // Tasks may have waited for a part of the time only.
+    let waited = || stalls.for_memory() || lasts(all![is_little(), memory_waits()]);
+    let (severity, edge) = match is_little_left {
+        true if waited() => (Severity::Critical, little),
+        true => (Severity::Warning, little),
+        false => (Severity::Warning, low),
+    };
     let share = least
         .ratio_of(ram)
         .map_or_else(String::new, |share| format!(" ({share})"));
-    let held = cx.each_time(stretch, &available.at_most(edge), HOLD, |again| {
-        edge == little || waits(again)
-    });
-    let lasted = if cx.is_single_look() {
-        String::new()
-    } else {
-        format!(" for {}", held.how_long())
+    let title = match (cx.is_single_look(), is_measured) {
+        (true, true) => format!("{least}{share} of {ram} are available."),
+        (true, false) => format!("at most {least}{share} of {ram} are available."),
+        (false, _) => format!(
+            "{what} fell to {least}{share} of {ram} and stayed that low for {}.{}",
+            stretch.lasts(),
+            stalls.sentence()
+        ),
     };
+    let at = Some(cx.timeline.times()[index]);
+    let text = format!("{what} fell to {least}{share}");
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Hardly any memory is left: {what} fell to {least}{share} of {ram} and stayed that low{lasted}.{}",
-                stalls.sentence()
-            ),
-        )
-        .during(held)
+        .found(severity, format!("Hardly any memory is left: {title}"))
         .graph(what, &available)
-        .shows_below(
-            MEM_AVAILABLE,
-            least, edge,
-            Some(cx.timeline.times()[index]),
-            format!("{what} fell to {least}{share}"),
-        );
-    if cx.is_single_look() {
-        let at_most = if told { "" } else { "at most " };
-        finding.title =
-            format!("Hardly any memory is left: {at_most}{least}{share} of {ram} are available.");
-    }
+        .shows_below(MEM_AVAILABLE, least, edge, at, text);
     finding = stalls.shown_in(finding);
+    finding = holders(cx, finding, index)?;
+    if cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO) {
+        finding = finding.not("hugetlb-unused", "no free huge page lies idle");
+    }
+    let mut kinds = vec![what];
+    kinds.extend(stalls.any().then_some("stalls"));
+    Ok(finding
+        .not(
+            "free-low-harmless",
+            "available is low, not only free: there is no idle cache to drop",
+        )
+        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
+        .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
+        .affects(who::largest(cx, index, 3))
+        .sure(cx.confidence(&kinds, stalls.open()))
+        .into())
+}
+
+/// What of RAM is taken for good.
+fn holders(cx: &Evidence<'_>, mut finding: Finding, index: usize) -> Result<Finding, Missing> {
+    let much = cx.ram()?.share(LOW);
+    let at = Some(cx.timeline.times()[index]);
     for (signal, what) in [
         (MEM_ANON, "anonymous memory"),
         (MEM_SHMEM, "shared memory"),
@@ -127,44 +146,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "kernel objects that cannot be dropped",
         ),
     ] {
-        let held = cx.gauge(signal).ok().and_then(|track| track.at(index));
-        if let Some(held) = held.filter(|held| *held >= ram.share(LOW)) {
-            finding = finding.shows(
-                signal,
-                held,
-                Some(cx.timeline.times()[index]),
-                format!("{held} of {what}"),
-            );
+        let part = cx.timeline.at(signal, index);
+        if let Some(part) = part.filter(|part| *part >= much) {
+            finding = finding.shows(signal, part, at, format!("{part} of {what}"));
         }
     }
-    if let Ok(pages) = cx.gauge(HUGEPAGES_FREE)
-        && pages.at(index) == Some(Count::ZERO)
-    {
-        finding = finding.not("hugetlb-unused", "no free huge page lies idle");
-    }
-    let mut kinds = vec![what];
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    Ok(finding
-        .not(
-            "free-low-harmless",
-            "available is low, not only free: there is no idle cache to drop",
-        )
-        .cause("What programs and the kernel hold, less what can be dropped, is nearly as large as RAM.")
-        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
-        .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
-        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: available stays above 10 % of RAM, stalls below 1 %")
-        .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")
-        .into())
+    Ok(finding)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::signals::{
         ALLOCSTALL, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
@@ -229,6 +222,44 @@ mod tests {
             .gauge(MEM_TOTAL, Bytes::from_mib(469))
             .gauge_steps(MEM_AVAILABLE, &values);
         clear(RULE, &stalling(case, 50));
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_low_free_memory_is_not() {
+        let in_an_hour = |available, free| {
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(16_000))
+                .gauge_steps(
+                    MEM_AVAILABLE,
+                    &amid_calm(Bytes::from_mib(available), Bytes::from_gib(8)),
+                )
+                .gauge(MEM_FREE, Bytes::from_mib(free))
+                .counter_steps(PSI_MEMORY_SOME, &amid_calm(300_000, 0))
+                .counter_steps(PSI_MEMORY_FULL, &amid_calm(270_000, 0))
+        };
+        let finding = found(RULE, &in_an_hour(480, 100));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1799, 1829)]);
+        clear(RULE, &in_an_hour(4000, 100));
+    }
+
+    #[test]
+    fn what_tasks_wait_for_during_a_part_of_it_is_critical() {
+        let case = host(Case::over(3600), 16_000, 480)
+            .counter_steps(PSI_MEMORY_SOME, &amid_calm(300_000, 0))
+            .counter_steps(PSI_MEMORY_FULL, &amid_calm(270_000, 0));
+        assert_eq!(found(RULE, &case).severity, Severity::Critical);
+    }
+
+    #[test]
+    fn a_paste_with_averages_of_a_minute_tells_whether_tasks_wait() {
+        use timeline::signals::PSI_MEMORY_SOME_AVG60;
+        use units::Micros;
+        let case = |micros| {
+            host(Case::once(), 16_000, 1_200).gauge(PSI_MEMORY_SOME_AVG60, Micros::new(micros))
+        };
+        assert_eq!(found(RULE, &case(300_000)).severity, Severity::Warning);
+        clear(RULE, &case(10_000));
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! Memory is full of page cache, and that is fine.
 
+use timeline::Stretch;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_SHMEM, MEM_SLAB_RECLAIMABLE,
     MEM_WRITEBACK, PAGE_CACHE, PGPGIN,
 };
-use timeline::{Stretch, Track};
 use units::{Bytes, Quantity as _, Ratio};
 
 use crate::calm::{self, Calm};
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
-use crate::missing::Missing;
+use crate::incident::Incident;
+use crate::missing::{Missing, Need};
+use crate::readings::page_cache;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Memory looks full, but much of it is cache that is given back on demand, and nobody has missed any.
@@ -21,10 +24,10 @@ declare_rule! {
     /// Linux uses memory that nobody else wants to keep files, names and inodes that were used once. Tools that count
     /// such pages as used make a healthy host look full. This is the commonest wrong worry.
     /// ## How it is recognised
-    /// Page cache (without shared memory, dirty pages and pages under writeback) and reclaimable slab are a third of RAM
-    /// or more, MemAvailable contains at least half of them, more than 15 % of RAM is available, hardly anything is
+    /// For 10 s or longer, or in a single sample, page cache (without shared memory, dirty pages and pages under writeback)
+    /// and reclaimable slab are a third of RAM or more, MemAvailable contains at least half of them, more than 15 % of RAM is available, hardly anything is
     /// read again after eviction, and nobody waits for memory. Where RAM is not known (vmstat), the cache is 1 GiB or
-    /// more, and what is free, with what the cache gained by reading files while watched, is more than 15 % of cache and
+    /// more, and what is free, with what the cache gained by reading files meanwhile, is more than 15 % of cache and
     /// free memory.
     /// ## Not this
     /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
@@ -36,126 +39,166 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available
-    pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", class: Note,
+        trigger: trigger, story: story,
+        cause: "Files, names and inodes that were used once stay in memory that nobody else wants.",
+        verify: "memtide check over a working day: available stays above 15 %, no refaults",
+    }
 }
 
 /// From here on people ask where their memory went; hosts posted with that question had 35 % to 94 %.
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
-/// Where RAM is not known: a third of 3 GiB, about the least that hosts have whose owners ask. An engineering choice.
+/// Where RAM is not known: a third of 3 GiB, about the least that a host has when its owner asks. An engineering choice.
 const CACHE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Calm labelled captures have this much and more (November 2026).
 const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let free = cx.gauge(MEM_FREE)?;
-    let cached = cx.gauge(MEM_CACHED)?;
-    let shared_is_known = cx.timeline.gauge(MEM_SHMEM).is_some();
-    let cache = match cx.page_cache() {
-        Ok(cache) => cache,
-        Err(_) => calm::plus_known(cx, cached, MEM_BUFFERS),
-    };
-    let waiting = [MEM_DIRTY, MEM_WRITEBACK];
-    let waiting = waiting.iter().filter_map(|s| cx.timeline.gauge(*s));
-    let cache = waiting.fold(cache, |cache, part| cache.minus(&part));
-    let (Some(clean), Some(left)) = (cache.last(), free.last()) else {
-        return clear!("neither cache nor free memory was measured");
-    };
-    let slab = cx
-        .timeline
-        .gauge(MEM_SLAB_RECLAIMABLE)
-        .and_then(|t| t.last());
-    let given_back = slab.map_or(clean, |slab| clean + slab);
+fn trigger() -> Trigger {
     // vmstat does not tell RAM; what it does tell is less than RAM.
-    let ram = cx.ram().ok();
-    let whole = ram.unwrap_or(given_back + left);
-    let Some(share) = given_back.ratio_of(whole) else {
-        return clear!("neither cache nor free memory was there");
-    };
-    if share < CACHE {
-        return clear!("page cache and reclaimable slab are {share} of RAM");
-    }
-    if ram.is_none() && given_back < CACHE_UNKNOWN_RAM {
-        return clear!("page cache and reclaimable slab are {given_back}");
-    }
-    let Some(look) = cx.timeline.whole() else {
-        return clear!("nothing was measured");
-    };
-    let (available, told) = match (calm::available_at_most(cx), ram) {
-        (Ok((track, told)), Some(_)) => track.last().map_or((left, false), |last| (last, told)),
-        _ => (left + read_into(cx, &cache, &look), false),
-    };
-    if available <= whole.share(AVAILABLE) {
-        return clear!("{share} of RAM is cache, but only {available} are available");
-    }
-    let beyond_free = available.saturating_sub(left);
-    if told && beyond_free < given_back.share(GIVEN_BACK) {
-        return clear!(
-            "{given_back} look like cache, but MemAvailable contains only {beyond_free} of them: the rest is locked or shared memory"
-        );
-    }
-    if let Some(why) = calm::shortage(cx) {
-        return clear!("{share} of RAM is cache, but {why}");
-    }
-    let calm = match Calm::during(cx, &look) {
-        Ok(calm) => calm,
-        Err(why) => return clear!("{share} of RAM is cache, but {why}"),
-    };
+    let known = given_back().and(gauge(MEM_FREE));
+    let much = ram()
+        .share(CACHE)
+        .or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
+    let least = ram().share(AVAILABLE);
+    let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
+    let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
+    Trigger::on_host(
+        LEVEL,
+        all![
+            gauge(MEM_FREE)
+                .and(given_back())
+                .at_least("free memory and cache", Bytes::new(1)),
+            given_back().at_least("cache that can be dropped", much),
+            calm::can_be_had()
+                .at_least("available memory", least)
+                .if_measured(),
+            contained.if_measured(),
+            Calm::holds(),
+        ],
+    )
+}
 
-    let of_ram = ram.map_or_else(String::new, |_| format!(" ({share} of RAM)"));
-    let text = if shared_is_known {
-        format!("{clean} of clean page cache")
-    } else {
-        format!("{clean} of clean page cache; shared memory in it could not be told apart")
-    };
-    let mut finding = RULE
-        .found(
-            Severity::Info,
-            if shared_is_known || told {
-                format!(
-                    "{given_back}{of_ram} that look used are cache, given back on demand{}.",
-                    calm.clause(cx)
-                )
-            } else {
-                format!(
-                    "{given_back}{of_ram} that look used are cache, given back on demand unless it is shared memory, which this source does not tell apart."
-                )
-            },
-        )
-        .graph("page cache", &cache);
-    finding = if ram.is_some() {
-        finding.shows_from(PAGE_CACHE, clean, whole.share(CACHE), None, text)
-    } else {
-        finding.shows(PAGE_CACHE, clean, None, text)
-    };
-    if let Some(slab) = slab {
-        finding = finding.shows(
-            MEM_SLAB_RECLAIMABLE,
-            slab,
-            None,
-            format!("{slab} of reclaimable slab: names and inodes of files"),
-        );
-    }
-    if let Ok(share) = cx.of_ram(available) {
-        finding = finding.shows_from(
-            MEM_AVAILABLE,
+/// Clean page cache. Where the source does not tell shared memory apart, it is among it.
+fn clean() -> Reading<Bytes> {
+    let cache = page_cache().or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]));
+    let cache = cache.clone().minus(gauge(MEM_DIRTY)).or(cache);
+    cache.clone().minus(gauge(MEM_WRITEBACK)).or(cache)
+}
+
+/// It and reclaimable slab.
+fn given_back() -> Reading<Bytes> {
+    clean().plus([gauge(MEM_SLAB_RECLAIMABLE)])
+}
+
+/// The levels at the end of an incident.
+struct Levels {
+    clean: Bytes,
+    slab: Option<Bytes>,
+    given_back: Bytes,
+    /// RAM, or what is known of it.
+    whole: Bytes,
+    share: Ratio,
+    available: Bytes,
+    /// Whether the kernel says what is available.
+    is_reported: bool,
+}
+
+impl Levels {
+    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
+        let last = stretch.last;
+        let lacks = || Missing::because(vec![MEM_CACHED.def().name], Need::SameTime);
+        let at = |reading: Reading<Bytes>| reading.track(cx)?.at(last).ok_or_else(lacks);
+        let (clean, given_back) = (at(clean())?, at(given_back())?);
+        let left = at(gauge(MEM_FREE))?;
+        let ram = cx.ram().ok();
+        let whole = ram.unwrap_or(given_back + left);
+        let (available, is_reported) = match (calm::available_at_most(cx), ram) {
+            (Ok((track, told)), Some(_)) => (track.at(last).ok_or_else(lacks)?, told),
+            _ => (left + read_into(cx, stretch)?, false),
+        };
+        Ok(Self {
+            clean,
+            slab: at(gauge(MEM_SLAB_RECLAIMABLE)).ok(),
+            given_back,
+            whole,
+            share: given_back.ratio_of(whole).ok_or_else(lacks)?,
             available,
-            whole.share(AVAILABLE),
-            None,
-            if told {
+            is_reported,
+        })
+    }
+
+    fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, mut finding: Finding) -> Finding {
+        let (clean, available) = (self.clean, self.available);
+        let text = if shared_is_known {
+            format!("{clean} of clean page cache")
+        } else {
+            format!("{clean} of clean page cache; shared memory in it could not be told apart")
+        };
+        finding = if cx.ram().is_ok() {
+            finding.shows_from(PAGE_CACHE, clean, self.whole.share(CACHE), None, text)
+        } else {
+            finding.shows(PAGE_CACHE, clean, None, text)
+        };
+        if let Some(slab) = self.slab {
+            let text = format!("{slab} of reclaimable slab: names and inodes of files");
+            finding = finding.shows(MEM_SLAB_RECLAIMABLE, slab, None, text);
+        }
+        if let Ok(share) = cx.of_ram(available) {
+            let text = if self.is_reported {
                 format!("{available} available ({share} of RAM)")
             } else {
                 format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
-            },
-        );
+            };
+            let least = self.whole.share(AVAILABLE);
+            finding = finding.shows_from(MEM_AVAILABLE, available, least, None, text);
+        }
+        finding
     }
-    finding = calm.shown_in(finding);
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = match calm::apart_from_shortage(cx, &incident.stretch) {
+        Ok(stretch) => stretch,
+        Err(why) => return clear!("much of RAM is cache, but {why}"),
+    };
+    let levels = Levels::of(cx, &stretch)?;
+    let Levels {
+        given_back,
+        share,
+        available,
+        is_reported,
+        ..
+    } = levels;
+    if available <= levels.whole.share(AVAILABLE) {
+        return clear!("{share} of RAM is cache, but only {available} are available");
+    }
+    let calm = match Calm::during(cx, &stretch) {
+        Ok(calm) => calm,
+        Err(why) => return clear!("{share} of RAM is cache, but {why}"),
+    };
+    let shared_is_known = cx.timeline.gauge(MEM_SHMEM).is_some();
+    let of_ram = cx
+        .ram()
+        .map_or_else(|_| String::new(), |_| format!(" ({share} of RAM)"));
+    let unless = if shared_is_known || is_reported {
+        calm.clause(cx)
+    } else {
+        " unless it is shared memory, which this source does not tell apart"
+    };
+    let title =
+        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
+    let mut finding = RULE
+        .found(Severity::Info, title)
+        .during(stretch)
+        .graph("page cache", &clean().track(cx)?);
+    finding = calm.shown_in(levels.shown_in(cx, shared_is_known, finding));
     let mut kinds = calm.kinds();
-    if told {
+    if is_reported {
         kinds.insert(0, "available memory");
     }
-    if !shared_is_known && !told {
+    if !shared_is_known && !is_reported {
         // Cached may be shared memory to the last page: no kind of evidence excludes it.
         kinds.clear();
     }
@@ -164,42 +207,42 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         calm.open()
     };
-    finding = finding.not(
-        "page-cache-thrash",
-        if calm.kinds().is_empty() {
-            "nothing speaks for it; one look cannot exclude it"
-        } else {
-            "what was dropped was not wanted again"
-        },
-    );
+    let wanted = if calm.kinds().is_empty() {
+        "nothing speaks for it; one look cannot exclude it"
+    } else {
+        "what was dropped was not wanted again"
+    };
+    finding = finding.not("page-cache-thrash", wanted);
     if shared_is_known {
         finding = finding.not("shmem-growth", "shared memory is not counted here");
     }
     Ok(finding
-        .cause("Files, names and inodes that were used once stay in memory that nobody else wants.")
         .fix(Fix::say(
             "Nothing to do; dropping caches only makes the next reads slow.",
         ))
-        .verify("memtide check over a working day: available stays above 15 %, no refaults")
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")
         .into())
 }
 
-/// What the cache gained while watched, as far as so much was read from disks: that part is files, not shared memory.
-/// Without RAM and MemAvailable, only this and what is free are certain.
-fn read_into(cx: &Evidence<'_>, cache: &Track<Bytes>, look: &Stretch) -> Bytes {
-    let (Some(first), Some(last), Ok(read)) = (cache.first(), cache.last(), cx.rate(PGPGIN)) else {
-        return Bytes::ZERO;
+/// What the cache gained meanwhile, as far as so much was read from disks: that part is files, not shared memory. Without
+/// RAM and MemAvailable, only this and what is free are certain.
+fn read_into(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
+    let cache = clean().track(cx)?;
+    let (Some(first), Some(last), Ok(read)) = (
+        cache.at(stretch.first),
+        cache.at(stretch.last),
+        cx.rate(PGPGIN),
+    ) else {
+        return Ok(Bytes::ZERO);
     };
-    let read = Bytes::from_f64(read.integral_in(look));
-    last.saturating_sub(first).min(read)
+    let read = Bytes::from_f64(read.integral_in(stretch));
+    Ok(last.saturating_sub(first).min(read))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME, REFAULT_FILE};
     use units::Bytes;
 
@@ -273,10 +316,10 @@ mod tests {
     #[test]
     fn free_memory_that_falls_as_files_are_read_is_not_lost() {
         let filling = |read_mib: u64| {
-            Case::over(3)
+            Case::over(12)
                 .gauge_steps(MEM_FREE, &[MIB(6000), MIB(4000), MIB(2000), MIB(300)])
                 .gauge_steps(MEM_CACHED, &[MIB(800), MIB(2800), MIB(4800), MIB(6500)])
-                .counter(PGPGIN, read_mib << 20)
+                .counter_steps(PGPGIN, &[read_mib << 20; 3])
         };
         assert_eq!(found(RULE, &filling(1950)).confidence.word(), "possible");
         // Nothing was read: what grew may be shared memory.
@@ -309,5 +352,18 @@ mod tests {
     #[test]
     fn needs_free_and_cached() {
         assert_eq!(not_evaluated(RULE, &Case::over(20)).names, ["mem.free"]);
+    }
+
+    #[test]
+    fn it_speaks_of_calm_times_and_of_no_others() {
+        let an_hour = |calm: u64, then: u64| {
+            let mut refaults = vec![calm; 3600];
+            refaults[1800..1830].fill(then);
+            host(Case::over(3600), 50, 620, 20, 640).counter_steps(REFAULT_FILE, &refaults)
+        };
+        assert_eq!(times(&found(RULE, &an_hour(5000, 0))), [(1800, 1830)]);
+        let calm = times(&found(RULE, &an_hour(0, 5000)));
+        assert_eq!(calm, [(0, 1800), (1830, 3600)]);
+        clear(RULE, &an_hour(5000, 5000));
     }
 }

@@ -1,22 +1,20 @@
 //! Free memory lies flat on its floor and there is hardly any page cache: a shortage that looks like free memory.
 
-use timeline::{
-    Condition,
-    signals::{
-        MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
-        REFAULT_FILE,
-    },
+use timeline::signals::{
+    MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
+    REFAULT_FILE,
 };
-use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
-use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
-use crate::floor::Floor;
-use crate::missing::{Missing, Need};
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, floor, page_cache, refaults_file};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{LEVEL, Reading, Trigger, all, any, gauge, ram, rate, stall};
 use crate::who;
 
 declare_rule! {
@@ -27,10 +25,10 @@ declare_rule! {
     /// memory rests on that floor and the page cache is nearly gone too, programs hold all of RAM. Everything that reads a
     /// file waits for a disk, even when swap is quiet and monitoring shows "800 MB free".
     /// ## How it is recognised
-    /// For long, MemFree is within 30 % of the floor (the zones' high marks and reserves), and page cache is below 3 % of
-    /// RAM or twice the floor, whichever is more. Beside it something waits: files come back after eviction at 1 MiB/s,
-    /// tasks stall for memory 5 % of the time, or for disks 10 % of it while 5 MiB/s are read. Without zone data the floor
-    /// is predicted for a host of this size, and that counts for less.
+    /// For 10 s or longer MemFree is within 30 % of the floor (the zones' high watermarks and reserves), at most 10 % of RAM
+    /// is available, and page cache is at most 3 % of RAM or twice the floor, whichever is more. Something waits meanwhile:
+    /// files come back after eviction at 1 MiB/s, tasks stall for memory 5 % of the time, or for disks 10 % of it while
+    /// 5 MiB/s are read. Without zone data the floor is predicted for a host of this size, and that counts for less.
     /// ## Not this
     /// - `free-low-harmless`: free is on its floor because cache fills the rest.
     /// - More than 10 % of RAM available: then cache is not starved.
@@ -42,7 +40,13 @@ declare_rule! {
     /// ## References
     /// - kernel mm/page_alloc.c, calculate_totalreserve_pages and __setup_per_zone_wmarks
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
-    pub(crate) RULE = { id: "cache-starved-floor", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "cache-starved-floor", since: "0.1.0", class: Shortage,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        cause: "Anonymous, shared and kernel memory leave no room for the page cache.",
+        verify: "memtide check --for 1m during the job: free memory rises above its floor, and less is read from disks",
+        brings_about: &["available-exhaustion", "direct-reclaim-stall", "kswapd-saturated"],
+    }
 }
 
 /// An engineering choice. Wider than "on the floor" elsewhere: kswapd overshoots while it is busy.
@@ -51,69 +55,62 @@ const NEAR: f64 = 1.3;
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
 const FLOORS: f64 = 2.0;
 /// Above this, cache is not starved.
-const AVAILABLE: Ratio = Ratio::from_percent(10.0);
+const AVAILABLE: Ratio = LITTLE_AVAILABLE;
 /// An engineering choice: reading that a cache might have spared.
 const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);
-const HOLD: Span = Span::from_mins(10);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let free = cx.gauge(MEM_FREE)?;
+fn trigger() -> Trigger {
+    let disk = all![
+        stall(PSI_IO_SOME).at_least("I/O stalls", Stalls::IO),
+        rate(PGPGIN).at_least("read from disks", READ).if_measured(),
+    ];
+    let waits = any![
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", Stalls::MEMORY),
+        disk,
+        refaults_file()
+            .bytes()
+            .at_least("files read again after eviction", READ_AGAIN),
+    ];
+    Trigger::on_host(
+        LEVEL,
+        all![
+            gauge(MEM_FREE).at_most("free memory", floor().times(NEAR)),
+            page_cache().at_most("page cache", little_cache()),
+            gauge(MEM_AVAILABLE)
+                .at_most("available", ram().share(AVAILABLE))
+                .if_measured(),
+            waits,
+        ],
+    )
+}
+
+/// Page cache below this is hardly any.
+fn little_cache() -> Reading<Bytes> {
+    ram().share(LITTLE_CACHE).max(floor().times(FLOORS))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let cache = cx.page_cache()?;
+    let on_floor = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
+    let edge = cx.mean_in(stretch, MEM_FLOOR_HIGH, &floor().track(cx)?)?;
+    let Some((least, index)) = cache.min_in(stretch) else {
+        return clear!("page cache was not measured");
+    };
+    let is_measured = cx.floor().is_ok();
+    let predicted = match is_measured {
+        true => "",
+        false => ", predicted for a host of this size",
+    };
+    let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
-    let (floor, measured) = match cx.floor() {
-        Ok(floor) => (floor.high, true),
-        // A flat line at the predicted upper edge.
-        Err(_) => {
-            let edge = Floor::predicted(ram).1.as_f64();
-            (free.zip(&free, |_, _| edge), false)
-        }
+    let stalls = Stalls::during(cx, stretch);
+    let severity = match stalls.standstill() {
+        true => Severity::Critical,
+        false => Severity::Warning,
     };
-    let mut starved = free.at_most_track(&floor.scaled(NEAR)).and(
-        &cache
-            .at_most(ram.share(LITTLE_CACHE))
-            .or(&cache.at_most_track(&floor.scaled(FLOORS))),
-    );
-    if let Ok(available) = cx.gauge(MEM_AVAILABLE) {
-        starved = starved.and(&available.at_most(ram.share(AVAILABLE)));
-    }
-    if starved.longest().is_none() {
-        return match (free.min(), cache.min()) {
-            (Some((free, _)), Some((cache, _))) => clear!(
-                "free memory fell to {free} and page cache to {cache}, but not both to the floor with little available"
-            ),
-            _ => clear!("free memory was not measured"),
-        };
-    }
-    let Some(waiting) = waiting(cx) else {
-        return Err(Missing::because(
-            vec![
-                PSI_MEMORY_SOME.def().name,
-                PSI_IO_SOME.def().name,
-                REFAULT_FILE.def().name,
-            ],
-            Need::File(PSI_MEMORY_SOME.def().file),
-        ));
-    };
-    let starved = starved.and(&waiting);
-    let Some(stretch) = cx.sustained(&starved, HOLD) else {
-        return clear!(
-            "free memory was on its floor with little page cache, but nothing waited for it for long"
-        );
-    };
-
-    let stalls = Stalls::during(cx, &stretch);
-    let (Some(on_floor), Some(edge), Some((least, index))) = (
-        free.mean_in(&stretch),
-        floor.mean_in(&stretch),
-        cache.min_in(&stretch),
-    ) else {
-        return clear!("free memory was not measured");
-    };
-    let severity = if stalls.standstill() {
-        Severity::Critical
-    } else {
-        Severity::Warning
-    };
+    let near = Bytes::from_f64(edge.as_f64() * NEAR);
+    let at = Some(cx.timeline.times()[index]);
     let mut finding = RULE
         .found(
             severity,
@@ -122,95 +119,40 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stalls.sentence()
             ),
         )
-        .during(cx.each_time(stretch, &starved, HOLD, |_| true))
         .graph("page cache", &cache)
-        .shows_below(MEM_FREE, on_floor, Bytes::from_f64(edge.as_f64() * NEAR), None, format!("{on_floor} free on average"))
-        .shows(
-            MEM_FLOOR_HIGH,
-            edge,
-            None,
-            format!(
-                "the floor is at {edge}{}",
-                if measured { "" } else { ", predicted for a host of this size" }
-            ),
-        )
-        .shows_below(
-            PAGE_CACHE,
-            least, Bytes::from_f64(
-            ram.share(LITTLE_CACHE).as_f64().max(edge.as_f64() * FLOORS),
-        ),
-            Some(cx.timeline.times()[index]),
-            format!("page cache fell to {least}"),
-        );
+        .shows_below(MEM_FREE, on_floor, near, None, format!("{on_floor} free on average"))
+        .shows(MEM_FLOOR_HIGH, edge, None, format!("the floor is at {edge}{predicted}"))
+        .shows_below(PAGE_CACHE, least, little, at, format!("page cache fell to {least}"));
     let mut kinds = vec!["free memory on its floor and no cache"];
-    if let Some(again) = refaults(cx).and_then(|again| again.mean_in(&stretch)) {
-        finding = finding.shows_from(
-            REFAULT_FILE,
-            again,
-            READ_AGAIN,
-            None,
-            format!("{again} of files came back after eviction"),
-        );
-        if again >= READ_AGAIN {
-            kinds.push("refaults");
-        }
+    let again = refaults_file().bytes().track(cx).ok();
+    if let Some(again) = again.and_then(|again| again.mean_in(stretch)) {
+        let text = format!("{again} of files came back after eviction");
+        finding = finding.shows_from(REFAULT_FILE, again, READ_AGAIN, None, text);
+        kinds.extend((again >= READ_AGAIN).then_some("refaults"));
     }
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    let mut sure = cx.confidence(
-        &kinds,
-        if measured {
-            stalls.open()
-        } else {
-            "the floor is predicted; /proc/zoneinfo tells it"
-        },
-    );
-    if !measured {
+    kinds.extend(stalls.any().then_some("stalls"));
+    let open = match is_measured {
+        true => stalls.open(),
+        false => "the floor is predicted; /proc/zoneinfo tells it",
+    };
+    let mut sure = cx.confidence(&kinds, open);
+    if !is_measured {
         sure.value = sure.value.min(0.75);
     }
     Ok(stalls
         .shown_in(finding)
         .not("free-low-harmless", format!("page cache is down to {least}"))
-        .cause("Anonymous, shared and kernel memory leave no room for the page cache.")
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file), and pipe data instead of writing files in between."))
-        .verify("memtide check --for 1m during the job: free memory rises above its floor, and less is read from disks")
         .affects(who::largest(cx, index, 3))
         .sure(sure)
-        .see("kernel: mm/page_alloc.c, calculate_totalreserve_pages")
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
         .into())
-}
-
-fn refaults(cx: &Evidence<'_>) -> Option<timeline::Track<BytesPerSecond>> {
-    Some(cx.refaults_file().ok()?.to_bytes(cx.page_size().ok()?))
-}
-
-/// Where tasks wait for want of cache; `None` where the source measures nothing of that kind.
-fn waiting(cx: &Evidence<'_>) -> Option<Condition> {
-    let again = refaults(cx).map(|again| again.at_least(READ_AGAIN));
-    let memory = cx
-        .stall(PSI_MEMORY_SOME)
-        .ok()
-        .map(|stalled| stalled.at_least(Stalls::MEMORY));
-    let disk = cx.stall(PSI_IO_SOME).ok().map(|stalled| {
-        let stalled = stalled.at_least(Stalls::IO);
-        match cx.rate(PGPGIN) {
-            Ok(read) => stalled.and(&read.at_least(READ)),
-            Err(_) => stalled,
-        }
-    });
-    [again, memory, disk]
-        .into_iter()
-        .flatten()
-        .reduce(|a, b| a.or(&b))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::Entity;
     use timeline::signals::{
         MEM_CACHED, MEM_SHMEM, MEM_TOTAL, PSI_IO_FULL, PSI_MEMORY_FULL, ZONE_HIGH, ZONE_LOW,
@@ -220,9 +162,13 @@ mod tests {
 
     /// A host of 8,000 MiB with a floor of 100 MiB.
     fn host(free: u64, cache: u64, available: u64) -> Case {
+        over(60, free, cache, available)
+    }
+
+    fn over(seconds: u64, free: u64, cache: u64, available: u64) -> Case {
         let pages = |mib: u64| Pages::new(mib * 256);
         let zone = "0/Normal";
-        Case::over(60)
+        Case::over(seconds)
             .gauge(MEM_TOTAL, Bytes::from_mib(8000))
             .gauge(MEM_FREE, Bytes::from_mib(free))
             .gauge(MEM_CACHED, Bytes::from_mib(cache))
@@ -257,6 +203,23 @@ mod tests {
         clear(RULE, &waiting(host(105, 3000, 2500), 0, 40));
         clear(RULE, &waiting(host(105, 200, 1500), 0, 40));
         clear(RULE, &waiting(host(400, 120, 50), 0, 40));
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_a_full_cache_is_not() {
+        let in_an_hour = |cache, available| {
+            let steps = |mib, calm| amid_calm(Bytes::from_mib(mib), Bytes::from_mib(calm));
+            over(3600, 105, 0, 0)
+                .gauge_steps(MEM_CACHED, &steps(cache, 6000))
+                .gauge_steps(MEM_AVAILABLE, &steps(available, 5500))
+                .counter_steps(PSI_MEMORY_SOME, &amid_calm(600_000, 0))
+                .counter_steps(PSI_MEMORY_FULL, &amid_calm(500_000, 0))
+        };
+        let finding = found(RULE, &in_an_hour(120, 50));
+        assert_eq!(finding.severity, Severity::Critical);
+        let (first, last) = times(&finding)[0];
+        assert!(first >= 1799 && last <= 1830, "{first} {last}");
+        clear(RULE, &in_an_hour(6000, 5500));
     }
 
     #[test]

@@ -1,23 +1,25 @@
 //! A control group at its limit drops its files and reads them again.
 
 use timeline::{
-    EntitySeries, Stretch, Track,
+    Counter, Entity, EntitySeries, Signal, Stretch, Track,
     signals::{
         CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
         CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
         CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
     },
 };
-use units::{Bytes, BytesPerSecond, Count, PerSecond, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Count, Quantity as _, Ratio};
 
-use super::oom_cgroup::rounded;
-use super::page_cache_thrash::{READ_AGAIN, has_free};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Held, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
+use crate::readings::{READ_AGAIN, refaults_file};
+use crate::rereads::has_free;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, rate};
 
 declare_rule! {
     /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
@@ -28,7 +30,7 @@ declare_rule! {
     /// memory. No counter of the host's reclaim moves.
     /// ## How it is recognised
     /// The group's memory is at 95 % of its limit or more, it keeps running into the limit (the `max` event, v1
-    /// `memory.failcnt`), and its file pages come back after eviction at 1 MiB/s or more, for long; in small
+    /// `memory.failcnt`), and its file pages come back after eviction at 1 MiB/s or more, for 4 s or longer; in small
     /// groups the kernel forgets most of what it evicted, so that is a lower bound. Where the group does
     /// not count them, the host's count stands in while the host has free memory. It is a note where nothing in the group
     /// waits (memory 10 % or I/O 10 % of the time), and critical where nothing ran for a quarter of the time.
@@ -43,203 +45,76 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault
-    pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        verify: "the group's workingset_refault_file no longer rises under the same load, and max in its memory.events neither",
+    }
 }
 
-/// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a group at its limit reads a little below it.
-const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 /// As in cgroup-high-throttle.
 const STALLED: Ratio = Ratio::from_percent(10.0);
-const HOLD: Span = Span::from_mins(10);
 
-/// A group that reads its files again.
-struct Starved<'a> {
-    group: &'a EntitySeries,
-    limit: Bytes,
-    again: Track<BytesPerSecond>,
-    came_back: BytesPerSecond,
-    /// Whether the group counts refaults itself.
-    counted: bool,
-    /// How often it ran into its limit; `None` where that is not counted.
-    hits: Option<f64>,
-    stretch: Stretch,
-    /// Every time at which it re-read them.
-    held_when: Held,
+fn trigger() -> Trigger {
+    let full = limit(CGROUP_MAX).share(groups::AT_LIMIT);
+    let again = rate(CGROUP_REFAULT_FILE).bytes();
+    let again = again.at_least("files read again by the group", READ_AGAIN);
+    let of_host = refaults_file().bytes();
+    let of_host = of_host.at_least("files read again on the host", READ_AGAIN);
+    Trigger::on(
+        Scope::Each(Entity::Cgroup, has_limit),
+        STALL,
+        all![
+            gauge(CGROUP_CURRENT).at_least("memory of the group", full),
+            again.or_without(of_host),
+        ],
+    )
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let limited: Vec<_> = groups::with(cx, CGROUP_MAX)?
-        .into_iter()
-        .filter_map(|group| Some((group, groups::limit(cx, group, CGROUP_MAX)?)))
-        .collect();
-    if limited.is_empty() {
-        return clear!("no control group has a memory limit");
-    }
-    if cx.is_single_look() {
-        return Err(Missing::because(
-            vec![CGROUP_REFAULT_FILE.def().name],
-            Need::TwoLooks,
-        ));
-    }
-    let page = cx.page_size()?;
-    let counts = |group: &EntitySeries| cx.timeline.rate_of(group, CGROUP_REFAULT_FILE).is_some();
-    let of_host = match cx.refaults_file() {
-        Ok(again) => Some(again.to_bytes(page)),
-        Err(missing) if !limited.iter().any(|(group, _)| counts(group)) => return Err(missing),
-        Err(_) => None,
-    };
-    let mut starved: Vec<_> = limited
-        .iter()
-        .filter_map(|(group, limit)| {
-            let (again, counted) = match cx.timeline.rate_of(group, CGROUP_REFAULT_FILE) {
-                Some(own) => (own.to_bytes(page), true),
-                None => (of_host.clone()?, false),
-            };
-            starved(cx, group, *limit, again, counted)
-        })
-        .collect();
-    starved.sort_by(|a, b| b.came_back.get().total_cmp(&a.came_back.get()));
-    let Some(worst) = starved.first() else {
-        return clear!(
-            "control groups with a memory limit: {}; none re-read its files at it",
-            limited.len()
-        );
-    };
+fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
+    groups::limit(cx, group, CGROUP_MAX).is_some()
+}
 
-    let stretch = &worst.stretch;
-    let mean = |signal| {
-        cx.timeline
-            .gauge_of(worst.group, signal)
-            .and_then(|track| track.mean_in(stretch))
-    };
-    let share = |signal| {
-        let stalled = cx.timeline.rate_of(worst.group, signal)?;
-        stalled.to_share().mean_in(stretch)
-    };
-    let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
-    // The host's stalls stand in for a group without pressure files.
-    let host = Stalls::during(cx, stretch);
-    let waits = if memory.is_some() || io.is_some() {
-        [memory, io].iter().flatten().any(|some| *some >= STALLED)
-    } else {
-        host.any() || !host.measured()
-    };
-    let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)]
-        .into_iter()
-        .flatten()
-        .map(Ratio::get)
-        .reduce(f64::max)
-        .map(Ratio::new);
-    let severity = match full {
-        _ if !waits => Severity::Info,
-        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
-        _ => Severity::Warning,
-    };
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (group, stretch) = (incident.entity()?, &incident.stretch);
+    let starved = Starved::of(cx, group, stretch)?;
+    let label = &group.label;
+    if let Some(why) = starved.another_reason(cx, group, stretch) {
+        return clear!("{label}: {why}");
+    }
+    let Starved {
+        limit, came_back, ..
+    } = starved;
+    let waits = Waits::of(cx, group, stretch);
+    let mean = |signal| cx.timeline.gauge_of(group, signal)?.mean_in(stretch);
     let anon = mean(CGROUP_ANON);
     // Shared memory counts as files' pages there; kernels before 4.5 do not tell it apart.
-    let cache = mean(CGROUP_FILE).map(|file| match mean(CGROUP_SHMEM) {
-        Some(shared) => file.saturating_sub(shared),
-        None => file,
-    });
-    let leaves = cache.map_or_else(String::new, |cache| format!(" leaves {cache} for files"));
-    let available = cx
-        .gauge(MEM_AVAILABLE)
-        .ok()
-        .and_then(|available| available.min_in(stretch))
-        .map(|(least, _)| least);
-    let host_has = available.map_or_else(String::new, |available| {
-        format!(" The host had {available} available.")
-    });
-    let too_small = if leaves.is_empty() {
-        " is too small"
-    } else {
-        ""
-    };
+    let cache =
+        mean(CGROUP_FILE).map(|file| file.saturating_sub(mean(CGROUP_SHMEM).unwrap_or_default()));
+    let room = cache.map_or_else(
+        || " is too small".to_owned(),
+        |cache| format!(" leaves {cache} for files"),
+    );
+    let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
+    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
     let mut finding = RULE
         .found(
-            severity,
-            format!(
-                "Control group {} re-reads its files ({} came back after eviction): its limit of {}{leaves}{too_small}.{host_has}",
-                worst.group.label, worst.came_back, worst.limit
-            ),
+            waits.severity(),
+            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
         )
-        .during(worst.held_when.clone())
-        .graph("read again after eviction", &worst.again)
-        .shows_from(
-            CGROUP_REFAULT_FILE,
-            worst.came_back, READ_AGAIN,
-            None,
-            format!(
-                "{} of files came back after eviction (refaults{})",
-                worst.came_back,
-                if worst.counted { "" } else { ", counted by the host" }
-            ),
-        );
-    if let Some(current) = mean(CGROUP_CURRENT) {
-        finding = finding.shows_from(
-            CGROUP_CURRENT,
-            current,
-            worst.limit.share(AT_LIMIT),
-            None,
-            format!("{current} of the limit of {} used", worst.limit),
-        );
-    }
-    if let Some(hits) = worst.hits {
-        let hits = Count::new(rounded(hits));
-        finding = finding.shows_from(
-            CGROUP_EVENTS_MAX,
-            hits,
-            Count::new(1),
-            None,
-            format!("{hits} times it ran into the limit"),
-        );
-    }
+        .graph("read again after eviction", &starved.again);
+    finding = starved.shown_in(cx, group, stretch, finding);
     if let Some(anon) = anon {
         finding = finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous"));
     }
     if let Some(cache) = cache {
-        finding = finding.shows(
-            CGROUP_FILE,
-            cache,
-            None,
-            format!("{cache} of it page cache"),
-        );
+        let text = format!("{cache} of it page cache");
+        finding = finding.shows(CGROUP_FILE, cache, None, text);
     }
-    for (signal, some, what) in [
-        (CGROUP_PSI_MEMORY_SOME, memory, "memory"),
-        (CGROUP_PSI_IO_SOME, io, "I/O"),
-    ] {
-        if let Some(some) = some {
-            finding = finding.shows_from(
-                signal,
-                some,
-                STALLED,
-                None,
-                format!("{what} stalls of the group: some {some}"),
-            );
-        }
-    }
-    if let Some(available) = available {
-        finding = finding
-            .shows(
-                MEM_AVAILABLE,
-                available,
-                None,
-                format!("at least {available} available on the host"),
-            )
-            .not(
-                "page-cache-thrash",
-                format!("the host had {available} available"),
-            );
-    }
+    finding = of_the_host(waits.shown_in(finding), available);
     let mut kinds = vec!["the group at its limit"];
-    if worst.counted {
-        kinds.push("its refaults");
-    }
-    if waits && (memory.is_some() || io.is_some()) {
-        kinds.push("its stalls");
-    }
-    let open = if worst.counted {
+    kinds.extend(starved.counted.then_some("its refaults"));
+    kinds.extend(waits.of_group().then_some("its stalls"));
+    let open = if starved.counted {
         ""
     } else {
         "the group does not count its refaults; the host's stand in"
@@ -248,78 +123,197 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let wanted = groups::more(worst.limit);
-    let raised = groups::set_limit(cx, worst.group, Knob::kills_at(cx), wanted);
+    let raised = groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit));
     Ok(finding
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
-        .cause(format!("The group needs {needs}, which is more than its limit of {}.", worst.limit))
-        .fix(raised.told(format!("Raise its limit (it was {}) to {needs}, or make the program smaller; a quarter more is a beginning.", worst.limit)))
-        .verify("the group's workingset_refault_file no longer rises under the same load, and max in its memory.events neither")
-        .affects(starved.iter().take(5).map(|s| Affected {
+        .cause(format!("The group needs {needs}, which is more than its limit of {limit}."))
+        .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller; a quarter more is a beginning.")))
+        .affects([Affected {
             kind: "cgroup",
-            name: s.group.label.clone(),
-            what: format!("{} came back, limit {}", s.came_back, s.limit),
-        }))
+            name: label.clone(),
+            what: format!("{came_back} came back, limit {limit}"),
+        }])
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.stat")
-        .see("kernel: mm/workingset.c")
         .into())
 }
 
-fn starved<'a>(
-    cx: &Evidence<'a>,
-    group: &'a EntitySeries,
+/// A group that reads its files again.
+struct Starved {
     limit: Bytes,
     again: Track<BytesPerSecond>,
+    came_back: BytesPerSecond,
+    /// Whether the group counts refaults itself.
     counted: bool,
-) -> Option<Starved<'a>> {
-    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
-    let condition = current
-        .at_least(limit.share(AT_LIMIT))
-        .and(&again.at_least(READ_AGAIN));
-    let stretch = cx.sustained(&condition, HOLD)?;
-    let hits = groups::own_events(cx, group, CGROUP_EVENTS_MAX);
-    let kills = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL);
-    let by_its_limit = |stretch: &Stretch| {
-        let some = |own: &Track<PerSecond<Count>>| own.integral_in(stretch) >= 1.0;
-        // Another counter says that it never came to the limit: then something else evicts.
-        (counted || has_free(cx, stretch))
-            && hits.as_ref().is_none_or(some)
-            && !kills.as_ref().is_some_and(some)
-    };
-    if !by_its_limit(&stretch) {
-        return None;
-    }
-    let held_when = cx.each_time(stretch, &condition, HOLD, by_its_limit);
-    Some(Starved {
-        group,
-        limit,
-        came_back: again.mean_in(&stretch)?,
-        again,
-        counted,
-        hits: hits.map(|own| own.integral_in(&stretch)),
-        stretch,
-        held_when,
-    })
+    /// How often it ran into its limit; `None` where that is not counted.
+    hits: Option<Count>,
 }
 
-/// Whether the group was at its own limit during a stretch: then its reclaim is not the host's.
-pub(crate) fn at_its_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> bool {
-    let (Some(limit), Some(current)) = (
-        groups::limit(cx, group, CGROUP_MAX),
-        cx.timeline
-            .gauge_of(group, CGROUP_CURRENT)
-            .and_then(|current| current.mean_in(stretch)),
-    ) else {
-        return false;
+impl Starved {
+    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Result<Self, Missing> {
+        let own = cx.rate_of(group, CGROUP_REFAULT_FILE).ok();
+        let counted = own.is_some();
+        let again = own.map_or_else(|| cx.refaults_file(), Ok)?;
+        let again = again.to_bytes(cx.page_size()?);
+        let limit = groups::limit(cx, group, CGROUP_MAX);
+        let signal = CGROUP_MAX.def().name;
+        Ok(Self {
+            limit: limit.ok_or_else(|| Missing::because(vec![signal], Need::SameTime))?,
+            came_back: cx.mean_in(stretch, CGROUP_REFAULT_FILE, &again)?,
+            again,
+            counted,
+            hits: events(cx, group, CGROUP_EVENTS_MAX, stretch),
+        })
+    }
+
+    /// Why it is not the limit that makes it read again.
+    fn another_reason(
+        &self,
+        cx: &Evidence<'_>,
+        group: &EntitySeries,
+        stretch: &Stretch,
+    ) -> Option<&'static str> {
+        let killed = events(cx, group, CGROUP_EVENTS_OOM_KILL, stretch);
+        if killed.is_some_and(|killed| killed > Count::ZERO) {
+            Some("the kernel killed in it, so nothing was left to drop (oom-cgroup)")
+        } else if self.hits == Some(Count::ZERO) {
+            Some("files came back after eviction, but it never ran into its limit")
+        } else if !self.counted && !has_free(cx, stretch) {
+            Some("files came back after eviction, but the host itself was short")
+        } else {
+            None
+        }
+    }
+
+    fn shown_in(
+        &self,
+        cx: &Evidence<'_>,
+        group: &EntitySeries,
+        stretch: &Stretch,
+        mut finding: Finding,
+    ) -> Finding {
+        let Self {
+            limit, came_back, ..
+        } = self;
+        let by = if self.counted {
+            ""
+        } else {
+            ", counted by the host"
+        };
+        finding = finding.shows_from(
+            CGROUP_REFAULT_FILE,
+            *came_back,
+            READ_AGAIN,
+            None,
+            format!("{came_back} of files came back after eviction (refaults{by})"),
+        );
+        let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
+        if let Some(current) = current.and_then(|current| current.mean_in(stretch)) {
+            let text = format!("{current} of the limit of {limit} used");
+            let full = limit.share(groups::AT_LIMIT);
+            finding = finding.shows_from(CGROUP_CURRENT, current, full, None, text);
+        }
+        if let Some(hits) = self.hits {
+            let text = format!("{hits} times it ran into the limit");
+            finding = finding.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text);
+        }
+        finding
+    }
+}
+
+/// How often something happened in the group itself; `None` where that is not counted.
+fn events(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Counter<Count>>,
+    stretch: &Stretch,
+) -> Option<Count> {
+    let own = groups::own_events(cx, group, signal)?;
+    Some(Count::from_f64(own.integral_in(stretch)))
+}
+
+/// What part of the time the group's tasks waited.
+struct Waits {
+    memory: Option<Ratio>,
+    io: Option<Ratio>,
+    /// Nothing in the group ran.
+    full: Option<Ratio>,
+    /// Somebody waited long enough to notice.
+    any: bool,
+}
+
+impl Waits {
+    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
+        let share = |signal| {
+            let stalled = cx.timeline.rate_of(group, signal)?;
+            stalled.to_share().mean_in(stretch)
+        };
+        let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
+        let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
+        let any = if memory.is_some() || io.is_some() {
+            [memory, io].iter().flatten().any(|some| *some >= STALLED)
+        } else {
+            // The host's stalls stand in for a group without pressure files.
+            let host = Stalls::during(cx, stretch);
+            host.any() || !host.measured()
+        };
+        let full = full.into_iter().flatten().map(Ratio::get);
+        Self {
+            memory,
+            io,
+            full: full.reduce(f64::max).map(Ratio::new),
+            any,
+        }
+    }
+
+    /// Whether the group's own files show it.
+    fn of_group(&self) -> bool {
+        self.any && (self.memory.is_some() || self.io.is_some())
+    }
+
+    fn severity(&self) -> Severity {
+        match self.full {
+            _ if !self.any => Severity::Info,
+            Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
+            _ => Severity::Warning,
+        }
+    }
+
+    fn shown_in(&self, mut finding: Finding) -> Finding {
+        for (signal, some, what) in [
+            (CGROUP_PSI_MEMORY_SOME, self.memory, "memory"),
+            (CGROUP_PSI_IO_SOME, self.io, "I/O"),
+        ] {
+            if let Some(some) = some {
+                let text = format!("{what} stalls of the group: some {some}");
+                finding = finding.shows_from(signal, some, STALLED, None, text);
+            }
+        }
+        finding
+    }
+}
+
+/// What the host had meanwhile.
+fn of_the_host(finding: Finding, available: Option<Bytes>) -> Finding {
+    let Some(available) = available else {
+        return finding;
     };
-    current >= limit.share(AT_LIMIT)
+    finding
+        .shows(
+            MEM_AVAILABLE,
+            available,
+            None,
+            format!("at least {available} available on the host"),
+        )
+        .not(
+            "page-cache-thrash",
+            format!("the host had {available} available"),
+        )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, incidents, not_evaluated, times};
     use timeline::Entity::Cgroup;
     use timeline::facts::CgroupMode;
     use timeline::signals::{MEM_FREE, MEM_TOTAL, REFAULT_FILE};
@@ -401,9 +395,43 @@ mod tests {
             RULE,
             &web(79, 0, 0).gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Unlimited),
         );
-        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.max"]);
-        let once =
-            Case::once().gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)));
+        assert_eq!(
+            not_evaluated(RULE, &Case::over(30)).names,
+            ["cgroup.current"]
+        );
+        let once = Case::once()
+            .gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)))
+            .gauge_of(Cgroup, WEB, CGROUP_CURRENT, Bytes::from_mib(79))
+            .counter(REFAULT_FILE, 0);
         assert_eq!(not_evaluated(RULE, &once).need, Need::TwoLooks);
+    }
+
+    /// An hour in which a group is at its limit all the time, and re-reads its files and waits for half a minute.
+    fn hour(case: Case, key: &str, pages: u64) -> Case {
+        let for_half_a_minute = |n| [vec![0; 1000], vec![n; 30], vec![0; 2570]].concat();
+        case.gauge(MEM_AVAILABLE, Bytes::from_mib(1600))
+            .gauge_of(Cgroup, key, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)))
+            .gauge_of(Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(79))
+            .counter_of(Cgroup, key, CGROUP_EVENTS_MAX, 200)
+            .counter_steps_of(Cgroup, key, CGROUP_REFAULT_FILE, &for_half_a_minute(pages))
+            .counter_steps_of(Cgroup, key, CGROUP_PSI_IO_SOME, &for_half_a_minute(600_000))
+            .counter_steps_of(Cgroup, key, CGROUP_PSI_IO_FULL, &for_half_a_minute(500_000))
+    }
+
+    #[test]
+    fn half_a_minute_within_an_hour_is_found_and_streaming_is_not() {
+        let finding = found(RULE, &hour(Case::over(3600), WEB, 12_000));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1000, 1030)]);
+        clear(RULE, &hour(Case::over(3600), WEB, 0));
+    }
+
+    #[test]
+    fn two_groups_are_two_findings() {
+        let both = hour(hour(Case::over(3600), WEB, 12_000), "/db", 9000);
+        let all = incidents(RULE, &both);
+        let mut keys: Vec<&str> = all.iter().map(|one| one.scope.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["/db", WEB]);
     }
 }

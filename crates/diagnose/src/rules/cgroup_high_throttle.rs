@@ -1,22 +1,21 @@
 //! A control group is slowed down for being above its memory.high.
 
-use timeline::{
-    Condition, EntitySeries, Stretch,
-    facts::CgroupMode,
-    signals::{
-        CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_FULL,
-        CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
-    },
+use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_FULL,
+    CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
-use units::{Bytes, Count, Ratio, Span};
+use timeline::{Entity, EntitySeries, Stretch, facts::CgroupMode};
+use units::{Bytes, Count, Quantity as _, Ratio};
 
-use super::oom_cgroup::rounded;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Held, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
-use crate::missing::{Missing, Need};
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::readings::LITTLE_AVAILABLE;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, stall};
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -39,7 +38,12 @@ declare_rule! {
     /// ## References
     /// - kernel mm/memcontrol.c, mem_cgroup_handle_over_high
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.high
-    pub(crate) RULE = { id: "cgroup-high-throttle", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
+        trigger: trigger, waits: Memory, story: story,
+        cause: "The group holds more than its memory.high, and what is in it cannot be reclaimed fast enough.",
+        verify: "the group's memory.pressure stays below 1 %, and high in its memory.events no longer rises",
+    }
 }
 
 /// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled group may read a little below its limit.
@@ -49,191 +53,132 @@ const NEAR: Ratio = Ratio::from_percent(98.0);
 const ABOVE: Ratio = Ratio::from_percent(102.0);
 /// An engineering choice: a tenth of the time is what users notice.
 const STALLED: Ratio = Ratio::from_percent(10.0);
-const HOLD: Span = Span::from_mins(5);
 
-/// A group that is slowed down.
-struct Throttled<'a> {
-    group: &'a EntitySeries,
-    high: Bytes,
-    held: Bytes,
-    events: Count,
-    stretch: Stretch,
-    /// Every time at which it was slowed down.
-    held_when: Held,
-    some: Option<Ratio>,
-    full: Option<Ratio>,
+fn trigger() -> Trigger {
+    let current = || gauge(CGROUP_CURRENT);
+    let high = |share| limit(CGROUP_HIGH).share(share);
+    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", STALLED);
+    let at_high = current().at_least("memory of the group", high(NEAR));
+    let above_high = current().at_least("memory of the group", high(ABOVE));
+    Trigger::on(
+        Scope::Each(Entity::Cgroup, has_high),
+        STALL,
+        all![at_high, waits.or_without(above_high)],
+    )
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if cx.facts.cgroup_mode == Some(CgroupMode::V1) {
-        return clear!("memory.high exists on cgroup v2 only");
-    }
-    let groups = groups::with(cx, CGROUP_HIGH)?;
-    let limited: Vec<_> = groups
-        .into_iter()
-        .filter_map(|group| Some((group, groups::limit(cx, group, CGROUP_HIGH)?)))
-        .collect();
-    if limited.is_empty() {
-        return clear!("no control group has a memory.high");
-    }
-    groups::with(cx, CGROUP_EVENTS_HIGH)?;
-    if cx.is_single_look() {
-        return Err(Missing::because(
-            vec![CGROUP_EVENTS_HIGH.def().name],
-            Need::TwoLooks,
-        ));
-    }
-    let mut throttled: Vec<_> = limited
-        .iter()
-        .filter_map(|(group, high)| throttled(cx, group, *high))
-        .collect();
-    throttled.sort_by(|a, b| {
-        let stall = |t: &Throttled<'_>| t.full.or(t.some).map_or(0.0, Ratio::get);
-        stall(b).total_cmp(&stall(a))
-    });
-    let Some(worst) = throttled.first() else {
+/// memory.high exists on cgroup v2 only.
+fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
+    cx.facts.cgroup_mode != Some(CgroupMode::V1) && groups::limit(cx, group, CGROUP_HIGH).is_some()
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (group, stretch) = (incident.entity()?, &incident.stretch);
+    let Some(throttled) = Throttled::of(cx, group, stretch) else {
         return clear!(
-            "control groups with a memory.high: {}; none was slowed down by it",
-            limited.len()
+            "control group {} was not above its memory.high",
+            group.label
         );
     };
-
-    let standstill = worst.full.is_some_and(|full| full >= Stalls::STANDSTILL);
-    let waits = match (worst.full, worst.some) {
+    let Throttled { high, held, events } = throttled;
+    let share = |signal| {
+        cx.timeline
+            .rate_of(group, signal)?
+            .to_share()
+            .mean_in(stretch)
+    };
+    let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
+    let severity = match full {
+        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
+        _ => Severity::Warning,
+    };
+    let waits = match (full, some) {
         (Some(full), _) if full >= Stalls::MEMORY => {
             format!(", and its tasks stood still {full} of the time")
         }
         (_, Some(some)) => format!(", and its tasks waited {some} of the time"),
         _ => String::new(),
     };
-    let available = cx
-        .gauge(MEM_AVAILABLE)
-        .ok()
-        .and_then(|available| available.min_in(&worst.stretch))
-        .map(|(least, _)| least);
-    let host = available.map_or_else(String::new, |available| {
-        format!(" The host had {available} available.")
-    });
+    let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
+    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
     let mut finding = RULE
         .found(
-            if standstill {
-                Severity::Critical
-            } else {
-                Severity::Warning
-            },
+            severity,
             format!(
-                "Control group {} is slowed down: it wants more than its memory.high of {}{waits}.{host}",
-                worst.group.label, worst.high
+                "Control group {} is slowed down: it wants more than its memory.high of {high}{waits}.{host}",
+                group.label
             ),
         )
-        .during(worst.held_when.clone())
-        .shows_from(
-            CGROUP_EVENTS_HIGH,
-            worst.events, Count::new(1),
-            None,
-            format!("{} times above memory.high", worst.events),
-        )
-        .shows_from(
-            CGROUP_CURRENT,
-            worst.held, worst.high.share(NEAR),
-            None,
-            format!("{} in the group on average", worst.held),
-        )
-        .shows(
-            CGROUP_HIGH,
-            worst.high,
-            None,
-            format!("its memory.high is {}", worst.high),
-        );
-    if let Some(stalled) = cx.timeline.rate_of(worst.group, CGROUP_PSI_MEMORY_SOME) {
-        finding = finding.graph("tasks of the group waiting", &stalled.to_share());
-    }
-    if let Some(some) = worst.some {
-        let full = worst
-            .full
-            .map_or_else(String::new, |full| format!(", full {full}"));
-        finding = finding.shows_from(
-            CGROUP_PSI_MEMORY_SOME,
-            some,
-            STALLED,
-            None,
-            format!("memory stalls of the group: some {some}{full}"),
-        );
-    }
-    if let Some(available) = available {
-        finding = finding
-            .shows(
-                MEM_AVAILABLE,
-                available,
-                None,
-                format!("at least {available} available on the host"),
-            )
-            .not(
-                "available-exhaustion",
-                format!(
-                    "the host had {available} available; its own memory stalls come from the group"
-                ),
-            );
-    }
+        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
+        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
+        .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"));
     let mut kinds = vec!["the group's high events"];
-    if worst.some.is_some() {
+    if let Some(some) = some {
+        let full = full.map_or_else(String::new, |full| format!(", full {full}"));
+        let text = format!("memory stalls of the group: some {some}{full}");
+        finding = finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text);
         kinds.push("its memory stalls");
     }
-    let open = if worst.some.is_some() {
-        ""
-    } else {
-        "the group's memory.pressure would settle it"
+    if let Some(stalled) = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME) {
+        finding = finding.graph("tasks of the group waiting", &stalled.to_share());
+    }
+    let open = match some {
+        Some(_) => "",
+        None => "the group's memory.pressure would settle it",
     };
-    let wanted = groups::more(worst.high.max(worst.held));
-    let raised = groups::set_limit(cx, worst.group, Knob::High, wanted);
-    Ok(finding
+    let raised = groups::set_limit(cx, group, Knob::High, groups::more(high.max(held)));
+    Ok(of_the_host(cx, finding, available)
         .not("oom-cgroup", "memory.high slows down and does not kill")
-        .cause("The group holds more than its memory.high, and what is in it cannot be reclaimed fast enough.")
-        .fix(raised.told(format!("Raise memory.high above what the group needs (it was {}; a quarter more is a beginning), or make its program smaller.", worst.high)))
-        .verify("the group's memory.pressure stays below 1 %, and high in its memory.events no longer rises")
-        .affects(throttled.iter().take(5).map(|t| Affected {
+        .fix(raised.told(format!("Raise memory.high above what the group needs (it was {high}; a quarter more is a beginning), or make its program smaller.")))
+        .affects([Affected {
             kind: "cgroup",
-            name: t.group.label.clone(),
-            what: format!("{} of memory.high {}", t.held, t.high),
-        }))
+            name: group.label.clone(),
+            what: format!("{held} of memory.high {high}"),
+        }])
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: mm/memcontrol.c, mem_cgroup_handle_over_high")
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.high")
         .into())
 }
 
-/// Whether, and how much, a group with this limit was slowed down.
-fn throttled<'a>(cx: &Evidence<'a>, group: &'a EntitySeries, high: Bytes) -> Option<Throttled<'a>> {
-    let current = cx.timeline.gauge_of(group, CGROUP_CURRENT)?;
-    let some = cx
-        .timeline
-        .rate_of(group, CGROUP_PSI_MEMORY_SOME)
-        .map(|stalled| stalled.to_share());
-    let slowed: Condition = match &some {
-        Some(some) => current
-            .at_least(high.share(NEAR))
-            .and(&some.at_least(STALLED)),
-        None => current.at_least(high.share(ABOVE)),
-    };
-    let stretch = cx.sustained(&slowed, HOLD)?;
-    let own = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
-    let was_above = |stretch: &Stretch| own.integral_in(stretch) >= 1.0;
-    if !was_above(&stretch) {
-        return None;
+/// A group that was slowed down.
+struct Throttled {
+    high: Bytes,
+    held: Bytes,
+    events: Count,
+}
+
+impl Throttled {
+    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Option<Self> {
+        let own = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
+        let events = Count::from_f64(own.integral_in(stretch));
+        Some(Self {
+            high: groups::limit(cx, group, CGROUP_HIGH)?,
+            held: cx
+                .timeline
+                .gauge_of(group, CGROUP_CURRENT)?
+                .mean_in(stretch)?,
+            events: Some(events).filter(|events| *events > Count::ZERO)?,
+        })
     }
-    Some(Throttled {
-        group,
-        high,
-        held: current.mean_in(&stretch)?,
-        events: Count::new(rounded(own.integral_in(&stretch))),
-        stretch,
-        held_when: cx.each_time(stretch, &slowed, HOLD, was_above),
-        some: some.and_then(|some| some.mean_in(&stretch)),
-        full: cx
-            .timeline
-            .rate_of(group, CGROUP_PSI_MEMORY_FULL)
-            .and_then(|stalled| stalled.to_share().mean_in(&stretch)),
-    })
+}
+
+/// What the host had meanwhile.
+fn of_the_host(cx: &Evidence<'_>, finding: Finding, available: Option<Bytes>) -> Finding {
+    let Some(available) = available else {
+        return finding;
+    };
+    let text = format!("at least {available} available on the host");
+    let finding = finding.shows(MEM_AVAILABLE, available, None, text);
+    // A host that is short itself is not ruled out.
+    if cx
+        .ram()
+        .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
+    {
+        return finding;
+    }
+    finding.not(
+        "available-exhaustion",
+        format!("the host had {available} available; its own memory stalls come from the group"),
+    )
 }
 
 #[cfg(test)]
@@ -322,6 +267,9 @@ mod tests {
         let unlimited =
             group("/app", 90, 0).gauge_of(Cgroup, "/app", CGROUP_HIGH, Limit::Unlimited);
         clear(RULE, &unlimited);
-        assert_eq!(not_evaluated(RULE, &Case::over(30)).names, ["cgroup.high"]);
+        assert_eq!(
+            not_evaluated(RULE, &Case::over(30)).names,
+            ["cgroup.current"]
+        );
     }
 }

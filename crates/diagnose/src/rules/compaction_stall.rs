@@ -2,17 +2,24 @@
 
 use timeline::{
     Stretch,
-    facts::{COMPACTION_PROACTIVENESS, THP_DEFRAG, ZONE_RECLAIM_MODE},
-    signals::{COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, THP_FAULT_FALLBACK},
+    facts::{
+        COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
+    },
+    signals::{
+        COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
+    },
 };
-use units::{Count, PerSecond, Ratio, Span};
+use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Trigger, all, rate};
 
 declare_rule! {
     /// Tasks wait while the kernel moves memory about to make a large free block, and most attempts fail.
@@ -22,9 +29,11 @@ declare_rule! {
     /// task that asked has to move other pages out of the way before it goes on. Each attempt costs milliseconds of
     /// system CPU; where most fail, they are wasted.
     /// ## How it is recognised
-    /// One such attempt a second or more (`compact_stall`), sustained, and half of them or more fail.
+    /// One such attempt a second or more (`compact_stall`) for 4 s or longer, and half of them or more fail.
     /// ## Not this
     /// - `node-reclaim-on`: system CPU for reclaim on a full node.
+    /// - A host with 10 % of RAM or less available: compaction needs free pages to move others into, and fails for want of
+    ///   them (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
     /// - `direct-reclaim-stall`: single pages are missing; nothing is moved.
     /// - Background compaction (kcompactd): nobody waits for it.
     /// ## What to do
@@ -34,52 +43,56 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/mm/transhuge.rst, defrag
     /// - kernel mm/compaction.c
-    pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", class: Stall,
+        trigger: trigger, waits: Memory, story: story,
+        cause: "Free memory is in pieces too small for what is asked.",
+        verify: "memtide check --for 1m under the same load: compact_stall stands still",
+        explained_by: &[
+            Explains::Maybe(THP_DEFRAG), Explains::Maybe(THP_ENABLED), Explains::Maybe(THP_MAX_PTES_NONE),
+        ],
+    }
 }
 
 /// An engineering choice. Labelled captures, November 2026: none at all on calm hosts.
 const STALLS: PerSecond<Count> = PerSecond::new(1.0);
 /// An engineering choice: where most succeed, the work is not wasted.
 const FAILED: Ratio = Ratio::from_percent(50.0);
-const HOLD: Span = Span::from_mins(5);
 /// The kernel's default for background compaction (5.9 and later).
 const PROACTIVENESS: u64 = 20;
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    let attempts = || rate(COMPACT_STALL);
+    let in_vain = attempts().share(FAILED);
+    Trigger::on_host(
+        STALL,
+        all![
+            attempts().at_least("tasks that had to compact memory", STALLS),
+            rate(COMPACT_FAIL).at_least("failed compactions", in_vain),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let stalls = cx.rate(COMPACT_STALL)?;
-    let failures = cx.rate(COMPACT_FAIL)?;
-    let stalling = stalls.at_least(STALLS);
-    let Some((stretch, rate)) = cx.held(&stalling, &stalls, HOLD) else {
-        return match stalls.max() {
-            Some((peak, _)) if peak >= STALLS => clear!(
-                "up to {peak} tasks waited for a large block, but not for {} on end",
-                cx.hold(HOLD)
-            ),
-            _ => clear!("no task had to move memory about for a large block"),
-        };
-    };
-    let failed_in = |stretch: &Stretch| {
-        let attempts = stalls.integral_in(stretch);
-        let in_vain = failures.integral_in(stretch);
-        Ratio::new(if attempts > 0.0 {
-            in_vain / attempts
-        } else {
-            0.0
-        })
-    };
-    let failed = failed_in(&stretch);
+    let rate = cx.mean_in(stretch, COMPACT_STALL, &stalls)?;
+    let attempts = Count::from_f64(stalls.integral_in(stretch));
+    let in_vain = Count::from_f64(cx.rate(COMPACT_FAIL)?.integral_in(stretch));
+    let failed = Ratio::new(in_vain.as_f64() / attempts.as_f64().max(1.0));
     if failed < FAILED {
         return clear!("{rate} tasks waited for a large block, but only {failed} of them in vain");
     }
-
-    let waits = Stalls::during(cx, &stretch);
+    if let Some(available) = too_little(cx, stretch) {
+        return clear!(
+            "{in_vain} of {attempts} attempts to make large blocks failed, with {available} available: the host is short, whatever its pieces"
+        );
+    }
+    let waits = Stalls::during(cx, stretch);
     let severity = if waits.any() {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let attempts = whole(stalls.integral_in(&stretch));
-    let in_vain = whole(failures.integral_in(&stretch));
     let mut finding = RULE
         .found(
             severity,
@@ -88,32 +101,18 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stretch.lasts()
             ),
         )
-        .during(cx.each_time(stretch, &stalling, HOLD, |again| failed_in(again) >= FAILED))
         .graph("waits for a large block", &stalls)
-        .shows_from(COMPACT_STALL, rate, STALLS, None, format!("{rate} tasks had to compact memory"))
+        .shows_from(COMPACT_STALL, rate, STALLS, None, format!("tasks had to compact memory {rate}"))
         .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));
-    let optional = |signal| cx.rate(signal).ok().and_then(|r| r.mean_in(&stretch));
-    if let Some(fallbacks) = optional(THP_FAULT_FALLBACK)
-        && fallbacks.get() > 0.0
-    {
-        finding = finding.shows(
-            THP_FAULT_FALLBACK,
-            fallbacks,
-            None,
-            format!("{fallbacks} page faults got small pages instead of a huge one"),
-        );
+    let optional = |signal| cx.rate(signal).ok()?.mean_in(stretch);
+    if let Some(fallbacks) = optional(THP_FAULT_FALLBACK).filter(|it| it.get() > 0.0) {
+        let text = format!("{fallbacks} page faults got small pages instead of a huge one");
+        finding = finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text);
     }
-    if let Some(scanned) = cx
-        .rate(COMPACT_MIGRATE_SCANNED)
-        .ok()
-        .and_then(|r| r.mean_in(&stretch))
-    {
-        finding = finding.shows(
-            COMPACT_MIGRATE_SCANNED,
-            scanned,
-            None,
-            format!("{scanned} looked at for moving"),
-        );
+    let scanned = cx.rate(COMPACT_MIGRATE_SCANNED).ok();
+    if let Some(scanned) = scanned.and_then(|scanned| scanned.mean_in(stretch)) {
+        let text = format!("{scanned} looked at for moving");
+        finding = finding.shows(COMPACT_MIGRATE_SCANNED, scanned, None, text);
     }
     if cx.number(ZONE_RECLAIM_MODE) == Ok(0) {
         finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
@@ -123,16 +122,15 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         finding = waits.shown_in(finding);
         kinds.push("stalls");
     }
-    Ok(remedy(cx, finding)
-        .cause("Free memory is in pieces too small for what is asked.")
-        .verify("memtide check --for 1m under the same load: compact_stall stands still")
-        .sure(cx.confidence(&kinds, ""))
-        .see("kernel: Documentation/admin-guide/mm/transhuge.rst")
-        .into())
+    Ok(remedy(cx, finding).sure(cx.confidence(&kinds, "")).into())
 }
 
-fn whole(events: f64) -> Count {
-    units::Quantity::from_f64(events)
+/// What was available, where that is so little that any block is rare: compaction moves pages into free ones
+/// (mm/compaction.c, isolate_freepages), and fails where there are hardly any.
+fn too_little(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
+    let available = cx.gauge(MEM_AVAILABLE).ok()?.mean_in(stretch)?;
+    let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);
+    (available <= least).then_some(available)
 }
 
 fn remedy(cx: &Evidence<'_>, mut finding: Finding) -> Finding {
@@ -161,8 +159,8 @@ fn remedy(cx: &Evidence<'_>, mut finding: Finding) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::PSI_MEMORY_SOME;
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
+    use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn compacting(stalls: u64, failures: u64) -> Case {
         Case::over(30)
@@ -209,5 +207,31 @@ mod tests {
             not_evaluated(RULE, &Case::over(30)).names,
             ["vm.compact_stall"]
         );
+    }
+
+    #[test]
+    fn half_a_minute_within_an_hour_is_found_and_work_that_succeeds_is_not() {
+        let for_half_a_minute = |n| [vec![0; 1000], vec![n; 30], vec![0; 2570]].concat();
+        let hour = |failures| {
+            Case::over(3600)
+                .counter_steps(COMPACT_STALL, &for_half_a_minute(20))
+                .counter_steps(COMPACT_FAIL, &for_half_a_minute(failures))
+                .counter_steps(PSI_MEMORY_SOME, &for_half_a_minute(80_000))
+        };
+        let finding = found(RULE, &hour(16));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1000, 1030)]);
+        clear(RULE, &hour(2));
+    }
+
+    #[test]
+    fn a_host_that_is_short_has_no_block_of_any_size() {
+        let case = |available| {
+            compacting(20, 20)
+                .gauge(MEM_TOTAL, Bytes::from_mib(470))
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+        };
+        assert!(clear(RULE, &case(33)).contains("the host is short"));
+        found(RULE, &case(200));
     }
 }

@@ -1,23 +1,25 @@
 //! The kernel's cache of file names and inodes is large or grows.
 
-use timeline::{
-    Track,
-    facts::VFS_CACHE_PRESSURE,
-    signals::{
-        DENTRIES, DENTRIES_NEGATIVE, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PSI_MEMORY_SOME,
-        SLAB_PAGES, SLABS_SCANNED,
-    },
+use timeline::facts::VFS_CACHE_PRESSURE;
+use timeline::signals::{
+    DENTRIES, DENTRIES_NEGATIVE, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PSI_MEMORY_SOME, SLAB_PAGES,
+    SLABS_SCANNED,
 };
-use units::{Bytes, Count, PerSecond, Ratio, Span};
+use timeline::{Stretch, Track};
+use units::{Bytes, Count, PerSecond, Ratio};
 
 use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::{Computed, Severity};
+use crate::finding::{Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rise::Rise;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rise::{Rise, heights, with_levels};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::slab;
+use crate::trigger::{
+    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
+};
 
 declare_rule! {
     /// The kernel's cache of file names and inodes takes a large part of RAM; it is given back when memory is wanted.
@@ -27,9 +29,10 @@ declare_rule! {
     /// caches. No process shows that memory, so it looks lost. It is reclaimable: MemAvailable contains most of it.
     /// It costs only when reclaiming it makes somebody wait, or when a control group's limit contains it.
     /// ## How it is recognised
-    /// Reclaimable slab (SReclaimable) is 20 % of RAM or more, or rises by 4 % of RAM while watched and stays. Where RAM is not
-    /// known, 1 GiB counts. It is a warning only if tasks wait for memory for 10 % of the time meanwhile and the
-    /// kernel is busy with slab caches; else information.
+    /// Reclaimable slab (SReclaimable) is 20 % of RAM or more for 10 s, or rises by 4 % of RAM (at least 16 MiB) and half
+    /// of that stays for 10 s. Where RAM is not known, 1 GiB counts, and a rise by 256 MiB. It is a warning only if tasks
+    /// wait for memory for 10 % of the time meanwhile, for 10 s, and the kernel is busy with slab caches; else
+    /// information.
     /// ## Not this
     /// - `slab-leak`: kernel objects that cannot be reclaimed.
     /// - `cache-full-harmless`: the same harmless fullness, of file contents.
@@ -40,7 +43,13 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, vfs_cache_pressure
     /// - kernel Documentation/admin-guide/sysctl/fs.rst, dentry-state (negative dentries since 5.0)
-    pub(crate) RULE = { id: "dentry-inode-bloat", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
+    pub(crate) RULE = {
+        id: "dentry-inode-bloat", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "Somebody walks very many files (updatedb, find, a backup), or asks again and again for files that do not exist.",
+        verify: "SReclaimable stays level under the same load",
+        explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
+    }
 }
 
 /// An engineering choice; a healthy 1 GiB cloud host has 14 %.
@@ -49,163 +58,193 @@ const LARGE: Ratio = Ratio::from_percent(20.0);
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: a program that writes its dump brings 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
-/// The part of a rise that must still be there at the end of the look.
-const KEPT: Ratio = Ratio::from_percent(50.0);
 /// PSI: a tenth of the time is what users notice.
 const STALLED: Ratio = Ratio::from_percent(10.0);
 /// Shrinkers at work: thrash with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
 /// From here on most entries are names that do not exist (fs/dcache.c counts them as nr_negative).
 const NEGATIVE: f64 = 0.5;
-const HOLD: Span = Span::from_mins(5);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.ram().ok();
-    let last = cx.timeline.len().saturating_sub(1);
-    let caches: Vec<_> = slab::caches(cx, last)
-        .into_iter()
-        .filter(|cache| cache.is_of_files())
-        .collect();
-    let track = match cx.gauge(MEM_SLAB_RECLAIMABLE) {
-        Ok(track) => Some(track),
-        // slabtop alone: its caches tell the level.
-        Err(_) if !caches.is_empty() => None,
-        Err(missing) => return Err(missing),
-    };
-    let level: Option<Bytes> = track
-        .as_ref()
-        .map_or_else(|| Some(caches.iter().map(|c| c.bytes).sum()), Track::last);
-    let Some(level) = level else {
+fn trigger() -> Trigger {
+    let rise = computed("reclaimable_slab_rise", |cx| {
+        Ok(heights(cx, &reclaimable().track(cx)?))
+    });
+    let rises = all![
+        rise.at_least("rise of reclaimable slab", Rise::least(RISE)),
+        reclaimable().at_least("reclaimable slab", Rise::least(RISE)),
+    ];
+    Trigger::Found(Found {
+        find,
+        could: Some(any![is_large(), rises]),
+        scope: Scope::Host,
+        none: None,
+    })
+}
+
+/// SReclaimable, or where slabtop alone was kept what its caches of files take.
+fn reclaimable() -> Reading<Bytes> {
+    let caches = computed("slab_caches_of_files", |cx| {
+        let sizes = slab::sizes(cx, slab::Cache::is_of_files);
+        sizes.ok_or_else(|| cx.lacks_signal(MEM_SLAB_RECLAIMABLE.id()))
+    });
+    gauge(MEM_SLAB_RECLAIMABLE).or(caches)
+}
+
+fn is_large() -> Predicate {
+    reclaimable().at_least("reclaimable slab", large())
+}
+
+fn large() -> Reading<Bytes> {
+    ram().share(LARGE).or(Reading::constant(LARGE_UNKNOWN_RAM))
+}
+
+/// Whether it rose steadily or jumped is no matter.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let rises = Rise::of_size(&reclaimable().track(cx)?, Rise::at_least(cx, RISE));
+    with_levels(cx, is_large(), rises)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let track = reclaimable().track(cx)?;
+    let Some((level, at)) = track.max_in(stretch) else {
         return clear!("kernel objects were not measured");
     };
-    let large = ram.map_or(LARGE_UNKNOWN_RAM, |ram| ram.share(LARGE));
-    // What rose and was given back since is no matter; whether it rose steadily or jumped is none either.
-    let rise = track.as_ref().and_then(Rise::largest).filter(|rise| {
-        rise.is_substantial(ram, RISE) && level >= rise.from + rise.by().share(KEPT)
-    });
-    if rise.is_none() && level < large {
-        return clear!("{level} of reclaimable kernel objects, and they did not pile up");
-    }
-
-    let hurts = hurts(cx);
+    let caches = slab::caches(cx, stretch.last).into_iter();
+    let caches: Vec<_> = caches.filter(slab::Cache::is_of_files).collect();
+    let least = Rise::at_least(cx, RISE);
+    let rise = Rise::seen(&track, least).max_by_key(Rise::by);
+    let hurts = hurts(cx, stretch);
     let severity = if hurts.is_some() {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let what = contents(cx, &caches);
-    let of_ram = ram
-        .and_then(|ram| level.ratio_of(ram))
-        .map_or_else(String::new, |share| format!(" ({share} of RAM)"));
-    let harmless = match hurts {
-        Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
-        None if calm::shortage(cx).is_some() => {
-            "; it was not given back when memory was wanted".to_owned()
-        }
-        None => "; it is given back when memory is wanted".to_owned(),
-    };
-    let title = match &rise {
-        Some(rise) => format!(
-            "The kernel's cache of {what} grew by {} to {} in {}{harmless}.",
-            rise.by(),
-            rise.to,
-            rise.stretch.spans()
-        ),
-        None => format!("The kernel's cache of {what} takes {level}{of_ram}{harmless}."),
-    };
-    let mut finding = RULE.found(severity, title);
+    let of_ram = cx.ram().ok().and_then(|ram| level.ratio_of(ram));
+    let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
+    let harmless = harmless(cx, hurts);
+    let what = contents(cx, &caches, at);
+    let title = title(rise.as_ref(), what, &format!("{level}{of_ram}"), &harmless);
+    let mut finding = RULE
+        .found(severity, title)
+        .graph("reclaimable slab", &track);
     let mut kinds = Vec::new();
     if let Some(rise) = &rise {
         kinds.push("a rise");
-        finding = finding.during(rise.stretch).shows_from(
+        let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
+        finding = finding.shows_from(
             MEM_SLAB_RECLAIMABLE,
             rise.by(),
-            ram.map_or(LARGE_UNKNOWN_RAM, |ram| ram.share(RISE)),
+            least,
             Some(rise.stretch.to),
-            format!("SReclaimable rose from {} to {}", rise.from, rise.to),
+            text,
         );
     }
     let text = format!("{level} of reclaimable slab{of_ram}");
+    let large = large().track(cx)?.at(at).unwrap_or_default();
     finding = if level >= large {
         kinds.push("the level");
         finding.shows_from(MEM_SLAB_RECLAIMABLE, level, large, None, text)
     } else {
         finding.shows(MEM_SLAB_RECLAIMABLE, level, None, text)
     };
-    if let Some(track) = &track {
-        finding = finding.graph("reclaimable slab", track);
-    }
-    if let Some(cache) = caches.first() {
+    if !caches.is_empty() {
         kinds.push("slab caches");
-        finding = finding.shows(
-            SLAB_PAGES,
-            cache.bytes,
-            None,
-            format!("largest of them: {} with {}", cache.name, cache.bytes),
-        );
     }
-    if let Some((negative, share)) = negative(cx) {
-        finding = finding.shows(
-            Computed(DENTRIES_NEGATIVE),
-            share,
-            None,
-            format!("{negative} names that do not exist ({share} of all cached names)"),
-        );
-    }
-    if let Some(available) = cx.timeline.gauge(MEM_AVAILABLE).and_then(|t| t.last()) {
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            available,
-            None,
-            format!("{available} available, which includes most of it"),
-        );
-    }
-    if track.is_some() {
+    finding = contents_shown_in(finding, cx, &caches, at);
+    let is_counted = cx.gauge(MEM_SLAB_RECLAIMABLE).is_ok();
+    if is_counted {
         finding = finding.not(
             "slab-leak",
             "the kernel counts these objects as reclaimable",
         );
+    }
+    if !is_counted || of_ram.is_empty() {
+        kinds.truncate(1);
     }
     let open = if caches.is_empty() {
         "slab caches (root) would say which objects they are"
     } else {
         ""
     };
-    if track.is_none() || ram.is_none() {
-        kinds.truncate(1);
-    }
     Ok(finding
-        .cause("Somebody walks very many files (updatedb, find, a backup), or asks again and again for files that do not exist.")
         .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
-        .verify("SReclaimable stays level under the same load")
         .affects(slab::affected(&caches, 3))
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, vfs_cache_pressure")
-        .see("kernel: Documentation/admin-guide/sysctl/fs.rst, dentry-state")
         .into())
 }
 
-/// For how much of the time tasks waited for memory while the kernel was busy shrinking slab caches.
-fn hurts(cx: &Evidence<'_>) -> Option<Ratio> {
+fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String {
+    match rise {
+        Some(rise) => format!(
+            "The kernel's cache of {what} grew by {} to {} in {}{harmless}.",
+            rise.by(),
+            rise.to,
+            rise.stretch.spans()
+        ),
+        None => format!("The kernel's cache of {what} takes {level}{harmless}."),
+    }
+}
+
+/// With what the cache holds, and what is left beside it.
+fn contents_shown_in(
+    mut finding: Finding,
+    cx: &Evidence<'_>,
+    caches: &[slab::Cache],
+    at: usize,
+) -> Finding {
+    if let Some(cache) = caches.first() {
+        let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
+        finding = finding.shows(SLAB_PAGES, cache.bytes, None, text);
+    }
+    if let Some((negative, share)) = negative(cx, at) {
+        let text = format!("{negative} names that do not exist ({share} of all cached names)");
+        finding = finding.shows(Computed(DENTRIES_NEGATIVE), share, None, text);
+    }
+    if let Some(available) = cx.gauge(MEM_AVAILABLE).ok().and_then(|t| t.at(at)) {
+        let text = format!("{available} available, which includes most of it");
+        finding = finding.shows(MEM_AVAILABLE, available, None, text);
+    }
+    finding
+}
+
+/// What became of it when memory was wanted.
+fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
+    match hurts {
+        Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
+        None if calm::shortage(cx).is_some() => {
+            "; it was not given back when memory was wanted".to_owned()
+        }
+        None => "; it is given back when memory is wanted".to_owned(),
+    }
+}
+
+/// For how much of the time tasks waited for memory while the kernel was busy shrinking slab caches, in the longest time
+/// of the incident in which they did.
+fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
-    let stretch = cx.sustained(&stalled.at_least(STALLED), HOLD)?;
-    let scanned = cx.rate(SLABS_SCANNED).ok()?.mean_in(&stretch)?;
-    (scanned >= SCANNED).then(|| stalled.mean_in(&stretch))?
+    let scanned = cx.rate(SLABS_SCANNED).ok()?;
+    let times = stalled.at_least(STALLED).bridged_runs().into_iter();
+    let of_it = times.filter(|run| {
+        let is_busy = || scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED);
+        run.overlaps(incident) && run.lasts() >= LEVEL && is_busy()
+    });
+    stalled.mean_in(&of_it.max_by_key(Stretch::lasts)?)
 }
 
 /// Names that do not exist among the cached ones, where they are most of them.
-fn negative(cx: &Evidence<'_>) -> Option<(Count, Ratio)> {
-    let last = |signal| cx.timeline.gauge(signal).and_then(|t: Track<_>| t.last());
-    let (negative, all) = (last(DENTRIES_NEGATIVE)?, last(DENTRIES)?);
+fn negative(cx: &Evidence<'_>, at: usize) -> Option<(Count, Ratio)> {
+    let level = |signal| cx.timeline.gauge(signal).and_then(|t: Track<_>| t.at(at));
+    let (negative, all) = (level(DENTRIES_NEGATIVE)?, level(DENTRIES)?);
     #[allow(clippy::cast_precision_loss)] // a share is read to three digits
     let share = negative.get() as f64 / all.get().max(1) as f64;
     (share >= NEGATIVE).then(|| (negative, Ratio::new(share)))
 }
 
 /// What the cache holds, as far as the source tells.
-fn contents(cx: &Evidence<'_>, caches: &[slab::Cache]) -> &'static str {
-    if negative(cx).is_some() {
+fn contents(cx: &Evidence<'_>, caches: &[slab::Cache], at: usize) -> &'static str {
+    if negative(cx, at).is_some() {
         return "names of files that do not exist";
     }
     match caches.first() {
@@ -288,6 +327,20 @@ mod tests {
             RULE,
             &host().gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 38)),
         );
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found_with_its_own_times() {
+        let hour = |to| {
+            let steps = [vec![MIB(10); 1800], ramp(10, to), vec![MIB(10); 60]].concat();
+            let case = Case::over(3600).gauge(MEM_TOTAL, MIB(1000));
+            case.gauge_steps(MEM_SLAB_RECLAIMABLE, &steps)
+        };
+        let finding = found(RULE, &hour(120));
+        assert_eq!(finding.severity, Severity::Info);
+        let when = finding.when.unwrap();
+        assert!(when.first >= 1799 && when.last <= 1821, "{when:?}");
+        clear(RULE, &hour(38));
     }
 
     #[test]

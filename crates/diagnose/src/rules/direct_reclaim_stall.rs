@@ -2,21 +2,23 @@
 
 use timeline::{
     Stretch,
-    facts::{WATERMARK_SCALE, ZONE_RECLAIM_MODE},
+    facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE},
     signals::{
         ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD,
         NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     },
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use super::available_exhaustion;
 use crate::evidence::Evidence;
-use crate::finding::{Computed, Severity};
+use crate::finding::{Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Trigger, all, rate, stall};
 use crate::who;
 
 declare_rule! {
@@ -24,10 +26,10 @@ declare_rule! {
     ///
     /// ## What it means
     /// Normally kswapd frees memory in the background, and an allocation finds a free page at once. Where free memory
-    /// falls below the min mark, the task that asks must search for pages to evict itself (direct reclaim, counted as
+    /// falls below the min watermark, the task that asks must search for pages to evict itself (direct reclaim, counted as
     /// an allocation stall). Users see pauses; system CPU rises.
     /// ## How it is recognised
-    /// One allocation stall a second or more while allocating tasks do at least 10 % of all scanning, sustained, and
+    /// For 4 s or longer, one allocation stall a second or more while allocating tasks do at least 10 % of all scanning, and
     /// tasks wait for memory for 2 % of the time or more. Where stalls cannot be measured (no pressure files) it is
     /// less sure.
     /// ## Not this
@@ -37,12 +39,18 @@ declare_rule! {
     /// - Some stalls that cost nobody any time: reclaim of clean page cache by a fast reader.
     /// ## What to do
     /// Where the host is short of memory this is a consequence: cure the shortage. Otherwise the bursts are larger than
-    /// the gap between the low and the min mark: now `sysctl -w vm.watermark_scale_factor=100`, for good the same in a
+    /// the gap between the low and the min watermark: now `sysctl -w vm.watermark_scale_factor=100`, for good the same in a
     /// file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
     /// ## References
     /// - kernel mm/page_alloc.c, __alloc_pages_direct_reclaim
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor
-    pub(crate) RULE = { id: "direct-reclaim-stall", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "direct-reclaim-stall", since: "0.1.0", class: Shortage,
+        trigger: trigger, waits: Memory, story: story,
+        verify: "memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %",
+        brings_about: &["kswapd-saturated"],
+        explained_by: &[Explains::Maybe(THP_DEFRAG)],
+    }
 }
 
 const STALLS: PerSecond<Count> = Stalls::ALLOCATION_STALLS;
@@ -52,56 +60,40 @@ const SHARE: Ratio = Ratio::from_percent(10.0);
 const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
 const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
-/// An engineering choice: below this share of RAM available the host as a whole is short.
-const LITTLE_AVAILABLE: Ratio = available_exhaustion::LOW;
-/// The value to set: gaps between the marks of 1 % of each zone; an engineering choice, ten times the
+/// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
 /// kernel's default.
 const SCALE: u64 = 100;
 /// Background writing from here on: an engineering choice, half a second to two of what disks write.
 const EARLY: Bytes = Bytes::from_mib(64);
-const HOLD: Span = Span::from_mins(5);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    let direct = || rate(PGSCAN_DIRECT);
+    let share = direct().ratio_of(direct().plus([rate(PGSCAN_KSWAPD)]));
+    Trigger::on_host(
+        STALL,
+        all![
+            rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
+            share.at_least("scanned by allocating tasks, of all scanning", SHARE),
+            stall(PSI_MEMORY_SOME)
+                .at_least("memory stalls", STALLED)
+                .if_measured(),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let stalls = cx.allocation_stalls()?;
-    let direct = cx.rate(PGSCAN_DIRECT)?;
-    let share = direct.ratio_of(&direct.plus(&cx.rate(PGSCAN_KSWAPD)?));
-    let stalling = stalls.at_least(STALLS).and(&share.at_least(SHARE));
-    let Some((stretch, rate)) = cx.held(&stalling, &stalls, HOLD) else {
-        return match stalls.max() {
-            Some((peak, _)) if peak >= STALLS => clear!(
-                "up to {peak} allocation stalls, but not for {} on end",
-                cx.hold(HOLD)
-            ),
-            _ => clear!("no allocating task had to reclaim"),
-        };
-    };
-    let scanned = cx.mean_in(&stretch, PGSCAN_DIRECT, &direct)?;
-    let part = cx.mean_in(&stretch, PGSCAN_DIRECT, &share)?;
-    let mode = cx.number(ZONE_RECLAIM_MODE).ok();
-    if mode.is_some_and(|mode| mode != 0) && Stalls::are_of_a_node(rate, scanned) {
+    let rate = cx.mean_in(stretch, ALLOCSTALL, &stalls)?;
+    let scanned = cx.mean_in(stretch, PGSCAN_DIRECT, &cx.rate(PGSCAN_DIRECT)?)?;
+    let is_on = cx.number(ZONE_RECLAIM_MODE).is_ok_and(|mode| mode != 0);
+    if is_on && Stalls::are_of_a_node(rate, scanned) {
         return clear!(
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
         );
     }
-    let mean = |signal, stretch: &Stretch| {
-        let stalled = cx.stall(signal).ok()?;
-        stalled.mean_in(stretch)
-    };
-    let hardly_waited = |stretch: &Stretch| {
-        let some = mean(PSI_MEMORY_SOME, stretch);
-        some.filter(|some| *some < STALLED)
-    };
-    let some = mean(PSI_MEMORY_SOME, &stretch);
-    let full = mean(PSI_MEMORY_FULL, &stretch);
-    if let Some(some) = hardly_waited(&stretch) {
-        return clear!(
-            "{rate} allocation stalls, but tasks waited for memory only {some} of the time"
-        );
-    }
-
-    let held = cx.each_time(stretch, &stalling, HOLD, |again| {
-        hardly_waited(again).is_none()
-    });
+    let share = |signal| cx.stall(signal).ok()?.mean_in(stretch);
+    let (some, full) = (share(PSI_MEMORY_SOME), share(PSI_MEMORY_FULL));
     let severity = match full {
         Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
         _ => Severity::Warning,
@@ -109,104 +101,95 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let waited = some.map_or_else(String::new, |some| {
         format!(" Tasks waited for memory {some} of that time.")
     });
+    let title = format!(
+        "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
+        stretch.lasts()
+    );
+    let text = format!("{rate} allocations had to reclaim memory themselves");
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
-                held.how_long()
-            ),
-        )
-        .during(held)
+        .found(severity, title)
         .graph("allocation stalls", &stalls)
-        .shows_from(ALLOCSTALL, rate, STALLS, None, format!("{rate} allocations had to reclaim memory themselves"))
-        .shows_from(
-            Computed(PGSCAN_DIRECT),
-            part, SHARE,
-            None,
-            format!("{scanned} scanned by allocating tasks, {part} of all scanning"),
-        );
+        .shows_from(ALLOCSTALL, rate, STALLS, None, text);
+    if let Some(part) = of_all_scanning(cx, stretch, scanned) {
+        let text = format!("{scanned} scanned by allocating tasks, {part} of all scanning");
+        finding = finding.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text);
+    }
     let mut kinds = vec!["allocation stalls"];
     if let Some(some) = some {
-        let all = full.map_or_else(String::new, |full| format!(", full {full}"));
-        finding = finding.shows_from(
-            PSI_MEMORY_SOME,
-            some,
-            STALLED,
-            None,
-            format!("memory stalls: some {some}{all}"),
-        );
+        let full = full.map_or_else(String::new, |full| format!(", full {full}"));
+        let text = format!("memory stalls: some {some}{full}");
+        finding = finding.shows_from(PSI_MEMORY_SOME, some, STALLED, None, text);
         kinds.push("memory stalls");
     }
-    let mut worst = stretch.last;
-    let mut short = None;
-    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
-        && let Some((least, index)) = available.min_in(&stretch)
-    {
-        worst = index;
-        let of_ram = cx.ram().ok().and_then(|ram| least.ratio_of(ram));
-        short = of_ram.map(|share| share < LITTLE_AVAILABLE);
+    let least = cx.lowest_in(MEM_AVAILABLE, stretch);
+    if let Some((least, index)) = least {
+        let at = Some(cx.timeline.times()[index]);
         finding = finding.shows(
             MEM_AVAILABLE,
             least,
-            Some(cx.timeline.times()[index]),
+            at,
             format!("available fell to {least}"),
         );
     }
-    let behind_writeback = cx
-        .rate(NR_VMSCAN_IMMEDIATE)
-        .ok()
-        .and_then(|r| r.mean_in(&stretch))
-        .filter(|met| *met >= MET_WRITEBACK);
-    if let Some(met) = behind_writeback {
-        finding = finding.shows_from(
-            NR_VMSCAN_IMMEDIATE,
-            met,
-            MET_WRITEBACK,
-            None,
-            format!("reclaim met {met} still under writeback"),
-        );
+    let of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
+    let is_short = of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
+    finding = causes(cx, stretch, finding, is_short);
+    let open = match some {
+        Some(_) => "",
+        None => "memory stalls (PSI) would settle it",
+    };
+    let worst = least.map_or(stretch.last, |(_, index)| index);
+    Ok(excluded(cx, stretch, finding, rate)
+        .fix(Fix::cap(
+            cx,
+            worst,
+            "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
+        ))
+        .affects(who::largest(cx, worst, 3))
+        .sure(cx.confidence(&kinds, open))
+        .into())
+}
+
+/// What part of all scanned pages allocating tasks scanned.
+fn of_all_scanning(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    direct: PerSecond<Pages>,
+) -> Option<Ratio> {
+    let kswapd = cx.rate(PGSCAN_KSWAPD).ok()?.mean_in(stretch)?;
+    let all = direct.get() + kswapd.get();
+    (all > 0.0).then(|| Ratio::new(direct.get() / all))
+}
+
+/// Pages that reclaim met under writeback, where they are many.
+fn behind_writeback(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
+    let met = cx.rate(NR_VMSCAN_IMMEDIATE).ok()?.mean_in(stretch)?;
+    (met >= MET_WRITEBACK).then_some(met)
+}
+
+/// Why reclaim does not keep up, and what helps against that.
+fn causes(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding, is_short: bool) -> Finding {
+    let writeback = behind_writeback(cx, stretch);
+    if let Some(met) = writeback {
+        let text = format!("reclaim met {met} still under writeback");
+        finding = finding.shows_from(NR_VMSCAN_IMMEDIATE, met, MET_WRITEBACK, None, text);
     }
-    if mode == Some(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
-    }
-    if let Some(compactions) = cx
-        .rate(COMPACT_STALL)
-        .ok()
-        .and_then(|c| c.mean_in(&stretch))
-    {
-        finding = if compactions.get() <= 0.0 {
-            finding.not("compaction-stall", "no task waited for a large block")
-        } else if compactions < rate {
-            finding.not(
-                "compaction-stall",
-                format!("only {compactions} waited for a large block"),
-            )
-        } else {
-            finding.shows(
-                COMPACT_STALL,
-                compactions,
-                None,
-                format!("{compactions} of them wanted large blocks"),
-            )
-        };
-    }
-    finding = finding.cause(match (behind_writeback, short) {
+    finding = finding.cause(match (writeback, is_short) {
         (Some(_), _) => {
             "What reclaim finds is dirty or being written, so it has to wait for the disk."
         }
-        (None, Some(true)) => "The host is short of memory: little is left that could be evicted.",
-        _ => {
-            "Memory is asked for in bursts larger than the gap between the low and the min mark, faster than kswapd frees it."
+        (None, true) => "The host is short of memory: little is left that could be evicted.",
+        (None, false) => {
+            "Memory is asked for in bursts larger than the gap between the low and the min watermark, faster than kswapd frees it."
         }
     });
-    if short != Some(true) {
+    if !is_short {
         finding = widen_the_gap(cx, finding);
     }
     // Where writing begins before that already, the setting would make it later.
     let begins = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
-    let begins = begins.and_then(|begins| begins.min_in(&stretch));
-    if behind_writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY) {
+    let begins = begins.and_then(|begins| begins.min_in(stretch));
+    if writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY) {
         finding = finding.fix(Fix::dirty_limits(
             cx,
             "Start writing earlier, so that reclaim meets fewer dirty pages.",
@@ -214,24 +197,38 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             None,
         ));
     }
-    Ok(finding
-        .fix(Fix::cap(cx, worst, "Cap or stop what allocates most; where memory is short as a whole, that is the root."))
-        .verify("memtide check --for 1m under the same load: no allocation stalls, memory stalls below 1 %")
-        .affects(who::largest(cx, worst, 3))
-        .sure(cx.confidence(
-            &kinds,
-            if some.is_some() {
-                ""
-            } else {
-                "memory stalls (PSI) would settle it"
-            },
-        ))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor")
-        .into())
+    finding
 }
 
-/// More room between the marks, unless there is plenty already. Kernels before 4.6 do not have the setting.
-fn widen_the_gap(cx: &Evidence<'_>, finding: crate::Finding) -> crate::Finding {
+/// Whether a node reclaims for itself, or the requests were for large blocks.
+fn excluded(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    mut finding: Finding,
+    stalls: PerSecond<Count>,
+) -> Finding {
+    if cx.number(ZONE_RECLAIM_MODE) == Ok(0) {
+        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
+    }
+    let waited = cx.rate(COMPACT_STALL).ok();
+    match waited.and_then(|waited| waited.mean_in(stretch)) {
+        None => finding,
+        Some(waited) if waited.get() <= 0.0 => {
+            finding.not("compaction-stall", "no task waited for a large block")
+        }
+        Some(waited) if waited < stalls => finding.not(
+            "compaction-stall",
+            format!("only {waited} waited for a large block"),
+        ),
+        Some(waited) => {
+            let text = format!("{waited} of them wanted large blocks");
+            finding.shows(COMPACT_STALL, waited, None, text)
+        }
+    }
+}
+
+/// More room between the watermarks, unless there is plenty already. Kernels before 4.6 do not have the setting.
+fn widen_the_gap(cx: &Evidence<'_>, finding: Finding) -> Finding {
     match cx.number(WATERMARK_SCALE) {
         Ok(now) if now < SCALE => finding
             .shows_fact(
@@ -252,7 +249,7 @@ fn widen_the_gap(cx: &Evidence<'_>, finding: crate::Finding) -> crate::Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
     use timeline::signals::MEM_TOTAL;
 
     #[test]
@@ -277,11 +274,23 @@ mod tests {
             .counter_steps(PSI_MEMORY_SOME, &three_times([200_000, 0, 200_000], 0));
         let finding = found(RULE, &case);
         assert_eq!(times(&finding), [(0, 40), (200, 240)]);
-        assert!(
-            finding.title.contains("for up to 40 s at a time"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("for 40 s"), "{}", finding.title);
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_reclaim_at_no_cost_is_not() {
+        let in_an_hour = |stalled| {
+            Case::over(3600)
+                .counter_steps(ALLOCSTALL, &amid_calm(50, 0))
+                .counter_steps(PGSCAN_DIRECT, &amid_calm(4000, 0))
+                .counter_steps(PGSCAN_KSWAPD, &amid_calm(9000, 0))
+                .counter_steps(PSI_MEMORY_SOME, &amid_calm(stalled, 0))
+                .counter_steps(PSI_MEMORY_FULL, &amid_calm(stalled / 2, 0))
+        };
+        let finding = found(RULE, &in_an_hour(700_000));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+        clear(RULE, &in_an_hour(10_000));
     }
 
     fn reclaiming(stalls: u64, direct: u64, kswapd: u64) -> Case {
@@ -349,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_marks_are_advised_only_where_memory_is_there() {
+    fn wider_watermarks_are_advised_only_where_memory_is_there() {
         let case = |available| {
             reclaiming(50, 4000, 9000)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))

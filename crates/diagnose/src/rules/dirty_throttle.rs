@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Condition, Counter, Entity, Signal, Stretch, Track,
+    Counter, Entity, EntitySeries, Signal, Stretch,
     facts::{DIRTY_BYTES, DIRTY_RATIO},
     signals::{
         DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
@@ -11,13 +11,17 @@ use timeline::{
         PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
     },
 };
-use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::rule::{DIRTY_LIMITS, Outcome, clear, declare_rule};
+use crate::trigger::{
+    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate, stall,
+};
 
 declare_rule! {
     /// Writers wait for the disk: as much unwritten data as the kernel allows is in memory already.
@@ -27,9 +31,9 @@ declare_rule! {
     /// unwritten (dirty) data grows to a limit, and from then on every writer is slowed to the disk's speed. Memory is
     /// not short; the disk is.
     /// ## How it is recognised
-    /// Dirty pages and pages under writeback stay where the kernel slows writers (from the middle of
-    /// `nr_dirty_background_threshold` and `nr_dirty_threshold`), sustained, while tasks wait for disks for 10 % of the
-    /// time or more and hardly for memory.
+    /// For 4 s or longer, dirty pages and pages under writeback stay at 90 % or more of where the kernel slows writers
+    /// (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for disks for 10 % of
+    /// the time or more and hardly for memory. Where waiting is not measured, a disk that writes is busy for 70 % of it.
     /// ## Not this
     /// - Swap-out: it counts as writeback too, and the limit falls with what is left to be dirtied.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
@@ -43,7 +47,13 @@ declare_rule! {
     /// ## References
     /// - kernel mm/page-writeback.c, balance_dirty_pages
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
-    pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        verify: "memtide check --for 1m during the same writes: tasks wait for disks below 10 % of the time, or in shorter steps",
+        brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
+        explained_by: DIRTY_LIMITS,
+        aliases: &["dirty-throttling"],
+    }
 }
 
 /// Of the middle of the two thresholds, below which writers run free (mm/page-writeback.c,
@@ -60,66 +70,105 @@ const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
 /// The limit is a share of what could be dirtied. Where that is less than a tenth of RAM, memory is used up.
 const DIRTYABLE: f64 = 0.1;
 /// The kernel's default for vm.dirty_ratio, in percent.
-const RATIO_DEFAULT: u64 = 20;
+const RATIO_DEFAULT: Count = Count::new(20);
 /// Limits below this make writers wait for every request.
 const SMALLEST_LIMIT: Bytes = Bytes::from_mib(16);
-const HOLD: Span = Span::from_mins(1);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let waiting = cx.gauge(MEM_DIRTY)?.plus(&cx.gauge(MEM_WRITEBACK)?);
-    let threshold = cx.bytes(NR_DIRTY_THRESHOLD)?;
-    let background = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD)?;
-    let free_run = threshold.plus(&background).scaled(0.5);
-    let mut full = waiting.at_least_track(&free_run.scaled(NEAR));
-    if let Some(genuine) = genuine_limit(cx, &threshold) {
-        full = full.and(&genuine);
-    }
-    if let Ok(swapped_out) = cx.rate(PSWPOUT) {
-        full = full.and(&swapped_out.at_most(SWAPPED_OUT));
-    }
-    if cx.is_single_look() && full.longest().is_some() {
-        return Err(Missing::because(
-            vec![PSI_IO_SOME.def().name],
-            Need::TwoLooks,
-        ));
-    }
-    let Some((stretch, level)) = cx.held(&full, &waiting, HOLD) else {
-        return match waiting.max().zip(free_run.last()) {
-            Some(((most, _), limit)) => {
-                clear!("{most} of data waited for the disk at most; writers run free up to {limit}")
-            }
-            None => clear!("what waits for the disk was not measured"),
-        };
-    };
-    let limit = cx.mean_in(&stretch, NR_DIRTY_THRESHOLD, &threshold)?;
-    let free = cx.mean_in(&stretch, NR_DIRTY_BACKGROUND_THRESHOLD, &free_run)?;
-    let runs_free = |one: &Stretch| {
-        let (level, free) = (waiting.mean_in(one)?, free_run.mean_in(one)?);
-        (level < free)
-            .then(|| format!("{level} of data waited for the disk; writers run free up to {free}"))
-            .or_else(|| not_waited_for(cx, one, level))
-    };
-    if let Some(why) = runs_free(&stretch) {
-        return Ok(Outcome::Clear(why));
-    }
-    let waited = stalled(cx, PSI_IO_SOME, &stretch);
-    let for_memory = stalled(cx, PSI_MEMORY_SOME, &stretch);
-    let disk = busiest_disk(cx, &stretch);
+fn trigger() -> Trigger {
+    let is_busy = computed("busiest disk", busiest).at_least("the disk is busy", BUSY);
+    Trigger::on_host(
+        STALL,
+        all![
+            unwritten().at_least("unwritten data", free_run().times(NEAR)),
+            stall(PSI_IO_SOME)
+                .at_least("waiting for disks", WAITED)
+                .or_without(is_busy.if_measured()),
+            is_genuine(),
+            // Swap-out counts as writeback too.
+            rate(PSWPOUT)
+                .at_most("swapped out", SWAPPED_OUT)
+                .if_measured(),
+        ],
+    )
+}
 
-    let held = cx.each_time(stretch, &full, HOLD, |again| runs_free(again).is_none());
-    let speed = written(cx, &stretch, disk.as_ref());
+/// Data that waits to be written.
+fn unwritten() -> Reading<Bytes> {
+    gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)])
+}
+
+/// Up to where writers run free: the middle of the two thresholds.
+fn free_run() -> Reading<Bytes> {
+    let threshold = gauge(NR_DIRTY_THRESHOLD).bytes();
+    let background = gauge(NR_DIRTY_BACKGROUND_THRESHOLD).bytes();
+    threshold
+        .clone()
+        .minus(threshold.minus(background).times(0.5))
+}
+
+/// The limit is what the settings mean it to be, not what is left of a used-up memory. A limit in bytes always is.
+fn is_genuine() -> Predicate {
+    let percent = fact(DIRTY_RATIO).or(Reading::constant(RATIO_DEFAULT));
+    let least = percent.of_size(ram().times(DIRTYABLE / 100.0));
+    let limit = gauge(NR_DIRTY_THRESHOLD).bytes();
+    any![
+        fact(DIRTY_BYTES).at_least("vm.dirty_bytes", Count::new(1)),
+        limit.at_least("limit of dirty pages", least).if_measured(),
+    ]
+}
+
+/// The share of time for which the busiest disk is busy, of those that write.
+fn busiest(cx: &Evidence<'_>) -> Result<Numbers, Missing> {
+    let disks = cx.timeline.entities(Entity::Disk);
+    let busy = disks.filter_map(|disk| Some(busy_writing(cx, disk)?.cast()));
+    let busiest = busy.reduce(|a: Numbers, b| a.zip(&b, f64::max));
+    busiest.ok_or_else(|| cx.lacks_signal(DISK_IO_TIME.id()))
+}
+
+/// How busy a disk is, where it writes.
+fn busy_writing(cx: &Evidence<'_>, disk: &EntitySeries) -> Option<Numbers> {
+    let busy = cx.rate_of(disk, DISK_IO_TIME).ok()?;
+    let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?;
+    let (busy, written): (Numbers, Numbers) = (busy.cast(), written.cast());
+    // Milliseconds of I/O a second.
+    Some(busy.zip(&written, |busy, written| {
+        if written > 0.0 {
+            (busy / 1000.0).min(1.0)
+        } else {
+            0.0
+        }
+    }))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let waiting = unwritten().track(cx)?;
+    let limit = cx.bytes(NR_DIRTY_THRESHOLD)?;
+    let limit = cx.mean_in(stretch, NR_DIRTY_THRESHOLD, &limit)?;
+    let free = free_run().track(cx)?;
+    let free = cx.mean_in(stretch, NR_DIRTY_BACKGROUND_THRESHOLD, &free)?;
+    let level = cx.mean_in(stretch, DIRTY_AND_WRITEBACK, &waiting)?;
+    if level < free {
+        return clear!("{level} of data waited for the disk; writers run free up to {free}");
+    }
+    let waits = Waits {
+        disks: stalled(cx, PSI_IO_SOME, stretch),
+        memory: stalled(cx, PSI_MEMORY_SOME, stretch),
+    };
+    if let Some(memory) = waits.rather_for_memory() {
+        return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
+    }
+    let disk = busiest_disk(cx, stretch);
+    let speed = written(cx, stretch, disk.as_ref());
     let at = speed.map_or_else(String::new, |speed| {
         format!(", and the disk writes {speed}")
     });
+    let title = format!(
+        "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
+        stretch.lasts()
+    );
     let mut finding = RULE
-        .found(
-            Severity::Warning,
-            format!(
-                "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
-                held.how_long()
-            ),
-        )
-        .during(held)
+        .found(Severity::Warning, title)
         .graph("unwritten data", &waiting)
         .shows_from(
             DIRTY_AND_WRITEBACK,
@@ -128,86 +177,85 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"),
         );
     let mut kinds = vec!["dirty data at its limit"];
-    if let Some(waited) = waited {
-        finding = finding.shows_from(
-            PSI_IO_SOME,
-            waited,
-            WAITED,
-            None,
-            format!("tasks waited for disks {waited} of the time"),
-        );
-        kinds.push("I/O stalls");
-    }
-    if let Some(disk) = &disk
-        && disk.busy >= BUSY
-    {
-        finding = finding.shows_from(
-            DISK_IO_TIME,
-            disk.busy,
-            BUSY,
-            None,
-            format!("{} was busy {} of the time", disk.name, disk.busy),
-        );
-        kinds.push("a busy disk");
-    }
-    finding = throughput(cx, finding, &stretch);
-    if let Some(memory) = for_memory {
-        finding = finding
-            .shows_below(
-                PSI_MEMORY_SOME,
-                memory,
-                WAITED_FOR_MEMORY,
-                None,
-                format!("tasks waited for memory {memory} of the time"),
-            )
-            .not(
-                "direct-reclaim-stall",
-                format!("tasks waited for memory only {memory} of the time"),
-            );
-    }
+    finding = waits.shown_in(finding, disk.as_ref(), &mut kinds);
+    finding = throughput(cx, finding, stretch);
+    finding = waits.ruling_out(finding);
     if cx.rate(PSWPOUT).is_ok() {
         finding = finding.not("swap-thrash", "hardly a page was swapped out meanwhile");
     }
+    let open = match kinds.len() {
+        1 => "I/O stalls (PSI) or disk statistics would settle it",
+        _ => "",
+    };
+    Ok(remedy(cx, finding, speed, limit)
+        .cause(cause(level, speed))
+        .affects(disk.map(|disk| Affected {
+            kind: "disk",
+            name: disk.name,
+            what: format!("busy {} of the time, {} written", disk.busy, disk.written),
+        }))
+        .affects(writers(cx, stretch))
+        .sure(cx.confidence(&kinds, open))
+        .into())
+}
+
+fn cause(level: Bytes, speed: Option<BytesPerSecond>) -> String {
     let drain = speed
         .filter(|speed| speed.get() > 0.0)
         .map(|speed| Span::from_secs_f64(level.as_f64() / speed.get()));
     let takes = drain.map_or_else(String::new, |drain| {
         format!(" Writing all of it would take {drain}; a sync waits that long.")
     });
-    Ok(remedy(cx, finding, speed, limit)
-        .cause(format!(
-            "Programs write faster than the disk, so they are slowed to its speed at the limit.{takes}"
-        ))
-        .verify("memtide check --for 1m during the same writes: tasks wait for disks below 10 % of the time, or in shorter steps")
-        .affects(disk.map(|disk| Affected {
-            kind: "disk",
-            name: disk.name,
-            what: format!("busy {} of the time, {} written", disk.busy, disk.written),
-        }))
-        .affects(writers(cx, &stretch))
-        .alias("dirty-throttling")
-        .sure(cx.confidence(
-            &kinds,
-            if kinds.len() > 1 {
-                ""
-            } else {
-                "I/O stalls (PSI) or disk statistics would settle it"
-            },
-        ))
-        .see("kernel: mm/page-writeback.c, balance_dirty_pages")
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, dirty_bytes")
-        .into())
+    format!(
+        "Programs write faster than the disk, so they are slowed to its speed at the limit.{takes}"
+    )
 }
 
-/// Where the limit is what the settings mean it to be, not what is left of a used-up memory. A limit in bytes always is.
-fn genuine_limit(cx: &Evidence<'_>, threshold: &Track<Bytes>) -> Option<Condition> {
-    if cx.number(DIRTY_BYTES).is_ok_and(|bytes| bytes > 0) {
-        return None;
+/// Shares of the time in which tasks waited.
+struct Waits {
+    disks: Option<Ratio>,
+    memory: Option<Ratio>,
+}
+
+impl Waits {
+    /// How much for memory, where that is another disease.
+    fn rather_for_memory(&self) -> Option<Ratio> {
+        let much = |memory: &Ratio| {
+            *memory >= WAITED_FOR_MEMORY
+                && self.disks.is_none_or(|io| memory.get() > io.get() / 2.0)
+        };
+        self.memory.filter(much)
     }
-    let ratio = cx.number(DIRTY_RATIO).unwrap_or(RATIO_DEFAULT);
-    let ram = cx.ram().ok()?;
-    let share = Ratio::from_percent(units::Count::new(ratio).as_f64() * DIRTYABLE);
-    Some(threshold.at_least(ram.share(share)))
+
+    fn shown_in(
+        &self,
+        mut finding: Finding,
+        disk: Option<&Disk>,
+        kinds: &mut Vec<&'static str>,
+    ) -> Finding {
+        if let Some(waited) = self.disks {
+            let text = format!("tasks waited for disks {waited} of the time");
+            finding = finding.shows_from(PSI_IO_SOME, waited, WAITED, None, text);
+            kinds.push("I/O stalls");
+        }
+        if let Some(disk) = disk.filter(|disk| disk.busy >= BUSY) {
+            let text = format!("{} was busy {} of the time", disk.name, disk.busy);
+            finding = finding.shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text);
+            kinds.push("a busy disk");
+        }
+        finding
+    }
+
+    fn ruling_out(&self, finding: Finding) -> Finding {
+        let Some(memory) = self.memory else {
+            return finding;
+        };
+        let text = format!("tasks waited for memory {memory} of the time");
+        let why = format!("tasks hardly waited for memory ({memory} of the time)");
+        finding
+            .shows_below(PSI_MEMORY_SOME, memory, WAITED_FOR_MEMORY, None, text)
+            .not("direct-reclaim-stall", why)
+    }
 }
 
 /// A disk while writers wait.
@@ -222,40 +270,14 @@ fn stalled(cx: &Evidence<'_>, signal: Signal<Counter<Micros>>, stretch: &Stretch
     cx.stall(signal).ok()?.mean_in(stretch)
 }
 
-/// Why nobody waits for the disk although so much waits for it; `None` where somebody does.
-fn not_waited_for(cx: &Evidence<'_>, stretch: &Stretch, level: Bytes) -> Option<String> {
-    let waited = stalled(cx, PSI_IO_SOME, stretch);
-    match (waited, busiest_disk(cx, stretch)) {
-        (Some(waited), _) if waited < WAITED => {
-            return Some(format!(
-                "{level} of data waited for the disk, but tasks only {waited} of the time"
-            ));
-        }
-        (None, Some(disk)) if disk.busy < BUSY => {
-            return Some(format!(
-                "{level} of data waited, but the disks were busy only {} of the time",
-                disk.busy
-            ));
-        }
-        _ => {}
-    }
-    let memory = stalled(cx, PSI_MEMORY_SOME, stretch)?;
-    let is_memory =
-        memory >= WAITED_FOR_MEMORY && waited.is_none_or(|io| memory.get() > io.get() / 2.0);
-    is_memory
-        .then(|| format!("tasks waited for memory ({memory} of the time), not for the disk alone"))
-}
-
 fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Disk> {
     cx.timeline
         .entities(Entity::Disk)
         .filter_map(|disk| {
-            let busy = cx.rate_of(disk, DISK_IO_TIME).ok()?.mean_in(stretch)?;
             let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?.mean_in(stretch)?;
             Some(Disk {
                 name: disk.key.clone(),
-                // Milliseconds of I/O a second.
-                busy: Ratio::new((busy.get() / 1000.0).min(1.0)),
+                busy: busy_writing(cx, disk)?.mean_in(stretch)?,
                 written,
             })
         })
@@ -360,10 +382,11 @@ fn remedy(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::missing::Need;
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
 
-    /// A host of 1000 MiB with these many MiB dirty and of limit, whose tasks wait for disks.
+    /// A host of 1000 MiB with these many MiB dirty and of limit; its tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {
         Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -490,5 +513,32 @@ mod tests {
         };
         assert_eq!(not_evaluated(RULE, &look(150)).need, Need::TwoLooks);
         clear(RULE, &look(10));
+    }
+
+    /// Half a minute of these within an hour of another.
+    fn within_an_hour<T: Copy>(value: T, calm: T) -> Vec<T> {
+        let mut all = vec![calm; 3600];
+        all[1800..1830].fill(value);
+        all
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+        let hour = |waits: u64| {
+            let dirty = within_an_hour(Bytes::from_mib(168), Bytes::from_mib(1));
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge_steps(MEM_DIRTY, &dirty)
+                .gauge(MEM_WRITEBACK, Bytes::ZERO)
+                .gauge(NR_DIRTY_THRESHOLD, Pages::new(168 * 256))
+                .gauge(NR_DIRTY_BACKGROUND_THRESHOLD, Pages::new(84 * 256))
+                .counter_steps(PSI_IO_SOME, &within_an_hour(700_000, 0))
+                .counter_steps(PSI_MEMORY_SOME, &within_an_hour(waits, 0))
+        };
+        let finding = found(RULE, &hour(0));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.title.contains("for 29 s"), "{}", finding.title);
+        // Reclaim that waits for its own writes is no writer's limit.
+        clear(RULE, &hour(600_000));
     }
 }

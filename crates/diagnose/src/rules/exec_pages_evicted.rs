@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, Stretch, Track,
+    Entity, Stretch,
     facts::SWAPPINESS,
     signals::{
         MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
@@ -12,13 +12,16 @@ use timeline::{
 };
 use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio};
 
-use super::page_cache_thrash::{HOLD, READ_AGAIN, evicted_by_another, reading_again};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Finding};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, page_cache};
+use crate::rereads::{evicted_by_another, rereading};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Trigger, all, any, fact, gauge, ram};
 use crate::who;
 
 declare_rule! {
@@ -29,7 +32,7 @@ declare_rule! {
     /// pages, and the last of those are the code and libraries of the programs that run. Every step then waits for a
     /// disk: logins hang and desktops freeze, with swap free or switched off.
     /// ## How it is recognised
-    /// File pages come back after eviction (refaults) at 1 MiB/s or more for long, page cache is at most 10 % of RAM,
+    /// For 4 s or longer, file pages come back after eviction (refaults) at 1 MiB/s, page cache is at most 10 % of RAM,
     /// and the pages are mapped ones: three or more processes take major faults, or the host takes 100 a second. Pages
     /// that come back from swap are fewer than a tenth of that. And anonymous memory is kept in: there is no swap, swap
     /// is full to 95 %, or vm.swappiness is 10 or less. Few major faults do not exclude it: with large readahead or the
@@ -45,7 +48,16 @@ declare_rule! {
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: what swappiness 0 and missing swap do
     /// - kernel mm/workingset.c: what counts as a refault
-    pub(crate) RULE = { id: "exec-pages-evicted", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "exec-pages-evicted", since: "0.1.0", class: Shortage,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        verify: "memtide check --for 1m under the same load: major faults below 10 a second, stalls below 1 %",
+        brings_about: &[
+            "available-exhaustion", "cache-starved-floor", "page-cache-thrash", "swappiness-misfit", "no-swap-risk",
+            "direct-reclaim-stall", "kswapd-saturated",
+        ],
+        explained_by: &[Explains::Maybe(SWAPPINESS)],
+    }
 }
 
 /// An engineering choice: a host of some GiB loses its programs below 5 % of RAM, small ones keep a larger share, and plain reads that
@@ -59,8 +71,6 @@ const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
 const PROCESSES: usize = 3;
 /// Swap-ins per file refault above which it is swap that thrashes; an engineering choice.
 const SWAPPED: f64 = 0.1;
-/// At this setting and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).
-pub(crate) const LOW_SWAPPINESS: u64 = 10;
 /// Swap with less left than this takes nothing more; an engineering choice.
 const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
 
@@ -71,144 +81,144 @@ enum Kept {
     Swappiness(u64),
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    let swap_left = gauge(SWAP_FREE).at_most("free swap", gauge(SWAP_TOTAL).share(SWAP_LEFT));
+    let swappiness = fact(SWAPPINESS).at_most("vm.swappiness", Count::new(LOW_SWAPPINESS));
+    Trigger::on_host(
+        STALL,
+        all![
+            rereading(),
+            page_cache().at_most("page cache", ram().share(LITTLE_CACHE)),
+            // An unknown setting matters only where all else fits: then the story says that it lacks.
+            any![swap_left, swappiness.if_measured()],
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let again = cx.refaults_file()?;
-    let page = cx.page_size()?;
-    let rereading = reading_again(cx)?;
-    let Some((stretch, back)) = cx.held(&rereading, &again, HOLD) else {
-        return clear!("no file pages came back after eviction for long");
-    };
-    if let Some(why) = not_of_programs(cx, &stretch, &again)? {
+    if let Some(why) = evicted_by_another(cx, stretch, &again) {
         return Ok(Outcome::Clear(why));
     }
-    let Some(kept) = kept(cx, &stretch)? else {
+    let back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let swapped_in = cx.mean_in(stretch, PSWPIN, &cx.swapped_in()?)?;
+    if swapped_in.get() > back.get() * SWAPPED {
+        return clear!("{swapped_in} came back from swap as well: anonymous memory does move");
+    }
+    let Some(kept) = Kept::during(cx, stretch)? else {
         return clear!(
             "anonymous memory could be swapped out: there is free swap, and vm.swappiness allows it"
         );
     };
-    if let Some(why) = not_mapped(cx, &stretch)? {
+    if let Some(why) = not_mapped(cx, stretch)? {
         return Ok(Outcome::Clear(why));
     }
-    let is_text = |one: &Stretch| {
-        not_of_programs(cx, one, &again) == Ok(None)
-            && self::kept(cx, one).is_ok_and(|kept| kept.is_some())
-            && not_mapped(cx, one) == Ok(None)
-    };
-    let held = cx.each_time(stretch, &rereading, HOLD, is_text);
-    let cache = cx.mean_in(&stretch, PAGE_CACHE, &cx.page_cache()?)?;
-    let swapped_in = cx.mean_in(&stretch, PSWPIN, &cx.swapped_in()?)?;
-    let faulting = faulting(cx, &stretch);
-    let faults = major_faults(cx, &stretch);
-    let ram = cx.ram()?;
-
-    let stalls = Stalls::during(cx, &stretch);
-    let severity = match stalls.any() {
-        true if stalls.standstill() => Severity::Critical,
-        false if stalls.measured() => Severity::Info,
-        _ => Severity::Warning,
-    };
+    let page = cx.page_size()?;
     let came_back = back.to_bytes(page);
-    let why = match &kept {
-        Kept::NoSwap => "there is no swap for anonymous memory".to_owned(),
-        Kept::SwapFull(left) => format!("swap is full ({left} left)"),
-        Kept::Swappiness(value) => format!("vm.swappiness {value} keeps anonymous memory in"),
-    };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Running programs lose their own code and read it again ({came_back}): {why}.{}",
-                stalls.sentence()
-            ),
-        )
-        .during(held)
+    let stalls = Stalls::during(cx, stretch);
+    let title = format!(
+        "Running programs lose their own code and read it again ({came_back}): {}.{}",
+        kept.reason(),
+        stalls.sentence()
+    );
+    let text = format!("{came_back} of files came back after eviction (refaults)");
+    let finding = RULE
+        .found(stalls.severity(), title)
         .graph("read again after eviction", &again.to_bytes(page))
-        .shows_from(
-            REFAULT_FILE,
-            came_back,
-            READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults)"),
-        );
-    if let Some(faults) = faults {
-        finding = finding.shows(
-            PGMAJFAULT,
-            faults,
-            None,
-            format!("{faults} page faults waited for a disk"),
-        );
-    }
-    finding = finding
-        .shows_below(
-            PAGE_CACHE,
-            cache,
-            ram.share(LITTLE_CACHE),
-            None,
-            format!("{cache} of page cache left on average"),
-        )
-        .shows_below(
-            PSWPIN,
-            swapped_in,
-            PerSecond::<Pages>::new(back.get() * SWAPPED),
-            None,
-            format!("{swapped_in} came back from swap"),
-        );
-    finding = match kept {
-        Kept::NoSwap => finding.shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap"),
-        Kept::SwapFull(left) => {
-            finding.shows(SWAP_FREE, left, None, format!("{left} of swap left"))
-        }
-        Kept::Swappiness(value) => {
-            finding.shows_fact(SWAPPINESS, value, format!("vm.swappiness = {value}"))
-        }
-    };
-    if let Some(mapped) = cx
-        .gauge(MEM_MAPPED)
-        .ok()
-        .and_then(|mapped| mapped.min_in(&stretch))
-    {
-        finding = finding.shows(
-            MEM_MAPPED,
-            mapped.0,
-            Some(cx.timeline.times()[mapped.1]),
-            format!("mapped files and shared memory down to {}", mapped.0),
-        );
-    }
-    finding = stalls.shown_in(finding);
+        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text);
+    let finding = what_moves(cx, stretch, finding, swapped_in, back)?;
+    let finding = mapped(cx, stretch, kept.shown_in(finding));
+    let faulting = faulting(cx, stretch).unwrap_or_default();
     let mut kinds = vec!["refaults", "what keeps anonymous memory in"];
-    let many = faulting.as_ref().is_some_and(|f| f.len() >= PROCESSES);
-    if many {
-        kinds.push("major faults in several processes");
-    }
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    let mut affected = by_name(&faulting.unwrap_or_default());
+    let many = faulting.len() >= PROCESSES;
+    kinds.extend(many.then_some("major faults in several processes"));
+    kinds.extend(stalls.any().then_some("stalls"));
+    let mut affected = by_name(&faulting);
     affected.truncate(3);
     affected.extend(who::largest(cx, stretch.last, 2));
-    let old = cx.facts.number(SWAPPINESS);
-    finding = with_fixes(cx, finding, old, stretch.last);
-    Ok(finding
-        .not("swap-thrash", format!("{swapped_in} came back from swap against {back} of files"))
-        .cause(cause(cx, &stretch))
-        .verify("memtide check --for 1m under the same load: major faults below 10 a second, stalls below 1 %")
+    Ok(with_fixes(cx, stalls.shown_in(finding), stretch.last)
+        .not(
+            "swap-thrash",
+            format!("{swapped_in} came back from swap against {back} of files"),
+        )
+        .cause(cause(cx, stretch))
         .affects(affected)
         .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: mm/vmscan.c, get_scan_count")
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")
         .into())
 }
 
-fn with_fixes(
+/// Major faults, the cache that is left, and swap.
+fn what_moves(
     cx: &Evidence<'_>,
-    finding: crate::Finding,
-    old: Option<u64>,
-    index: usize,
-) -> crate::Finding {
-    let finding = match old {
+    stretch: &Stretch,
+    mut finding: Finding,
+    swapped_in: PerSecond<Pages>,
+    back: PerSecond<Pages>,
+) -> Result<Finding, Missing> {
+    if let Some(faults) = major_faults(cx, stretch) {
+        let text = format!("{faults} page faults waited for a disk");
+        finding = finding.shows(PGMAJFAULT, faults, None, text);
+    }
+    let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
+    let little = cx.ram()?.share(LITTLE_CACHE);
+    let left = format!("{cache} of page cache left on average");
+    let most_swapped = PerSecond::<Pages>::new(back.get() * SWAPPED);
+    let swapped = format!("{swapped_in} came back from swap");
+    Ok(finding
+        .shows_below(PAGE_CACHE, cache, little, None, left)
+        .shows_below(PSWPIN, swapped_in, most_swapped, None, swapped))
+}
+
+fn mapped(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
+    let Some((mapped, index)) = cx.lowest_in(MEM_MAPPED, stretch) else {
+        return finding;
+    };
+    let text = format!("mapped files and shared memory down to {mapped}");
+    finding.shows(MEM_MAPPED, mapped, Some(cx.timeline.times()[index]), text)
+}
+
+impl Kept {
+    /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
+    fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Self>, Missing> {
+        let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
+        if total == Bytes::ZERO {
+            return Ok(Some(Self::NoSwap));
+        }
+        let left = cx.mean_in(stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
+        if left <= total.share(SWAP_LEFT) {
+            return Ok(Some(Self::SwapFull(left)));
+        }
+        let swappiness = cx.number(SWAPPINESS)?;
+        Ok((swappiness <= LOW_SWAPPINESS).then_some(Self::Swappiness(swappiness)))
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Self::NoSwap => "there is no swap for anonymous memory".to_owned(),
+            Self::SwapFull(left) => format!("swap is full ({left} left)"),
+            Self::Swappiness(value) => format!("vm.swappiness {value} keeps anonymous memory in"),
+        }
+    }
+
+    fn shown_in(&self, finding: Finding) -> Finding {
+        match *self {
+            Self::NoSwap => finding.shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap"),
+            Self::SwapFull(left) => {
+                finding.shows(SWAP_FREE, left, None, format!("{left} of swap left"))
+            }
+            Self::Swappiness(value) => {
+                finding.shows_fact(SWAPPINESS, value, format!("vm.swappiness = {value}"))
+            }
+        }
+    }
+}
+
+fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
+    let finding = match cx.facts.number(SWAPPINESS) {
         Some(old) if old <= LOW_SWAPPINESS => finding.fix(Fix::tunable(
             cx,
-            format!("Let the kernel swap cold anonymous memory again (it was {old})."),
+            format!("Let the kernel swap cold anonymous memory again (the setting was {old})."),
             SWAPPINESS,
             60,
         )),
@@ -221,27 +231,6 @@ fn with_fixes(
     finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Keep a way in: what sshd needs is never reclaimed (the unit is sshd.service on Fedora, RHEL and Arch).")
         .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
         .keep("systemctl set-property ssh.service MemoryMin=32M"))
-}
-
-/// Why what is read again is not the last that could go; `None` where it is.
-fn not_of_programs(
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-    again: &Track<PerSecond<Pages>>,
-) -> Result<Option<String>, Missing> {
-    if let Some(why) = evicted_by_another(cx, stretch, again) {
-        return Ok(Some(why));
-    }
-    let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
-    if cache > cx.ram()?.share(LITTLE_CACHE) {
-        return Ok(Some(format!(
-            "{cache} of page cache were left: program text is not the last to go"
-        )));
-    }
-    let back = cx.mean_in(stretch, REFAULT_FILE, again)?;
-    let swapped_in = cx.mean_in(stretch, PSWPIN, &cx.swapped_in()?)?;
-    Ok((swapped_in.get() > back.get() * SWAPPED)
-        .then(|| format!("{swapped_in} came back from swap as well: anonymous memory does move")))
 }
 
 /// Why what is read again is not mapped by many programs; `None` where it is.
@@ -265,20 +254,6 @@ fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Mi
 
 fn major_faults(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
     cx.rate(PGMAJFAULT).ok()?.mean_in(stretch)
-}
-
-/// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
-fn kept(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Kept>, Missing> {
-    let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
-    if total == Bytes::ZERO {
-        return Ok(Some(Kept::NoSwap));
-    }
-    let left = cx.mean_in(stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
-    if left < total.share(SWAP_LEFT) {
-        return Ok(Some(Kept::SwapFull(left)));
-    }
-    let swappiness = cx.number(SWAPPINESS)?;
-    Ok((swappiness <= LOW_SWAPPINESS).then_some(Kept::Swappiness(swappiness)))
 }
 
 /// Processes that took major faults throughout: name and rate. `None` where the source has no processes.
@@ -342,7 +317,8 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use crate::Severity;
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
@@ -399,6 +375,31 @@ mod tests {
             .counter_steps(REFAULT_FILE, &three_times([10_000; 3], 0))
             .counter_steps(PGMAJFAULT, &three_times([400, 0, 400], 0));
         assert_eq!(times(&found(RULE, &case)), [(0, 40), (200, 240)]);
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_and_not_while_anonymous_memory_moves() {
+        let in_an_hour = |swapped_in| {
+            let case = Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge_steps(
+                    MEM_CACHED,
+                    &amid_calm(Bytes::from_mib(26), Bytes::from_mib(300)),
+                )
+                .gauge(MEM_SHMEM, Bytes::from_mib(6))
+                .gauge(SWAP_TOTAL, Bytes::from_mib(500))
+                .gauge(SWAP_FREE, Bytes::from_mib(400))
+                .counter_steps(REFAULT_FILE, &amid_calm(10_000, 0))
+                .counter_steps(PGMAJFAULT, &amid_calm(400, 0))
+                .counter_steps(PSWPIN, &amid_calm(swapped_in, 0))
+                .counter_steps(PSI_MEMORY_SOME, &amid_calm(800_000, 0))
+                .counter_steps(PSI_MEMORY_FULL, &amid_calm(700_000, 0));
+            case.fact(SWAPPINESS, "0")
+        };
+        let finding = found(RULE, &in_an_hour(2));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert!(times(&finding)[0].0 >= 1799 && times(&finding)[0].1 <= 1830);
+        clear(RULE, &in_an_hour(2000));
     }
 
     #[test]

@@ -13,10 +13,16 @@ use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::{Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
+use crate::judge;
 use crate::missing::{Missing, Need};
 use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{
+    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, While, all, computed, gauge,
+    joined,
+};
 
 declare_rule! {
     /// Memory is free, but in pieces too small for what is asked.
@@ -26,9 +32,9 @@ declare_rule! {
     /// larger runs (huge pages, network buffers, kernel stacks) then fail or have to move memory about first.
     /// ## How it is recognised
     /// At least twice the floor is free, and in every zone that has memory to give, blocks of some order (from 3, which
-    /// the kernel expects to find, up to huge pages) make up less than 1 % of it. Failed compactions or page faults
-    /// that did without a huge page show that somebody asked; without them it is information, and only for small
-    /// orders. A kernel report shows it by itself: a zone is above its marks and has no free block of the size and kind
+    /// the kernel expects to find, up to huge pages) make up less than 1 % of it, for 10 s or longer. Failed compactions or
+    /// page faults that did without a huge page show that somebody asked: six or more, 10 s or less apart. Without them it
+    /// is information, and only for small orders. A kernel report shows it by itself: a zone is above its marks and has no free block of the size and kind
     /// that was asked for.
     /// ## Not this
     /// - Little free memory: the zones are at their marks, and every block is rare.
@@ -40,7 +46,12 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, compact_memory, extfrag_threshold
     /// - kernel mm/vmstat.c, unusable_free_index
-    pub(crate) RULE = { id: "external-fragmentation", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "external-fragmentation", since: "0.1.0", class: Stall,
+        trigger: trigger, story: story,
+        cause: "Pages that cannot be moved lie between free ones.",
+        brings_about: &["compaction-stall", "oom-global", "oom-score-misuse"],
+        aliases: &["oom-highorder"],
+    }
 }
 
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
@@ -51,63 +62,158 @@ const FREE: f64 = 2.0;
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
 /// Somebody asks in vain: six times a minute; an engineering choice, calm labelled captures show single events.
 const ASKED: PerSecond<Count> = PerSecond::new(0.1);
-const HOLD: Span = Span::from_mins(5);
+/// Fewer requests than this are single events.
+const TIMES: f64 = 6.0;
+/// Requests further apart than this do not belong together; at [`ASKED`], one is as far from the next.
+const APART: Span = Span::from_secs(10);
 /// The advised value, twice the kernel's default.
 const PROACTIVENESS: u64 = 40;
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if let Some(one) = oom::last(cx, |one| one.cause == Cause::NoBlock) {
-        return Ok(reported(cx, &one).into());
-    }
-    let free = cx.gauge(MEM_FREE)?;
-    let floor = cx.floor()?;
-    let plenty = free.at_least_track(&floor.high.scaled(FREE));
-    let zones = zones(cx)?;
-    let mut found = None;
-    for order in COSTLY..=huge_page_order(cx)? {
-        let fragmented = zones
-            .iter()
-            .map(|zone| zone.gives_none_of(order))
-            .fold(plenty.clone(), |all, zone| all.and(&zone));
-        if let Some(stretch) = cx.sustained_level(&fragmented, HOLD) {
-            found = Some((order, stretch, fragmented));
-            break;
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(in_pieces(runs_of_huge_pages())),
+        scope: Scope::Host,
+        none: Some(|_| {
+            clear!(
+                "every order up to that of huge pages has free blocks, nobody is known to ask for it, or little is free"
+            )
+        }),
+    })
+}
+
+/// Enough is free, but hardly any of it in such runs.
+fn in_pieces(runs: Reading<Ratio>) -> Predicate {
+    let floor = computed("upper edge of the floor", |cx| Ok(cx.floor()?.high.cast()));
+    let twice: Reading<Bytes> = floor.times(FREE);
+    all![
+        gauge(MEM_FREE).at_least("free memory", twice),
+        runs.at_most("free memory in large runs", ABOUT_NONE),
+    ]
+}
+
+/// What part of a zone's free memory is in blocks that the kernel expects to find, where it is most.
+fn expected_runs() -> Reading<Ratio> {
+    computed("free memory in runs of 8 pages", |cx| {
+        largest_share(cx, &zones(cx)?, COSTLY)
+    })
+}
+
+/// The same of huge pages.
+fn runs_of_huge_pages() -> Reading<Ratio> {
+    computed("free memory in runs of huge pages", |cx| {
+        largest_share(cx, &zones(cx)?, huge_page_order(cx)?)
+    })
+}
+
+/// Kernel reports of requests that found no block; times at which somebody asked in vain; and where small blocks are
+/// missing, though nobody asked.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let reported = oom::occurrences(cx, has_no_block);
+    let mut found = match counted(cx) {
+        Ok(counted) => counted,
+        Err(missing) if reported.is_empty() => return Err(missing),
+        Err(_) => Vec::new(),
+    };
+    found.retain(|one| !reported.iter().any(|it| overlap(one, it).is_some()));
+    found.extend(reported);
+    Ok(found)
+}
+
+fn has_no_block(one: &Explained<'_>) -> bool {
+    one.cause == Cause::NoBlock
+}
+
+fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let holding = |runs| {
+        let trigger = While {
+            scope: Scope::Host,
+            when: in_pieces(runs),
+            at_least: LEVEL,
+        };
+        judge::holding(cx, &trigger)
+    };
+    let asked = asked(cx);
+    let huge = holding(runs_of_huge_pages())?;
+    let in_vain = huge.iter().flat_map(|level| {
+        let meanwhile = asked.iter().filter_map(|asked| overlap(level, asked));
+        meanwhile.filter(|one| {
+            let stretch = cx.timeline.stretch(one.first, one.last);
+            stretch.is_some_and(|stretch| stretch.lasts() >= LEVEL)
+        })
+    });
+    let mut found: Vec<Occurrence> = in_vain.collect();
+    let mut alone = holding(expected_runs())?;
+    alone.retain(|one| !found.iter().any(|it| overlap(one, it).is_some()));
+    found.extend(alone);
+    Ok(found)
+}
+
+/// The time that both have in common.
+fn overlap(a: &Occurrence, b: &Occurrence) -> Option<Occurrence> {
+    let (first, last) = (a.first.max(b.first), a.last.min(b.last));
+    (first <= last).then(|| Occurrence::on_host(first, last))
+}
+
+/// When somebody asked in vain, often enough.
+fn asked(cx: &Evidence<'_>) -> Vec<Occurrence> {
+    let all = IN_VAIN.iter().flat_map(|(signal, _)| asked_of(cx, *signal));
+    joined(cx, all.collect(), Span::ZERO)
+}
+
+fn asked_of(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence> {
+    let Ok(rate) = cx.rate(signal) else {
+        return Vec::new();
+    };
+    let times = cx.timeline.times();
+    let some = (1..times.len()).filter(|at| rate.at(*at).is_some_and(|it| it.get() > 0.0));
+    let mut runs: Vec<Occurrence> = Vec::new();
+    for at in some {
+        match runs.last_mut() {
+            Some(run) if run.last + 1 == at || times[at] - times[run.last] <= APART => {
+                run.last = at;
+            }
+            _ => runs.push(Occurrence::on_host(at - 1, at)),
         }
     }
-    let Some((order, stretch, fragmented)) = found else {
-        return clear!("every order up to that of huge pages has free blocks, or little is free");
-    };
-    let matters = |asked: bool| asked || order <= COSTLY;
-    let asked = asked_for(cx, &stretch);
-    if !matters(asked.is_some()) {
-        return clear!("blocks of order {order} are missing, but nobody is known to ask for them");
-    }
+    runs.retain(|run| {
+        let stretch = cx.timeline.stretch(run.first, run.last);
+        stretch.is_some_and(|it| {
+            let asked = rate.integral_in(&it);
+            it.lasts() >= LEVEL && asked >= TIMES.max(ASKED.get() * it.lasts().as_secs_f64())
+        })
+    });
+    runs
+}
 
-    let stalls = Stalls::during(cx, &stretch);
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let reports = oom::within(cx, stretch, has_no_block);
+    if let Some(one) = reports.last() {
+        let finding = reported(cx, one);
+        let finding = oom::tell_all(cx, stretch, &reports, finding);
+        return Ok(remedy(cx, oom::measures(cx, one, finding)).into());
+    }
+    let asked = asked_for(cx, stretch);
+    let stalls = Stalls::during(cx, stretch);
     let severity = if asked.is_some() && stalls.any() {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let page = cx.page_size()?;
-    let block = Bytes::from_f64(page.bytes().as_f64() * pages_in(order));
-    let left = cx.mean_in(&stretch, MEM_FREE, &free)?;
-    let twice = cx.mean_in(&stretch, MEM_FLOOR_HIGH, &floor.high.scaled(FREE))?;
-    let Some(share) = largest_share(&zones, order, &stretch) else {
-        return clear!("no zone has memory to give");
-    };
+    let (order, share) = smallest_missing(cx, stretch)?;
+    let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
+    let left = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
+    let twice = cx.mean_in(stretch, MEM_FLOOR_HIGH, &cx.floor()?.high.scaled(FREE))?;
     let effect = match &asked {
         Some((_, rate, what)) => format!("{rate} {what}"),
-        None => "nobody asked for more while watched".to_owned(),
+        None => "nobody asked for more meanwhile".to_owned(),
     };
     let mut finding = RULE
         .found(
             severity,
             format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
         )
-        .during(cx.each_time(stretch, &fragmented, HOLD, |again| {
-            matters(asked_for(cx, again).is_some())
-        }))
         .shows_below(
             Computed(ZONE_BLOCKS_0),
             share,
@@ -117,27 +223,37 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         )
         .shows_from(MEM_FREE, left, twice, None, format!("{left} free, more than twice the floor"));
     let mut kinds = vec!["the free lists"];
+    let mut open = "a request that fails would settle that it matters";
     if let Some((signal, rate, what)) = asked {
         finding = finding.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"));
         kinds.push("requests in vain");
+        open = "";
     }
     if stalls.any() {
         finding = stalls.shown_in(finding);
     }
     Ok(remedy(cx, finding)
         .not("available-exhaustion", format!("{left} are free, well above the floor"))
-        .cause("Pages that cannot be moved lie between free ones.")
         .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
-        .sure(cx.confidence(
-            &kinds,
-            if kinds.len() > 1 {
-                ""
-            } else {
-                "a request that fails would settle that it matters"
-            },
-        ))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, compact_memory")
+        .sure(cx.confidence(&kinds, open))
         .into())
+}
+
+/// The smallest order of which there is about nothing, and how much of it there is.
+fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Ratio), Missing> {
+    let zones = zones(cx)?;
+    let huge = huge_page_order(cx)?;
+    let share = |order| {
+        let share: Track<Ratio> = largest_share(cx, &zones, order)?;
+        cx.mean_in(stretch, ZONE_BLOCKS_0, &share)
+    };
+    for order in COSTLY..huge {
+        let share = share(order)?;
+        if share <= ABOUT_NONE {
+            return Ok((order, share));
+        }
+    }
+    Ok((huge, share(huge)?))
 }
 
 /// What a kernel report shows.
@@ -149,45 +265,30 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     } else {
         (Severity::Warning, "A request for memory failed".to_owned())
     };
-    let finding = RULE.found(
-        severity,
-        format!("{effect} because nothing was free in runs of {size}, though enough was in smaller ones."),
-    );
-    let finding = oom::measures(cx, one, oom::tell(cx, one, finding));
     let (value, open) = if one.zones.is_empty() {
         (0.7, "the free lists are not shown")
     } else {
         (0.95, "")
     };
-    remedy(cx, finding)
-        .cause("Pages that cannot be moved lie between free ones.")
-        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
-        .affects(oom::victim(one))
-        .alias("oom-highorder")
-        .sure(oom::sure(one, value, open))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, compact_memory")
-        .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
+    RULE.found(
+        severity,
+        format!("{effect} because nothing was free in runs of {size}, though enough was in smaller ones."),
+    )
+    .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
+    .affects(oom::victim(one))
+    .sure(oom::sure(one, value, open))
 }
 
-/// What part of an open zone's free memory is in such blocks on average, where it is most. Above the threshold for some
-/// samples is possible: the condition need not hold at each.
-fn largest_share(zones: &[Zone], order: usize, stretch: &Stretch) -> Option<Ratio> {
-    let samples = stretch.first..=stretch.last;
-    zones
-        .iter()
-        .filter_map(|zone| {
-            let shares = zone.share_from(order);
-            let open: Vec<f64> = samples
-                .clone()
-                .filter(|&i| zone.closed.at(i) == Some(false))
-                .filter_map(|i| Some(shares.at(i)?.get()))
-                .collect();
-            // A number of samples is exact in f64.
-            #[allow(clippy::cast_precision_loss)]
-            (!open.is_empty()).then(|| open.iter().sum::<f64>() / open.len() as f64)
-        })
-        .reduce(f64::max)
-        .map(Ratio::new)
+/// What part of a zone's free memory is in such blocks, where it is most; a zone at its watermarks has none to give.
+fn largest_share(cx: &Evidence<'_>, zones: &[Zone], order: usize) -> Result<Track<Ratio>, Missing> {
+    let shares = zones.iter().map(|zone| zone.gives(cx, order));
+    let most = shares.reduce(|a, b| a.zip(&b, f64::max));
+    most.ok_or_else(|| {
+        Missing::because(
+            vec![ZONE_BLOCKS_0.def().name],
+            Need::File(ZONE_BLOCKS_0.def().file),
+        )
+    })
 }
 
 /// Pages in a block of this order.
@@ -227,8 +328,14 @@ impl Zone {
         self.pages_from(order).ratio_of(&self.pages_from(0))
     }
 
-    fn gives_none_of(&self, order: usize) -> Condition {
-        self.closed.or(&self.share_from(order).at_most(ABOUT_NONE))
+    /// The same, and nothing where nothing may be taken.
+    fn gives(&self, cx: &Evidence<'_>, order: usize) -> Track<Ratio> {
+        let shares = self.share_from(order);
+        let gives = (0..cx.timeline.len()).map(|at| match self.closed.at(at)? {
+            true => Some(0.0),
+            false => shares.at(at).map(Ratio::get),
+        });
+        cx.timeline.track(gives.collect())
     }
 }
 
@@ -256,26 +363,21 @@ fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
             none,
         });
     }
-    if zones.is_empty() {
-        return Err(Missing::because(
-            vec![ZONE_BLOCKS_0.def().name],
-            Need::File(ZONE_BLOCKS_0.def().file),
-        ));
-    }
     Ok(zones)
 }
 
 /// The counter of requests in vain, its rate, and what it says.
 type Asked = (Signal<Counter<Count>>, PerSecond<Count>, &'static str);
 
-/// Who asks in vain, the more telling first.
+/// Counters of requests in vain, the more telling first.
+const IN_VAIN: [(Signal<Counter<Count>>, &str); 2] = [
+    (COMPACT_FAIL, "requests for more failed after compaction"),
+    (THP_FAULT_FALLBACK, "page faults did without a huge page"),
+];
+
+/// Who asks in vain.
 fn asked_for(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
-    [
-        (COMPACT_FAIL, "requests for more failed after compaction"),
-        (THP_FAULT_FALLBACK, "page faults did without a huge page"),
-    ]
-    .into_iter()
-    .find_map(|(signal, what)| {
+    IN_VAIN.into_iter().find_map(|(signal, what)| {
         let rate = cx.rate(signal).ok()?.mean_in(stretch)?;
         (rate >= ASKED).then_some((signal, rate, what))
     })
@@ -410,5 +512,35 @@ mod tests {
             .gauge_of(ZONE, "0/Normal", ZONE_LOW, Pages::new(1))
             .gauge_of(ZONE, "0/Normal", ZONE_MANAGED, Pages::new(9));
         assert_eq!(not_evaluated(RULE, &no_lists).names, ["zone.blocks_0"]);
+    }
+
+    #[test]
+    fn requests_in_vain_for_half_a_minute_of_an_hour_are_found_and_single_ones_are_not() {
+        let hour = |fails: &[u64]| {
+            let free = Case::over(3600).gauge(MEM_FREE, Bytes::from_mib(300));
+            lists(free, "0/Normal", NO_HUGE, 10_000).counter_steps(COMPACT_FAIL, fails)
+        };
+        let for_half_a_minute = [vec![0; 1000], vec![5; 30], vec![0; 2570]].concat();
+        let stalled = [vec![0; 1000], vec![60_000; 30], vec![0; 2570]].concat();
+        let case = hour(&for_half_a_minute).counter_steps(PSI_MEMORY_SOME, &stalled);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1000, 1030)]);
+        let each_minute: Vec<u64> = (0..3600).map(|at| u64::from(at % 60 == 0)).collect();
+        clear(RULE, &hour(&each_minute));
+    }
+
+    #[test]
+    fn a_report_within_an_hour_of_calm_is_found_with_its_time() {
+        let report = Report::default()
+            .asking(0xcc0, 3)
+            .zone("Normal", 400_000, 60_000, 8_000_000, &[0; 5])
+            .blocks(&[(20_000, "UM"), (500, "U"), (0, ""), (0, "C")])
+            .killing(8, "java");
+        let finding = found(RULE, &Case::over(3600).reporting(600, report));
+        assert_eq!(
+            (finding.harm.killed, times(&finding)),
+            (1, vec![(600, 600)])
+        );
     }
 }

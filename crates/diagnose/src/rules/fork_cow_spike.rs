@@ -12,13 +12,15 @@ use timeline::{
 };
 use units::{Bytes, Count, Ratio};
 
-use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Held, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{Found, Occurrence, Scope, Trigger, gauge, ram};
 
 declare_rule! {
     /// A large process forks, and the pages that parent or child write meanwhile exist twice.
@@ -41,7 +43,13 @@ declare_rule! {
     /// ## References
     /// - kernel mm/memory.c, do_wp_page
     /// - Redis documentation: persistence, latency of fork
-    pub(crate) RULE = { id: "fork-cow-spike", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "fork-cow-spike", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        verify: "over the next fork, available memory falls by less than a fifth of the parent's size",
+        brings_about: WANT_AND_THRASH,
+        aliases: &["cow-fork-spike"],
+    }
 }
 
 /// An engineering choice.
@@ -53,8 +61,6 @@ const PARENT: Ratio = Ratio::from_percent(5.0);
 const PARENT_AT_LEAST: Bytes = Bytes::from_mib(16);
 /// Available memory falls by this share of what it was.
 const FALL: Ratio = Ratio::from_percent(50.0);
-/// Available memory below this is little.
-const LITTLE: Ratio = available_exhaustion::LOW;
 
 /// A parent and its child of the same name while both live.
 struct Fork<'a> {
@@ -69,7 +75,23 @@ struct Fork<'a> {
     is_close: bool,
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    // A parent is at least so large.
+    let least = ram().share(PARENT).max(PARENT_AT_LEAST);
+    Trigger::Found(Found {
+        find,
+        could: Some(
+            gauge(MEM_ANON)
+                .at_least("anonymous memory", least)
+                .if_measured(),
+        ),
+        scope: Scope::Each(Entity::Process, |_, _| true),
+        none: None,
+    })
+}
+
+/// Forks of which enough was copied; those of one parent that overlap are one incident.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let ram = cx.ram()?;
     let lacks = |def: &'static SignalDef| Missing::signal(def, cx.timeline.absent.get(def.file));
     let mut processes = cx.timeline.entities(Entity::Process).peekable();
@@ -87,134 +109,155 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         ));
     }
     let forks = forks(cx, ram);
-    if forks.is_empty() {
-        return clear!("no large process lived beside a child of its own name and size");
+    if !forks.is_empty() && forks.iter().all(|fork| copied(cx, fork).is_none()) {
+        return Err(lacks(MEM_ANON.def()));
     }
-    let copied_of = |fork: &Fork<'_>| by_host(cx, fork).max(by_mappings(cx, fork));
+    let mut joined: BTreeMap<&str, Vec<Occurrence>> = BTreeMap::new();
+    for fork in forks.iter().filter(|fork| is_copied(cx, fork)) {
+        let (first, last) = (fork.stretch.first, fork.stretch.last);
+        let of_parent = joined.entry(&fork.parent.key).or_default();
+        match of_parent
+            .iter_mut()
+            .find(|it| first <= it.last && it.first <= last)
+        {
+            Some(known) => {
+                known.first = known.first.min(first);
+                known.last = known.last.max(last);
+            }
+            None => of_parent.push(Occurrence {
+                first,
+                last,
+                key: Some(fork.parent.key.clone()),
+            }),
+        }
+    }
+    Ok(joined.into_values().flatten().collect())
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (ram, parent) = (cx.ram()?, incident.entity()?);
+    let mut forks = forks(cx, ram);
+    forks.retain(|fork| fork.parent.key == parent.key && fork.stretch.overlaps(&incident.stretch));
     let worst = forks
         .iter()
-        .filter_map(|fork| Some((fork, copied_of(fork)?)))
-        .max_by_key(|(_, copied)| *copied);
-    let Some((fork, copied)) = worst else {
-        return Err(lacks(MEM_ANON.def()));
+        .filter_map(|fork| Some((fork, copied(cx, fork)?)));
+    let Some((fork, copied)) = worst.max_by_key(|(_, copied)| *copied) else {
+        return clear!("no large process lived beside a child of its own name and size");
     };
     let name = &fork.parent.label;
-    if copied < fork.size.share(COPIED) {
+    if !is_copied(cx, fork) {
         return clear!(
             "{name} ({}) forked, but only {copied} were copied",
             fork.size
         );
     }
-
     let share = copied.ratio_of(fork.size).unwrap_or_default();
     let available = calm::available(cx).ok().map(|(track, _)| track);
     let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
     let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
-    let tight = before.zip(least).is_some_and(|(before, (least, _))| {
+    let fell = before.zip(least);
+    let tight = fell.is_some_and(|(before, (least, _))| {
         // Where processes are read rarely, the parent may have grown itself since the look before the child.
-        (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE)
+        (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
     let severity = if tight {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let of_the_same = forks.iter().filter(|one| {
-        one.parent.label == *name && copied_of(one).is_some_and(|it| it >= one.size.share(COPIED))
-    });
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
-                fork.size,
-                fork.stretch.lasts()
-            ),
-        )
-        .during(Held::new(fork.stretch, of_the_same.map(|one| one.stretch)));
+    let title = format!(
+        "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
+        fork.size,
+        fork.stretch.lasts()
+    );
     let mut kinds = Vec::new();
-    if let Some(grown) = by_host(cx, fork).filter(|g| *g >= fork.size.share(COPIED)) {
-        kinds.push("anonymous memory of the host");
-        finding = finding.shows_from(
-            MEM_ANON,
-            grown,
-            fork.size.share(COPIED),
-            Some(fork.stretch.to),
-            format!("anonymous memory grew by {grown} beyond what processes took for themselves"),
-        );
-    }
-    if let Some(private) = by_mappings(cx, fork).filter(|p| *p >= fork.size.share(COPIED)) {
-        kinds.push("the parent's mappings");
-        finding = finding.shows_from(
-            PROC_PRIVATE_DIRTY,
-            private,
-            fork.size.share(COPIED),
-            Some(fork.stretch.to),
-            format!("{private} of the parent's pages turned from shared to its own"),
-        );
-    }
-    if let (Some(before), Some((least, index))) = (before, least) {
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            Some(cx.timeline.times()[index]),
-            format!("available fell from {before} to {least}"),
-        );
+    let mut finding = copies_shown_in(RULE.found(severity, title), cx, fork, &mut kinds);
+    if let Some((before, (least, index))) = fell {
+        let text = format!("available fell from {before} to {least}");
+        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
     }
     if let Ok(anon) = cx.gauge(MEM_ANON) {
         finding = finding.graph("anonymous memory", &anon);
     }
-    let huge = cx
-        .choice(THP_ENABLED)
-        .is_ok_and(|choice| choice == "always");
     if fork.begins {
-        kinds.push("a child of the same size that began while watched");
+        kinds.push("a child of the same size that began meanwhile");
     }
     let open = if kinds.len() < 2 {
         "smaps_rollup of parent and child (root) would settle it"
     } else {
         ""
     };
-    finding = finding
-        .not("process-leak", "the processes' own resident sets did not grow by it")
-        .cause(if huge {
-            "Parent or child writes while both share their memory, and huge pages are on for all: one written byte copies up to 2 MiB."
-        } else {
-            "Parent or child writes while both share their memory; each written page is copied first."
-        })
-        .fix(Fix::say(format!(
-                "Plan for it: up to {} more while the child lives, or save at quiet times or on a replica.",
-                fork.size
-            )));
-    if huge {
-        finding = finding.fix(Fix::file(
-                "Keep huge pages for programs that ask for them. Where the kernel's command line sets it: transparent_hugepage=madvise.",
-                "/sys/kernel/mm/transparent_hugepage/enabled",
-                "madvise",
-                cx.choice(THP_ENABLED).ok(),
-            ));
-    }
-    Ok(finding
-        .verify(
-            "over the next fork, available memory falls by less than a fifth of the parent's size",
-        )
-        .affects([fork.parent, fork.child].map(|process| Affected {
-            kind: "process",
-            name: process.label.clone(),
-            what: format!(
-                "PID {}, {}",
-                pid(process),
-                if std::ptr::eq(process, fork.parent) {
-                    "parent"
-                } else {
-                    "child"
-                }
-            ),
-        }))
-        .alias("cow-fork-spike")
+    finding = finding.not(
+        "a leak of the program",
+        "the processes' own resident sets did not grow by it",
+    );
+    Ok(advised(finding, cx, fork.size)
+        .affects([fork.parent, fork.child].map(|process| affected(process, fork)))
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: mm/memory.c, do_wp_page")
         .into())
+}
+
+/// What had to be copied while both lived; `None` where the source does not tell.
+fn copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
+    by_host(cx, fork).max(by_mappings(cx, fork))
+}
+
+fn is_copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> bool {
+    copied(cx, fork).is_some_and(|copied| copied >= fork.size.share(COPIED))
+}
+
+/// With what shows the copies.
+fn copies_shown_in(
+    mut finding: Finding,
+    cx: &Evidence<'_>,
+    fork: &Fork<'_>,
+    kinds: &mut Vec<&'static str>,
+) -> Finding {
+    let (least, at) = (fork.size.share(COPIED), Some(fork.stretch.to));
+    if let Some(grown) = by_host(cx, fork).filter(|grown| *grown >= least) {
+        kinds.push("anonymous memory of the host");
+        let text =
+            format!("anonymous memory grew by {grown} beyond what processes took for themselves");
+        finding = finding.shows_from(MEM_ANON, grown, least, at, text);
+    }
+    if let Some(private) = by_mappings(cx, fork).filter(|private| *private >= least) {
+        kinds.push("the parent's mappings");
+        let text = format!("{private} of the parent's pages turned from shared to its own");
+        finding = finding.shows_from(PROC_PRIVATE_DIRTY, private, least, at, text);
+    }
+    finding
+}
+
+/// With cause and fixes: huge pages make copies larger.
+fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
+    let choice = cx.choice(THP_ENABLED).ok();
+    let plan = Fix::say(format!(
+        "Plan for it: up to {size} more while the child lives, or save at quiet times or on a replica."
+    ));
+    if choice != Some("always") {
+        return finding
+            .cause("Parent or child writes while both share their memory; each written page is copied first.")
+            .fix(plan);
+    }
+    finding
+        .cause("Parent or child writes while both share their memory, and huge pages are on for all: one written byte copies up to 2 MiB.")
+        .fix(plan)
+        .fix(Fix::file(
+            "Keep huge pages for programs that ask for them. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "madvise",
+            choice,
+        ))
+}
+
+fn affected(process: &EntitySeries, fork: &Fork<'_>) -> Affected {
+    let is_parent = std::ptr::eq(process, fork.parent);
+    let role = if is_parent { "parent" } else { "child" };
+    Affected {
+        kind: "process",
+        name: process.label.clone(),
+        what: format!("PID {}, {role}", pid(process)),
+    }
 }
 
 /// The process ID in the key `PID@START`.
@@ -421,6 +464,43 @@ mod tests {
         };
         let case = child(child(case, "11@7", 1..21), "12@9", 42..62);
         assert_eq!(times(&found(RULE, &case)), [(0, 20), (41, 61)]);
+    }
+
+    /// A fork for 30 s within an hour, of which `copied` MiB are copied.
+    fn within_an_hour(copied: u64) -> Case {
+        let anon = [
+            vec![MIB(310); 1800],
+            ramp(310, copied),
+            vec![MIB(310 + copied); 10],
+            vec![MIB(310)],
+        ]
+        .concat();
+        let available = [vec![MIB(500); 1820], vec![MIB(200); 11], vec![MIB(500)]].concat();
+        let case = Case::over(3600)
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge_steps(MEM_AVAILABLE, &available)
+            .gauge_steps(MEM_ANON, &anon)
+            .gauge_of(Entity::Process, "10@1", PROC_RSS_ANON, MIB(300))
+            .gauge_of(Entity::Process, "10@1", PROC_PARENT, Count::new(1))
+            .named("10@1", "redis");
+        let (key, lives) = ("11@7", 1801..1831);
+        case.gauge_within_of(Entity::Process, key, lives.clone(), PROC_RSS_ANON, MIB(300))
+            .gauge_within_of(
+                Entity::Process,
+                key,
+                lives.clone(),
+                PROC_PARENT,
+                Count::new(10),
+            )
+            .named_within(key, lives, "redis")
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found() {
+        let finding = found(RULE, &within_an_hour(140));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+        clear(RULE, &within_an_hour(10));
     }
 
     #[test]

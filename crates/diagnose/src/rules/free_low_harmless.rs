@@ -1,16 +1,18 @@
 //! Free memory is on its floor, and that is where it belongs.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
-use units::{Bytes, Quantity, Ratio, Span};
+use units::{Bytes, Ratio};
 
 use crate::calm::{self, Calm};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
 use crate::floor::Floor;
-use crate::missing::Missing;
+use crate::incident::Incident;
+use crate::missing::{Missing, Need};
 use crate::rounding;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Little memory is free, and that is how it should be: the rest works as cache and is given back on demand.
@@ -19,9 +21,9 @@ declare_rule! {
     /// The kernel lets the page cache grow until free memory reaches a floor that follows from the zones' watermarks,
     /// and keeps it there. Free memory is the allocator's float, not what programs can have; that is MemAvailable.
     /// ## How it is recognised
-    /// MemFree is at most 1.15 times the floor's upper edge (Σ min(managed, high + protection) over the zones), or 1 % of
+    /// For 10 s or longer, or in a single sample, MemFree is at most 1.15 times the floor's upper edge (Σ min(managed, high + protection) over the zones), or 1 % of
     /// RAM above it, and below 10 % of RAM, more than 15 % of RAM is available, fewer than 100 file pages a second are read again after
-    /// eviction, and somebody waits for memory less than 2 % of the time. Where the source has no zones, the floor of an
+    /// eviction, and somebody waits for memory less than 5 % of the time. Where the source has no zones, the floor of an
     /// ordinary host of this size is used.
     /// ## Not this
     /// - `cache-starved-floor`: free on the floor and hardly any cache left.
@@ -33,56 +35,47 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/page_alloc.c: watermarks and lowmem_reserve
-    pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", class: Note,
+        trigger: trigger, story: story,
+        cause: "The page cache has grown into memory that nobody else wants; it is given back when somebody does.",
+        verify: "memtide check over a working day: available stays above 15 %, no refaults",
+        aliases: &["free-floor-harmless"],
+    }
 }
 
 /// As in cache-full-harmless.
 const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// A floor above this share of RAM is the matter of `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
-const HOLD: Span = Span::from_mins(1);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.ram()?;
-    let free = cx.gauge(MEM_FREE)?;
-    let (on_floor, measured) = match cx.floor() {
-        Ok(floor) => {
-            let edge = floor.high.zip(&free, |edge, _| {
-                Floor::rests_below(Bytes::from_f64(edge), ram).as_f64()
-            });
-            (free.at_most_track(&edge), true)
-        }
-        Err(_) => {
-            let edge = Floor::expected(cx, ram).1;
-            (free.at_most(Floor::rests_below(edge, ram)), false)
-        }
+fn trigger() -> Trigger {
+    let available = calm::can_be_had();
+    Trigger::on_host(
+        LEVEL,
+        all![
+            gauge(MEM_FREE).at_most("free memory", Floor::rests()),
+            gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
+            available.at_least("available memory", ram().share(AVAILABLE)),
+            Calm::holds(),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = match calm::apart_from_shortage(cx, &incident.stretch) {
+        Ok(stretch) => stretch,
+        Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
-    let held = on_floor.and(&free.at_most(ram.share(LOW)));
-    let Some(stretch) = cx.sustained_level(&held, HOLD) else {
-        return match free.min() {
-            Some((least, _)) => clear!("free memory was not held on its floor: at least {least}"),
-            None => clear!("free memory was not measured"),
-        };
-    };
-    let (available, told) = calm::available(cx)?;
-    let Some((least, index)) = available.min_in(&stretch) else {
-        return Err(Missing::signal(
-            MEM_AVAILABLE.def(),
-            cx.timeline.absent.get(MEM_AVAILABLE.def().file),
-        ));
-    };
-    let share = cx.of_ram(least)?;
-    if share <= AVAILABLE {
-        return clear!("free memory is on its floor, but only {share} of RAM is available");
-    }
     let calm = match Calm::during(cx, &stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
-
-    if let Some(why) = calm::shortage(cx) {
-        return clear!("free memory is on its floor, but {why}");
-    }
+    let (available, told) = calm::available(cx)?;
+    let lowest = available.min_in(&stretch);
+    let lacks = || Missing::because(vec![MEM_AVAILABLE.def().name], Need::SameTime);
+    let (least, index) = lowest.ok_or_else(lacks)?;
+    let (share, ram) = (cx.of_ram(least)?, cx.ram()?);
+    let free = cx.gauge(MEM_FREE)?;
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let level_shown = rounding::shown(cx, MEM_FREE, level);
     let mut finding = RULE
@@ -90,11 +83,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Info,
             format!(
                 "Only {level_shown} are free, {}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
-                if calm.kinds().is_empty() {
-                    "which alone means nothing"
-                } else {
-                    "and that is fine"
-                },
+                if calm.kinds().is_empty() { "which alone means nothing" } else { "and that is fine" },
                 calm.clause(cx)
             ),
         )
@@ -104,48 +93,39 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             MEM_AVAILABLE,
             least, ram.share(AVAILABLE),
             Some(cx.timeline.times()[index]),
-            if told {
-                format!("at least {least} available ({share} of RAM)")
-            } else {
-                format!("at least {least} free or page cache ({share} of RAM)")
-            },
+            if told { format!("at least {least} available ({share} of RAM)") } else { format!("at least {least} free or page cache ({share} of RAM)") },
         );
-    finding = match cx.floor().ok().and_then(|f| f.high.mean_in(&stretch)) {
-        Some(edge) => finding.shows(
-            MEM_FLOOR_HIGH,
-            edge,
-            None,
-            format!("{level} free; the zones' watermarks keep up to {edge}"),
-        ),
+    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
+    let is_measured = floor.is_some();
+    finding = match floor {
+        Some(edge) => {
+            let text = format!("{level} free; the zones' watermarks keep up to {edge}");
+            finding.shows(MEM_FLOOR_HIGH, edge, None, text)
+        }
         None => {
             let edge: Bytes = Floor::expected(cx, ram).1;
-            finding.shows(
-                MEM_FREE,
-                level,
-                None,
-                format!("{level} free; a host of this size keeps about {edge}"),
-            )
+            let text = format!("{level} free; a host of this size keeps about {edge}");
+            finding.shows(MEM_FREE, level, None, text)
         }
     };
     let mut kinds = calm.kinds();
     kinds.insert(0, "available memory");
-    if !measured {
-        kinds.truncate(1);
-    }
-    let open = if measured {
+    let open = if is_measured {
         calm.open()
     } else {
+        kinds.truncate(1);
         "the zones' watermarks (/proc/zoneinfo) would settle it"
     };
     finding = calm.shown_in(finding);
     Ok(finding
-        .not("available-exhaustion", format!("{share} of RAM are available"))
-        .cause("The page cache has grown into memory that nobody else wants; it is given back when somebody does.")
-        .fix(Fix::say("Nothing to do. Alert on MemAvailable or memory pressure, not on free memory."))
-        .verify("memtide check over a working day: available stays above 15 %, no refaults")
-        .alias("free-floor-harmless")
+        .not(
+            "available-exhaustion",
+            format!("{share} of RAM are available"),
+        )
+        .fix(Fix::say(
+            "Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.",
+        ))
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/filesystems/proc.rst, MemAvailable")
         .into())
 }
 
@@ -153,7 +133,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::Entity;
     use timeline::signals::{
         MEM_TOTAL, PSI_MEMORY_SOME, REFAULT_FILE, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
@@ -171,7 +151,7 @@ mod tests {
         assert!(clear(RULE, &case).contains("had to kill"));
     }
 
-    /// 1,000 MiB in one zone whose marks keep 20 MiB.
+    /// 1,000 MiB in one zone the watermarks of which keep 20 MiB.
     fn zoned(case: Case) -> Case {
         let pages = |mib: u64| Pages::new(mib * 256);
         case.gauge(MEM_TOTAL, MIB(1000))
@@ -197,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_reached_in_the_last_part_of_the_look_counts() {
-        let mut free = vec![MIB(300); 11];
-        free.extend([MIB(19); 10]);
+    fn a_floor_reached_in_the_last_part_counts() {
+        let mut free = vec![MIB(300); 10];
+        free.extend([MIB(19); 11]);
         found(RULE, &streaming(0, 700).gauge_steps(MEM_FREE, &free));
     }
 
@@ -232,6 +212,34 @@ mod tests {
             .gauge(MEM_AVAILABLE, MIB(700));
         let finding = found(RULE, &case);
         assert!(finding.title.contains("one look"), "{}", finding.title);
+    }
+
+    /// An hour of which half a minute has these refaults a second, the rest others.
+    fn an_hour(calm: u64, then: u64) -> Case {
+        let mut refaults = vec![calm; 3600];
+        refaults[1800..1830].fill(then);
+        zoned(Case::over(3600))
+            .gauge(MEM_FREE, MIB(18))
+            .gauge(MEM_AVAILABLE, MIB(700))
+            .counter_steps(REFAULT_FILE, &refaults)
+    }
+
+    #[test]
+    fn it_speaks_of_calm_times_and_of_no_others() {
+        // Half a minute of calm on an otherwise busy host.
+        assert_eq!(times(&found(RULE, &an_hour(5000, 0))), [(1800, 1830)]);
+        // Half a minute of disease on a calm one.
+        let calm = times(&found(RULE, &an_hour(0, 5000)));
+        assert_eq!(calm, [(0, 1800), (1830, 3600)]);
+        clear(RULE, &an_hour(5000, 5000));
+    }
+
+    #[test]
+    fn a_kill_takes_only_its_own_time() {
+        let killed = Report::of_a_host();
+        let finding = found(RULE, &an_hour(0, 0).with_report(1000, killed));
+        let when = finding.when.unwrap();
+        assert!(when.first > 1000 && when.last == 3600, "{when:?}");
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! Reserved huge pages that nobody uses.
 
-use timeline::{
-    Entity, EntitySeries,
-    facts::NR_HUGEPAGES,
-    signals::{
-        HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL, HUGETLB_UNUSED,
-        MEM_AVAILABLE, PROC_HUGETLB,
-    },
+use timeline::facts::NR_HUGEPAGES;
+use timeline::signals::{
+    HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_AVAILABLE,
+    PROC_HUGETLB,
 };
-use units::{Bytes, Count, Quantity, Ratio, Span};
+use timeline::{Entity, EntitySeries};
+use units::{Bytes, Count, Quantity, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Memory is reserved for huge pages that nobody uses.
@@ -35,7 +35,13 @@ declare_rule! {
     /// Verify: MemAvailable rises by what is given back.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
-    pub(crate) RULE = { id: "hugetlb-unused", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "hugetlb-unused", since: "0.1.0", class: Setting,
+        trigger: trigger, story: story,
+        cause: "vm.nr_hugepages (or hugepages= at boot) reserves more than any program asks for.",
+        brings_about: WANT_AND_THRASH,
+        explained_by: &[Explains::Surely(NR_HUGEPAGES)],
+    }
 }
 
 /// An engineering choice: a reserve is sized with some slack.
@@ -46,40 +52,43 @@ const LEAST: Bytes = Bytes::from_mib(16);
 const LEAST_OF_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Where RAM is not known: a smaller part of the reserve is slack.
 const PART_OF_RESERVE: Ratio = Ratio::from_percent(10.0);
-const HOLD: Span = Span::from_mins(10);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let pages = cx.last(HUGEPAGES_TOTAL)?;
-    let free = cx.gauge(HUGEPAGES_FREE)?;
-    let promised = cx.gauge(HUGEPAGES_RSVD).ok();
+fn trigger() -> Trigger {
+    let reserved = gauge(HUGEPAGES_TOTAL).at_least("reserved huge pages", Count::new(1));
+    let unused = unused().at_least("unused huge pages", least());
+    Trigger::on_host(LEVEL, all![reserved, unused])
+}
+
+/// Free and promised to nobody.
+fn unused() -> Reading<Bytes> {
+    let free = gauge(HUGEPAGES_FREE);
+    let unused = free.clone().minus(gauge(HUGEPAGES_RSVD)).or(free);
+    unused.of_size(gauge(HUGEPAGE_SIZE))
+}
+
+/// From where on a reserve is wasted.
+fn least() -> Reading<Bytes> {
+    let reserve = gauge(HUGEPAGES_TOTAL).of_size(gauge(HUGEPAGE_SIZE));
+    let of_ram = ram().share(SHARE).max(LEAST);
+    of_ram.or(reserve.share(PART_OF_RESERVE).max(LEAST_OF_UNKNOWN_RAM))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let last = incident.stretch.last;
+    let at = |reading: Reading<Bytes>| Ok(reading.track(cx)?.at(last).unwrap_or_default());
+    let (wasted, least): (Bytes, Bytes) = (at(unused())?, at(least())?);
+    let pages = cx.gauge(HUGEPAGES_TOTAL)?.at(last).unwrap_or_default();
     let size = cx.last(HUGEPAGE_SIZE)?;
-    if pages == Count::ZERO {
-        return clear!("no huge pages are reserved");
+    if size == Bytes::ZERO {
+        return clear!("the size of huge pages is not known");
     }
-    let unused = match &promised {
-        Some(promised) => free.minus(promised),
-        None => free,
-    };
-    let ram = cx.ram().ok();
-    let reserve = size_of(pages, size);
-    let least = match ram {
-        Some(ram) => ram.share(SHARE).max(LEAST),
-        None => reserve.share(PART_OF_RESERVE).max(LEAST_OF_UNKNOWN_RAM),
-    };
-    let Some(idle) = unused.last() else {
-        return clear!("unused huge pages were not measured");
-    };
-    let wasted = size_of(idle, size);
-    let enough = unused.is(|pages| size_of(pages, size) >= least);
-    let held = cx.sustained_level(&enough, HOLD);
-    let (Some(stretch), true) = (held, wasted >= least) else {
-        return clear!("{wasted} of {reserve} reserved for huge pages are unused");
-    };
-
-    let of_ram = ram
-        .and_then(|ram| wasted.ratio_of(ram))
-        .map_or_else(String::new, |share| format!(", {share} of RAM,"));
-    let used = pages.saturating_sub(idle);
+    if were_taken(cx, last, pages)? {
+        return clear!("{pages} huge pages were reserved, and a program took them");
+    }
+    let reserve = Bytes::from_f64(pages.as_f64() * size.as_f64());
+    let idle = Count::new(wasted.get() / size.get());
+    let of_ram = cx.ram().ok().and_then(|ram| wasted.ratio_of(ram));
+    let of_ram = of_ram.map_or_else(String::new, |share| format!(", {share} of RAM,"));
     let mut finding = RULE
         .found(
             Severity::Warning,
@@ -87,19 +96,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "{wasted}{of_ram} lie idle: {idle} of {pages} reserved huge pages are used by nobody."
             ),
         )
-        .during(stretch)
-        .shows_from(
-            HUGETLB_UNUSED,
-            wasted, least,
-            None,
-            format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"),
-        )
-        .shows(
-            HUGEPAGES_TOTAL,
-            pages,
-            None,
-            format!("{reserve} are reserved in all"),
-        );
+        .shows_from(HUGETLB_UNUSED, wasted, least, None, format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"))
+        .shows(HUGEPAGES_TOTAL, pages, None, format!("{reserve} are reserved in all"));
     if let Ok(setting) = cx.number(NR_HUGEPAGES) {
         finding = finding.shows_fact(
             NR_HUGEPAGES,
@@ -107,40 +105,44 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("vm.nr_hugepages = {setting}"),
         );
     }
-    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
-        && let Some(now) = available.last()
+    if let Some(left) = cx
+        .gauge(MEM_AVAILABLE)
+        .ok()
+        .and_then(|available| available.at(last))
     {
         finding = finding.shows(
             MEM_AVAILABLE,
-            now,
+            left,
             None,
-            format!("available is {now}; the reserve is not part of it"),
+            format!("available is {left}; the reserve is not part of it"),
         );
     }
-    let kept = used.get();
-    let old = pages.get();
+    let mut kinds = vec!["the reserve's counters"];
+    kinds.extend(
+        cx.gauge(HUGEPAGES_RSVD)
+            .is_ok()
+            .then_some("no promise on them"),
+    );
+    let (kept, old) = (pages.saturating_sub(idle).get(), pages.get());
     Ok(finding
         .not("unaccounted-memory", "the reserve explains what no process holds")
-        .cause("vm.nr_hugepages (or hugepages= at boot) reserves more than any program asks for.")
         .fix(Fix::tunable(cx, "Reserve what is used; hugepages= of the kernel's command line likewise.", NR_HUGEPAGES, kept)
             .undo(format!("sysctl -w vm.nr_hugepages={old}")))
         .fix(Fix::say("Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))
         .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
         .affects(users(cx))
-        .sure(cx.confidence(
-            if promised.is_some() {
-                &["the reserve's counters", "no promise on them"]
-            } else {
-                &["the reserve's counters"]
-            },
-            "a recording over a cycle of the work would show whether anybody takes them at another hour",
-        ))
-        .see("kernel: Documentation/admin-guide/mm/hugetlbpage.rst")
+        .sure(cx.confidence(&kinds, "a recording over a cycle of the work would show whether anybody takes them at another hour"))
         .into())
 }
 
-fn size_of(pages: Count, size: Bytes) -> Bytes {
-    Bytes::from_f64(pages.as_f64() * size.as_f64())
+/// Whether the reserve is still there after the incident, and in use: a program that has just started takes it.
+fn were_taken(cx: &Evidence<'_>, last: usize, pages: Count) -> Result<bool, Missing> {
+    let after = last + 1;
+    let reserved = cx.gauge(HUGEPAGES_TOTAL)?.at(after);
+    let unused = unused().track(cx)?.at(after);
+    let least = least().track(cx)?.at(after);
+    Ok(reserved.is_some_and(|it| it >= pages)
+        && unused.zip(least).is_some_and(|(it, least)| it < least))
 }
 
 /// Processes that do use huge pages, largest first.

@@ -7,14 +7,16 @@ use timeline::{
         PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
     },
 };
-use units::{Count, Pages, Ratio, Span};
+use units::{Count, Pages, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Severity};
+use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{Reading, STALL, Trigger, all, computed, rate};
 
 declare_rule! {
     /// kswapd burns CPU looking for memory to free and finds little.
@@ -23,12 +25,12 @@ declare_rule! {
     /// kswapd is the kernel thread that frees memory in the background. Here it uses half a CPU or more, and most pages
     /// it looks at cannot go: they are in use, mapped, dirty or locked. Allocating tasks will soon have to search too.
     /// ## How it is recognised
-    /// A kswapd thread uses 50 % of a CPU or more, sustained, and frees fewer than 30 of 100 pages it looks at.
+    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and frees at most 30 of 100 pages that it looks at.
     /// ## Not this
     /// - `streaming-read`: kswapd is busy, but frees nearly every page it looks at.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
     ///   kthreadd.
-    /// - A temporary boost of the marks after fragmentation: the pages freed are clean cache.
+    /// - A temporary boost of the watermarks after fragmentation: the pages freed are clean cache.
     /// ## What to do
     /// Less demand: cap what grew. Where pages are mapped and hot, the multi-generational LRU judges them better: now
     /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below 10 % of a CPU under
@@ -36,144 +38,159 @@ declare_rule! {
     /// ## References
     /// - kernel mm/vmscan.c, balance_pgdat
     /// - kernel Documentation/admin-guide/mm/multigen_lru.rst
-    pub(crate) RULE = { id: "kswapd-saturated", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "kswapd-saturated", since: "0.1.0", class: Scarcity,
+        trigger: trigger, waits: Memory, story: story,
+        cause: "The pages it looks at are in use, mapped, dirty or locked.",
+        verify: "memtide check --for 1m under the same load: kswapd below 10 % of a CPU",
+    }
 }
 
 /// An engineering choice, judged on the labelled captures, November 2026: 20 % at most on calm hosts, also while streaming.
 const BUSY: Ratio = Ratio::from_percent(50.0);
 /// An engineering choice. Labelled captures: 100 % while streaming, 60 % while mapped files thrash, 20 % while swap thrashes.
 const EFFICIENT: Ratio = Ratio::from_percent(30.0);
-const HOLD: Span = Span::from_mins(5);
 /// kthreadd, the parent of kernel threads.
 const KTHREADD: Count = Count::new(2);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    let scanned = rate(PGSCAN_KSWAPD);
+    let freed = rate(PGSTEAL_KSWAPD);
+    // One thread for each node: the busiest.
+    let cpu: Reading<Ratio> = computed("kswapd's CPU", |cx| Ok(busiest(cx)?.1));
+    Trigger::on_host(
+        STALL,
+        all![
+            scanned
+                .clone()
+                .at_least("scanned by kswapd", Stalls::SCANNED),
+            freed.at_most_of(
+                &scanned,
+                "freed by kswapd, of what it scanned",
+                EFFICIENT.get()
+            ),
+            cpu.at_least("kswapd's CPU", BUSY),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let scanned = cx.rate(PGSCAN_KSWAPD)?;
     let freed = cx.rate(PGSTEAL_KSWAPD)?;
-    let mut worst: Option<(&EntitySeries, Track<Ratio>, Ratio, Stretch)> = None;
-    let mut busiest = Ratio::new(0.0);
-    let mut seen = false;
-    // Between two readings only a mean is known, which does not show that it held.
-    let step = cx.timeline.interval_of(Entity::Process).unwrap_or_default();
-    let is_seen_to_hold = |stretch: &Stretch| stretch.lasts() > step.times(1.5);
-    for thread in cx
-        .timeline
-        .entities(Entity::Process)
-        .filter(|p| is_kswapd(cx, p))
-    {
-        let Ok(mut ticks) = cx.rate_of(thread, PROC_STIME) else {
-            continue;
-        };
-        if let Ok(user) = cx.rate_of(thread, PROC_UTIME) {
-            ticks = ticks.plus(&user);
-        }
-        seen = true;
-        let cpus = ticks.to_cpus(cx.facts.user_hz());
-        if let Some((peak, _)) = cpus.max()
-            && peak > busiest
-        {
-            busiest = peak;
-        }
-        if let Some((stretch, used)) = cx.held(&cpus.at_least(BUSY), &cpus, HOLD)
-            && is_seen_to_hold(&stretch)
-            && worst
-                .as_ref()
-                .is_none_or(|(_, _, _, longest)| stretch.lasts() > longest.lasts())
-        {
-            worst = Some((thread, cpus, used, stretch));
-        }
-    }
-    if !seen {
-        return Err(Missing::because(
-            vec![PROC_STIME.def().name],
-            Need::File(PROC_STIME.def().file),
-        ));
-    }
-    let Some((thread, cpus, used, stretch)) = worst else {
-        return clear!("kswapd used at most {busiest} of a CPU, and not {BUSY} on end");
+    let (threads, _) = busiest(cx)?;
+    let by_use = |(_, cpus): &(_, Track<Ratio>)| cpus.mean_in(stretch).unwrap_or_default();
+    let most = |a: &_, b: &_| by_use(a).get().total_cmp(&by_use(b).get());
+    let Some((thread, cpus)) = threads.into_iter().max_by(most) else {
+        return clear!("kswapd was not measured");
     };
     let name = &thread.label;
+    let used = cx.mean_in(stretch, PROC_STIME, &cpus)?;
+    let rate = cx.mean_in(stretch, PGSCAN_KSWAPD, &scanned)?;
     // Of the pages it looked at, those that it freed.
-    let yielded_in = |stretch: &Stretch| {
-        let looked_at = scanned.integral_in(stretch);
-        (looked_at > 0.0).then(|| Ratio::new(freed.integral_in(stretch) / looked_at))
-    };
-    let Some(yielded) = yielded_in(&stretch) else {
-        return clear!("{name} used {used} of a CPU, but looked at no page");
-    };
+    let yielded = Ratio::new(freed.integral_in(stretch) / scanned.integral_in(stretch).max(1.0));
     if yielded >= EFFICIENT {
         return clear!(
             "{name} used {used} of a CPU, but freed {yielded} of the pages it looked at"
         );
     }
-    let held = cx.each_time(stretch, &cpus.at_least(BUSY), HOLD, |again| {
-        is_seen_to_hold(again) && yielded_in(again).is_some_and(|it| it < EFFICIENT)
-    });
-
-    let stalls = Stalls::during(cx, &stretch);
-    let severity = if stalls.any() {
-        Severity::Warning
-    } else {
-        Severity::Info
+    let stalls = Stalls::during(cx, stretch);
+    let severity = match stalls.any() {
+        true => Severity::Warning,
+        false => Severity::Info,
     };
-    let rate = cx.mean_in(&stretch, PGSCAN_KSWAPD, &scanned)?;
+    let title = format!(
+        "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
+        stretch.lasts()
+    );
+    let low_yield = format!("{rate} looked at, {yielded} of them freed");
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
-                held.how_long()
-            ),
-        )
-        .during(held)
+        .found(severity, title)
         .graph("kswapd's CPU", &cpus)
-        .shows_from(PROC_STIME, used, BUSY, None, format!("{name} used {used} of a CPU"))
+        .shows_from(
+            PROC_STIME,
+            used,
+            BUSY,
+            None,
+            format!("{name} used {used} of a CPU"),
+        )
         .shows_below(
             Computed(PGSTEAL_KSWAPD),
-            yielded, EFFICIENT,
+            yielded,
+            EFFICIENT,
             None,
-            format!("{rate} looked at, {yielded} of them freed"),
+            low_yield,
         );
-    if let Some(runs) = cx.rate(PAGEOUTRUN).ok().and_then(|r| r.mean_in(&stretch)) {
-        finding = finding.shows(PAGEOUTRUN, runs, None, format!("kswapd was woken {runs}"));
-    }
     let mut kinds = vec!["kswapd's CPU time", "its low yield"];
     if stalls.any() {
         finding = stalls.shown_in(finding);
         kinds.push("stalls");
     }
-    if !boosted(cx, &stretch) {
-        finding = finding.not("a boost of the marks", "no zone's marks were raised");
-    }
-    finding = finding
-        .not(
-            "streaming-read",
-            format!("a stream is freed as fast as it is looked at, not at {yielded}"),
-        )
-        .cause("The pages it looks at are in use, mapped, dirty or locked.")
-        .fix(Fix::cap(
-            cx,
-            stretch.last,
-            "Less demand: cap or stop what grew last.",
-        ));
-    if cx.number(MGLRU) == Ok(0) {
-        finding = finding.fix(Fix::file(
-            "Let the multi-generational LRU judge which pages are in use (now 0).",
-            "/sys/kernel/mm/lru_gen/enabled",
-            "y",
-            Some("n"),
-        ));
-    }
-    Ok(finding
-        .verify("memtide check --for 1m under the same load: kswapd below 10 % of a CPU")
+    let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
+    Ok(with_circumstances(cx, stretch, finding)
+        .not("streaming-read", of_a_stream)
         .affects([Affected {
             kind: "process",
             name: name.clone(),
             what: format!("{used} of a CPU"),
         }])
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: mm/vmscan.c, balance_pgdat")
         .into())
+}
+
+/// How often it was woken, whether watermarks were raised for a while, and what helps.
+fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding) -> Finding {
+    let runs = cx.rate(PAGEOUTRUN).ok();
+    if let Some(runs) = runs.and_then(|runs| runs.mean_in(stretch)) {
+        finding = finding.shows(PAGEOUTRUN, runs, None, format!("kswapd was woken {runs}"));
+    }
+    if boosted(cx, stretch) == Some(false) {
+        finding = finding.not(
+            "a boost of the watermarks",
+            "no zone's watermarks were raised",
+        );
+    }
+    finding = finding.fix(Fix::cap(
+        cx,
+        stretch.last,
+        "Less demand: cap or stop what grew last.",
+    ));
+    match cx.number(MGLRU) {
+        Ok(0) => finding.fix(Fix::file(
+            "Let the multi-generational LRU judge which pages are in use (now 0).",
+            "/sys/kernel/mm/lru_gen/enabled",
+            "y",
+            Some("n"),
+        )),
+        _ => finding,
+    }
+}
+
+/// The threads with the CPU that each uses, and at each time what the busiest uses.
+type Threads<'a> = (Vec<(&'a EntitySeries, Track<Ratio>)>, Track<Ratio>);
+
+fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
+    let processes = cx.timeline.entities(Entity::Process);
+    let threads: Vec<_> = processes
+        .filter(|process| is_kswapd(cx, process))
+        .filter_map(|thread| {
+            let mut ticks = cx.rate_of(thread, PROC_STIME).ok()?;
+            if let Ok(user) = cx.rate_of(thread, PROC_UTIME) {
+                ticks = ticks.plus(&user);
+            }
+            Some((thread, ticks.to_cpus(cx.facts.user_hz())))
+        })
+        .collect();
+    let each = threads.iter().map(|(_, cpus)| cpus.clone());
+    let larger = |a: Track<Ratio>, b: Track<Ratio>| {
+        let both = a.zip(&b, f64::max);
+        both.or_else(&a).or_else(&b)
+    };
+    let busiest = each.reduce(larger).ok_or_else(|| {
+        let def = PROC_STIME.def();
+        Missing::because(vec![def.name], Need::File(def.file))
+    })?;
+    Ok((threads, busiest))
 }
 
 /// A kernel thread of that name; anything can call itself so.
@@ -185,19 +202,20 @@ fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
             .is_none_or(|parent| parent == KTHREADD)
 }
 
-fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    cx.timeline.entities(Entity::Zone).any(|zone| {
-        cx.gauge_of(zone, ZONE_BOOST)
-            .ok()
-            .and_then(|boost| boost.max_in(stretch))
-            .is_some_and(|(most, _)| most > Pages::ZERO)
-    })
+/// Whether a zone's watermarks were raised; `None` where that was not measured.
+fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<bool> {
+    let zones = cx.timeline.entities(Entity::Zone);
+    let boosts = zones.filter_map(|zone| {
+        let boost = cx.gauge_of(zone, ZONE_BOOST).ok()?;
+        Some(boost.max_in(stretch)?.0)
+    });
+    boosts.max().map(|most| most > Pages::ZERO)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
     use timeline::signals::PSI_MEMORY_SOME;
 
     const KSWAPD: &str = "77@12";
@@ -236,11 +254,24 @@ mod tests {
             .named(KSWAPD, "kswapd0");
         let finding = found(RULE, &case);
         assert_eq!(times(&finding), [(0, 40), (200, 240)]);
-        assert!(
-            finding.title.contains("for up to 40 s at a time"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("for 40 s"), "{}", finding.title);
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_a_stream_is_not() {
+        let in_an_hour = |freed| {
+            Case::over(3600)
+                .counter_steps(PGSCAN_KSWAPD, &amid_calm(40_000, 0))
+                .counter_steps(PGSTEAL_KSWAPD, &amid_calm(freed, 0))
+                .counter_steps_of(Entity::Process, KSWAPD, PROC_STIME, &amid_calm(80, 0))
+                .gauge_of(Entity::Process, KSWAPD, PROC_PARENT, KTHREADD)
+                .named(KSWAPD, "kswapd0")
+                .counter_steps(PSI_MEMORY_SOME, &amid_calm(300_000, 0))
+        };
+        let finding = found(RULE, &in_an_hour(4000));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+        clear(RULE, &in_an_hour(39_000));
     }
 
     #[test]
@@ -266,7 +297,7 @@ mod tests {
     #[test]
     fn needs_process_data_and_the_counters() {
         let no_process = Case::over(30)
-            .counter(PGSCAN_KSWAPD, 1)
+            .counter(PGSCAN_KSWAPD, 10)
             .counter(PGSTEAL_KSWAPD, 1);
         assert_eq!(not_evaluated(RULE, &no_process).names, ["proc.stime"]);
         assert_eq!(

@@ -3,9 +3,11 @@
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Scope, Trigger};
 
 declare_rule! {
     /// A request that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above had room.
@@ -27,31 +29,50 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
-    pub(crate) RULE = { id: "lowmem-zone-exhausted", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "lowmem-zone-exhausted", since: "0.1.0", class: Kill,
+        trigger: trigger, story: story,
+        verify: "no further report in the kernel log: journalctl -k -g 'page allocation failure|oom-kill'",
+        brings_about: &["oom-global", "oom-score-misuse"],
+        aliases: &["oom-lowmem-zone"],
+    }
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let is_such = |one: &Explained<'_>| matches!(one.cause, Cause::LowZone | Cause::CmaOnly);
-    let Some(one) = oom::last(cx, is_such) else {
-        return clear!("no kernel report of a low zone that is exhausted beside others with room");
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find: |cx| Ok(oom::occurrences(cx, is_of_a_part)),
+        could: None,
+        scope: Scope::Host,
+        none: Some(none),
+    })
+}
+
+fn is_of_a_part(one: &Explained<'_>) -> bool {
+    matches!(one.cause, Cause::LowZone | Cause::CmaOnly)
+}
+
+fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
+    clear!("no kernel report of a low zone that is exhausted beside others with room")
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let reports = oom::within(cx, &incident.stretch, is_of_a_part);
+    let Some(one) = reports.last() else {
+        return none(cx);
     };
     let Some(asked) = &one.asked else {
         return clear!("the report does not show what was asked for");
     };
     let (severity, effect) = if one.is_kill() {
-        (Severity::Critical, oom::kill(&one))
+        (Severity::Critical, oom::kill(one))
     } else {
         (Severity::Warning, "A request for memory failed".to_owned())
     };
-    let finding = RULE.found(severity, format!("{effect} because {}.", why(&one, asked)));
-    let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
-    Ok(remedy(finding, &one, asked)
-        .verify("no further report in the kernel log: journalctl -k -g 'page allocation failure|oom-kill'")
-        .affects(oom::victim(&one))
-        .alias("oom-lowmem-zone")
-        .sure(oom::sure(&one, 0.95, ""))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio")
-        .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
+    let finding = RULE.found(severity, format!("{effect} because {}.", why(one, asked)));
+    let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
+    let finding = oom::measures(cx, one, finding);
+    Ok(remedy(finding, one, asked)
+        .affects(oom::victim(one))
+        .sure(oom::sure(one, 0.95, ""))
         .into())
 }
 
@@ -106,7 +127,7 @@ fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
 mod tests {
     use super::*;
     use crate::oom::testing::{Report, kib};
-    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::testing::{Case, clear, found, times};
 
     fn wants_dma32(normal_free: u64) -> Report {
         Report::default()
@@ -153,5 +174,17 @@ mod tests {
         let finding = found(RULE, &Case::of_report(report));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("CMA"), "{}", finding.title);
+    }
+
+    #[test]
+    fn within_an_hour_of_calm_it_is_found_with_its_time() {
+        let hour = |free| Case::over(3600).reporting(600, wants_dma32(free));
+        let finding = found(RULE, &hour(4_000_000));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(
+            (finding.harm.killed, times(&finding)),
+            (1, vec![(600, 600)])
+        );
+        clear(RULE, &hour(60_000));
     }
 }

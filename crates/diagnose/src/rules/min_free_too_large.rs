@@ -1,32 +1,36 @@
-//! Marks set too high: the kernel keeps much memory free that nobody may use.
+//! Watermarks set too high: the kernel keeps much memory free that nobody may use.
 
 use timeline::{
-    Entity, Stretch, Track,
+    Condition, Entity, Fact, Stretch, Track,
     facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE},
     signals::{
-        MEM_FLOOR_HIGH, MEM_FREE, MEM_TOTAL, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST,
-        ZONE_HIGH, ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
+        MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
+        ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
     },
 };
-use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio};
 
+use crate::calm::Calm;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, STALL, Trigger, any, fact, gauge, over, ram};
 
 declare_rule! {
-    /// The kernel keeps so much memory free that the rest is short: its marks are set too high.
+    /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.
     ///
     /// ## What it means
     /// `vm.min_free_kbytes` and `vm.watermark_scale_factor` decide how much memory the kernel keeps free. kswapd evicts
-    /// page cache and swaps out as soon as less is free, so whatever lies below the marks is lost to programs: a host
-    /// can thrash or kill processes with gigabytes "free".
+    /// page cache and swaps out as soon as less is free, so whatever lies below the watermarks is lost to programs: a
+    /// host can thrash or kill processes with gigabytes "free".
     /// ## How it is recognised
-    /// The zones' marks add up to more than 10 % of RAM, or `min_free_kbytes` is more than 5 % of it, and it is more
-    /// than the kernel would choose by itself. A temporary boost of the marks is taken off. Pages that come back after
-    /// eviction, swap-out or stalls while so much is free confirm that it costs something.
+    /// For 10 s or longer, or in a single sample, the zones' watermarks add up to 10 % of RAM or more, or
+    /// `min_free_kbytes` to 5 %, and that is more than the kernel would choose by itself. A temporary boost of the
+    /// watermarks is taken off. Without the zones `min_free_kbytes` alone must be 5.75 % of RAM. Pages that come back after
+    /// eviction, swap-out or stalls of 4 s or longer while so much is free confirm that it costs something.
     /// ## Not this
     /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most 5 % of RAM. On arm64
     ///   with 64 KiB pages huge pages take it to those 5 %: reported as information.
@@ -40,7 +44,11 @@ declare_rule! {
     /// ## References
     /// - kernel mm/page_alloc.c, init_per_zone_wmark_min; mm/khugepaged.c, set_recommended_min_free_kbytes
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
-    pub(crate) RULE = { id: "min-free-too-large", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "min-free-too-large", since: "0.1.0", class: Setting,
+        trigger: trigger, story: story,
+        brings_about: WANT_AND_THRASH,
+        explained_by: &[Explains::Surely(MIN_FREE), Explains::Surely(WATERMARK_SCALE)],
+    }
 }
 
 /// An engineering choice. Kernels' own choices reach 8 % (computed below for small hosts with huge pages on).
@@ -49,12 +57,14 @@ const FLOOR: Ratio = Ratio::from_percent(10.0);
 const MIN: Ratio = Ratio::from_percent(5.0);
 /// The default is computed from RAM as it is now; the kernel computed it at boot from a little less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
-/// Gaps between the marks this many times the default's are set by hand; the default's vary by rounding only.
+/// Base pages larger than 4 KiB make so much of the 5 % the kernel's own choice for huge pages.
+const NEARLY_ALL: f64 = 0.9;
+/// Gaps between the watermarks this many times the default's are set by hand; the default's vary by rounding only.
 const WIDE_GAPS: f64 = 2.0;
-/// Free memory up to this part of the floor is held there by reclaim ; kswapd overshoots its mark while it is busy.
-const HELD: f64 = 1.3;
+/// Free memory up to this part of the floor is kept there by reclaim; kswapd overshoots its watermark while it is busy.
+const KEPT: f64 = 1.3;
 /// Pages that come back while memory is kept free.
-const REFAULTS: PerSecond<Pages> = crate::calm::Calm::REFAULTS;
+const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 /// Healthy hosts stay below 1 %.
 const STALLED: Ratio = Ratio::from_percent(2.0);
@@ -62,195 +72,154 @@ const STALLED: Ratio = Ratio::from_percent(2.0);
 const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
 /// vm.min_free_kbytes at most where the kernel chooses it without huge pages in mind: mm/page_alloc.c, calculate_min_free_kbytes.
 const DEFAULT_AT_MOST_KIB: u32 = 262_144;
-const HOLD: Span = Span::from_mins(5);
 
-/// What the marks keep free, boosts taken off.
-struct Marks {
-    /// Σ min of the zones that min_free_kbytes is spread over.
-    min: Track<Bytes>,
-    /// Σ min(managed, high + protection).
-    floor: Track<Bytes>,
-    /// Σ (high − min) / 2: the distance from one mark to the next.
-    gap: Track<Bytes>,
-    /// Σ managed.
-    managed: Bytes,
-    /// Zones up to Normal that have memory: khugepaged keeps some in each.
-    zones: u64,
+fn trigger() -> Trigger {
+    // Large base pages take the kernel's own choice to nearly all of what it may be.
+    let min = ram().share(MIN).times(NEARLY_ALL);
+    let of_zones = any![
+        floor().at_least("the watermarks", ram().share(FLOOR)),
+        mins().at_least("the min watermarks", min),
+    ];
+    // The kernel's own choice ends at 5 %, rounded; one step beyond is certainly set by hand.
+    let by_hand = ram().share(MIN).times(BEYOND_DEFAULT);
+    let setting = set().at_least("vm.min_free_kbytes", by_hand);
+    Trigger::on_host(LEVEL, of_zones.or_without(setting))
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.gauge(MEM_TOTAL)?;
-    let total = cx.ram()?;
+/// vm.min_free_kbytes.
+fn set() -> Reading<Bytes> {
+    fact(MIN_FREE).of_size(Reading::constant(Bytes::from_kib(1)))
+}
+
+/// A zone's watermark without its boost, which the printed one includes (5.0 and later).
+fn unboosted(watermark: Reading<Pages>) -> Reading<Pages> {
+    watermark.clone().minus(gauge(ZONE_BOOST)).or(watermark)
+}
+
+/// Σ min of the zones, which min_free_kbytes is spread over.
+fn mins() -> Reading<Bytes> {
+    over(Entity::Zone, unboosted(gauge(ZONE_MIN)).bytes())
+}
+
+/// Σ min(managed, high + protection) of the zones.
+fn floor() -> Reading<Bytes> {
+    let kept = unboosted(gauge(ZONE_HIGH)).plus([gauge(ZONE_PROTECTION)]);
+    over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes())
+}
+
+/// Σ (high − min) / 2 of the zones: the distance from one watermark to the next.
+fn gaps() -> Reading<Bytes> {
+    let gap = gauge(ZONE_HIGH).minus(gauge(ZONE_MIN));
+    over(Entity::Zone, gap.bytes()).times(0.5)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let page = cx.page_size()?;
-    let marks = match Marks::read(cx, page) {
-        Ok(marks) => marks,
-        Err(missing) => return from_the_setting_alone(cx, total, missing),
+    let Ok(zones) = Watermarks::at(cx, incident.stretch.last) else {
+        return from_the_setting_alone(cx);
     };
-    let of_ram =
-        |track: &Track<Bytes>, share: Ratio| track.at_least_track(&ram.scaled(share.get()));
-    let large = of_ram(&marks.floor, FLOOR).or(&of_ram(&marks.min, MIN));
-    let (Some(kept), Some(min)) = (marks.floor.last(), marks.min.last()) else {
-        return Err(Missing::because(
-            vec![ZONE_MIN.def().name, ZONE_HIGH.def().name],
-            Need::SameTime,
-        ));
-    };
-    let Some(stretch) = cx.sustained_level(&large, HOLD) else {
-        if page.bytes() > Bytes::from_kib(4)
-            && min >= WORTH_A_WORD
-            && min.as_f64() >= 0.9 * MIN.get() * total.as_f64()
-        {
-            return huge_page_default(cx, kept, min, page);
-        }
-        return clear!("the marks keep {kept} free, {} of RAM", cx.of_ram(kept)?);
-    };
-    let at_end = |track: &Track<Bytes>| track.at(stretch.last);
-    let (Some(min), Some(floor), Some(gap)) =
-        (at_end(&marks.min), at_end(&marks.floor), at_end(&marks.gap))
-    else {
-        return Err(Missing::because(
-            vec![ZONE_MIN.def().name, ZONE_HIGH.def().name],
-            Need::SameTime,
-        ));
-    };
-    let default = default_min_free(cx, marks.managed, page, marks.zones);
+    let Watermarks {
+        min,
+        floor,
+        default,
+        ..
+    } = zones;
+    let (part, total) = (cx.of_ram(floor)?, cx.ram()?);
+    if floor < total.share(FLOOR) && min < total.share(MIN) {
+        return if page.bytes() > Bytes::from_kib(4) && min >= WORTH_A_WORD {
+            huge_page_default(cx, floor, min, page)
+        } else {
+            clear!("the watermarks keep {floor} free, {part} of RAM")
+        };
+    }
     let set_by_hand = min.as_f64() > default.as_f64() * BEYOND_DEFAULT;
-    let usual_gap = (min.as_f64() / 4.0).max(marks.managed.as_f64() / 1000.0);
-    let wide = gap.as_f64() > usual_gap * WIDE_GAPS;
-    if !set_by_hand && !wide {
+    if !set_by_hand && !zones.are_wide() {
         return clear!(
-            "the marks keep {floor} free, {} of RAM: the kernel's own choice on a host of this size",
-            cx.of_ram(floor)?
+            "the watermarks keep {floor} free, {part} of RAM: the kernel's own choice on a host of this size"
         );
     }
-
-    let paid = price(cx, &marks, &stretch);
-    let (effect, mut kinds) = if paid.is_empty() {
-        ("which nobody can use", vec!["the zones' marks"])
+    let paid = price(cx, &incident.stretch)?;
+    let mut kinds = vec!["the zones' watermarks"];
+    kinds.extend((!paid.is_empty()).then_some("reclaim with that much free"));
+    let effect = if paid.is_empty() {
+        "which nobody can use"
     } else {
-        (
-            "and evicts what is needed to do so",
-            vec!["the zones' marks", "reclaim with that much free"],
-        )
+        "and evicts what is needed to do so"
     };
     let reason = if set_by_hand {
         format!("vm.min_free_kbytes is {min} (the default here is about {default})")
     } else {
-        "vm.watermark_scale_factor sets the marks far apart".to_owned()
+        "vm.watermark_scale_factor sets the watermarks far apart".to_owned()
     };
-    let mut finding = RULE
-        .found(
-            Severity::Warning,
-            format!(
-                "The kernel keeps {floor} free, {} of RAM, {effect}: {reason}.",
-                cx.of_ram(floor)?
-            ),
-        )
-        .during(stretch)
-        .graph("free memory", &cx.gauge(MEM_FREE)?)
-        .shows_from(
-            MEM_FLOOR_HIGH,
-            floor,
-            total.share(FLOOR),
-            None,
-            format!("the marks keep {floor} free, {} of RAM", cx.of_ram(floor)?),
-        )
-        .shows_from(
-            ZONE_MIN,
-            min,
-            total.share(MIN),
-            None,
-            format!("the min marks add up to {min}; the kernel's own choice is about {default}"),
-        );
+    let title = format!("The kernel keeps {floor} free, {part} of RAM, {effect}: {reason}.");
+    let mut finding = RULE.found(Severity::Warning, title);
+    if let Ok(free) = cx.gauge(MEM_FREE) {
+        finding = finding.graph("free memory", &free);
+    }
+    let keep = format!("the watermarks keep {floor} free, {part} of RAM");
+    let add_up =
+        format!("the min watermarks add up to {min}; the kernel's own choice is about {default}");
+    finding = finding
+        .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
+        .shows_from(ZONE_MIN, min, total.share(MIN), None, add_up);
     for line in paid {
         finding = line.add_to(finding);
     }
-    let mut restored = default;
-    if let Ok(setting) = cx.number(MIN_FREE) {
-        let as_read = Bytes::from_kib(setting);
-        let agrees = as_read.as_f64() >= min.as_f64() / BEYOND_DEFAULT;
-        if agrees && set_by_hand {
-            kinds.push("the setting");
-        }
-        let later = if agrees {
-            ""
-        } else {
-            " when it was read; it was raised since"
-        };
-        if !agrees && as_read.as_f64() <= default.as_f64() * BEYOND_DEFAULT {
-            restored = as_read;
-        }
-        finding = finding.shows_fact(
-            MIN_FREE,
-            setting,
-            format!("vm.min_free_kbytes = {setting}{later}"),
-        );
+    let setting = Setting::read(cx, &zones);
+    kinds.extend(
+        (set_by_hand && setting.as_ref().is_some_and(|it| it.agrees)).then_some("the setting"),
+    );
+    let restored = setting.as_ref().map_or(default, |it| it.restored);
+    let agreed = setting.as_ref().filter(|it| it.agrees);
+    let now = agreed.map_or(min, |it| Bytes::from_kib(it.kib));
+    if let Some(setting) = setting {
+        finding = setting.shown_in(finding);
     }
-    Ok(remedy(cx, finding, set_by_hand, restored, min)
-        .not("a boost of the marks", "boosts are taken off these figures")
-        .cause(if set_by_hand {
-            "Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it."
-        } else {
-            "Somebody set vm.watermark_scale_factor; each step between the marks is that many 1/10,000 of a zone."
-        })
+    Ok(remedy(cx, finding, set_by_hand, restored, now)
+        .not("a boost of the watermarks", "boosts are taken off these figures")
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor; refaults and swap-out end")
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
         .into())
 }
 
-impl Marks {
-    fn read(cx: &Evidence<'_>, page: PageSize) -> Result<Self, Missing> {
-        let mut sums: Option<Self> = None;
-        for zone in cx.timeline.entities(Entity::Zone) {
-            let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
-                continue;
-            };
-            if managed.last().is_none_or(|pages| pages == Pages::ZERO) {
-                continue;
-            }
-            let mut min = cx.gauge_of(zone, ZONE_MIN)?;
-            let mut high = cx.gauge_of(zone, ZONE_HIGH)?;
-            // The printed marks include the boost (5.0 and later).
-            if let Ok(boost) = cx.gauge_of(zone, ZONE_BOOST) {
-                min = min.minus(&boost);
-                high = high.minus(&boost);
-            }
-            let gap = high.minus(&min).scaled(0.5);
-            let mut floor = high;
-            if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
-                floor = floor.plus(&protection);
-            }
-            let floor = floor.lower(&managed);
+/// What the watermarks keep free at a sample.
+struct Watermarks {
+    min: Bytes,
+    floor: Bytes,
+    gap: Bytes,
+    /// Σ managed.
+    managed: Bytes,
+    /// What the kernel would choose for the sum of the min watermarks.
+    default: Bytes,
+}
+
+impl Watermarks {
+    fn at(cx: &Evidence<'_>, index: usize) -> Result<Self, Missing> {
+        let at = |reading: Reading<Bytes>| {
+            let value = reading.track(cx)?.at(index);
+            value.ok_or_else(|| Missing::because(vec![ZONE_MIN.def().name], Need::SameTime))
+        };
+        let managed = at(over(Entity::Zone, gauge(ZONE_MANAGED).bytes()))?;
+        // Zones up to Normal that have memory: khugepaged keeps some in each.
+        let zones = cx.timeline.entities(Entity::Zone).filter(|zone| {
             let name = zone.key.rsplit('/').next().unwrap_or_default();
-            let low = u64::from(matches!(name, "DMA" | "DMA32" | "Normal"));
-            let Some(size) = managed.last().map(|pages| pages.to_bytes(page)) else {
-                continue;
-            };
-            let (min, floor, gap) = (min.to_bytes(page), floor.to_bytes(page), gap.to_bytes(page));
-            sums = Some(match sums {
-                None => Self {
-                    min,
-                    floor,
-                    gap,
-                    managed: size,
-                    zones: low,
-                },
-                Some(sum) => Self {
-                    min: sum.min.plus(&min),
-                    floor: sum.floor.plus(&floor),
-                    gap: sum.gap.plus(&gap),
-                    managed: sum.managed + size,
-                    zones: sum.zones + low,
-                },
-            });
-        }
-        sums.ok_or_else(|| {
-            Missing::because(
-                vec![ZONE_MIN.def().name, ZONE_HIGH.def().name, MIN_FREE.name],
-                Need::File(ZONE_MIN.def().file),
-            )
+            let pages = cx.timeline.last_of(zone, ZONE_MANAGED).unwrap_or_default();
+            matches!(name, "DMA" | "DMA32" | "Normal") && pages > Pages::ZERO
+        });
+        let zones = u64::try_from(zones.count()).unwrap_or(u64::MAX);
+        Ok(Self {
+            min: at(mins())?,
+            floor: at(floor())?,
+            gap: at(gaps())?,
+            managed,
+            default: default_min_free(cx, managed, cx.page_size()?, zones),
         })
+    }
+
+    /// Whether they lie further apart than the kernel would set them.
+    fn are_wide(&self) -> bool {
+        let usual = (self.min.as_f64() / 4.0).max(self.managed.as_f64() / 1000.0);
+        self.gap.as_f64() > usual * WIDE_GAPS
     }
 }
 
@@ -284,63 +253,59 @@ enum Price {
 impl Price {
     fn add_to(self, finding: Finding) -> Finding {
         match self {
-            Self::Refaults(rate) => finding.shows_from(
-                REFAULT_FILE,
-                rate,
-                REFAULTS,
-                None,
-                format!("{rate} of files read again after eviction"),
-            ),
-            Self::SwappedOut(rate) => finding.shows_from(
-                PSWPOUT,
-                rate,
-                SWAPPED_OUT,
-                None,
-                format!("{rate} swapped out"),
-            ),
-            Self::Stalled(share) => finding.shows_from(
-                PSI_MEMORY_SOME,
-                share,
-                STALLED,
-                None,
-                format!("tasks waited for memory {share} of the time"),
-            ),
+            Self::Refaults(rate) => {
+                let text = format!("{rate} of files read again after eviction");
+                finding.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
+            }
+            Self::SwappedOut(rate) => {
+                let text = format!("{rate} swapped out");
+                finding.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, text)
+            }
+            Self::Stalled(share) => {
+                let text = format!("tasks waited for memory {share} of the time");
+                finding.shows_from(PSI_MEMORY_SOME, share, STALLED, None, text)
+            }
         }
     }
 }
 
-/// What keeping it free costs; only where reclaim holds free memory near these marks.
-fn price(cx: &Evidence<'_>, marks: &Marks, stretch: &Stretch) -> Vec<Price> {
-    let held = cx.gauge(MEM_FREE).is_ok_and(|free| {
-        let condition = free.at_most_track(&marks.floor.scaled(HELD));
-        (stretch.first..=stretch.last).any(|i| condition.at(i) == Some(true))
+/// What keeping it free costs, where reclaim keeps free memory near these watermarks: each in the longest time that it
+/// lasted, for a setting is there for long and costs something for a part of that.
+fn price(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Vec<Price>, Missing> {
+    let Ok(free) = cx.gauge(MEM_FREE) else {
+        return Ok(Vec::new());
+    };
+    let kept = free.at_most_track(&floor().track(cx)?.scaled(KEPT));
+    let refaults = cx.refaults_file().ok();
+    let refaults = refaults.and_then(|it| lasting(&kept, &it, REFAULTS, stretch));
+    let swapped = cx.bytes_rate(PSWPOUT).ok();
+    let swapped = swapped.and_then(|it| lasting(&kept, &it, SWAPPED_OUT, stretch));
+    let stalled = cx.stall(PSI_MEMORY_SOME).ok();
+    let stalled = stalled.and_then(|it| lasting(&kept, &it, STALLED, stretch));
+    let all = [
+        refaults.map(Price::Refaults),
+        swapped.map(Price::SwappedOut),
+        stalled.map(Price::Stalled),
+    ];
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// The mean of a track over the longest part of a stretch in which it is at least so much and a condition holds.
+fn lasting<Q: Quantity>(
+    condition: &Condition,
+    track: &Track<Q>,
+    from: Q,
+    stretch: &Stretch,
+) -> Option<Q> {
+    let runs = condition.and(&track.at_least(from)).bridged_runs();
+    let within = runs.into_iter().filter(|run| {
+        stretch.first <= run.first && run.last <= stretch.last && run.lasts() >= STALL
     });
-    if !held {
-        return Vec::new();
-    }
-    let refaults = cx
-        .refaults_file()
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= REFAULTS)
-        .map(Price::Refaults);
-    let swapped = cx
-        .bytes_rate(PSWPOUT)
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= SWAPPED_OUT)
-        .map(Price::SwappedOut);
-    let stalled = cx
-        .stall(PSI_MEMORY_SOME)
-        .ok()
-        .and_then(|s| s.mean_in(stretch))
-        .filter(|share| *share >= STALLED)
-        .map(Price::Stalled);
-    [refaults, swapped, stalled].into_iter().flatten().collect()
+    track.mean_in(&within.max_by_key(Stretch::lasts)?)
 }
 
 /// Back to a value that needs no setting: whoever set another must not do so again.
-fn unset(cx: &Evidence<'_>, what: &str, fact: timeline::Fact, value: u64) -> Fix {
+fn unset(cx: &Evidence<'_>, what: &str, fact: Fact, value: u64) -> Fix {
     let what = format!(
         "{what} To keep it, remove {} from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile.",
         fact.name
@@ -353,10 +318,13 @@ fn remedy(
     finding: Finding,
     set_by_hand: bool,
     default: Bytes,
-    min: Bytes,
+    now: Bytes,
 ) -> Finding {
-    let (default, min) = (default.get() / 1024, min.get() / 1024);
+    let (default, now) = (default.get() / 1024, now.get() / 1024);
     if set_by_hand {
+        let finding = finding.cause(
+            "Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.",
+        );
         return finding.fix(
             unset(
                 cx,
@@ -364,15 +332,12 @@ fn remedy(
                 MIN_FREE,
                 default,
             )
-            .undo(format!("sysctl -w {}={min}", MIN_FREE.name)),
+            .undo(format!("sysctl -w {}={now}", MIN_FREE.name)),
         );
     }
-    finding.fix(unset(
-        cx,
-        "Bring the marks together again.",
-        WATERMARK_SCALE,
-        10,
-    ))
+    let finding = finding.cause("Somebody set vm.watermark_scale_factor; each step between the watermarks is that many 1/10,000 of a zone.");
+    let what = "Bring the watermarks together again.";
+    finding.fix(unset(cx, what, WATERMARK_SCALE, 10))
 }
 
 /// Large base pages make large huge pages, and khugepaged keeps eleven in each zone: a default, and yet worth knowing.
@@ -395,7 +360,7 @@ fn huge_page_default(
         floor,
         None,
         format!(
-            "the marks keep {floor} free; the min marks add up to {min}, the 5 % at which the kernel stops"
+            "the watermarks keep {floor} free; the min watermarks add up to {min}, the 5 % at which the kernel stops"
         ),
     )
     .cause(format!(
@@ -415,26 +380,16 @@ fn huge_page_default(
         DEFAULT_AT_MOST_KIB,
     ))
     .verify("memtide check: the floor is below 2 % of RAM")
-    .sure(cx.confidence(&["the zones' marks", "the page size"], ""))
-    .see("kernel: mm/khugepaged.c, set_recommended_min_free_kbytes")
+    .sure(cx.confidence(&["the zones' watermarks", "the page size"], ""))
     .into())
 }
 
-/// Without the zones' marks only the setting can be judged.
-fn from_the_setting_alone(
-    cx: &Evidence<'_>,
-    total: Bytes,
-    missing: Missing,
-) -> Result<Outcome, Missing> {
-    let Ok(setting) = cx.number(MIN_FREE) else {
-        return Err(missing);
-    };
+/// Without the zones' watermarks only the setting can be judged.
+fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    let setting = cx.number(MIN_FREE)?;
     let min = Bytes::from_kib(setting);
     let part = cx.of_ram(min)?;
-    // The kernel's own choice ends at 5 %, rounded; one step beyond is certainly set by hand.
-    if part.get() < MIN.get() * BEYOND_DEFAULT {
-        return clear!("vm.min_free_kbytes is {min}, {part} of RAM");
-    }
+    let hundredth = cx.ram()?.get() / 1024 / 100;
     Ok(RULE
         .found(
             Severity::Warning,
@@ -446,25 +401,66 @@ fn from_the_setting_alone(
             format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"),
         )
         .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
-        .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, total.get() / 1024 / 100).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
+        .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
-        .sure(cx.confidence(&["the setting"], "the zones' marks (/proc/zoneinfo) would settle it"))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
+        .sure(cx.confidence(&["the setting"], "the zones' watermarks (/proc/zoneinfo) would settle it"))
         .into())
+}
+
+/// vm.min_free_kbytes as it was read, which need not be what the zones were made from.
+struct Setting {
+    kib: u64,
+    /// The zones' watermarks follow from it.
+    agrees: bool,
+    /// What it should be again.
+    restored: Bytes,
+}
+
+impl Setting {
+    fn read(cx: &Evidence<'_>, zones: &Watermarks) -> Option<Self> {
+        let kib = cx.number(MIN_FREE).ok()?;
+        let as_read = Bytes::from_kib(kib);
+        let agrees = as_read.as_f64() >= zones.min.as_f64() / BEYOND_DEFAULT;
+        let is_sound = as_read.as_f64() <= zones.default.as_f64() * BEYOND_DEFAULT;
+        let restored = if !agrees && is_sound {
+            as_read
+        } else {
+            zones.default
+        };
+        Some(Self {
+            kib,
+            agrees,
+            restored,
+        })
+    }
+
+    fn shown_in(&self, finding: Finding) -> Finding {
+        let later = if self.agrees {
+            ""
+        } else {
+            " when it was read; it was raised since"
+        };
+        let text = format!("vm.min_free_kbytes = {}{later}", self.kib);
+        finding.shows_fact(MIN_FREE, self.kib, text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::PSI_MEMORY_SOME;
+    use timeline::signals::MEM_TOTAL;
 
     const PAGES_PER_MIB: u64 = 256;
 
-    /// A host of one zone, marks in MiB.
+    /// A host of one zone, watermarks in MiB.
     fn marks(ram: u64, min: u64, high: u64, free: u64) -> Case {
+        marks_over(20, ram, min, high, free)
+    }
+
+    fn marks_over(seconds: u64, ram: u64, min: u64, high: u64, free: u64) -> Case {
         let pages = |mib: u64| Pages::new(mib * PAGES_PER_MIB);
-        Case::over(20)
+        Case::over(seconds)
             .gauge(MEM_TOTAL, Bytes::from_mib(ram))
             .gauge(MEM_FREE, Bytes::from_mib(free))
             .gauge_of(Entity::Zone, "0/DMA32", ZONE_MANAGED, pages(ram))
@@ -581,9 +577,42 @@ mod tests {
     #[test]
     fn needs_marks_or_the_setting() {
         let missing = not_evaluated(RULE, &Case::once().gauge(MEM_TOTAL, Bytes::from_mib(470)));
-        assert_eq!(
-            missing.names,
-            ["zone.min", "zone.high", "vm.min_free_kbytes"]
-        );
+        assert_eq!(missing.names, ["vm.min_free_kbytes"]);
+    }
+
+    /// An hour in which the watermarks keep so many MiB for half a minute, and files are read again then.
+    fn an_hour(boost: u64) -> Case {
+        let pages = |mib: u64| Pages::new(mib * PAGES_PER_MIB);
+        let steps = |calm: u64, then: u64| {
+            let mut all = vec![pages(calm); 3600];
+            all[1800..1830].fill(pages(then));
+            all
+        };
+        let mut refaults = vec![0; 3600];
+        refaults[1810..1825].fill(7000);
+        Case::over(3600)
+            .gauge(MEM_TOTAL, Bytes::from_mib(470))
+            .gauge(MEM_FREE, Bytes::from_mib(130))
+            .counter_steps(REFAULT_FILE, &refaults)
+            .gauge_of(Entity::Zone, "0/DMA32", ZONE_MANAGED, pages(470))
+            .gauge_of(Entity::Zone, "0/DMA32", ZONE_BOOST, pages(boost))
+            .gauge_steps_of(Entity::Zone, "0/DMA32", ZONE_MIN, &steps(3, 94))
+            .gauge_steps_of(Entity::Zone, "0/DMA32", ZONE_HIGH, &steps(4, 141))
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+        let finding = found(RULE, &an_hour(0));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        clear(RULE, &an_hour(137));
+    }
+
+    #[test]
+    fn what_it_costs_for_a_moment_of_a_long_time_counts() {
+        let mut refaults = vec![0; 3600];
+        refaults[1800..1830].fill(7000);
+        let case = marks_over(3600, 470, 94, 141, 130).counter_steps(REFAULT_FILE, &refaults);
+        assert_eq!(found(RULE, &case).confidence.word(), "confirmed");
     }
 }

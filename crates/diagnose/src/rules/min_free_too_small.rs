@@ -1,26 +1,28 @@
 //! Requests that cannot wait find the reserve used up.
 
-use timeline::facts::MIN_FREE;
+use timeline::facts::{MIN_FREE, WATERMARK_SCALE};
 use timeline::signals::MEM_TOTAL;
 use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
+use crate::trigger::{Found, Occurrence, Scope, Trigger};
 
 declare_rule! {
     /// Network or disk code that cannot wait found no free page: the reserve (`vm.min_free_kbytes`) is too small for its bursts.
     ///
     /// ## What it means
     /// Interrupt code cannot wait until memory is reclaimed. It lives on what is free, down to a part of each zone's min
-    /// mark. A burst of packets can use that up before kswapd has refilled it; packets are then dropped, and the kernel
+    /// watermark. A burst of packets can use that up before kswapd has refilled it; packets are then dropped, and the kernel
     /// writes a page allocation failure. Nobody is killed.
     /// ## How it is recognised
     /// A kernel report of a failed allocation of a single page that may not wait (GFP_ATOMIC), or of a larger one where each
-    /// zone was below its mark. Requests without access to the reserve (GFP_NOWAIT) have a way out, so they are a note.
+    /// zone was below its watermark. Requests without access to the reserve (GFP_NOWAIT) have a way out, so they are a note.
     /// ## Not this
     /// - `external-fragmentation`: a large request fails while enough is free.
     /// - `oom-global`: requests that may wait fail too, and a process is killed.
@@ -31,19 +33,43 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
-    pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", class: Setting,
+        trigger: trigger, story: story,
+        cause: "A burst took free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.",
+        verify: "no further failure in a work cycle: journalctl -k -g 'page allocation failure'; ip -s link: no drops",
+        explained_by: &[Explains::Surely(MIN_FREE), Explains::Surely(WATERMARK_SCALE)],
+    }
 }
 
 /// What is advised: 1 % of RAM, between 128 MiB and 1 GiB and on small hosts 4 % of RAM at most, for kswapd
-/// works up to marks above it. All four are engineering choices; the kernel's own default is below them on any host.
+/// works up to watermarks above it. All four are engineering choices; the kernel's own default is below them on any host.
 const ADVISED: Ratio = Ratio::from_percent(1.0);
 const LEAST: Bytes = Bytes::from_mib(128);
 const MOST: Bytes = Bytes::from_gib(1);
 const AT_MOST: Ratio = Ratio::from_percent(4.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let is_such = |one: &Explained<'_>| one.cause == Cause::AtomicReserve;
-    let Some(one) = oom::last(cx, is_such) else {
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find: |cx| {
+            Ok(failures(cx)
+                .map(|one| Occurrence::on_host(one.index, one.index))
+                .collect())
+        },
+        could: None,
+        scope: Scope::Host,
+        none: Some(|_| clear!("no kernel report of a failed request that could not wait")),
+    })
+}
+
+/// Reports of failed requests that could not wait.
+fn failures<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = Explained<'a>> {
+    let all = oom::reports(cx).into_iter();
+    all.filter(|one| one.cause == Cause::AtomicReserve)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let at = incident.stretch.first;
+    let Some(one) = failures(cx).filter(|one| one.index == at).last() else {
         return clear!("no kernel report of a failed request that could not wait");
     };
     let Some(asked) = &one.asked else {
@@ -57,7 +83,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     } else {
         (
             Severity::Info,
-            "free memory was at its marks; such requests have a way out",
+            "free memory was at its watermarks; such requests have a way out",
         )
     };
     let by = one.report.invoker.as_ref();
@@ -78,11 +104,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let value = if one.zones.is_empty() { 0.75 } else { 0.92 };
     Ok(remedy(cx, &one, finding)
         .not("oom-global", "nobody was killed for it")
-        .cause("A burst took free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.")
-        .verify("no further failure in a work cycle: journalctl -k -g 'page allocation failure'; ip -s link: no drops")
         .affects(one.holders.affected(3))
         .sure(oom::sure(&one, value, open))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes")
         .into())
 }
 
@@ -95,9 +118,9 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
         }
         None => finding,
     };
-    // The zones' marks add up to the setting.
-    let marks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
-    let now = known.unwrap_or(marks.get() / 1024);
+    // The zones' watermarks add up to the setting.
+    let watermarks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
+    let now = known.unwrap_or(watermarks.get() / 1024);
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
     match advised.filter(|advised| *advised > now) {
         Some(advised) => finding.fix(Fix::tunable(cx, "Keep a larger reserve.", MIN_FREE, advised)),
@@ -118,7 +141,7 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found};
 
-    /// A failed request where free memory is a sixth of the min mark.
+    /// A failed request where free memory is a sixth of the min watermark.
     fn failed(gfp: u64, order: i32) -> Report {
         Report::default()
             .asking(gfp, order)
@@ -161,5 +184,24 @@ mod tests {
             .blocks(&[(100_000, "UM"), (20_000, "U"), (0, ""), (0, "")])
             .failed();
         clear(RULE, &Case::of_report(report));
+    }
+
+    #[test]
+    fn each_failure_is_an_event_of_its_own() {
+        let case = Case::of_reports([failed(0xa20, 0), failed(0xa20, 2), failed(0xcc0, 0)]);
+        let finding = found(RULE, &case);
+        assert_eq!(finding.occasions.len(), 2);
+        assert_eq!(finding.severity, Severity::Warning);
+    }
+
+    #[test]
+    fn what_failed_within_a_calm_hour_is_as_grave_as_alone() {
+        let severity = |gfp| {
+            let case = Case::over(3600).with_report(1800, failed(gfp, 0));
+            found(RULE, &case).severity
+        };
+        assert_eq!(severity(0xa20), Severity::Warning);
+        assert_eq!(severity(0x800), Severity::Info);
+        clear(RULE, &Case::over(3600).with_report(1800, failed(0xcc0, 0)));
     }
 }

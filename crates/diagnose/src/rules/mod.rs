@@ -19,6 +19,7 @@ mod fork_cow_spike;
 mod free_low_harmless;
 mod hugetlb_unused;
 mod kswapd_saturated;
+mod locked_memory_large;
 mod lowmem_zone_exhausted;
 mod min_free_too_large;
 mod min_free_too_small;
@@ -45,6 +46,7 @@ mod swappiness_misfit;
 pub(crate) mod testing;
 mod thp_bloat;
 mod unaccounted_memory;
+mod unexplained_stall;
 mod zram_misuse;
 
 /// Every rule, in the order in which lists show them: capacity, reclaim, writes, huge pages, kernel, limits, notes.
@@ -74,6 +76,7 @@ pub const ALL: &[Rule] = &[
     slab_leak::RULE,
     dentry_inode_bloat::RULE,
     shmem_growth::RULE,
+    locked_memory_large::RULE,
     unaccounted_memory::RULE,
     oom_global::RULE,
     oom_manual::RULE,
@@ -84,6 +87,7 @@ pub const ALL: &[Rule] = &[
     cgroup_cache_starved::RULE,
     overcommit_limit::RULE,
     fork_cow_spike::RULE,
+    unexplained_stall::RULE,
     accounting_mismatch::RULE,
     free_low_harmless::RULE,
     swap_cold_harmless::RULE,

@@ -9,31 +9,37 @@ use units::{Count, Micros, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::lately::Lately;
 use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::Trigger;
 
 declare_rule! {
     /// The source has holes: what happened in them, or what it does not measure, no rule could see.
     ///
     /// ## What it means
     /// A thrash of two minutes does not show in samples ten minutes apart, a shortage does not show without stalls or
-    /// refaults, and after a reboot or in a gap nobody looked. "Nothing found" then means less.
+    /// refaults, and after a reboot or in a gap nobody watched. "Nothing found" then means less.
     /// ## How it is recognised
     /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that came
     /// late itself for a fifth of the time, or by a second and more, 5 s in all: while tasks waited for memory that is
-    /// evidence that the host stood still, and without it the recorder alone was stopped or starved; no memory pressure and no allocation stalls; no refaults; readings dropped
-    /// because there were too many processes. A single look is not called a gap: it says itself what it cannot tell.
+    /// evidence that the host stood still, and without it the recorder alone was stopped or starved; no memory pressure and
+    /// no allocation stalls; no refaults; readings dropped because there were too many processes. A single sample is not
+    /// called a gap: it says itself what it cannot tell.
     /// ## Not this
-    /// - A short look: it is whole, only short.
+    /// - A short recording: it is whole, only short.
     /// - A suspended machine: its recorder is not late, as the time is known to be slept.
     /// ## What to do
     /// Capture on the host itself (`memtide capture`), every few seconds, over a whole cycle of the work; boot with `psi=1`
     /// where pressure is compiled in but off. Verify: this note is gone.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
-    pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", purpose: Note, reach: Look, check: check }
+    pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", class: Source,
+        trigger: || Trigger::Source, story: story,
+        verify: "memtide check of the new recording does not show this note",
+    }
 }
 
 /// An engineering choice: a shortage comes and goes within minutes.
@@ -46,16 +52,16 @@ const LATE_IN_ALL: Span = Span::from_secs(5);
 /// From here on the recorder missed what it was to see.
 const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     if cx.is_single_look() {
-        return clear!("a single look: levels only, and no hole in it");
+        return clear!("a single sample: levels only, and no hole in it");
     }
     let usual = cx.timeline.interval().unwrap_or_default();
     let mut holes = in_time(cx, usual);
     holes.extend(blind_spots(cx));
-    let looks = cx.timeline.len();
+    let samples = cx.timeline.len();
     let Some(worst) = holes.first() else {
-        return clear!("{looks} samples, {usual} apart, without a gap");
+        return clear!("{samples} samples, {usual} apart, without a gap");
     };
     let mut finding = RULE.found(
         Severity::Info,
@@ -66,17 +72,15 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .cause(format!(
-            "{looks} samples over {}: rules saw only what is in them.",
+            "{samples} samples over {}: rules saw only what is in them.",
             cx.look()
         ))
         .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
-        .verify("memtide check of the new recording does not show this note")
         .sure(cx.confidence(&["the samples' own times and fields"], ""))
-        .see("kernel: Documentation/accounting/psi.rst")
         .into())
 }
 
-/// Times at which nobody looked.
+/// Times at which nobody watched.
 fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
     let mut texts = Vec::new();
     let mut gaps = Vec::new();
@@ -132,7 +136,7 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
             None => {}
         }
     }
-    let told = [
+    let both = [
         (
             waited,
             "while tasks waited for memory: the host stood still, and this is where samples lack",
@@ -142,10 +146,11 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
             "while nobody waited for memory: it was stopped or starved of CPU, or its virtual machine was",
         ),
     ];
-    let told = told
+    let enough = both
         .into_iter()
         .filter(|(late, _)| late.in_all >= LATE_IN_ALL);
-    told.map(|(late, why)| format!("the recorder came late {}, {why}", late.times()))
+    enough
+        .map(|(late, why)| format!("the recorder came late {}, {why}", late.times()))
         .collect()
 }
 
@@ -218,7 +223,7 @@ fn times(n: u32, what: &str) -> Option<String> {
     }
 }
 
-/// The share of the look that passed in intervals far longer than usual, where it matters.
+/// The share of the time that passed in intervals far longer than usual, where it matters.
 fn late(cx: &Evidence<'_>, usual: Span) -> Option<Ratio> {
     let limit = usual.times(LATE);
     let steps = cx.timeline.times().windows(2).map(|w| w[1] - w[0]);
@@ -257,7 +262,18 @@ mod tests {
             timeline.push(&sample).unwrap();
         }
         let facts = Facts::default();
-        match check(&Evidence::new(&timeline, &facts)).unwrap() {
+        let cx = Evidence::new(&timeline, &facts);
+        let stretch = timeline.whole().unwrap();
+        match story(
+            &cx,
+            &Incident {
+                stretch,
+                of: None,
+                key: None,
+            },
+        )
+        .unwrap()
+        {
             Outcome::Found(finding) => Some(finding.title),
             Outcome::Clear(_) => None,
         }
@@ -338,7 +354,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert!(finding.title.contains("stalls"), "{}", finding.title);
         assert_eq!(finding.severity, Severity::Info);
-        // The kernel's averages in one of the looks are a measure.
+        // The kernel's averages in one of the samples are a measure.
         clear(RULE, &case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0)));
     }
 }

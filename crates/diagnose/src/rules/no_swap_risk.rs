@@ -1,15 +1,17 @@
 //! No swap, on a host where that costs something.
 
-use timeline::signals::{MEM_ANON, MEM_SHMEM, SWAP_TOTAL};
+use timeline::signals::{MEM_ANON, SWAP_TOTAL};
 use units::{Bytes, Ratio};
 
-use super::{exec_pages_evicted, oom_global};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
-use crate::fix::Fix;
+use crate::fix::{Fix, whole_mib};
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom;
-use crate::rule::{Outcome, Rule, clear, declare_rule};
+use crate::readings::swappable;
+use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
 use crate::who;
 
 declare_rule! {
@@ -19,9 +21,9 @@ declare_rule! {
     /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short only file pages
     /// are left to drop, the code of running programs among them, and after that only a kill helps.
     /// ## How it is recognised
-    /// SwapTotal is 0 and anonymous and shared memory together reach 70 % of RAM
-    /// (peaks of a twentieth of the time left out). By itself that is only a note. It is a
-    /// warning on a host where programs lost their own code to reclaim or the kernel killed for want of memory.
+    /// SwapTotal is 0 and anonymous and shared memory together are 70 % of RAM or more for 10 s or longer. That is only a
+    /// note. Where programs lose their own code to reclaim at that time, or the kernel kills for want of memory, it stands
+    /// with that.
     /// ## Not this
     /// - A Kubernetes node whose pods have limits, or a database sized for its RAM: swap is off on purpose there.
     /// - `exec-pages-evicted`, `oom-global`: what missing swap leads to.
@@ -31,87 +33,75 @@ declare_rule! {
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: without swap only file pages are scanned
     /// - zram-generator.conf(5), swapon(8)
-    pub(crate) RULE = { id: "no-swap-risk", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "no-swap-risk", since: "0.1.0", class: Scarcity,
+        trigger: trigger, story: story,
+        cause: "Without swap the kernel can only drop file pages, however cold the rest is.",
+        verify: "swapon --show lists it after a reboot; below 10 pages/s come back from swap",
+    }
 }
 
 /// An engineering choice.
 const MUCH: Ratio = Ratio::from_percent(70.0);
-/// What is held at most for this share of the time, so that one peak is not taken for the rule.
-const NEARLY_ALWAYS: Ratio = Ratio::from_percent(95.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    Trigger::on_host(
+        LEVEL,
+        all![
+            gauge(SWAP_TOTAL).at_most("swap", Bytes::ZERO),
+            swappable().at_least("anonymous and shared memory", ram().share(MUCH)),
+        ],
+    )
+}
+
+/// What zram-generator gives by default as well.
+const HALF: Ratio = Ratio::from_percent(50.0);
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     if oom::only_others(cx) {
         return clear!("the kernel's report is not about a shortage of the host");
     }
-    let swap = cx.gauge(SWAP_TOTAL)?;
-    if swap.max().is_some_and(|(total, _)| total > Bytes::ZERO) {
-        return clear!("there is swap");
-    }
+    let stretch = &incident.stretch;
     let ram = cx.ram()?;
-    let anon = cx.gauge(MEM_ANON)?;
-    let held = match cx.gauge(MEM_SHMEM) {
-        Ok(shared) => anon.plus(&shared),
-        Err(_) => anon,
-    };
-    let Some(held) = held.quantile(NEARLY_ALWAYS) else {
+    let swappable = swappable().track(cx)?;
+    let Some((most, index)) = swappable.max_in(stretch) else {
         return clear!("anonymous memory was not measured");
     };
-    let killed = found(cx, oom_global::RULE);
-    let evicted = found(cx, exec_pages_evicted::RULE);
-    if held < ram.share(MUCH) && !killed && !evicted {
-        return clear!("there is no swap, but programs hold only {held} of {ram}");
-    }
-    let (severity, consequence) = match (killed, evicted) {
-        (true, _) => (Severity::Warning, "and the kernel had to kill"),
-        (false, true) => (Severity::Warning, "and programs lost their own code"),
-        (false, false) => (Severity::Info, "so a peak would end in an OOM kill"),
+    let at_most = match cx.is_single_look() {
+        true => "",
+        false => "up to ",
     };
-    let mut kinds = vec!["the setting"];
-    if killed || evicted {
-        kinds.push("what it led to");
-    }
-    let last = cx.timeline.len().saturating_sub(1);
     Ok(RULE
         .found(
-            severity,
+            Severity::Info,
             format!(
-                "There is no swap: up to {held} of anonymous and shared memory cannot leave {ram} of RAM, {consequence}."
+                "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave {ram} of RAM, so a peak would end in an OOM kill."
             ),
         )
+        .graph("anonymous and shared memory", &swappable)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
         .shows_from(
             MEM_ANON,
-            held, ram.share(MUCH),
-            None,
-            if cx.is_single_look() {
-                format!("{held} of anonymous and shared memory")
-            } else {
-                format!("at most {held} of anonymous and shared memory for {NEARLY_ALWAYS} of the time")
-            },
+            most,
+            ram.share(MUCH),
+            Some(cx.timeline.times()[index]),
+            format!("{at_most}{most} of anonymous and shared memory"),
         )
-        .cause("Without swap the kernel can only drop file pages, however cold the rest is.")
         .fix(Fix::say("Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit. It lasts where systemd's zram-generator is installed.")
-            .now("zramctl --find --size 2G --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0")
+            .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(HALF))))
             .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
-        .verify("swapon --show lists it after a reboot; below 10 pages/s come back from swap")
-        .affects(who::largest(cx, last, 3))
-        .sure(cx.confidence(&kinds, "whether swap is off on purpose is not known"))
-        .see("kernel: mm/vmscan.c, get_scan_count")
+        .affects(who::largest(cx, index, 3))
+        .sure(cx.confidence(&["the setting"], "whether swap is off on purpose is not known"))
         .into())
-}
-
-/// Whether another rule finds something worse than a note.
-fn found(cx: &Evidence<'_>, rule: Rule) -> bool {
-    matches!((rule.check)(cx), Ok(Outcome::Found(finding)) if finding.severity > Severity::Info)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{ALLOCSTALL, MEM_AVAILABLE, MEM_TOTAL, OOM_KILLS};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use timeline::signals::{MEM_SHMEM, MEM_TOTAL, OOM_KILLS};
 
     fn host(anon: u64) -> Case {
         Case::over(60)
@@ -128,23 +118,45 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_makes_it_a_warning() {
-        let mut kills = vec![0; 60];
-        kills[30] = 1;
-        let mut stalls = vec![0; 60];
-        stalls[30] = 18;
-        let case = host(300)
-            .gauge(MEM_AVAILABLE, Bytes::from_mib(20))
-            .counter_steps(OOM_KILLS, &kills)
-            .counter_steps(ALLOCSTALL, &stalls);
-        assert_eq!(found(RULE, &case).severity, Severity::Warning);
+    fn half_a_minute_in_an_hour_is_a_note_and_a_moment_is_not() {
+        let in_an_hour = |seconds: usize| {
+            let mut anon = vec![Bytes::from_mib(300); 3600];
+            anon[1800..1800 + seconds].fill(Bytes::from_mib(700));
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge(SWAP_TOTAL, Bytes::ZERO)
+                .gauge_steps(MEM_ANON, &anon)
+                .gauge(MEM_SHMEM, Bytes::from_mib(50))
+        };
+        let finding = found(RULE, &in_an_hour(30));
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(times(&finding), [(1799, 1829)]);
+        clear(RULE, &in_an_hour(5));
     }
 
     #[test]
-    fn a_kill_of_a_host_without_swap_is_what_it_leads_to() {
+    fn files_that_fill_ram_are_no_risk() {
+        let case = host(300).gauge_steps(
+            timeline::signals::MEM_CACHED,
+            &amid_calm(Bytes::from_mib(650), Bytes::ZERO),
+        );
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn a_kill_stands_with_its_own_rule() {
+        let mut kills = vec![0; 60];
+        kills[30] = 1;
+        let case = |anon| host(anon).counter_steps(OOM_KILLS, &kills);
+        clear(RULE, &case(300));
+        assert_eq!(found(RULE, &case(700)).severity, Severity::Info);
+    }
+
+    #[test]
+    fn a_report_of_a_host_without_swap_shows_it_too() {
         let report = Report::of_a_host().swap(0, 0);
-        let shared = Case::of_report(report);
-        assert_eq!(found(RULE, &shared).severity, Severity::Warning);
+        let finding = found(RULE, &Case::of_report(report));
+        assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]

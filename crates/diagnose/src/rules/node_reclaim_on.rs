@@ -1,22 +1,21 @@
 //! Node reclaim: a full NUMA node throws away its pages although another node has free ones.
 
-use timeline::{
-    Entity, EntitySeries, Stretch,
-    facts::ZONE_RECLAIM_MODE,
-    signals::{
-        ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED,
-        ZONE_RECLAIM_SUCCESS,
-    },
+use timeline::facts::{MIN_UNMAPPED, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS,
 };
-use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+use timeline::{Entity, Stretch};
+use units::{Bytes, BytesPerSecond, Count, Ratio};
 
-use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::READ_AGAIN;
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{Reading, STALL, Trigger, all, computed, fact, rate};
 
 declare_rule! {
     /// A full NUMA node reclaims its own pages although another node has free ones: vm.zone_reclaim_mode is on.
@@ -38,7 +37,16 @@ declare_rule! {
     /// ## References
     /// - kernel commit 4f9b16a64753 (3.16): off by default; before, on at boot where a node distance exceeds 20
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, zone_reclaim_mode
-    pub(crate) RULE = { id: "node-reclaim-on", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "node-reclaim-on", since: "0.1.0", class: Setting,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        cause: "Kernels before 3.16 switch the mode on at boot when a NUMA distance exceeds 20; on later ones somebody set it.",
+        verify: "the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0",
+        brings_about: &[
+            "numa-imbalance", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated",
+        ],
+        explained_by: &[Explains::Surely(ZONE_RECLAIM_MODE), Explains::Maybe(MIN_UNMAPPED)],
+    }
 }
 
 /// Re-reading this much keeps an ordinary disk busy; labelled captures, November 2026: 140 MiB/s and more.
@@ -46,141 +54,143 @@ declare_rule! {
 const READ_AGAIN_MUCH: BytesPerSecond = BytesPerSecond::from_mib(10.0);
 /// Free on another node. An engineering choice: node reclaim keeps out a third of RAM and more in labelled captures.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(5.0);
-const HOLD: Span = Span::from_mins(1);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let nodes: Vec<_> = cx.timeline.entities(Entity::Node).collect();
-    if nodes.len() < 2 && cx.facts.nodes.len() < 2 {
-        return clear!("the host has one NUMA node");
-    }
+fn trigger() -> Trigger {
+    let nodes: Reading<Count> = computed("NUMA nodes", |cx| Ok(cx.timeline.constant(nodes(cx))));
+    let scanned = rate(PGSCAN_DIRECT);
+    // Node reclaim counts as no allocation stall.
+    let most_stalls =
+        rate(ALLOCSTALL).at_most_of(&scanned, "allocation stalls", Stalls::PER_SCANNED_PAGE);
+    Trigger::on_host(
+        STALL,
+        all![
+            nodes.at_least("NUMA nodes", Count::new(2)),
+            fact(ZONE_RECLAIM_MODE).at_least("vm.zone_reclaim_mode", Count::new(1)),
+            scanned.at_least("scanned by allocating tasks", Stalls::SCANNED),
+            most_stalls,
+        ],
+    )
+}
+
+const ADVICE: &str = "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all want it off.";
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let mode = cx.number(ZONE_RECLAIM_MODE)?;
-    if mode == 0 {
-        return clear!("vm.zone_reclaim_mode is 0");
-    }
     let scanned = cx.rate(PGSCAN_DIRECT)?;
-    let counted = cx
-        .rate(ZONE_RECLAIM_SUCCESS)
-        .ok()
-        .zip(cx.rate(ZONE_RECLAIM_FAILED).ok())
-        .map(|(done, failed)| done.plus(&failed));
-    let scanning = scanned.at_least(Stalls::SCANNED);
-    let Some((stretch, scan)) = cx.held(&scanning, &scanned, HOLD) else {
-        return clear!("vm.zone_reclaim_mode is {mode}, but no allocating task had to reclaim");
-    };
-    let stalled = cx.allocation_stalls()?;
-    let stalls = cx.mean_in(&stretch, ALLOCSTALL, &stalled)?;
-    if !Stalls::are_of_a_node(stalls, scan) {
-        return clear!(
-            "tasks reclaimed because the whole host was short ({stalls} allocation stalls), not one node"
-        );
-    }
-    let ram = cx.ram()?;
-    let free_in = |stretch: &Stretch| -> Vec<(&str, Bytes)> {
-        let least =
-            |node: &EntitySeries| Some(cx.gauge_of(node, NODE_FREE).ok()?.min_in(stretch)?.0);
-        let known = nodes
-            .iter()
-            .filter_map(|node| Some((node.key.as_str(), least(node)?)));
-        let mut free: Vec<_> = known.collect();
-        free.sort_by_key(|(_, bytes)| *bytes);
-        free
-    };
-    let has_room = |idle: Bytes| idle.as_f64() >= ram.share(FREE_ELSEWHERE).as_f64();
-    let free = free_in(&stretch);
+    let scan = cx.mean_in(stretch, PGSCAN_DIRECT, &scanned)?;
+    let stalls = cx.mean_in(stretch, ALLOCSTALL, &cx.allocation_stalls()?)?;
+    let room = cx.ram()?.share(FREE_ELSEWHERE);
+    let free = free_of_nodes(cx, stretch);
     let (Some((full, left)), Some((other, idle))) = (free.first(), free.last()) else {
-        return Err(Missing::because(
-            vec![NODE_FREE.def().name],
-            Need::File(NODE_FREE.def().file),
-        ));
+        let def = NODE_FREE.def();
+        return Err(Missing::because(vec![def.name], Need::File(def.file)));
     };
-    if !has_room(*idle) {
+    if *idle < room {
         return clear!("no node kept {FREE_ELSEWHERE} of RAM free while tasks reclaimed");
     }
-
-    let distance = cx
-        .facts
-        .nodes
-        .iter()
-        .flat_map(|node| node.distances.iter().copied())
-        .max()
-        .map_or_else(String::new, |d| format!("; node distance {d}"));
     let page = cx.page_size()?;
-    let again = cx.refaults_file().ok().and_then(|r| r.mean_in(&stretch));
+    let again = cx
+        .refaults_file()
+        .ok()
+        .and_then(|again| again.mean_in(stretch));
     let read_again = |from: BytesPerSecond| again.is_some_and(|again| again.to_bytes(page) >= from);
-    let waits = Stalls::during(cx, &stretch);
-    let severity = if waits.standstill() || read_again(READ_AGAIN_MUCH) {
-        Severity::Critical
-    } else {
-        Severity::Warning
+    let waits = Stalls::during(cx, stretch);
+    let severity = match waits.standstill() || read_again(READ_AGAIN_MUCH) {
+        true => Severity::Critical,
+        false => Severity::Warning,
     };
-    let effect = if read_again(READ_AGAIN) {
-        "throws away its page cache and reads it again"
-    } else {
-        "reclaims its own pages"
+    let effect = match read_again(READ_AGAIN) {
+        true => "throws away its page cache and reads it again",
+        false => "reclaims its own pages",
     };
+    let title = format!(
+        "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
+    );
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
-            ),
-        )
-        .during(cx.each_time(stretch, &scanning, HOLD, |again| {
-            let both = stalled.mean_in(again).zip(scanned.mean_in(again));
-            both.is_some_and(|(stalls, scan)| Stalls::are_of_a_node(stalls, scan))
-                && free_in(again).last().is_some_and(|(_, idle)| has_room(*idle))
-        }))
+        .found(severity, title)
         .graph("scanned by allocating tasks", &scanned)
-        .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{distance}"))
-        .shows_from(
-            PGSCAN_DIRECT,
-            scan, Stalls::SCANNED,
-            None,
-            format!("{scan} scanned by allocating tasks and {stalls} allocation stalls: node reclaim, not a shortage"),
-        )
-        .shows_from(NODE_FREE, *idle, ram.share(FREE_ELSEWHERE), None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"));
-    if let Some(runs) = counted.and_then(|c| c.mean_in(&stretch)) {
-        finding = finding.shows(
-            ZONE_RECLAIM_SUCCESS,
-            runs,
-            None,
-            format!("{runs} node reclaims"),
-        );
-    }
+        .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
+        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("{scan} scanned by allocating tasks and {stalls} allocation stalls: node reclaim, not a shortage"))
+        .shows_from(NODE_FREE, *idle, room, None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"));
     let mut kinds = vec![
         "the setting",
         "reclaim without allocation stalls",
         "free memory elsewhere",
     ];
+    finding = counted(cx, stretch, finding);
     if let Some(again) = again {
-        finding = finding.shows(
-            REFAULT_FILE,
-            again,
-            None,
-            format!("{again} of files read again after eviction"),
-        );
-        if read_again(READ_AGAIN) {
-            kinds.push("refaults");
-        }
+        let text = format!("{again} of files read again after eviction");
+        finding = finding.shows(REFAULT_FILE, again, None, text);
+        kinds.extend(read_again(READ_AGAIN).then_some("refaults"));
     }
     if waits.any() {
         finding = waits.shown_in(finding);
     }
     Ok(finding
         .not("page-cache-thrash", "the host as a whole has free memory")
-        .not("numa-imbalance", "the mode explains it; no memory policy is needed")
-        .cause("Kernels before 3.16 switch the mode on at boot when a NUMA distance exceeds 20; on later ones somebody set it.")
-        .fix(Fix::tunable(cx, "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all want it off.", ZONE_RECLAIM_MODE, 0))
-        .verify("the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0")
+        .not(
+            "numa-imbalance",
+            "the mode explains it; no memory policy is needed",
+        )
+        .fix(Fix::tunable(cx, ADVICE, ZONE_RECLAIM_MODE, 0))
         .affects([Affected {
             kind: "node",
             name: (*full).to_owned(),
             what: format!("down to {left} free"),
         }])
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: commit 4f9b16a64753 (3.16)")
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst")
         .into())
+}
+
+/// How many NUMA nodes the host has, as a plain number.
+fn nodes(cx: &Evidence<'_>) -> Ratio {
+    let nodes = cx
+        .timeline
+        .entities(Entity::Node)
+        .count()
+        .max(cx.facts.nodes.len());
+    Ratio::new(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX)))
+}
+
+/// The least that each node had free, the fullest node first.
+fn free_of_nodes<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Vec<(&'a str, Bytes)> {
+    let nodes = cx.timeline.entities(Entity::Node);
+    let mut free: Vec<_> = nodes
+        .filter_map(|node| {
+            let (least, _) = cx.gauge_of(node, NODE_FREE).ok()?.min_in(stretch)?;
+            Some((node.key.as_str(), least))
+        })
+        .collect();
+    free.sort_by_key(|(_, bytes)| *bytes);
+    free
+}
+
+fn distance(cx: &Evidence<'_>) -> String {
+    let distances = cx.facts.nodes.iter().flat_map(|node| &node.distances);
+    distances.max().map_or_else(String::new, |distance| {
+        format!("; node distance {distance}")
+    })
+}
+
+/// How often nodes reclaimed, where the kernel counts it (`zone_reclaim_success`).
+fn counted(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
+    let (done, failed) = (
+        cx.rate(ZONE_RECLAIM_SUCCESS).ok(),
+        cx.rate(ZONE_RECLAIM_FAILED).ok(),
+    );
+    let runs = done
+        .zip(failed)
+        .and_then(|(done, failed)| done.plus(&failed).mean_in(stretch));
+    match runs {
+        Some(runs) => finding.shows(
+            ZONE_RECLAIM_SUCCESS,
+            runs,
+            None,
+            format!("{runs} node reclaims"),
+        ),
+        None => finding,
+    }
 }
 
 #[cfg(test)]

@@ -1,22 +1,28 @@
 //! NUMA imbalance: one node is full while another has plenty, and what is bound to the full one suffers.
 
 use timeline::{
-    Condition, Entity, EntitySeries, Stretch, Track,
-    facts::ZONE_RECLAIM_MODE,
+    Entity, EntitySeries, Stretch, Track,
+    facts::{NUMA_BALANCING, ZONE_RECLAIM_MODE},
     signals::{
         ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT,
-        PGDEMOTE_KSWAPD, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH, ZONE_MANAGED,
-        ZONE_PROTECTION,
+        PGDEMOTE_KSWAPD, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
     },
 };
-use units::{Bytes, Count, PageSize, Pages, PerSecond, Ratio, Span};
+use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::floor::Floor;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::swapped_out;
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{
+    Numbers, Predicate, Reading, STALL, Scope, Trigger, all, any, computed_of, fact, gauge, rate,
+    stall,
+};
 
 declare_rule! {
     /// One NUMA node is full while another has plenty, and programs bound to the full one swap or reclaim.
@@ -26,8 +32,9 @@ declare_rule! {
     /// reclaims although the host as a whole has memory; it may even be killed. Without a binding the kernel takes
     /// memory of another node, which is slower to reach but hurts far less.
     /// ## How it is recognised
-    /// One node is at its floor while another has 20 % free, sustained, and meanwhile pages are swapped out, allocations
-    /// stall or tasks wait for memory. Where allocations merely go to the other node (`numa_foreign`) and programs'
+    /// For 4 s or longer, a node's free memory is at most 1.3 times its floor (the high watermarks of its zones) while
+    /// another has 20 % free, and meanwhile 100 pages a second are swapped out, one allocation a second stalls or tasks
+    /// wait for memory 2 % of the time. Where allocations merely go to the other node (`numa_foreign`) and programs'
     /// memory fills the full one, it is information.
     /// ## Not this
     /// - `node-reclaim-on`: vm.zone_reclaim_mode makes the full node reclaim; no binding is needed.
@@ -39,7 +46,13 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst
     /// - kernel Documentation/admin-guide/numastat.rst
-    pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "numa-imbalance", since: "0.1.0", class: Setting,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        cause: "A memory policy or cpuset keeps programs on one node, or one large program started there.",
+        verify: "numastat -m: free memory of the nodes evens out; swap-out and allocation stalls end",
+        brings_about: &["swap-thrash", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated"],
+        explained_by: &[Explains::Maybe(NUMA_BALANCING)],
+    }
 }
 
 /// An engineering choice: free memory up to this part of the node's floor.
@@ -56,72 +69,93 @@ const STALLED: Ratio = Ratio::from_percent(2.0);
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 /// The node is full of programs' memory, not of cache.
 const ANON: Ratio = Ratio::from_percent(50.0);
-const HOLD: Span = Span::from_mins(10);
 
-/// A node over time.
-struct Node<'a> {
-    series: &'a EntitySeries,
-    free: Track<Bytes>,
-    total: Track<Bytes>,
+fn trigger() -> Trigger {
+    let free = gauge(NODE_FREE).at_most("free memory of a node", Floor::high().times(FULL));
+    let elsewhere = most_free_elsewhere();
+    Trigger::on(
+        Scope::Each(Entity::Node, |_, _| true),
+        STALL,
+        all![
+            fact(ZONE_RECLAIM_MODE)
+                .at_most("vm.zone_reclaim_mode", Count::ZERO)
+                .if_measured(),
+            free,
+            elsewhere.at_least("free share of another node", FREE_ELSEWHERE),
+            any![costs(), goes_elsewhere()],
+        ],
+    )
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if cx.timeline.entities(Entity::Node).count() < 2 {
-        return if cx.facts.nodes.len() < 2 {
-            clear!("the host has one NUMA node")
-        } else {
-            Err(Missing::because(
-                vec![NODE_FREE.def().name],
-                Need::File(NODE_FREE.def().file),
-            ))
-        };
-    }
-    let mode = cx.number(ZONE_RECLAIM_MODE).ok();
-    if let Some(mode) = mode
-        && mode != 0
-    {
-        return clear!("vm.zone_reclaim_mode is {mode}: see node-reclaim-on");
-    }
-    let mut nodes = Vec::new();
-    for series in cx.timeline.entities(Entity::Node) {
-        nodes.push(Node {
-            series,
-            free: cx.gauge_of(series, NODE_FREE)?,
-            total: cx.gauge_of(series, NODE_TOTAL)?,
-        });
-    }
-    let Some(Uneven {
-        full,
-        other,
-        stretch,
-        together,
-    }) = uneven(cx, &nodes)?
-    else {
-        return clear!("no node is at its floor while another has {FREE_ELSEWHERE} free");
-    };
-    let (full_name, other_name) = (&full.series.key, &other.series.key);
-    let left = cx.mean_in(&stretch, NODE_FREE, &full.free)?;
-    let idle = cx.mean_in(&stretch, NODE_FREE, &other.free)?;
+/// Somebody pays for it.
+fn costs() -> Predicate {
+    any![
+        swapped_out().at_least("swapped out", SWAPPED_OUT),
+        rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+    ]
+}
 
-    if let Some(demoted) = demoted(cx, &stretch) {
+/// Programs get memory of another node than theirs.
+fn goes_elsewhere() -> Predicate {
+    let anon = gauge(NODE_ANON).ratio_of(gauge(NODE_TOTAL));
+    all![
+        rate(NODE_FOREIGN).at_least("allocations of the node served by another", FOREIGN),
+        anon.at_least("programs' share of the node", ANON),
+    ]
+}
+
+/// The largest free share of the other nodes.
+fn most_free_elsewhere() -> Reading<Ratio> {
+    computed_of("free share of another node", |cx, of| {
+        let others = others(cx, of).map(|other| {
+            let free = cx.gauge_of(other, NODE_FREE)?;
+            Ok(free.ratio_of(&cx.gauge_of(other, NODE_TOTAL)?).cast())
+        });
+        let shares: Result<Vec<Numbers>, Missing> = others.collect();
+        let most = shares?.into_iter().reduce(|a, b| a.zip(&b, f64::max));
+        Ok(most.unwrap_or_else(|| cx.timeline.constant(Ratio::new(0.0))))
+    })
+}
+
+fn others<'a>(cx: &Evidence<'a>, of: &EntitySeries) -> impl Iterator<Item = &'a EntitySeries> {
+    let own = of.key.clone();
+    let nodes = cx.timeline.entities(Entity::Node);
+    nodes.filter(move |node| node.key != own)
+}
+
+/// The other node of which most is free.
+fn freest<'a>(
+    cx: &Evidence<'a>,
+    of: &EntitySeries,
+    stretch: &Stretch,
+) -> Option<(&'a EntitySeries, Bytes, Bytes)> {
+    let means = others(cx, of).filter_map(|node| {
+        let mean = |track: Track<Bytes>| track.mean_in(stretch);
+        let free = mean(cx.gauge_of(node, NODE_FREE).ok()?)?;
+        let total = mean(cx.gauge_of(node, NODE_TOTAL).ok()?)?;
+        Some((free.ratio_of(total)?, node, free, total))
+    });
+    let freest = means.max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
+    Some((freest.1, freest.2, freest.3))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (full, stretch) = (incident.entity()?, &incident.stretch);
+    let mode = cx.number(ZONE_RECLAIM_MODE).ok();
+    let full_name = &full.key;
+    let lacks = || Missing::because(vec![NODE_FREE.def().name], Need::SameTime);
+    let (other, idle, total) = freest(cx, full, stretch).ok_or_else(lacks)?;
+    let other_name = &other.key;
+    let free = cx.gauge_of(full, NODE_FREE)?;
+    let left = cx.mean_in(stretch, NODE_FREE, &free)?;
+    if let Some(demoted) = demoted(cx, stretch) {
         return clear!("{demoted} are moved to a slower tier: node {full_name} is full on purpose");
     }
-    let hurt = hurt(cx, &stretch);
-    let foreign = foreign(cx, full, &stretch);
-    let anon = anon_share(cx, full, &stretch);
-    if !matters(cx, full, &stretch) {
-        return clear!(
-            "node {full_name} is full and node {other_name} has {idle} free, but nobody waits: allocations go there"
-        );
-    }
-    let held = cx.each_time(stretch, &together, HOLD, |again| {
-        demoted(cx, again).is_none() && matters(cx, full, again)
-    });
-
-    if mode.is_none() && reclaims_like_a_node(cx, &stretch) {
+    if mode.is_none() && reclaims_like_a_node(cx, stretch) {
         return Err(Missing::fact(ZONE_RECLAIM_MODE));
     }
-
+    let hurt = hurt(cx, stretch);
     let (severity, effect) = if hurt.is_empty() {
         (Severity::Info, "its programs get memory of the other node")
     } else {
@@ -137,13 +171,11 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 "Node {full_name} is full although node {other_name} has {idle} free: {effect}."
             ),
         )
-        .during(held)
-        .graph("free on the full node", &full.free)
+        .graph("free on the full node", &free)
         .shows_from(
             NODE_FREE,
             idle,
-            cx.mean_in(&stretch, NODE_TOTAL, &other.total)?
-                .share(FREE_ELSEWHERE),
+            total.share(FREE_ELSEWHERE),
             None,
             format!("{idle} free on node {other_name}, {left} on node {full_name}"),
         );
@@ -155,23 +187,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     for price in hurt {
         finding = price.add_to(finding);
     }
-    if let Some(rate) = foreign {
-        finding = finding.shows_from(
-            NODE_FOREIGN,
-            rate,
-            FOREIGN,
-            None,
-            format!("{rate} wanted on node {full_name} came from another"),
-        );
-    }
-    if let Some(share) = anon {
-        finding = finding.shows(
-            Computed(NODE_ANON),
-            share,
-            None,
-            format!("{share} of node {full_name} is programs' memory"),
-        );
-    }
+    finding = with_shares(finding, cx, full, stretch);
     let open = if mode == Some(0) {
         finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
         "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would settle who is bound"
@@ -180,58 +196,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     Ok(finding
         .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
-        .cause("A memory policy or cpuset keeps programs on one node, or one large program started there.")
         .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
-        .verify("numastat -m: free memory of the nodes evens out; swap-out and allocation stalls end")
         .affects([Affected {
             kind: "node",
             name: full_name.clone(),
             what: format!("{left} free"),
         }])
         .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/admin-guide/mm/numa_memory_policy.rst")
         .into())
-}
-
-/// Two nodes of which one is full while the other is not.
-struct Uneven<'a, 'b> {
-    full: &'b Node<'a>,
-    other: &'b Node<'a>,
-    /// The longest time.
-    stretch: Stretch,
-    together: Condition,
-}
-
-/// The full node, the one with most free, and how long; the longest such pair.
-fn uneven<'a, 'b>(
-    cx: &Evidence<'_>,
-    nodes: &'b [Node<'a>],
-) -> Result<Option<Uneven<'a, 'b>>, Missing> {
-    let page = cx.page_size()?;
-    let mut longest: Option<Uneven<'a, 'b>> = None;
-    for full in nodes {
-        let floor = floor(cx, full.series, page)?;
-        let at_floor = full.free.at_most_track(&floor.scaled(FULL));
-        for other in nodes {
-            let idle = other
-                .free
-                .at_least_track(&other.total.scaled(FREE_ELSEWHERE.get()));
-            let together = at_floor.and(&idle);
-            if let Some(stretch) = cx.sustained(&together, HOLD)
-                && longest
-                    .as_ref()
-                    .is_none_or(|known| stretch.lasts() > known.stretch.lasts())
-            {
-                longest = Some(Uneven {
-                    full,
-                    other,
-                    stretch,
-                    together,
-                });
-            }
-        }
-    }
-    Ok(longest)
 }
 
 /// What moves to a slower tier, where something does: then a node is full on purpose.
@@ -242,49 +214,14 @@ fn demoted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
 }
 
 /// Allocations that were meant for the full node and went elsewhere, where they are many.
-fn foreign(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
-    let rate = cx.rate_of(full.series, NODE_FOREIGN).ok()?.mean_in(stretch);
+fn foreign(cx: &Evidence<'_>, full: &EntitySeries, stretch: &Stretch) -> Option<PerSecond<Pages>> {
+    let rate = cx.rate_of(full, NODE_FOREIGN).ok()?.mean_in(stretch);
     rate.filter(|rate| *rate >= FOREIGN)
 }
 
-fn anon_share(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> Option<Ratio> {
-    let anon = cx.gauge_of(full.series, NODE_ANON).ok()?.mean_in(stretch)?;
-    anon.ratio_of(full.total.last()?)
-}
-
-/// Whether somebody pays for it, or programs get memory of another node than theirs.
-fn matters(cx: &Evidence<'_>, full: &Node<'_>, stretch: &Stretch) -> bool {
-    let lives_elsewhere = || {
-        foreign(cx, full, stretch).is_some()
-            && anon_share(cx, full, stretch).is_some_and(|share| share >= ANON)
-    };
-    !hurt(cx, stretch).is_empty() || lives_elsewhere()
-}
-
-/// Σ min(managed, high + protection) of a node's zones.
-fn floor(cx: &Evidence<'_>, node: &EntitySeries, page: PageSize) -> Result<Track<Bytes>, Missing> {
-    let mut sum: Option<Track<Bytes>> = None;
-    let zones = cx
-        .timeline
-        .entities(Entity::Zone)
-        .filter(|zone| zone.key.split('/').next() == Some(node.key.as_str()));
-    for zone in zones {
-        let Ok(managed) = cx.gauge_of(zone, ZONE_MANAGED) else {
-            continue;
-        };
-        let mut mark = cx.gauge_of(zone, ZONE_HIGH)?;
-        if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
-            mark = mark.plus(&protection);
-        }
-        let mark = mark.lower(&managed).to_bytes(page);
-        sum = Some(match sum {
-            Some(sum) => sum.plus(&mark),
-            None => mark,
-        });
-    }
-    sum.ok_or_else(|| {
-        Missing::because(vec![ZONE_HIGH.def().name], Need::File(ZONE_HIGH.def().file))
-    })
+fn anon_share(cx: &Evidence<'_>, full: &EntitySeries, stretch: &Stretch) -> Option<Ratio> {
+    let anon = cx.gauge_of(full, NODE_ANON).ok()?.mean_in(stretch)?;
+    anon.ratio_of(cx.gauge_of(full, NODE_TOTAL).ok()?.mean_in(stretch)?)
 }
 
 /// Whether allocating tasks scan without stalling, as only node reclaim makes them (see `node-reclaim-on`).
@@ -356,10 +293,30 @@ fn hurt(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Price> {
     [swapped, stalls, waited].into_iter().flatten().collect()
 }
 
+/// With what came from another node, and with what programs have of this one.
+fn with_shares(
+    mut finding: Finding,
+    cx: &Evidence<'_>,
+    full: &EntitySeries,
+    stretch: &Stretch,
+) -> Finding {
+    let name = &full.key;
+    if let Some(rate) = foreign(cx, full, stretch) {
+        let text = format!("{rate} wanted on node {name} came from another");
+        finding = finding.shows_from(NODE_FOREIGN, rate, FOREIGN, None, text);
+    }
+    if let Some(share) = anon_share(cx, full, stretch) {
+        let text = format!("{share} of node {name} is programs' memory");
+        finding = finding.shows(Computed(NODE_ANON), share, None, text);
+    }
+    finding
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use timeline::signals::{ZONE_HIGH, ZONE_MANAGED};
 
     /// Two nodes of 500 MiB; node 0 with these many free, node 1 with these many.
     fn nodes(free_0: u64, free_1: u64) -> Case {
@@ -453,5 +410,20 @@ mod tests {
             .gauge_of(Entity::Node, "1", NODE_FREE, Bytes::from_mib(400))
             .gauge_of(Entity::Node, "1", NODE_TOTAL, Bytes::from_mib(500));
         assert_eq!(not_evaluated(RULE, &case).names, ["zone.high"]);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+        let an_hour = |free_1: u64| {
+            let mut out = vec![0; 3600];
+            out[1800..1830].fill(3000);
+            let case = Case::over(3600).fact(ZONE_RECLAIM_MODE, "0");
+            nodes_of(case, 22, free_1).counter_steps(PSWPOUT, &out)
+        };
+        let finding = found(RULE, &an_hour(400));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+        // A host that is short as a whole.
+        clear(RULE, &an_hour(25));
     }
 }

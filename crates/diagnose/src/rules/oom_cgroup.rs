@@ -7,19 +7,22 @@ use timeline::{
     EntitySeries,
     facts::CgroupMode,
     signals::{
-        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL,
-        CGROUP_FILE, CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
+        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+        CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
     },
 };
-use units::{Bytes, Count, Ratio};
+use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Held, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
 use crate::groups::{self, Knob};
+use crate::incident::Incident;
+use crate::kills::{self, GroupKills};
 use crate::missing::Missing;
-use crate::oom::{Limit as Hit, bout_at, bouts};
+use crate::oom::{self, Limit as Hit};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
 use crate::who;
 
 declare_rule! {
@@ -31,7 +34,8 @@ declare_rule! {
     /// free memory does not matter for that.
     /// ## How it is recognised
     /// The group's `oom_kill` event rises, and it or a group above it ran into its own limit at that moment (`oom`, or
-    /// `max` where that is all there is). Every kill counts; there is no holding time. Kills before the look are a note.
+    /// `max` where that is all there is). Every kill counts; there is no holding time. Kills at one group's limit that
+    /// follow each other within 10 s are one incident. Kills before the first sample are a note.
     /// The kernel's own report in a pasted log names the group, the limit and what was charged to it.
     /// ## Not this
     /// - `oom-global`: the host was out of memory. The victim's group counts that kill too, but no limit was hit.
@@ -43,194 +47,97 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     /// - kernel mm/memcontrol.c, mem_cgroup_oom
-    pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", purpose: Finding, check: check }
-}
-
-/// Kills in one group between two looks at it.
-#[derive(Debug)]
-pub(crate) struct Kills<'a> {
-    /// Where the victims were.
-    pub(crate) group: &'a EntitySeries,
-    /// The sample of the look before: groups may be read more rarely than the host.
-    pub(crate) from: usize,
-    /// The sample of the look after.
-    pub(crate) at: usize,
-    /// How many.
-    pub(crate) count: f64,
-    /// The group whose limit was hit: it or one above it. `None` where no limit was, so the host killed.
-    pub(crate) at_limit_of: Option<&'a EntitySeries>,
-}
-
-/// All kills in control groups while the source was watched.
-///
-/// `oom_kill` of memory.events counts the group's victims of any OOM kill, the host's included (kernel
-/// Documentation/admin-guide/cgroup-v2.rst), so each is held against the limits.
-///
-/// # Errors
-/// [`Missing`] where no group reports kills.
-pub(crate) fn kills<'a>(cx: &Evidence<'a>) -> Result<Vec<Kills<'a>>, Missing> {
-    let mut all = Vec::new();
-    let is_look = |at: &usize| cx.timeline.was_read(Cgroup, *at);
-    let looks: Vec<usize> = (0..cx.timeline.len()).filter(is_look).collect();
-    for group in groups::with(cx, CGROUP_EVENTS_OOM_KILL)? {
-        let Some(own) = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL) else {
-            continue;
-        };
-        for step in looks.windows(2) {
-            let (from, at) = (step[0], step[1]);
-            let count = cx
-                .timeline
-                .stretch(from, at)
-                .map_or(0.0, |step| own.integral_in(&step))
-                .round();
-            if count < 1.0 {
-                continue;
-            }
-            let mut kills = Kills {
-                group,
-                from,
-                at,
-                count,
-                at_limit_of: limit_hit(cx, group, at),
-            };
-            if kills.at_limit_of.is_some()
-                && let Some(gone) = gone_below(cx, group, at)
-            {
-                kills.group = gone;
-                kills.at_limit_of = Some(gone);
-            }
-            all.push(kills);
-        }
+    pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", class: Limit,
+        trigger: trigger, story: story,
+        cause: "The programs of the group want more memory than its limit allows, and what could be reclaimed in it was not enough.",
+        brings_about: &["cgroup-cache-starved", "oom-score-misuse"],
+        aliases: &["cgroup-oom"],
     }
-    Ok(all)
 }
 
-/// The innermost group from `group` upwards that ran into its own limit around sample `at`.
-fn limit_hit<'a>(
-    cx: &Evidence<'a>,
-    group: &'a EntitySeries,
-    at: usize,
-) -> Option<&'a EntitySeries> {
-    // Files of one sample are read one after the other, so an event may show one sample off.
-    let around = |signal, group: &EntitySeries| {
-        let own = groups::own_events(cx, group, signal)?;
-        Some((at - 1..=at + 1).any(|i| own.at(i).is_some_and(|rate| rate.get() > 0.0)))
-    };
-    groups::upwards(cx, group).find(|group| {
-        around(CGROUP_EVENTS_OOM, group)
-            .or_else(|| {
-                let hit = around(CGROUP_EVENTS_MAX, group)?;
-                Some(hit && groups::limit(cx, group, CGROUP_MAX).is_some())
-            })
-            // Without events about limits the limit itself must do.
-            .unwrap_or_else(|| groups::limit(cx, group, CGROUP_MAX).is_some())
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(rate(CGROUP_EVENTS_OOM_KILL).at_least("kills in the group", kills::ANY)),
+        scope: Scope::each_cgroup(),
+        none: Some(none),
     })
 }
 
-/// A group without a limit of its own cannot have hit one: its counter keeps what happened in a group below it that is
-/// gone by sample `at`, as a failed unit's is at once. The one that was nearest to its limit.
-fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
-    if groups::limit(cx, group, CGROUP_MAX).is_some() {
-        return None;
-    }
-    let below = format!("{}/", group.key.trim_end_matches('/'));
-    let before = cx.rows_at(Cgroup, at.checked_sub(1)?)?;
-    let after = cx.rows_from(Cgroup, at)?;
-    cx.timeline
-        .entities(Cgroup)
-        .filter(|child| child.key.starts_with(&below))
-        .filter_map(|child| {
-            let held = cx.timeline.at_of(child, CGROUP_CURRENT, before)?;
-            let gone = cx.timeline.at_of(child, CGROUP_CURRENT, after).is_none();
-            let near = held.ratio_of(groups::limit(cx, child, CGROUP_MAX)?)?;
-            gone.then_some((near.get(), child))
-        })
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, child)| child)
+/// Each kill, in the group whose limit was hit.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let counted: Vec<Occurrence> = match kills::in_groups(cx) {
+        Ok(all) => all.iter().filter_map(occurrence).collect(),
+        Err(missing) if oom::reports(cx).is_empty() && was_anybody_killed(cx) => {
+            return Err(missing);
+        }
+        Err(_) => Vec::new(),
+    };
+    let reported = report::occurrences(cx, &counted);
+    Ok(joined(cx, [counted, reported].concat(), kills::AGAIN))
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if let Some(told) = report::check(cx) {
-        return Ok(told);
+fn occurrence(kills: &GroupKills<'_>) -> Option<Occurrence> {
+    Some(Occurrence {
+        first: kills.from,
+        last: kills.at,
+        key: Some(kills.at_limit_of?.key.clone()),
+    })
+}
+
+/// A host on which nobody was ever killed needs no groups to say so.
+fn was_anybody_killed(cx: &Evidence<'_>) -> bool {
+    cx.timeline.last(OOM_KILLS) != Some(Count::ZERO)
+}
+
+/// What is said where no limit killed.
+fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if !oom::reports(cx).is_empty() {
+        return clear!("the kernel's report names no control group's limit");
     }
-    let all = match kills(cx) {
-        Ok(all) => all,
-        Err(missing) => {
-            // A host on which nobody was ever killed needs no groups to say so.
-            return match cx.timeline.last(OOM_KILLS) {
-                Some(Count::ZERO) => clear!("no process was killed for want of memory since boot"),
-                _ => Err(missing),
-            };
+    match kills::in_groups(cx) {
+        Ok(all) if all.is_empty() => before_the_first_sample(cx),
+        Ok(_) => {
+            clear!("processes of control groups were killed, but no group had run into its limit")
         }
+        Err(missing) if was_anybody_killed(cx) => Err(missing),
+        Err(_) => clear!("no process was killed for want of memory since boot"),
+    }
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let kills = Kills::of(cx, incident);
+    if let Some(mut finding) = report::finding(cx, incident) {
+        finding.harm.killed = finding.harm.killed.max(kills.in_all());
+        return Ok(grown(cx, incident, finding).into());
+    }
+    let Some((limited, worst)) = kills.worst() else {
+        return clear!("no group had run into its limit when processes were killed");
     };
-    let mut at_limits: Vec<&Kills<'_>> = all.iter().filter(|k| k.at_limit_of.is_some()).collect();
-    // The group in which most were killed is what the finding is about.
-    let killed_in = |group: &EntitySeries| -> f64 {
-        all.iter()
-            .filter(|k| k.at_limit_of.is_some() && k.group.key == group.key)
-            .map(|k| k.count)
-            .sum()
-    };
-    at_limits.sort_by(|a, b| {
-        killed_in(b.group)
-            .total_cmp(&killed_in(a.group))
-            .then(a.at.cmp(&b.at))
-    });
-    let Some(worst) = at_limits.first() else {
-        return before_the_look(cx, all.is_empty());
-    };
-    let limited = worst.at_limit_of.unwrap_or(worst.group);
     let limit = groups::limit(cx, limited, CGROUP_MAX);
-    let count = Count::new(rounded(killed_in(worst.group)));
-    let processes = if count == Count::new(1) {
-        "a process".to_owned()
-    } else {
-        format!("{count} processes")
-    };
-    let ran = limit.map_or_else(
-        || format!("A control group below {} ran into its limit", limited.label),
-        |limit| {
-            format!(
-                "Control group {} ran into its limit of {limit}",
-                limited.label
-            )
-        },
-    );
-    let inside = if limited.key == worst.group.key {
-        String::new()
-    } else {
-        format!(" of {}", worst.group.label)
-    };
-    let available = cx
-        .timeline
-        .gauge(MEM_AVAILABLE)
-        .and_then(|available| available.at(worst.from));
-    let while_free = available.map_or_else(String::new, |available| {
-        format!(" The host had {available} available.")
-    });
+    let count = kills.in_group(worst.group);
+    let available = cx.timeline.gauge(MEM_AVAILABLE);
+    let available = available.and_then(|available| available.at(worst.from));
+    let at = |index: usize| Some(cx.timeline.times()[index]);
     let mut finding = RULE
         .found(
             Severity::Critical,
-            format!("{ran}, and the kernel killed {processes}{inside}.{while_free}"),
+            title(limited, limit, worst.group, count, available),
         )
         .shows_from(
             CGROUP_EVENTS_OOM_KILL,
             count,
             Count::new(1),
-            Some(cx.timeline.times()[worst.at]),
+            at(worst.at),
             format!("{count} killed in {}", worst.group.label),
         );
-    let bouts = bouts(cx, at_limits.iter().map(|k| (k.from, k.at)));
-    if let Some(during) = bout_at(&bouts, worst.at) {
-        finding = finding.during(Held::new(during, bouts));
-    }
     finding = held(cx, limited, worst.from, limit, finding);
     if let Some(available) = available {
         finding = finding
             .shows(
                 MEM_AVAILABLE,
                 available,
-                Some(cx.timeline.times()[worst.from]),
+                at(worst.from),
                 format!("{available} available on the host before"),
             )
             .not(
@@ -242,22 +149,105 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some() {
         kinds.push("its limit events");
     }
+    finding.harm.killed = kills.in_all();
+    finding = grown(cx, incident, finding);
+    let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
     finding = finding
-        .cause("The programs of the group want more memory than its limit allows, and what could be reclaimed in it was not enough.")
         .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."));
-    if cx.facts.cgroup_mode != Some(CgroupMode::V1) {
+    if !is_v1 {
         finding = slowed_first(cx, finding, limited, limit);
     }
     Ok(finding
-        .verify(report::verify(
-            cx.facts.cgroup_mode == Some(CgroupMode::V1),
-            Hit::Memory,
-        ))
-        .affects(affected(cx, worst, &killed_in, &all))
-        .alias("cgroup-oom")
+        .verify(report::verify(is_v1, Hit::Memory))
+        .affects(kills.affected(cx))
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
         .into())
+}
+
+/// `Control group X ran into its limit of 96 MiB, and the kernel killed a process of X/y. The host had …`
+fn title(
+    limited: &EntitySeries,
+    limit: Option<Bytes>,
+    victims: &EntitySeries,
+    count: Count,
+    available: Option<Bytes>,
+) -> String {
+    let group = &limited.label;
+    let ran = match limit {
+        Some(limit) => format!("Control group {group} ran into its limit of {limit}"),
+        None => format!("A control group below {group} ran into its limit"),
+    };
+    let processes = if count == Count::new(1) {
+        "a process".to_owned()
+    } else {
+        format!("{count} processes")
+    };
+    let inside = if limited.key == victims.key {
+        String::new()
+    } else {
+        format!(" of {}", victims.label)
+    };
+    let while_free =
+        available.map_or_else(String::new, |it| format!(" The host had {it} available."));
+    format!("{ran}, and the kernel killed {processes}{inside}.{while_free}")
+}
+
+/// The kills of an incident: at one group's limit, in it and in groups below it.
+struct Kills<'a>(Vec<GroupKills<'a>>);
+
+impl<'a> Kills<'a> {
+    fn of(cx: &Evidence<'a>, incident: &Incident<'_>) -> Self {
+        let mut all = kills::in_groups(cx).unwrap_or_default();
+        all.retain(|kills| {
+            let limited = kills.at_limit_of.map(|limited| limited.key.as_str());
+            kills.is_in(&incident.stretch) && limited.is_some() && limited == incident.key
+        });
+        Self(all)
+    }
+
+    /// The group at its limit, and the first kills in the group that lost most.
+    fn worst(&self) -> Option<(&'a EntitySeries, &GroupKills<'a>)> {
+        // Of several that are alike the last counts, so the order is turned.
+        let worst = self.0.iter().rev();
+        let worst = worst.max_by_key(|kills| self.in_group(kills.group))?;
+        let first = self
+            .0
+            .iter()
+            .filter(|kills| kills.group.key == worst.group.key);
+        let first = first.min_by_key(|kills| kills.at)?;
+        Some((first.at_limit_of?, first))
+    }
+
+    fn in_group(&self, group: &EntitySeries) -> Count {
+        let own = self.0.iter().filter(|kills| kills.group.key == group.key);
+        Count::from_f64(own.map(|kills| kills.count).sum())
+    }
+
+    fn in_all(&self) -> u64 {
+        Count::from_f64(self.0.iter().map(|kills| kills.count).sum()).get()
+    }
+
+    /// The groups that lost processes, the one that lost most first, and the likely victim.
+    fn affected(&self, cx: &Evidence<'_>) -> Vec<Affected> {
+        let worst = self.worst().map(|(_, worst)| worst);
+        let mut affected: Vec<Affected> = Vec::new();
+        for kills in worst.into_iter().chain(&self.0) {
+            if affected.len() < 5 && affected.iter().all(|a| a.name != kills.group.label) {
+                affected.push(Affected {
+                    kind: "cgroup",
+                    name: kills.group.label.clone(),
+                    what: format!("{} killed", self.in_group(kills.group)),
+                });
+            }
+        }
+        let victim = worst.and_then(|worst| who::gone(cx, worst.at));
+        affected.extend(victim.map(|(name, held)| Affected {
+            kind: "process",
+            name: name.to_owned(),
+            what: format!("gone after it had held {held}: likely the victim"),
+        }));
+        affected
+    }
 }
 
 /// A quarter more than the limit, where it is known.
@@ -332,46 +322,8 @@ fn held(
     }
 }
 
-/// The groups that lost processes, the one that lost most first, and the likely victim.
-fn affected(
-    cx: &Evidence<'_>,
-    worst: &Kills<'_>,
-    killed_in: &impl Fn(&EntitySeries) -> f64,
-    all: &[Kills<'_>],
-) -> Vec<Affected> {
-    let mut affected: Vec<Affected> = Vec::new();
-    for kills in std::iter::once(worst).chain(all.iter().filter(|k| k.at_limit_of.is_some())) {
-        if affected.len() < 5 && affected.iter().all(|a| a.name != kills.group.label) {
-            affected.push(Affected {
-                kind: "cgroup",
-                name: kills.group.label.clone(),
-                what: format!("{} killed", Count::new(rounded(killed_in(kills.group)))),
-            });
-        }
-    }
-    if let Some((name, held)) = who::gone(cx, worst.at) {
-        affected.push(Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("gone after it had held {held}: likely the victim"),
-        });
-    }
-    affected
-}
-
-/// Counts are whole; a sum of them is rounded, not cut.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub(crate) fn rounded(count: f64) -> u64 {
-    count.round().max(0.0) as u64
-}
-
-/// Nothing was killed at a limit while watched; what the counters say of the time before is worth a note.
-fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing> {
-    if !nothing {
-        return clear!(
-            "processes of control groups were killed, but no group had run into its limit"
-        );
-    }
+/// Nobody was killed since the first sample; what the counters say of the time before is worth a note.
+fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let worst = groups::with(cx, CGROUP_EVENTS_OOM_KILL)?
         .into_iter()
         .filter_map(|group| {
@@ -400,20 +352,53 @@ fn before_the_look(cx: &Evidence<'_>, nothing: bool) -> Result<Outcome, Missing>
             CGROUP_EVENTS_OOM_KILL,
             total,
             None,
-            format!("{total} killed in {} since it exists, none while watched", group.label),
+            format!("{total} killed in {} since it exists, none since the first sample", group.label),
         )
         .cause("The group's counter tells that it happened, not when nor whether its limit or the host was the reason.")
         .fix(raised(cx, group, Some(limit), "If it is still too small: raise its limit by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
         .sure(cx.confidence(&["the group's kill counter"], "the kernel log tells when and why"))
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
         .into())
+}
+
+/// How fast the group grew in the time before the kill that its readings show.
+fn grown(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
+    let current = incident
+        .of
+        .and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
+    let before = current.and_then(|current| {
+        let last = current.at(incident.stretch.first)?;
+        let (from, _) = (0..incident.stretch.first)
+            .filter_map(|at| Some((current.at(at)?, at)))
+            .min()?;
+        // The climb begins where the group is at its low for the last time.
+        let first = (0..incident.stretch.first)
+            .rev()
+            .find(|at| current.at(*at) == Some(from))?;
+        Some(((first, from), last))
+    });
+    let Some(((at, from), to)) = before else {
+        return finding;
+    };
+    let times = cx.timeline.times();
+    let took = times[incident.stretch.first] - times[at];
+    match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
+        Some(rate) if to > from => finding.shows(
+            CGROUP_CURRENT,
+            to,
+            Some(times[incident.stretch.first]),
+            format!("grew from {from} to {to} in the {took} before ({rate})"),
+        ),
+        _ => finding,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::oom::testing::Report;
+    use crate::rules::testing::{Case, clear, found, incidents, not_evaluated, times};
+    use timeline::signals::CGROUP_EVENTS_MAX;
     use units::Limit;
 
     /// `kills` in second 5 in a group of 96 MiB, on a host with memory.
@@ -548,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_before_the_look_are_a_note() {
+    fn kills_before_the_first_sample_are_a_note() {
         let finding = found(RULE, &group(host(), "/app", 0));
         assert_eq!(finding.severity, Severity::Info);
     }
@@ -560,5 +545,63 @@ mod tests {
             ["cgroup.events_oom_kill"]
         );
         clear(RULE, &Case::over(10).counter_at(OOM_KILLS, 0));
+    }
+
+    /// An hour in which a process of a group of 96 MiB is killed in each of these seconds.
+    fn hour(key: &str, seconds: &[usize]) -> Case {
+        let mut events = vec![0; 3600];
+        for second in seconds {
+            events[*second] = 1;
+        }
+        Case::over(3600)
+            .gauge(MEM_AVAILABLE, Bytes::from_mib(500))
+            .gauge_of(Cgroup, key, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(96)))
+            .gauge_of(Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(95))
+            .counter_steps_of(Cgroup, key, CGROUP_EVENTS_OOM_KILL, &events)
+            .counter_steps_of(Cgroup, key, CGROUP_EVENTS_OOM, &events)
+    }
+
+    #[test]
+    fn kills_four_minutes_apart_are_two_incidents_of_an_hour_and_a_restart_is_none() {
+        let finding = found(RULE, &hour("/app", &[1000, 1240, 1245]));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1000, 1001), (1240, 1246)]);
+        assert_eq!(finding.harm.killed, 3);
+        let scope = finding.scope;
+        assert_eq!((scope.entity, scope.key.as_str()), (Cgroup, "/app"));
+    }
+
+    #[test]
+    fn two_groups_that_kill_are_two_incidents() {
+        let mut events = vec![0; 3600];
+        events[1001] = 1;
+        let case = hour("/app", &[1000])
+            .gauge_of(Cgroup, "/db", CGROUP_MAX, Limit::Bytes(Bytes::from_mib(64)))
+            .counter_steps_of(Cgroup, "/db", CGROUP_EVENTS_OOM_KILL, &events)
+            .counter_steps_of(Cgroup, "/db", CGROUP_EVENTS_OOM, &events);
+        let all = incidents(RULE, &case);
+        let keys: Vec<&str> = all.iter().map(|one| one.scope.key.as_str()).collect();
+        assert_eq!(keys, ["/app", "/db"]);
+        assert!(all.iter().all(|one| one.harm.killed == 1));
+    }
+
+    #[test]
+    fn a_kill_that_a_counter_and_the_kernels_report_tell_is_one() {
+        let mut report = Report::of_a_group(98_304, 98_304);
+        if let Some(group) = &mut report.0.group {
+            group.path = "/app".to_owned();
+        }
+        let all = incidents(RULE, &hour("/app", &[1000]).reporting(1001, report));
+        let [one] = all.as_slice() else {
+            panic!("one kill: {all:?}");
+        };
+        assert_eq!((one.harm.killed, times(one)), (1, vec![(1000, 1001)]));
+        assert!(one.title.contains("killed worker"), "{}", one.title);
+    }
+
+    #[test]
+    fn a_victim_of_the_host_within_an_hour_is_not_the_limits_doing() {
+        let case = hour("/app", &[1000]).counter_of(Cgroup, "/app", CGROUP_EVENTS_OOM, 0);
+        clear(RULE, &case);
     }
 }

@@ -6,9 +6,11 @@ use units::Bytes;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, Hurdle};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Scope, Trigger};
 
 declare_rule! {
     /// A process was killed because its cpuset or memory policy confined it to NUMA nodes that were full; others need not be.
@@ -30,15 +32,36 @@ declare_rule! {
     /// ## References
     /// - kernel mm/oom_kill.c, constrained_alloc
     /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst; numactl(8), cpuset(7)
-    pub(crate) RULE = { id: "oom-constrained", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "oom-constrained", since: "0.1.0", class: Limit,
+        trigger: trigger, story: story,
+        verify: "numastat -p PID: the task's memory stays below what its nodes have, over a work cycle",
+        brings_about: &["numa-imbalance", "oom-score-misuse"],
+    }
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let is_such = |one: &Explained<'_>| matches!(one.cause, Cause::Confined(_));
-    let Some(one) = oom::last(cx, is_such) else {
-        return clear!("no kernel report of a request that was confined to some nodes");
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find: |cx| Ok(oom::occurrences(cx, is_confined)),
+        could: None,
+        scope: Scope::Host,
+        none: Some(none),
+    })
+}
+
+fn is_confined(one: &Explained<'_>) -> bool {
+    matches!(one.cause, Cause::Confined(_))
+}
+
+fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
+    clear!("no kernel report of a request that was confined to some nodes")
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let reports = oom::within(cx, &incident.stretch, is_confined);
+    let Some(one) = reports.last() else {
+        return none(cx);
     };
-    let by = match (&one.cause, one.report.cpuset.as_deref()) {
+    let by = match (one.cause, one.report.cpuset.as_deref()) {
         (Cause::Confined(Constraint::MemoryPolicy), _) => "a memory policy".to_owned(),
         (_, None | Some("" | "/")) => "its cpuset".to_owned(),
         (_, Some(cpuset)) => format!("its cpuset {cpuset}"),
@@ -48,8 +71,8 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Some(nodes) if nodes.contains(['-', ',']) => format!("to NUMA nodes {nodes}"),
         Some(node) => format!("to NUMA node {node}"),
     };
-    let elsewhere = elsewhere(&one);
-    let movable = movable(&one);
+    let elsewhere = elsewhere(one);
+    let movable = movable(one);
     let had = if movable > Bytes::ZERO {
         format!("whose {movable} of free memory are for movable pages only")
     } else {
@@ -64,32 +87,27 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         Severity::Critical,
         format!(
             "{} because {by} confined the request {to}, {had}{though}.",
-            oom::kill(&one)
+            oom::kill(one)
         ),
     );
     let finding = finding.tells(format!(
         "the kernel says that {by} confined the request {to}"
     ));
-    let finding = oom::tell(cx, &one, finding);
+    let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let open = match elsewhere {
         Some(_) => "",
         None => "what the other nodes had is not shown: numastat -m tells",
     };
-    Ok(remedy(oom::measures(cx, &one, finding), &one)
+    Ok(remedy(oom::measures(cx, one, finding), one)
         .not("oom-global", "the request was confined to some nodes")
-        .verify(
-            "numastat -p PID: the task's memory stays below what its nodes have, over a work cycle",
-        )
-        .affects(oom::victim(&one))
+        .affects(oom::victim(one))
         .affects(one.report.confined_to().map(|nodes| Affected {
             kind: "node",
             name: nodes.to_owned(),
             what: "all that the task may use".to_owned(),
         }))
         .affects(one.holders.affected(3))
-        .sure(oom::sure(&one, 0.95, open))
-        .see("kernel: mm/oom_kill.c, constrained_alloc")
-        .see("kernel: Documentation/admin-guide/mm/numa_memory_policy.rst")
+        .sure(oom::sure(one, 0.95, open))
         .into())
 }
 
@@ -124,9 +142,9 @@ mod tests {
     use super::*;
     use crate::oom::testing::Report;
     use crate::rules::oom_global;
-    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::testing::{Case, clear, found, times};
 
-    fn confined(by: Constraint, other_free: u64) -> Case {
+    fn report(by: Constraint, other_free: u64) -> Report {
         let mut report = Report::default()
             .asking(0x10_0cca, 0)
             .zone_of(0, "Normal", 60_000, 62_000, 16_000_000, &[0; 5])
@@ -134,7 +152,11 @@ mod tests {
             .killing(9, "redis-server");
         report.0.constraint = Some(by);
         report.0.mems_allowed = Some("0".to_owned());
-        Case::of_report(report)
+        report
+    }
+
+    fn confined(by: Constraint, other_free: u64) -> Case {
+        Case::of_report(report(by, other_free))
     }
 
     #[test]
@@ -182,5 +204,17 @@ mod tests {
     fn a_request_that_may_use_all_nodes_is_clear() {
         clear(RULE, &confined(Constraint::None, 9_000_000));
         clear(RULE, &Case::once());
+    }
+
+    #[test]
+    fn within_an_hour_of_calm_it_is_found_with_its_time() {
+        let hour = |by| Case::over(3600).reporting(600, report(by, 9_000_000));
+        let finding = found(RULE, &hour(Constraint::Cpuset));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(
+            (finding.harm.killed, times(&finding)),
+            (1, vec![(600, 600)])
+        );
+        clear(RULE, &hour(Constraint::None));
     }
 }

@@ -1,23 +1,23 @@
 //! The host ran out of memory, and the kernel killed a process.
 
-use std::collections::BTreeMap;
-
 use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
     OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
 use timeline::{Entity, EventKind, Track};
-use units::{Bytes, Count, PerSecond, Ratio};
+use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
 mod report;
 
-use super::oom_cgroup::{Kills, kills, rounded};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Held, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
+use crate::kills;
 use crate::missing::{Missing, Need};
-use crate::oom::{bout_at, bouts};
+use crate::oom;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
 use crate::who;
 
 declare_rule! {
@@ -29,9 +29,10 @@ declare_rule! {
     /// be the one that grew.
     /// ## How it is recognised
     /// The kernel's kill counter rises, and control groups at their limits do not explain it. A kill takes an instant, so
-    /// one is enough and nothing has to last. That allocations had to reclaim in the same interval, or that 15 % of RAM or
+    /// one is enough and nothing has to last; those that follow each other within 10 s are one incident. That allocations had to reclaim in the same interval, or that 15 % of RAM or
     /// less was available before, confirms it; a process that grows fast is killed with hardly any stall. Where the source
-    /// has no control groups, both kinds of kill look alike and these two signs must tell. Kills before the look are a note.
+    /// has no control groups, both kinds of kill look alike and these two signs must tell. Kills before the first sample are a
+    /// note.
     /// The kernel's own report of a kill, in a pasted log, tells all of it: what was asked for, which mark each zone was
     /// below, who held memory, and what filled it.
     /// ## Not this
@@ -44,12 +45,19 @@ declare_rule! {
     /// ## References
     /// - kernel mm/oom_kill.c: how the victim is chosen; since 4.13 counted as oom_kill
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
-    pub(crate) RULE = { id: "oom-global", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "oom-global", since: "0.1.0", class: Shortage,
+        trigger: trigger, story: story,
+        cause: "Memory that cannot be dropped filled RAM, and swap could not take more.",
+        verify: "oom_kill in /proc/vmstat stays where it is; available stays above 10 % of RAM over a work cycle",
+        brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
+    }
 }
 
 /// With more than this available just before, the host was hardly short (the notes call 15 % healthy). A labelled
 /// capture of a fast grower had 3 % one second before its kill, and a faster one would have had more.
 const SHORT: Ratio = Ratio::from_percent(15.0);
+/// What held this part of RAM filled it: an engineering choice.
+const MUCH: Ratio = Ratio::from_percent(10.0);
 
 /// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
 const MOST_KILLS: u64 = 1 << 22;
@@ -57,103 +65,132 @@ const MOST_KILLS: u64 = 1 << 22;
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if let Some(told) = report::check(cx) {
-        return Ok(told);
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(rate(OOM_KILLS).at_least("kills", kills::ANY)),
+        scope: Scope::Host,
+        none: Some(none),
+    })
+}
+
+/// Each kill that no control group's limit explains.
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let mut all = oom::occurrences(cx, report::is_the_hosts);
+    match counted(cx) {
+        Ok(counted) => all.extend(counted),
+        Err(missing) if oom::reports(cx).is_empty() => return Err(missing),
+        Err(_) => {}
     }
-    let since_boot = cx.last(OOM_KILLS)?;
-    if since_boot == Count::ZERO {
-        return clear!("no process was killed for want of memory since boot");
+    Ok(joined(cx, all, kills::AGAIN))
+}
+
+fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    if cx.last(OOM_KILLS)? == Count::ZERO {
+        return Ok(Vec::new());
     }
-    let in_groups = kills(cx);
-    let by_limits = |k: &&Kills<'_>| k.at_limit_of.is_some();
-    let mut moments = moments(cx);
-    if in_groups.is_ok()
+    let in_groups = kills::in_groups(cx).ok();
+    let mut kills = kills::of_host(cx, in_groups.as_deref());
+    if in_groups.is_some()
         && let Some(last) = cx.timeline.read_before(Entity::Cgroup, cx.timeline.len())
     {
-        // Whose the youngest kills are, the groups have not been asked yet.
-        let known = moments.partition_point(|(at, _)| *at <= last);
-        if known == 0 && !moments.is_empty() {
+        // In which group the youngest were killed, the groups have not been asked yet.
+        let known = kills.partition_point(|(at, _)| *at <= last);
+        if known == 0 && !kills.is_empty() {
             let signal = CGROUP_EVENTS_OOM_KILL.def().name;
             return Err(Missing::because(vec![signal], Need::SameTime));
         }
-        moments.truncate(known);
+        kills.truncate(known);
     }
-    let total: f64 = moments.iter().map(|(_, count)| count).sum();
-    if total < 1.0 {
-        return before_the_look(cx, since_boot);
-    }
-    let explained: f64 = in_groups
-        .iter()
-        .flatten()
-        .filter(by_limits)
-        .map(|k| k.count)
-        .sum();
-    if total - explained < 0.5 {
-        return clear!(
-            "all of the {} kills were in control groups at their limits (oom-cgroup)",
-            Count::new(rounded(total))
-        );
-    }
-    // The counters of one sample are read one after the other, so which interval a group's kill falls into is not
-    // exact; that intervals differ shows the host's only together with a difference of the totals.
-    let mut left: BTreeMap<usize, f64> = moments.iter().copied().collect();
-    for kills in in_groups.iter().flatten().filter(by_limits) {
-        let mut count = kills.count;
-        for (_, left) in left.range_mut(kills.from + 1..=kills.at) {
-            let theirs = count.min(*left);
-            (count, *left) = (count - theirs, *left - theirs);
-        }
-    }
-    let mut hosts: Vec<usize> = left
-        .into_iter()
-        .filter_map(|(at, left)| (left >= 0.5).then_some(at))
-        .collect();
-    if hosts.is_empty() {
-        hosts = moments.iter().map(|(at, _)| *at).collect();
-    }
-    // There may be as many kills as samples: what is asked of each of them is computed once.
-    let (stalls, available) = (
-        cx.timeline.rate(ALLOCSTALL),
-        cx.timeline.gauge(MEM_AVAILABLE),
-    );
-    let reclaimed = |at: usize| reclaimed(cx, stalls.as_ref()?, at);
-    let stalled = |at: usize| reclaimed(at).map(|stalls| stalls > 0.0);
-    let available = |at: usize| {
-        let available = available.as_ref()?;
-        let before = available.at(at - 1)?;
-        Some(available.at(at).map_or(before, |after| before.min(after)))
-    };
-    let ram = cx.ram().ok();
-    let short = |at: usize| Some(available(at)? <= ram?.share(SHORT));
-    // The interval that shows the shortage best is the one to report.
-    let signs = |at: &usize| (stalled(*at) == Some(true), short(*at) == Some(true));
-    let Some(at) = hosts.iter().copied().max_by_key(signs) else {
-        return clear!("no process was killed while watched");
-    };
-    let (had_to_reclaim, was_short) = (stalled(at), short(at));
-    let most: f64 = match (&in_groups, had_to_reclaim, was_short) {
-        (Ok(_), Some(true), Some(true) | None) => 1.0,
-        // Something made allocations wait, and there was memory: a zone or a node may have been out of it.
-        (Ok(_), Some(true), Some(false)) => POSSIBLE,
-        // The kernel reclaims before it kills, and counts that (mm/vmscan.c, do_try_to_free_pages).
-        (Ok(_), Some(false), _) => {
-            return clear!(
-                "no allocation of the host had to reclaim when a process was killed: a control group that is gone by now, or a kill by hand (SysRq f)"
-            );
-        }
-        (Ok(_), None, _) | (Err(_), Some(true), Some(true)) => PROBABLE,
-        (Err(_), Some(true), _) | (Err(_), None, Some(true)) => POSSIBLE,
-        (Err(_), ..) => {
-            return Err(Missing::because(
-                vec![CGROUP_EVENTS_OOM_KILL.def().name],
-                Need::File(CGROUP_EVENTS_OOM_KILL.def().file),
-            ));
-        }
-    };
+    let kills = kills.into_iter();
+    Ok(kills
+        .map(|(at, _)| Occurrence::on_host(at - 1, at))
+        .collect())
+}
 
-    let count = Count::new(rounded(total - explained));
+/// What is said where the host killed nobody.
+fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+    if let Some(why) = report::why_not_the_hosts(cx) {
+        return clear!("{why}");
+    }
+    let since_boot = cx.last(OOM_KILLS)?;
+    let explained = kills::counted(cx).iter().map(|(_, count)| count).sum();
+    if since_boot == Count::ZERO {
+        clear!("no process was killed for want of memory since boot")
+    } else if explained >= 1.0 {
+        clear!(
+            "all of the {} kills were in control groups at their limits (oom-cgroup)",
+            Count::from_f64(explained)
+        )
+    } else {
+        before_the_first_sample(cx, since_boot)
+    }
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let in_groups = kills::in_groups(cx).ok();
+    let mut kills = kills::of_host(cx, in_groups.as_deref());
+    kills.retain(|(at, _)| stretch.first < *at && *at <= stretch.last);
+    let count = Count::from_f64(kills.iter().map(|(_, count)| count).sum());
+    if let Some(mut finding) = report::finding(cx, stretch) {
+        finding.harm.killed = finding.harm.killed.max(count.get());
+        return Ok(finding.into());
+    }
+    let signs = Signs::of(cx);
+    // The interval that shows the shortage best is the one to report.
+    let moments = kills.iter().map(|(at, _)| signs.at(cx, *at));
+    let Some(moment) = moments.max_by_key(Moment::shows) else {
+        return clear!("the kill was in a control group at its limit (oom-cgroup)");
+    };
+    let Some(most) = moment.sure_at_most(in_groups.is_some())? else {
+        return clear!(
+            "no allocation of the host had to reclaim when a process was killed: a control group that is gone by now, or a kill by hand (SysRq f)"
+        );
+    };
+    let at = moment.at;
     let victim = who::gone(cx, at);
+    let mut finding = RULE
+        .found(Severity::Critical, title(cx, count, victim, at))
+        .shows_from(
+            OOM_KILLS,
+            count,
+            Count::new(1),
+            Some(cx.timeline.times()[at]),
+            format!("{count} killed for want of memory"),
+        );
+    finding = moment.shown_in(cx, &signs, finding);
+    finding = filled(cx, at - 1, finding);
+    let mut kinds = vec!["the kill counter"];
+    kinds.extend(moment.kinds());
+    let open = if in_groups.is_some() {
+        finding = finding.not(
+            "oom-cgroup",
+            "no control group at its limit explains the kill",
+        );
+        ""
+    } else {
+        "without control groups' events only the signs of a shortage tell it from a kill at a group's limit"
+    };
+    let mut sure = cx.confidence(&kinds, open);
+    sure.value = sure.value.min(most);
+    finding.harm.killed = count.get();
+    Ok(finding
+        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
+        .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
+        .affects(victim.map(|(name, held)| Affected {
+            kind: "process",
+            name: name.to_owned(),
+            what: format!("gone after it had held {held}: likely the victim"),
+        }))
+        .affects(who::largest(cx, at - 1, 3))
+        .sure(sure)
+        .into())
+}
+
+/// `The host ran out of memory, and the kernel killed a process. There is no swap.`
+fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usize) -> String {
     let killed = match (count.get(), victim) {
         (1, Some((name, held))) => format!("killed a process, most likely {name} ({held})"),
         (1, None) => "killed a process".to_owned(),
@@ -162,53 +199,137 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         }
         _ => format!("killed {count} processes"),
     };
-    let swap = match (cx.timeline.last(SWAP_TOTAL), cx.timeline.gauge(SWAP_FREE)) {
+    let before = cx
+        .timeline
+        .gauge(SWAP_FREE)
+        .and_then(|free| free.at(at - 1));
+    let swap = match (cx.timeline.last(SWAP_TOTAL), before) {
         (Some(Bytes::ZERO), _) => " There is no swap.".to_owned(),
-        (Some(total), Some(free)) => free.at(at - 1).map_or_else(String::new, |free| {
-            format!(" {free} of {total} swap were free.")
-        }),
+        (Some(total), Some(free)) => format!(" {free} of {total} swap were free."),
         _ => String::new(),
     };
-    let before = cx.timeline.times()[at - 1];
-    let mut finding = RULE
-        .found(
-            Severity::Critical,
-            format!("The host ran out of memory, and the kernel {killed}.{swap}"),
-        )
-        .shows_from(
-            OOM_KILLS,
-            count,
-            Count::new(1),
-            Some(cx.timeline.times()[at]),
-            format!("{count} killed for want of memory"),
-        );
-    let bouts = bouts(cx, hosts.iter().map(|at| (at - 1, *at)));
-    if let Some(during) = bout_at(&bouts, at) {
-        finding = finding.during(Held::new(during, bouts));
-    }
-    let mut kinds = vec!["the kill counter"];
-    if let Some(stalls) = reclaimed(at).filter(|stalls| *stalls > 0.0) {
-        let stalls = Count::new(rounded(stalls));
-        finding = finding.shows(
-            ALLOCSTALL,
-            stalls,
-            Some(cx.timeline.times()[at]),
-            format!("{stalls} allocations had to reclaim memory themselves just then"),
-        );
-        kinds.push("allocation stalls");
-    }
-    if let (Some(least), Some(ram)) = (available(at), ram) {
-        finding = finding.shows_below(
-            MEM_AVAILABLE,
-            least,
-            ram.share(SHORT),
-            Some(before),
-            format!("{least} of {ram} available one sample before"),
-        );
-        if was_short == Some(true) {
-            kinds.push("little available");
+    format!("The host ran out of memory, and the kernel {killed}.{swap}")
+}
+
+/// What shows a shortage of the host. There may be as many kills as samples: it is computed once.
+struct Signs {
+    stalls: Option<Track<PerSecond<Count>>>,
+    available: Option<Track<Bytes>>,
+    ram: Option<Bytes>,
+}
+
+impl Signs {
+    fn of(cx: &Evidence<'_>) -> Self {
+        Self {
+            stalls: cx.timeline.rate(ALLOCSTALL),
+            available: cx.timeline.gauge(MEM_AVAILABLE),
+            ram: cx.ram().ok(),
         }
     }
+
+    /// Around the kill before sample `at`.
+    fn at(&self, cx: &Evidence<'_>, at: usize) -> Moment {
+        let stalls = self.stalls.as_ref();
+        let available = self.available.as_ref().and_then(|available| {
+            let before = available.at(at - 1)?;
+            Some(available.at(at).map_or(before, |after| before.min(after)))
+        });
+        let short = self.ram.map(|ram| ram.share(SHORT));
+        Moment {
+            at,
+            reclaimed: stalls.and_then(|stalls| reclaimed(cx, stalls, at)),
+            available,
+            was_short: available
+                .zip(short)
+                .map(|(available, short)| available <= short),
+        }
+    }
+}
+
+/// Allocation stalls in the interval of a kill and the one before it, in which the shortage may have begun.
+fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> Option<Count> {
+    stalls.at(at)?;
+    let stretch = cx.timeline.stretch(at.saturating_sub(2), at)?;
+    Some(Count::from_f64(stalls.integral_in(&stretch)))
+}
+
+/// An interval in which the kernel killed.
+struct Moment {
+    at: usize,
+    reclaimed: Option<Count>,
+    available: Option<Bytes>,
+    was_short: Option<bool>,
+}
+
+impl Moment {
+    fn had_to_reclaim(&self) -> Option<bool> {
+        self.reclaimed.map(|stalls| stalls > Count::ZERO)
+    }
+
+    fn shows(&self) -> (bool, bool) {
+        (
+            self.had_to_reclaim() == Some(true),
+            self.was_short == Some(true),
+        )
+    }
+
+    /// How sure it can be that the host was short; `None` where it was not.
+    fn sure_at_most(&self, has_groups: bool) -> Result<Option<f64>, Missing> {
+        Ok(Some(
+            match (has_groups, self.had_to_reclaim(), self.was_short) {
+                (true, Some(true), Some(true) | None) => 1.0,
+                // Something made allocations wait, and there was memory: a zone or a node may have been out of it.
+                (true, Some(true), Some(false)) => POSSIBLE,
+                // The kernel reclaims before it kills, and counts that (mm/vmscan.c, do_try_to_free_pages).
+                (true, Some(false), _) => return Ok(None),
+                (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
+                (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
+                (false, ..) => {
+                    return Err(Missing::because(
+                        vec![CGROUP_EVENTS_OOM_KILL.def().name],
+                        Need::File(CGROUP_EVENTS_OOM_KILL.def().file),
+                    ));
+                }
+            },
+        ))
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        let (had_to_reclaim, was_short) = self.shows();
+        let stalls = had_to_reclaim.then_some("allocation stalls");
+        stalls
+            .into_iter()
+            .chain(was_short.then_some("little available"))
+    }
+
+    fn shown_in(&self, cx: &Evidence<'_>, signs: &Signs, mut finding: Finding) -> Finding {
+        let times = cx.timeline.times();
+        if let Some(stalls) = self.reclaimed.filter(|stalls| *stalls > Count::ZERO) {
+            finding = finding.shows(
+                ALLOCSTALL,
+                stalls,
+                Some(times[self.at]),
+                format!("{stalls} allocations had to reclaim memory themselves just then"),
+            );
+        }
+        if let (Some(least), Some(ram)) = (self.available, signs.ram) {
+            finding = finding.shows_below(
+                MEM_AVAILABLE,
+                least,
+                ram.share(SHORT),
+                Some(times[self.at - 1]),
+                format!("{least} of {ram} available one sample before"),
+            );
+        }
+        finding
+    }
+}
+
+/// What filled RAM at a sample.
+fn filled(cx: &Evidence<'_>, at: usize, mut finding: Finding) -> Finding {
+    let Ok(ram) = cx.ram() else {
+        return finding;
+    };
     for (signal, what) in [
         (MEM_ANON, "anonymous memory"),
         (MEM_SHMEM, "shared memory"),
@@ -217,75 +338,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             "kernel objects that cannot be dropped",
         ),
     ] {
-        if let (Some(held), Some(ram)) = (
-            cx.timeline.gauge(signal).and_then(|track| track.at(at - 1)),
-            ram,
-        ) && held >= ram.share(Ratio::from_percent(10.0))
-        {
-            finding = finding.shows(signal, held, Some(before), format!("{held} of {what}"));
+        let held = cx.timeline.gauge(signal).and_then(|track| track.at(at));
+        if let Some(held) = held.filter(|held| *held >= ram.share(MUCH)) {
+            let when = Some(cx.timeline.times()[at]);
+            finding = finding.shows(signal, held, when, format!("{held} of {what}"));
         }
     }
-    finding = match &in_groups {
-        Ok(_) => finding.not(
-            "oom-cgroup",
-            "no control group at its limit explains the kill",
-        ),
-        Err(_) => finding,
-    };
-    let open = if in_groups.is_ok() {
-        ""
-    } else {
-        "without control groups' events only the signs of a shortage tell it from a kill at a group's limit"
-    };
-    let mut sure = cx.confidence(&kinds, open);
-    sure.value = sure.value.min(most);
-    let mut affected = who::largest(cx, at - 1, 3);
-    if let Some((name, held)) = victim {
-        affected.insert(
-            0,
-            Affected {
-                kind: "process",
-                name: name.to_owned(),
-                what: format!("gone after it had held {held}: likely the victim"),
-            },
-        );
-    }
-    Ok(finding
-        .cause("Memory that cannot be dropped filled RAM, and swap could not take more.")
-        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
-        .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
-        .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
-        .verify("oom_kill in /proc/vmstat stays where it is; available stays above 10 % of RAM over a work cycle")
-        .affects(affected)
-        .sure(sure)
-        .see("kernel: mm/oom_kill.c")
-        .see("kernel: Documentation/admin-guide/cgroup-v2.rst, memory.events")
-        .into())
+    finding
 }
 
-/// The samples before which the kernel killed, and how many.
-fn moments(cx: &Evidence<'_>) -> Vec<(usize, f64)> {
-    let Some(rate) = cx.timeline.rate(OOM_KILLS) else {
-        return Vec::new();
-    };
-    (1..cx.timeline.len())
-        .filter_map(|at| {
-            let step = cx.timeline.stretch(at - 1, at)?;
-            let count = rate.integral_in(&step).round();
-            (count >= 1.0).then_some((at, count))
-        })
-        .collect()
-}
-
-/// Allocation stalls in the interval of a kill and the one before it, in which the shortage may have begun.
-fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> Option<f64> {
-    stalls.at(at)?;
-    let stretch = cx.timeline.stretch(at.saturating_sub(2), at)?;
-    Some(stalls.integral_in(&stretch))
-}
-
-/// Nothing was killed while watched.
-fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
+/// Nobody was killed since the first sample.
+fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
     let in_groups = known_of_groups(cx);
     if in_groups >= since_boot {
         return clear!(
@@ -310,7 +373,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
             OOM_KILLS,
             since_boot,
             None,
-            format!("{since_boot} killed since boot, none while watched"),
+            format!("{since_boot} killed since boot, none since the first sample"),
         )
         .cause("The counter tells that it happened, not when, nor whether the host or a control group's limit was the reason.")
         .fix(Fix::say("See in the kernel log when and why.").look("journalctl -k -g 'Out of memory|oom-kill'"))
@@ -319,8 +382,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
             let mut sure = cx.confidence(&[], "the kernel log tells when and why");
             sure.value = sure.value.min(0.4);
             sure
-        })
-        .see("kernel: mm/oom_kill.c");
+        });
     let kept = reports_kept(cx);
     if kept > 0 {
         finding = finding.tells(format!(
@@ -331,7 +393,7 @@ fn before_the_look(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Miss
     Ok(finding.into())
 }
 
-/// Kills from before the look of which a recorder found the kernel's words in its log.
+/// Kills from before the first sample of which a recorder found the kernel's words in its log.
 fn reports_kept(cx: &Evidence<'_>) -> u64 {
     let first = cx.timeline.stamp(0).and_then(|stamp| stamp.wall);
     let kills = cx.timeline.noted().iter().filter(|event| {
@@ -357,7 +419,8 @@ fn known_of_groups(cx: &Evidence<'_>) -> Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::oom::testing::Report;
+    use crate::rules::testing::{Case, clear, found, in_second, incidents, not_evaluated, times};
     use timeline::Entity::{Cgroup, Process};
     use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
 
@@ -456,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_before_the_look_are_a_note() {
+    fn kills_before_the_first_sample_are_a_note() {
         let case = Case::over(14).counter(OOM_KILLS, 0);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
         assert_eq!(
@@ -491,7 +554,7 @@ mod tests {
         let facts = timeline::Facts::default();
         let judged = |said: &[&str]| {
             let timeline = three_since_boot(said);
-            check(&Evidence::new(&timeline, &facts)).unwrap()
+            none(&Evidence::new(&timeline, &facts)).unwrap()
         };
         assert!(matches!(judged(&[group; 3]), Outcome::Clear(_)));
         let Outcome::Found(some) = judged(&[group, "Out of memory: Killed process 9", group])
@@ -509,5 +572,56 @@ mod tests {
     #[test]
     fn kernels_before_4_13_do_not_count() {
         assert_eq!(not_evaluated(RULE, &Case::over(14)).names, ["vm.oom_kill"]);
+    }
+
+    /// An hour in which processes are killed in these seconds, a group at its limit kills in second 1000, and allocations
+    /// reclaim whenever somebody is killed.
+    fn hour(seconds: &[usize]) -> Case {
+        let mut kills = vec![0; 3600];
+        let mut left = vec![Bytes::from_mib(350); 3601];
+        for second in seconds {
+            kills[*second] = 1;
+            left[*second] = Bytes::from_mib(14);
+        }
+        let of_group = in_second(1000, 3600, 1);
+        Case::over(3600)
+            .gauge(MEM_TOTAL, Bytes::from_mib(469))
+            .gauge(SWAP_TOTAL, Bytes::ZERO)
+            .gauge_steps(MEM_AVAILABLE, &left)
+            .counter_steps(OOM_KILLS, &kills)
+            .counter_steps(ALLOCSTALL, &kills)
+            .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &of_group)
+            .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM, &of_group)
+    }
+
+    #[test]
+    fn kills_four_minutes_apart_are_two_incidents_of_an_hour_and_a_limits_is_none() {
+        let finding = found(RULE, &hour(&[1000, 2000, 2240, 2243]));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert_eq!(times(&finding), [(2000, 2001), (2240, 2244)]);
+        assert_eq!(finding.harm.killed, 3);
+        assert!(clear(RULE, &hour(&[1000])).contains("oom-cgroup"));
+        // The files of one sample are read one after the other.
+        clear(RULE, &hour(&[1001]));
+    }
+
+    #[test]
+    fn a_kill_that_the_counter_and_the_kernels_report_tell_is_one() {
+        let case = hour(&[2000]);
+        let report = Report::of_a_host();
+        let case = case.reporting(2002, report);
+        let all = incidents(RULE, &case);
+        let [one] = all.as_slice() else {
+            panic!("one kill: {all:?}");
+        };
+        assert_eq!((one.harm.killed, times(one)), (1, vec![(2000, 2002)]));
+        assert!(one.title.contains("doxygen"), "{}", one.title);
+    }
+
+    #[test]
+    fn a_kill_by_hand_is_not_the_hosts() {
+        let report = Report::of_a_host().asking(0xcc0, -1);
+        assert!(clear(RULE, &hour(&[2000]).reporting(2001, report)).contains("by hand"));
     }
 }

@@ -5,9 +5,11 @@ use timeline::signals::{MEM_FREE, MEM_TOTAL};
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::{Fix, kept_tunable};
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Scope, Trigger};
 
 declare_rule! {
     /// A process was killed because somebody asked the kernel for an OOM kill (SysRq f), not for want of memory.
@@ -26,23 +28,46 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysrq.rst
     /// - kernel drivers/tty/sysrq.c, moom_callback
-    pub(crate) RULE = { id: "oom-manual", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "oom-manual", since: "0.1.0", class: Kill,
+        trigger: trigger, story: story,
+        cause: "Somebody pressed Alt+SysRq+f or wrote f to /proc/sysrq-trigger.",
+        verify: "no further report of order -1 in the kernel log: journalctl -k -g 'order=-1'",
+        aliases: &["oom-manual-sysrq"],
+    }
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let Some(one) = oom::last(cx, |one| one.cause == Cause::ByHand) else {
-        return clear!("no kernel report of a kill requested by hand");
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find: |cx| Ok(oom::occurrences(cx, is_by_hand)),
+        could: None,
+        scope: Scope::Host,
+        none: Some(none),
+    })
+}
+
+fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
+    clear!("no kernel report of a kill requested by hand")
+}
+
+fn is_by_hand(one: &Explained<'_>) -> bool {
+    one.cause == Cause::ByHand
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let reports = oom::within(cx, &incident.stretch, is_by_hand);
+    let Some(one) = reports.last() else {
+        return none(cx);
     };
     let mut finding = RULE
         .found(
             Severity::Warning,
             format!(
                 "{} because somebody asked for it (SysRq f), not for want of memory.",
-                oom::kill(&one)
+                oom::kill(one)
             ),
         )
-        .tells(proof(&one));
-    finding = oom::tell(cx, &one, finding);
+        .tells(proof(one));
+    finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let at = |signal| cx.timeline.at(signal, one.index);
     if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL)) {
         let text = format!("{free} of {ram} of RAM were free");
@@ -50,14 +75,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     Ok(finding
         .not("oom-global", "no allocation had failed")
-        .cause("Somebody pressed Alt+SysRq+f or wrote f to /proc/sysrq-trigger.")
         .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").look("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
         .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger). Note the value before: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
-        .verify("no further report of order -1 in the kernel log: journalctl -k -g 'order=-1'")
-        .affects(oom::victim(&one))
-        .alias("oom-manual-sysrq")
-        .sure(oom::sure(&one, 0.97, ""))
-        .see("kernel: Documentation/admin-guide/sysrq.rst")
+        .affects(oom::victim(one))
+        .sure(oom::sure(one, 0.97, ""))
         .into())
 }
 
@@ -73,7 +94,7 @@ fn proof(one: &Explained<'_>) -> &'static str {
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::testing::{Case, clear, found, times};
     use crate::rules::{no_swap_risk, oom_global, swap_full};
 
     fn by_hand() -> Report {
@@ -108,5 +129,18 @@ mod tests {
         clear(RULE, &Case::of_report(Report::of_a_host()));
         clear(RULE, &Case::of_report(Report::of_a_group(100, 100)));
         clear(RULE, &Case::once());
+    }
+
+    #[test]
+    fn each_within_an_hour_has_its_time() {
+        let hour = || Case::over(3600).gauge(MEM_FREE, units::Bytes::from_gib(1));
+        let finding = found(
+            RULE,
+            &hour().reporting(600, by_hand()).reporting(900, by_hand()),
+        );
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(600, 600), (900, 900)]);
+        assert_eq!(finding.harm.killed, 2);
+        clear(RULE, &hour().reporting(600, Report::of_a_host()));
     }
 }

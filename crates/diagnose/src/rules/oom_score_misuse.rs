@@ -7,9 +7,11 @@ use units::{Bytes, Ratio};
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, held};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{Found, Scope, Trigger};
 
 declare_rule! {
     /// A kill hit a small process because large ones are kept from being killed, or because it is marked as the first to go.
@@ -31,7 +33,10 @@ declare_rule! {
     /// ## References
     /// - kernel mm/oom_kill.c, oom_badness
     /// - proc_pid_oom_score_adj(5), choom(1), systemd.exec(5) OOMScoreAdjust
-    pub(crate) RULE = { id: "oom-score-misuse", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "oom-score-misuse", since: "0.1.0", class: Setting,
+        trigger: trigger, story: story,
+        verify: "choom -p PID shows the new value; a later kill hits what grew",
+    }
 }
 
 /// The catalogue's: what is protected should be small.
@@ -39,25 +44,36 @@ const MUCH: Ratio = Ratio::from_percent(20.0);
 /// An engineering choice: a victim of this part of the largest gained little.
 const SMALL: Ratio = Ratio::from_percent(25.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let killed = |one: &Explained<'_>| one.is_kill() && one.cause != Cause::ByHand;
-    let Some(one) = oom::last(cx, killed) else {
-        return clear!("no kernel report of a kill for want of memory");
-    };
-    if one.report.tasks.is_empty() {
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find: |cx| Ok(oom::occurrences(cx, is_kill)),
+        could: None,
+        scope: Scope::each_cgroup(),
+        none: Some(|_| clear!("no kernel report of a kill for want of memory")),
+    })
+}
+
+fn is_kill(one: &Explained<'_>) -> bool {
+    one.is_kill() && one.cause != Cause::ByHand
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let mut reports = oom::within(cx, &incident.stretch, is_kill);
+    reports.retain(|one| one.group() == incident.key);
+    if reports.iter().all(|one| one.report.tasks.is_empty()) {
         return clear!("the report has no table of tasks");
     }
-    let finding = protected(cx, &one).or_else(|| marked(&one));
-    let Some(finding) = finding else {
+    let hit = |one| protected(cx, one).or_else(|| marked(one));
+    let hits = reports.iter().rev();
+    let Some((one, finding)) = hits.filter_map(|one| Some((one, hit(one)?))).next() else {
         return clear!(
             "no process that is kept from being killed holds much, and the victim was not marked"
         );
     };
-    Ok(oom::tell(cx, &one, finding)
+    // The kill itself is counted by the rule that says why memory ran out.
+    Ok(oom::tell(cx, one, finding)
         .fix(Fix::say("Take the protection from what grows, and keep it for what must live: OOMScoreAdjust=0 in its unit file, choom for a process that runs (pods: the class follows from requests and limits)."))
-        .verify("choom -p PID shows the new value; a later kill hits what grew")
-        .sure(oom::sure(&one, 0.9, "whether it is meant so is not known"))
-        .see("kernel: mm/oom_kill.c, oom_badness")
+        .sure(oom::sure(one, 0.9, "whether it is meant so is not known"))
         .into())
 }
 
@@ -139,15 +155,19 @@ fn affected(task: &Task) -> Affected {
 mod tests {
     use super::*;
     use crate::oom::testing::{Report, task};
-    use crate::rules::testing::{Case, clear, found};
+    use crate::rules::testing::{Case, clear, found, times};
 
-    fn with(tasks: &[(u32, &str, u64, i32)]) -> Case {
+    fn report(tasks: &[(u32, &str, u64, i32)]) -> Report {
         let mut report = Report::of_a_host().killing(30, "web");
         report.0.tasks = tasks
             .iter()
             .map(|(pid, name, rss, adj)| task(*pid, name, *rss, *adj))
             .collect();
-        Case::of_report(report)
+        report
+    }
+
+    fn with(tasks: &[(u32, &str, u64, i32)]) -> Case {
+        Case::of_report(report(tasks))
     }
 
     #[test]
@@ -183,5 +203,21 @@ mod tests {
     #[test]
     fn without_a_report_it_is_clear() {
         clear(RULE, &Case::once());
+    }
+
+    #[test]
+    fn within_an_hour_of_calm_it_is_found_with_its_time() {
+        let hour = |adj| {
+            let tasks = [(20, "dbms", 9_000_000, adj), (30, "web", 300_000, 0)];
+            Case::over(3600).reporting(600, report(&tasks))
+        };
+        let finding = found(RULE, &hour(-1000));
+        assert_eq!(finding.severity, Severity::Warning);
+        // The kill is counted where it is said why memory ran out.
+        assert_eq!(
+            (finding.harm.killed, times(&finding)),
+            (0, vec![(600, 600)])
+        );
+        clear(RULE, &hour(0));
     }
 }

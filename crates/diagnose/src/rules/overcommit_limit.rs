@@ -1,16 +1,16 @@
 //! The commit limit: allocations are refused although memory is free.
 
-use timeline::{
-    facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO},
-    signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL},
-};
-use units::{Bytes, Quantity, Ratio, Span};
+use timeline::facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO};
+use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL};
+use units::{Bytes, Count, Quantity, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, Trigger, all, any, fact, gauge};
 use crate::who;
 
 declare_rule! {
@@ -21,8 +21,8 @@ declare_rule! {
     /// Programs promise themselves far more than they touch, so malloc and fork fail ("Cannot allocate memory") while
     /// memory is free.
     /// ## How it is recognised
-    /// The mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so near to it that only the reserve for
-    /// root is left. From 85 % on it is worth knowing: a request larger than the rest is refused already, and refused
+    /// For 10 s, the mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so near to it that only the
+    /// reserve for root is left. From 85 % on it is worth knowing: a request larger than the rest is refused already, and refused
     /// requests leave no trace in any counter.
     /// ## Not this
     /// - Mode 0 or 1: `Committed_AS` may exceed `CommitLimit` by far and means nothing.
@@ -36,7 +36,15 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/mm/overcommit-accounting.rst
     /// - kernel mm/util.c, __vm_enough_memory
-    pub(crate) RULE = { id: "overcommit-limit", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "overcommit-limit", since: "0.1.0", class: Limit,
+        trigger: trigger, story: story,
+        cause: "Programs reserve more address space than they touch, and in mode 2 every reservation counts.",
+        verify: "memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc succeed",
+        explained_by: &[
+            Explains::Surely(OVERCOMMIT_MEMORY), Explains::Surely(OVERCOMMIT_RATIO), Explains::Surely(OVERCOMMIT_KBYTES),
+        ],
+    }
 }
 
 /// An engineering choice: one large request away from the limit.
@@ -50,40 +58,41 @@ const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
 const ROOM: f64 = 1.25;
 /// A ratio beyond this leaves nothing for the kernel itself ; an engineering choice.
 const MOST_RATIO: f64 = 95.0;
-const HOLD: Span = Span::from_mins(5);
+/// The mode in which the limit is enforced; there is none above it.
+const STRICT: Count = Count::new(2);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let mode = cx.number(OVERCOMMIT_MEMORY)?;
-    if mode != 2 {
-        return clear!("vm.overcommit_memory is {mode}: the commit limit is not enforced");
-    }
-    let promised = cx.gauge(COMMITTED_AS)?;
-    let limit = cx.gauge(COMMIT_LIMIT)?;
-    let reserve = cx
-        .number(ADMIN_RESERVE)
-        .map_or(ADMIN_RESERVE_DEFAULT, Bytes::from_kib);
-    let near = promised
-        .at_least_track(&limit.scaled(NEAR.get()))
-        .or(&limit.minus(&promised).at_most(reserve));
-    let allowed = cx.last(COMMIT_LIMIT)?;
-    let Some((stretch, most, index)) = cx.held_peak(&near, &promised, HOLD) else {
-        return match promised.max() {
-            Some((most, _)) => {
-                clear!("at most {most} of the {allowed} that may be promised were")
-            }
-            None => clear!("what was promised was not measured"),
-        };
-    };
-    let allowed = limit.at(index).unwrap_or(allowed);
-    let Some(part) = most.ratio_of(allowed) else {
+fn trigger() -> Trigger {
+    let promised = || gauge(COMMITTED_AS);
+    let rest = gauge(COMMIT_LIMIT).minus(promised());
+    Trigger::on_host(
+        LEVEL,
+        all![
+            fact(OVERCOMMIT_MEMORY).at_least("vm.overcommit_memory", STRICT),
+            any![
+                promised().at_least("promised memory", gauge(COMMIT_LIMIT).share(NEAR)),
+                rest.at_most("memory that may still be promised", reserve()),
+            ],
+        ],
+    )
+}
+
+/// What is kept for root.
+fn reserve() -> Reading<Bytes> {
+    let set = fact(ADMIN_RESERVE).of_size(Reading::constant(Bytes::from_kib(1)));
+    set.or(Reading::constant(ADMIN_RESERVE_DEFAULT))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let (promised, limit) = (cx.gauge(COMMITTED_AS)?, cx.gauge(COMMIT_LIMIT)?);
+    let parts = promised.ratio_of(&limit);
+    let Some((part, index)) = parts.max_in(stretch) else {
         return clear!("no memory may be promised at all");
     };
-
-    let available = cx
-        .gauge(MEM_AVAILABLE)
-        .ok()
-        .and_then(|track| track.min_in(&stretch))
-        .map(|(least, _)| least);
+    let most = promised.at(index).unwrap_or_default();
+    let allowed = limit.at(index).unwrap_or_default();
+    let reserve: Bytes = reserve().track(cx)?.at(index).unwrap_or_default();
+    let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let although = available.map_or_else(String::new, |left| {
         format!(" although {left} are available")
     });
@@ -96,52 +105,39 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("Any request above {rest} is refused"),
         )
     };
+    let title = format!(
+        "{refused}{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
+    );
+    let mode = "vm.overcommit_memory = 2: what exceeds the limit is refused";
+    let text = format!("{most} promised, {part} of CommitLimit {allowed}");
+    let at = Some(cx.timeline.times()[index]);
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "{refused}{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
-            ),
-        )
-        .during(cx.each_time(stretch, &near, HOLD, |_| true))
+        .found(severity, title)
         .graph("promised", &promised)
-        .shows_fact(
-            OVERCOMMIT_MEMORY,
-            mode,
-            "vm.overcommit_memory = 2: what exceeds the limit is refused",
-        )
-        .shows_from(
-            COMMITTED_AS,
-            most, allowed.share(NEAR),
-            Some(cx.timeline.times()[index]),
-            format!("{most} promised, {part} of CommitLimit {allowed}"),
-        );
+        .shows_fact(OVERCOMMIT_MEMORY, STRICT.get(), mode)
+        .shows_from(COMMITTED_AS, most, allowed.share(NEAR), at, text);
     let mut kinds = vec!["the setting", "promises at the limit"];
     if let Some(left) = available {
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            left,
-            None,
-            format!("at least {left} available all the time"),
-        );
+        let text = format!("at least {left} available all the time");
+        finding = finding.shows(MEM_AVAILABLE, left, None, text);
         kinds.push("available memory");
         finding = finding.not("available-exhaustion", format!("{left} are available"));
     }
     for (fact, unit) in [(OVERCOMMIT_RATIO, " %"), (OVERCOMMIT_KBYTES, " kB")] {
-        if let Ok(value) = cx.number(fact)
-            && value > 0
-        {
-            finding = finding.shows_fact(fact, value, format!("{} = {value}{unit}", fact.name));
+        if let Some(value) = cx.number(fact).ok().filter(|value| *value > 0) {
+            let text = format!("{} = {value}{unit}", fact.name);
+            finding = finding.shows_fact(fact, value, text);
         }
     }
-    finding = finding
-        .cause("Programs reserve more address space than they touch, and in mode 2 every reservation counts.")
-        .fix(Fix::tunable(cx, "Let the kernel judge by what is touched.", OVERCOMMIT_MEMORY, 0));
+    finding = finding.fix(Fix::tunable(
+        cx,
+        "Let the kernel judge by what is touched.",
+        OVERCOMMIT_MEMORY,
+        0,
+    ));
     Ok(raise_the_limit(cx, finding, most)
-        .verify("memtide check: Committed_AS below 90 % of CommitLimit, or mode 0; fork and malloc succeed")
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: Documentation/mm/overcommit-accounting.rst")
         .into())
 }
 
@@ -184,6 +180,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
     use timeline::signals::MEM_TOTAL;
+    use units::Span;
 
     fn promised(mode: &str, mib: u64, limit: u64) -> Case {
         Case::over(20)
@@ -241,6 +238,28 @@ mod tests {
     fn a_limit_that_ram_cannot_carry_is_raised_by_swap() {
         let finding = found(RULE, &promised("2", 800, 810));
         assert!(finding.fixes[1].now.contains("swapon"));
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found_and_so_is_the_time_of_the_mode() {
+        let near = [vec![200; 1800], vec![480; 30], vec![200]].concat();
+        let near: Vec<Bytes> = near.into_iter().map(Bytes::from_mib).collect();
+        let hour = |promised: &[Bytes]| {
+            Case::over(3600)
+                .gauge(COMMIT_LIMIT, Bytes::from_mib(488))
+                .gauge_steps(COMMITTED_AS, promised)
+        };
+        let finding = found(RULE, &hour(&near).fact(OVERCOMMIT_MEMORY, "2"));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.when.unwrap().lasts(), Span::from_secs(30));
+        clear(RULE, &hour(&near).fact(OVERCOMMIT_MEMORY, "0"));
+        let mut case = hour(&near[1800..1801]).fact(OVERCOMMIT_MEMORY, "0");
+        for (second, mode) in [(1000, "2"), (1060, "0")] {
+            let at = Span::from_secs(second);
+            case.facts.record(at, OVERCOMMIT_MEMORY, mode);
+        }
+        let when = found(RULE, &case).when.unwrap();
+        assert_eq!((when.first, when.last), (999, 1059));
     }
 
     #[test]

@@ -1,23 +1,26 @@
 //! Page-cache thrash: file pages are dropped and read again.
 
 use timeline::{
-    Condition, Entity, Stretch, Track,
-    facts::{MGLRU, ZONE_RECLAIM_MODE},
+    Stretch, Track,
+    facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE},
     signals::{
-        ACTIVATE_FILE, CGROUP_REFAULT_FILE, MEM_AVAILABLE, MEM_FREE, MEM_SHMEM, PAGE_CACHE, PGPGIN,
-        PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_FILE, SWAP_TOTAL,
+        ACTIVATE_FILE, MEM_AVAILABLE, MEM_SHMEM, PAGE_CACHE, PGPGIN, PGSCAN_KSWAPD, REFAULT_FILE,
+        SWAP_TOTAL,
     },
 };
-use units::{Bytes, BytesPerSecond, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Pages, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
+use crate::finding::{Computed, Finding};
 use crate::fix::Fix;
-use crate::floor::Floor;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::READ_AGAIN;
+use crate::rereads::{OF_READS, evicted_by_another, rereading};
+use crate::rule::{Explains, Outcome, declare_rule};
 use crate::stalls::Stalls;
-use crate::{groups, who};
+use crate::trigger::{STALL, Trigger};
+use crate::who;
 
 declare_rule! {
     /// The page cache is too small for the files in use: their pages are dropped and read again.
@@ -28,11 +31,12 @@ declare_rule! {
     /// be quiet all the while, and free memory looks like some.
     /// ## How it is recognised
     /// File pages come back after eviction (the kernel calls it a refault) at 1 MiB/s or more, they are at least a third
-    /// of all that is read from disks, and this is sustained. Stalls confirm it: memory 5 % or I/O 10 % of the time.
+    /// of all that is read from disks, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time.
     /// Memory stalls may stay near zero where files are read in turn and each page is used once per turn; I/O stalls
     /// then show the wait. Where nothing waits it is only worth a note.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
+    /// - A file that is read once more after it was evicted: while it comes back the host evicts nothing.
     /// - `cgroup-cache-starved`: a control group's limit evicts, not the host.
     /// - `node-reclaim-on`: one NUMA node evicts while another has free memory.
     /// - `exec-pages-evicted`: the pages are program text, and anonymous memory cannot be swapped instead.
@@ -43,24 +47,18 @@ declare_rule! {
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault, and activation as its near miss
     /// - kernel mm/filemap.c, folio_wait_bit_common: why reading files may cause no memory pressure
-    pub(crate) RULE = { id: "page-cache-thrash", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "page-cache-thrash", since: "0.1.0", class: Shortage,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        verify: "memtide check --for 1m under the same load: what comes back after eviction is below 2 % of what is read",
+        brings_about: &[
+            "available-exhaustion", "cache-starved-floor", "swappiness-misfit", "no-swap-risk", "direct-reclaim-stall",
+            "kswapd-saturated",
+        ],
+        explained_by: &[Explains::Maybe(SWAPPINESS)],
+    }
 }
 
-/// 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more while thrashing, one second of
-/// 0.4 MiB/s on a calm host. A slow disk gives no more than this when every page is sought.
-pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Below this share of the disk reads something else reads ; an engineering choice: a cold start that re-reads
-/// a few pages stays below a third.
-const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
-/// The catalogue's time for a recording.
-pub(crate) const HOLD: Span = Span::from_mins(10);
-/// The host evicts at least as many pages as come back; a limit's reclaim is not in these counters (mm/vmscan.c, cgroup_reclaim), so
-/// far fewer scanned pages mean that a limit evicts.
-const SCANNED_PER_REFAULT: f64 = 0.1;
-/// Groups that explain this share of what came back explain it.
-const IN_GROUPS: Ratio = Ratio::from_percent(60.0);
-/// Free on the whole host beyond its floor, as in node-reclaim-on: then the host as such was not short.
-const FREE: Ratio = Ratio::from_percent(5.0);
 /// Activations per refault from which a little more cache helps, and below which only room for all files does; an
 /// engineering choice.
 const NEAR_MISS: Ratio = Ratio::from_percent(50.0);
@@ -68,56 +66,32 @@ const FAR_MISS: Ratio = Ratio::from_percent(10.0);
 /// Shared memory that takes this share of RAM crowds the cache out and looks like it.
 const MUCH_SHARED: Ratio = Ratio::from_percent(25.0);
 
-/// Where files are read again for want of cache: enough of them, and a good part of all reads.
-pub(crate) fn reading_again(cx: &Evidence<'_>) -> Result<Condition, Missing> {
-    let again = cx.refaults_file()?.to_bytes(cx.page_size()?);
-    let much = again.at_least(READ_AGAIN);
-    Ok(match cx.rate(PGPGIN) {
-        Ok(read) => much.and(&again.at_least_track(&read.scaled(OF_READS.get()))),
-        Err(_) => much,
-    })
+fn trigger() -> Trigger {
+    Trigger::on_host(STALL, rereading())
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let pages = cx.refaults_file()?;
-    let again = pages.to_bytes(cx.page_size()?);
-    let reads = cx.rate(PGPGIN).ok();
-    let rereading = reading_again(cx)?;
-    let Some((stretch, came_back)) = cx.held(&rereading, &again, HOLD) else {
-        return nothing(cx, &again, reads.as_ref());
-    };
-    if let Some(why) = evicted_by_another(cx, &stretch, &pages) {
+    if let Some(why) = evicted_by_another(cx, stretch, &pages) {
         return Ok(Outcome::Clear(why));
     }
-    let stalls = Stalls::during(cx, &stretch);
-    let share = reads
-        .as_ref()
-        .and_then(|reads| reads.mean_in(&stretch))
-        .filter(|read| read.get() > 0.0)
-        .map(|read| Ratio::new((came_back.get() / read.get()).min(1.0)));
+    let again = pages.to_bytes(cx.page_size()?);
+    let came_back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let stalls = Stalls::during(cx, stretch);
     let cache = cx.page_cache().ok();
-    let least = cache.as_ref().and_then(|cache| cache.min_in(&stretch));
-
-    let severity = match stalls.any() {
-        true if stalls.standstill() => Severity::Critical,
-        true => Severity::Warning,
-        false if stalls.measured() => Severity::Info,
-        false => Severity::Warning,
-    };
+    let least = cache.and_then(|cache| cache.min_in(stretch));
     let left = least.map_or_else(String::new, |(cache, _)| {
         format!(": {cache} of page cache is too little for those in use")
     });
     let mut finding = RULE
         .found(
-            severity,
+            stalls.severity(),
             format!(
                 "Files are read again and again ({came_back} came back after eviction){left}.{}",
                 stalls.sentence()
             ),
         )
-        .during(cx.each_time(stretch, &rereading, HOLD, |one| {
-            evicted_by_another(cx, one, &pages).is_none()
-        }))
         .graph("read again after eviction", &again)
         .shows_from(
             REFAULT_FILE,
@@ -126,144 +100,38 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             None,
             format!("{came_back} of files came back after eviction (refaults)"),
         );
-    if let Some(share) = share {
-        finding = finding.shows_from(
-            Computed(PGPGIN),
-            share,
-            OF_READS,
-            None,
-            format!("that is {share} of all that was read from disks"),
-        );
-    }
-    finding = stalls.shown_in(finding);
-    if let Some((cache, index)) = least {
-        finding = finding.shows(
-            PAGE_CACHE,
-            cache,
-            Some(cx.timeline.times()[index]),
-            format!("page cache down to {cache}"),
-        );
-    }
-    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
-        && let Some((least, index)) = available.min_in(&stretch)
-    {
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            Some(cx.timeline.times()[index]),
-            format!("available fell to {least}, cache in use included"),
-        );
-    }
-    let (mut finding, near) = near_or_far(cx, &stretch, &pages, finding);
-    finding = excluded(cx, &stretch, finding);
     let mut kinds = vec!["refaults"];
-    if share.is_some() {
+    if let Some(share) = of_reads(cx, stretch, came_back) {
+        let text = format!("that is {share} of all that was read from disks");
+        finding = finding.shows_from(Computed(PGPGIN), share, OF_READS, None, text);
         kinds.push("their share of disk reads");
     }
-    if stalls.any() {
-        kinds.push("stalls");
+    kinds.extend(stalls.any().then_some("stalls"));
+    finding = stalls.shown_in(finding);
+    if let Some((cache, index)) = least {
+        let text = format!("page cache down to {cache}");
+        finding = finding.shows(PAGE_CACHE, cache, Some(cx.timeline.times()[index]), text);
     }
+    if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
+        let text = format!("available fell to {least}, cache in use included");
+        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
+    }
+    let (finding, near) = near_or_far(cx, stretch, &pages, finding);
     let worst = least.map_or(stretch.last, |(_, index)| index);
-    Ok(finding
-        .cause(cause(cx, &stretch, near))
+    Ok(excluded(cx, stretch, finding)
+        .cause(cause(cx, stretch, near))
         .fix(Fix::cap(cx, worst, "Give the cache room: stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as much as the files that it reads again."))
         .fix(Fix::say("Keep a batch job that only passes through (a backup, an index run) from pushing it out: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .verify("memtide check --for 1m under the same load: what comes back after eviction is below 2 % of what is read")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: mm/workingset.c")
-        .see("kernel: mm/filemap.c, folio_wait_bit_common")
         .into())
 }
 
-fn nothing(
-    cx: &Evidence<'_>,
-    again: &Track<BytesPerSecond>,
-    reads: Option<&Track<BytesPerSecond>>,
-) -> Result<Outcome, Missing> {
-    let Some((peak, _)) = again.max() else {
-        return clear!("nothing came back after eviction");
-    };
-    if peak >= READ_AGAIN {
-        return clear!(
-            "files came back after eviction at up to {peak}, but not for {} on end as a third of all reads",
-            cx.hold(HOLD)
-        );
-    }
-    match reads.and_then(Track::max) {
-        Some((read, _)) if read >= READ_AGAIN => {
-            clear!("up to {read} was read from disks, but at most {peak} of it for a second time")
-        }
-        _ => clear!("at most {peak} of files came back after eviction"),
-    }
-}
-
-/// Why it is not the host that lacks cache, if something narrower evicts while the host has memory.
-pub(crate) fn evicted_by_another(
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-    pages: &Track<PerSecond<Pages>>,
-) -> Option<String> {
-    let again = pages.mean_in(stretch)?;
-    let scanned = |signal| cx.rate(signal).ok()?.mean_in(stretch);
-    let host_evicts = match (scanned(PGSCAN_KSWAPD), scanned(PGSCAN_DIRECT)) {
-        (Some(kswapd), Some(direct)) => {
-            kswapd.get() + direct.get() >= again.get() * SCANNED_PER_REFAULT
-        }
-        _ => true,
-    };
-    if !host_evicts {
-        return Some(format!(
-            "{again} came back after eviction, but the host itself evicts nothing: a control group's limit does (cgroup-cache-starved)"
-        ));
-    }
-    if !has_free(cx, stretch) {
-        return None;
-    }
-    let in_groups: f64 = groups::with(cx, CGROUP_REFAULT_FILE)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|group| super::cgroup_cache_starved::at_its_limit(cx, group, stretch))
-        .filter_map(|group| {
-            let rate = cx.rate_of(group, CGROUP_REFAULT_FILE).ok()?;
-            Some(rate.mean_in(stretch)?.get())
-        })
-        .fold(0.0, f64::max);
-    if in_groups >= again.get() * IN_GROUPS.get() {
-        return Some(format!(
-            "{again} came back after eviction, in a control group at its limit while the host has free memory (cgroup-cache-starved)"
-        ));
-    }
-    let mode = cx.facts.number(ZONE_RECLAIM_MODE);
-    let nodes = cx
-        .facts
-        .nodes
-        .len()
-        .max(cx.timeline.entities(Entity::Node).count());
-    (mode.is_some_and(|mode| mode != 0) && nodes > 1).then(|| {
-        format!(
-            "{again} came back after eviction while the host has free memory: vm.zone_reclaim_mode is on (node-reclaim-on)"
-        )
-    })
-}
-
-/// Whether free memory stayed well clear of the floor: then no shortage of the host evicted anything.
-pub(crate) fn has_free(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    let (Some(free), Ok(ram)) = (
-        cx.gauge(MEM_FREE)
-            .ok()
-            .and_then(|free| free.mean_in(stretch)),
-        cx.ram(),
-    ) else {
-        return false;
-    };
-    let floor = cx
-        .floor()
-        .ok()
-        .and_then(|floor| floor.high.mean_in(stretch))
-        .unwrap_or_else(|| Floor::predicted(ram).1);
-    free.as_f64() >= floor.as_f64() * 2.0 && free >= ram.share(FREE)
+/// What part of the disk reads came back after eviction.
+fn of_reads(cx: &Evidence<'_>, stretch: &Stretch, came_back: BytesPerSecond) -> Option<Ratio> {
+    let read = cx.rate(PGPGIN).ok()?.mean_in(stretch)?;
+    (read.get() > 0.0).then(|| Ratio::new((came_back.get() / read.get()).min(1.0)))
 }
 
 /// Whether little is missing: what came back had been evicted recently, or long ago. The multi-generational LRU counts
@@ -295,7 +163,7 @@ fn near_or_far(
                 Computed(ACTIVATE_FILE),
                 share,
                 None,
-                format!("{share} of it had been evicted only just before: only room for all of the files helps"),
+                format!("hardly any of it ({share}) had been evicted only just before: only room for all of the files helps"),
             ),
             Some(false),
         ),
@@ -345,7 +213,7 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
             "; {shared} of shared memory looks like cache and cannot be dropped"
         ));
     }
-    if cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO) {
+    if cx.timeline.at(SWAP_TOTAL, stretch.last) == Some(Bytes::ZERO) {
         cause.push_str("; without swap, cold anonymous memory cannot make room");
     }
     cause.push('.');
@@ -355,11 +223,14 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::Severity;
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use timeline::Entity;
     use timeline::facts::Node;
     use timeline::signals::{
-        CGROUP_CURRENT, CGROUP_MAX, MEM_BUFFERS, MEM_CACHED, MEM_TOTAL, PSI_IO_FULL, PSI_IO_SOME,
-        PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN,
+        CGROUP_CURRENT, CGROUP_MAX, CGROUP_REFAULT_FILE, MEM_BUFFERS, MEM_CACHED, MEM_FREE,
+        MEM_TOTAL, PGSCAN_DIRECT, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+        PSWPIN,
     };
     use units::Limit;
 
@@ -414,8 +285,35 @@ mod tests {
 
     #[test]
     fn a_stream_is_clear_and_so_is_a_cold_start() {
-        assert!(clear(RULE, &reading(60_000, 0)).contains("for a second time"));
+        assert!(clear(RULE, &reading(60_000, 0)).contains("read again after eviction"));
         clear(RULE, &waiting(reading(60_000, 3_000), 1, 60));
+    }
+
+    /// An hour of `read` KiB a second: for half a minute `again` KiB of it come back and `evicted` pages are scanned.
+    fn in_an_hour(read: u64, again: u64, evicted: u64) -> Case {
+        Case::over(3600)
+            .gauge(MEM_TOTAL, Bytes::from_mib(4000))
+            .gauge(MEM_FREE, Bytes::from_mib(30))
+            .counter(PGPGIN, read * 1024)
+            .counter_steps(REFAULT_FILE, &amid_calm(again / 4, 0))
+            .counter_steps(PGSCAN_KSWAPD, &amid_calm(evicted, 0))
+            .counter(PGSCAN_DIRECT, 0)
+            .counter_steps(PSI_IO_SOME, &amid_calm(300_000, 0))
+            .counter_steps(PSI_IO_FULL, &amid_calm(270_000, 0))
+    }
+
+    #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone() {
+        let finding = found(RULE, &in_an_hour(30_000, 29_000, 7_000));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+    }
+
+    #[test]
+    fn a_stream_in_an_hour_is_clear_and_so_is_one_of_what_was_evicted_before() {
+        clear(RULE, &in_an_hour(60_000, 0, 15_000));
+        let again = clear(RULE, &in_an_hour(30_000, 29_000, 0));
+        assert!(again.contains("evicts nothing"), "{again}");
     }
 
     #[test]

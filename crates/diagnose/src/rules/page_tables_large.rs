@@ -10,13 +10,15 @@ use timeline::{
         PROC_RSS_SHMEM,
     },
 };
-use units::{Bytes, Count, Quantity, Ratio, Span};
+use units::{Bytes, Count, Quantity, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Severity};
+use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, Trigger, gauge, ram};
 
 declare_rule! {
     /// The tables that map memory take a large share of RAM: many processes map the same segment with small pages.
@@ -26,7 +28,7 @@ declare_rule! {
     /// mapped by 500 processes costs 62 GiB of page tables, although the segment is there once. Page tables cannot be
     /// swapped out.
     /// ## How it is recognised
-    /// Page tables are more than 3 % of RAM and 16 MiB or more; or more than 1.5 GiB and ten times what the mapped
+    /// For 10 s, page tables are 3 % of RAM or more and 16 MiB or more; or 1.5 GiB or more and ten times what the mapped
     /// memory would need once. Processes' own figures say who.
     /// ## Not this
     /// - A host whose many small processes need a few megabytes: below the thresholds.
@@ -38,7 +40,14 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
     /// - PostgreSQL documentation, Managing Kernel Resources: Linux Huge Pages
-    pub(crate) RULE = { id: "page-tables-large", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "page-tables-large", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "Each process has its own page tables, 8 bytes for each page it maps, also for memory that all share.",
+        verify: "memtide check at the same load: page tables below 1 % of RAM",
+        brings_about: WANT_AND_THRASH,
+        aliases: &["page-table-bloat"],
+    }
 }
 
 /// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
@@ -55,44 +64,43 @@ const MANY_TIMES: f64 = 4.0;
 const ENTRY: Bytes = Bytes::new(8);
 /// The processes named hold at least this part of all page tables, else they do not explain them.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
-const HOLD: Span = Span::from_mins(5);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    Trigger::on_host(
+        LEVEL,
+        gauge(MEM_PAGE_TABLES).at_least("page tables", large()),
+    )
+}
+
+/// From where on they are large: for the host, or for what they map.
+fn large() -> Reading<Bytes> {
+    let mapped = gauge(MEM_ANON).plus([gauge(MEM_MAPPED)]);
+    let much = mapped.share(OF_MAPPED).max(MUCH);
+    of_ram().min(much).or(of_ram())
+}
+
+fn of_ram() -> Reading<Bytes> {
+    ram().share(SHARE).max(LEAST)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let tables = cx.gauge(MEM_PAGE_TABLES)?;
-    let ram = cx.ram()?;
-    let least = ram.share(SHARE).max(LEAST);
-    let mut large = tables.at_least(least);
-    let mapped = cx
-        .gauge(MEM_ANON)
-        .and_then(|anon| Ok(anon.plus(&cx.gauge(MEM_MAPPED)?)));
-    if let Ok(mapped) = &mapped {
-        let much = tables
-            .at_least(MUCH)
-            .and(&tables.at_least_track(&mapped.scaled(OF_MAPPED.get())));
-        large = large.or(&much);
-    }
-    let Some((stretch, most, index)) = cx.held_peak(&large, &tables, HOLD) else {
-        return match tables.max() {
-            Some((most, _)) => clear!("page tables take {most} at most"),
-            None => clear!("page tables were not measured"),
-        };
+    let Some((most, index)) = tables.max_in(&incident.stretch) else {
+        return clear!("page tables were not measured");
     };
     let part = cx.of_ram(most)?;
     let groups = groups(cx, index);
     let top = groups
         .first()
         .filter(|group| group.tables >= most.share(EXPLAINS));
-
     let who = top.map_or_else(
         || "the same memory is mapped many times, or sparsely".to_owned(),
         |group| format!("{} with small pages", group.mapping()),
     );
+    let title = format!("Page tables take {most}, {part} of RAM: {who}.");
+    let least = cx.ram()?.share(SHARE).max(LEAST);
     let mut finding = RULE
-        .found(
-            Severity::Warning,
-            format!("Page tables take {most}, {part} of RAM: {who}."),
-        )
-        .during(cx.each_time(stretch, &large, HOLD, |_| true))
+        .found(Severity::Warning, title)
         .graph("page tables", &tables)
         .shows_from(
             MEM_PAGE_TABLES,
@@ -102,17 +110,10 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("page tables {most}, {part} of RAM"),
         );
     let mut kinds = vec!["the size of page tables"];
-    if let Some(of_mapped) = mapped
-        .ok()
-        .and_then(|mapped| most.ratio_of(mapped.at(index)?))
-    {
-        finding = finding.shows_from(
-            Computed(MEM_MAPPED),
-            of_mapped,
-            OF_MAPPED,
-            None,
-            format!("that is {of_mapped} of the memory they map; mapped once it would be 0.2 %"),
-        );
+    if let Some(of_mapped) = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped)) {
+        let text =
+            format!("that is {of_mapped} of the memory they map; mapped once it would be 0.2 %");
+        finding = finding.shows_from(Computed(MEM_MAPPED), of_mapped, OF_MAPPED, None, text);
         if of_mapped >= OF_MAPPED {
             kinds.push("their proportion to what is mapped");
         }
@@ -120,57 +121,62 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if let Some(group) = top {
         kinds.push("the processes' own figures");
         let all = predicted(cx, group.processes, group.shared);
-        finding = finding.shows(
-            PROC_PAGE_TABLES,
+        let text = format!(
+            "{} of them where {}; 8 bytes for each page of that predict {all}",
             group.tables,
-            None,
-            format!(
-                "{} of them where {}; 8 bytes for each page of that predict {all}",
-                group.tables,
-                group.mapping(),
-            ),
+            group.mapping(),
         );
+        finding = finding.shows(PROC_PAGE_TABLES, group.tables, None, text);
     }
     let shared = cx.gauge(MEM_SHMEM).ok().and_then(|shmem| shmem.at(index));
-    if top.is_none()
-        && let Some(shared) = shared
-        && let Some(times) = most.ratio_of(predicted(cx, 1, shared))
-        && times.get() >= MANY_TIMES
-    {
-        let times = Count::from_f64(times.get());
-        finding = finding.shows(
-            MEM_SHMEM,
-            shared,
-            None,
-            format!("page tables for {shared} of shared memory, mapped about {times} times, would be as large"),
-        );
+    if top.is_none() {
+        finding = sharing_shown_in(finding, cx, most, shared);
     }
     let segment = top.map(|group| group.shared).or(shared);
+    let open = match (top, groups.first()) {
+        (Some(_), _) => "",
+        (None, Some(_)) => "the processes seen have less than half of them",
+        (None, None) => "processes' VmPTE would say where they are",
+    };
     Ok(finding
-        .not("unaccounted-memory", "the kernel counts page tables; they are only easy to overlook")
-        .cause("Each process has its own page tables, 8 bytes for each page it maps, also for memory that all share.")
+        .not(
+            "unaccounted-memory",
+            "the kernel counts page tables; they are only easy to overlook",
+        )
         .fix(reserve(cx, segment))
-        .fix(Fix::say("Fewer processes on the segment: a connection pooler in front of the database."))
-        .verify("memtide check at the same load: page tables below 1 % of RAM")
-        .affects(groups.iter().take(3).map(|group| Affected {
-            kind: "process",
-            name: group.name.to_owned(),
-            what: match group.processes {
-                1 => format!("{} of page tables", group.tables),
-                n => format!("{} processes: {} of page tables", Count::new(n), group.tables),
-            },
-        }))
-        .alias("page-table-bloat")
-        .sure(cx.confidence(
-            &kinds,
-            if top.is_some() {
-                ""
-            } else {
-                "processes' VmPTE would say whose they are"
-            },
+        .fix(Fix::say(
+            "Fewer processes on the segment: a connection pooler in front of the database.",
         ))
-        .see("kernel: Documentation/admin-guide/mm/hugetlbpage.rst")
+        .affects(groups.iter().take(3).map(Group::affected))
+        .sure(cx.confidence(&kinds, open))
         .into())
+}
+
+/// With how often shared memory would have to be mapped to explain them, where no processes do.
+fn sharing_shown_in(
+    finding: Finding,
+    cx: &Evidence<'_>,
+    most: Bytes,
+    shared: Option<Bytes>,
+) -> Finding {
+    let Some(shared) = shared else { return finding };
+    let times = most.ratio_of(predicted(cx, 1, shared));
+    match times.filter(|times| times.get() >= MANY_TIMES) {
+        Some(times) => {
+            let times = Count::from_f64(times.get());
+            let text = format!(
+                "page tables for {shared} of shared memory, mapped about {times} times, would be as large"
+            );
+            finding.shows(MEM_SHMEM, shared, None, text)
+        }
+        None => finding,
+    }
+}
+
+/// What page tables map at a sample.
+fn mapped(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
+    let level = |signal| cx.gauge(signal).ok()?.at(index);
+    Some(level(MEM_ANON)? + level(MEM_MAPPED)?)
 }
 
 /// Commands that reserve huge pages for a segment, for now and for good.
@@ -208,6 +214,21 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
+    fn affected(&self) -> Affected {
+        Affected {
+            kind: "process",
+            name: self.name.to_owned(),
+            what: match self.processes {
+                1 => format!("{} of page tables", self.tables),
+                n => format!(
+                    "{} processes: {} of page tables",
+                    Count::new(n),
+                    self.tables
+                ),
+            },
+        }
+    }
+
     /// `120 postgres processes map 8 GiB each`.
     fn mapping(&self) -> String {
         match self.processes {
@@ -329,6 +350,23 @@ mod tests {
             .gauge(MEM_TOTAL, Bytes::from_mib(720))
             .gauge_steps(MEM_PAGE_TABLES, &steps);
         clear(RULE, &case);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found() {
+        let hour = |mib| {
+            let steps = [vec![5; 1800], vec![mib; 30], vec![5]].concat();
+            let steps: Vec<Bytes> = steps.into_iter().map(Bytes::from_mib).collect();
+            let case = Case::over(3600).gauge(MEM_TOTAL, Bytes::from_mib(720));
+            case.gauge_steps(MEM_PAGE_TABLES, &steps)
+        };
+        let finding = found(RULE, &hour(140));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.when.unwrap().lasts().as_secs_f64(), 30.0);
+        assert_eq!(
+            clear(RULE, &hour(12)),
+            "page tables: at most 12 MiB, threshold 22 MiB"
+        );
     }
 
     #[test]

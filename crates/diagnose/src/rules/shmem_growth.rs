@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity, Stretch, Timeline,
+    Entity,
     signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_OOM_ADJ, PROC_RSS_SHMEM, SWAP_TOTAL},
 };
 use units::{Bytes, Count, Ratio, Span};
 
-use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rise::Rise;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rise::{Rise, heights, with_levels};
+use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{
+    Found, Occurrence, Predicate, Scope, Trigger, all, any, computed, gauge, ram,
+};
 
 declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
@@ -25,9 +29,11 @@ declare_rule! {
     /// "buff/cache" of free(1), yet nothing but deleting them or swap gives their memory back. MemAvailable leaves them
     /// out. A database's buffer pool is meant to be there; a forgotten file is not.
     /// ## How it is recognised
-    /// Shmem is 25 % of RAM or more, or rises by 5 % of RAM (at least 16 MiB) while watched. A climb to 25 % or more is a
-    /// warning, and so is half of RAM that leaves less than 10 % available; what stands still, and a single jump, is
-    /// information. A look of seconds proves a climb, not a leak: that needs a recording over hours.
+    /// Shmem is 25 % of RAM or more for 10 s, or rises by 5 % of RAM (at least 16 MiB) and half of that stays for 10 s. A
+    /// rise ends when it is given back by half, or stands still for longer than it took so far (a minute at least). A climb
+    /// to 25 % or more is a warning: it takes 10 s and several steps. So is half of RAM that leaves less than 10 %
+    /// available; what stands still, and a single jump, is information. Seconds prove a climb, not a leak: that needs a
+    /// recording over hours.
     /// ## Not this
     /// - `cache-full-harmless`: page cache of files on disks, which is given back.
     /// - A database's buffers (shared_buffers, SGA): large, and level from its start on.
@@ -37,7 +43,13 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/filesystems/tmpfs.rst
     /// - ipcs(1), ipcrm(1)
-    pub(crate) RULE = { id: "shmem-growth", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
+    pub(crate) RULE = {
+        id: "shmem-growth", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: Shmem is level",
+        brings_about: WANT_AND_THRASH,
+        aliases: &["tmpfs-growth"],
+    }
 }
 
 /// An engineering choice; healthy Kubernetes nodes were seen with 24 %.
@@ -46,31 +58,52 @@ const LARGE: Ratio = Ratio::from_percent(25.0);
 const RISE: Ratio = Ratio::from_percent(5.0);
 /// More than everything else together.
 const MOST: Ratio = Ratio::from_percent(50.0);
-/// Available memory below this is little.
-const LITTLE: Ratio = available_exhaustion::LOW;
 /// Segments that processes map explain this share of Shmem: then it is not files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
 /// Start-up and warm-up are over.
 const LONG: Span = Span::from_hours(1);
-const HOLD: Span = Span::from_mins(10);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
+fn trigger() -> Trigger {
+    let rise = computed("shmem_rise", |cx| Ok(heights(cx, &cx.gauge(MEM_SHMEM)?)));
+    let rises = all![
+        rise.at_least("rise of shared memory", Rise::least(RISE)),
+        gauge(MEM_SHMEM).at_least("shared memory", Rise::least(RISE)),
+    ];
+    Trigger::Found(Found {
+        find,
+        could: Some(any![is_large(), rises]),
+        scope: Scope::Host,
+        none: None,
+    })
+}
+
+fn is_large() -> Predicate {
+    gauge(MEM_SHMEM).at_least("shared memory", ram().share(LARGE))
+}
+
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let shmem = cx.gauge(MEM_SHMEM)?;
+    with_levels(
+        cx,
+        is_large(),
+        Rise::of_size(&shmem, Rise::at_least(cx, RISE)),
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let shmem = cx.gauge(MEM_SHMEM)?;
     let ram = cx.ram()?;
-    let rise = Rise::largest(&shmem).filter(|rise| rise.is_substantial(Some(ram), RISE));
-    let large = cx.sustained_level(&shmem.at_least(ram.share(LARGE)), HOLD);
-    let Some((peak, at)) = shmem.max() else {
+    let least = Rise::at_least(cx, RISE);
+    let rise = Rise::seen(&shmem, least).max_by_key(Rise::by);
+    let Some((peak, at)) = shmem.max_in(stretch) else {
         return clear!("shared memory was not measured");
     };
     let share = cx.of_ram(peak)?;
-    let Some(stretch) = join(cx.timeline, rise.as_ref().map(|r| r.stretch), large) else {
-        return clear!("at most {peak} of shared memory ({share} of RAM), and it did not grow");
-    };
-
-    let climbs = rise.as_ref().is_some_and(|rise| rise.is_climb(cx));
-    let least = calm::available(cx).ok();
-    let least = least.and_then(|(available, _)| available.min_in(&stretch));
-    let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE));
+    let climbs = rise.as_ref().is_some_and(|rise| rise.climbs);
+    let available = calm::available(cx).ok();
+    let available = available.and_then(|(available, _)| available.min_in(stretch));
+    let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
     let severity = if (climbs && share >= LARGE) || (share >= MOST && little) {
         Severity::Warning
     } else {
@@ -79,43 +112,17 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let mappers = mappers(cx, at);
     let mapped = mappers.first().map(|m| m.1);
     let mapped = mapped.is_some_and(|m| m >= peak.share(MAPPED));
-    let owner = match mappers.first() {
-        Some((name, bytes)) if mapped => format!("{name} maps {bytes}"),
-        Some(_) => "files in tmpfs, or segments that nobody maps".to_owned(),
-        None => "who holds it, this source does not tell".to_owned(),
-    };
-    let title = match &rise {
-        Some(rise) if climbs => format!(
-            "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot be dropped ({owner}).",
-            rise.by(),
-            rise.to,
-            rise.stretch.spans(),
-        ),
-        Some(rise) if large.is_none() => format!(
-            "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
-            rise.by(),
-            rise.to,
-        ),
-        _ if little => format!(
-            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; {} are left for the rest ({owner}).",
-            least.map_or(Bytes::ZERO, |(least, _)| least)
-        ),
-        _ => format!(
-            "{peak} of what counts as cache ({share} of RAM) is shared memory and cannot be dropped ({owner})."
-        ),
-    };
-
+    let owner = owner(&mappers, mapped);
+    let left = available.filter(|_| little).map(|(left, _)| left);
+    let title = title(rise.as_ref(), (peak, share), left, &owner);
+    let mut finding = RULE.found(severity, title).graph("shared memory", &shmem);
     let mut kinds = Vec::new();
-    let mut finding = RULE
-        .found(severity, title)
-        .during(stretch)
-        .graph("shared memory", &shmem);
     if let Some(rise) = &rise {
         kinds.push("a rise");
         finding = finding.shows_from(
             MEM_SHMEM,
             rise.by(),
-            ram.share(RISE),
+            least,
             Some(rise.stretch.to),
             format!(
                 "Shmem rose from {} to {} in {}",
@@ -127,29 +134,81 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     }
     let text = format!("{peak} of shared memory and tmpfs ({share} of RAM)");
     let when = Some(cx.timeline.times()[at]);
-    finding = if large.is_some() {
+    finding = if share >= LARGE {
         kinds.push("the level");
         finding.shows_from(MEM_SHMEM, peak, ram.share(LARGE), when, text)
     } else {
         finding.shows(MEM_SHMEM, peak, when, text)
     };
-    if let Some((least, index)) = least {
-        let share = cx.of_ram(least)?;
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            Some(cx.timeline.times()[index]),
-            format!("down to {least} available ({share} of RAM), which leaves shared memory out"),
-        );
+    if let Some((left, index)) = available {
+        let share = cx.of_ram(left)?;
+        let text =
+            format!("down to {left} available ({share} of RAM); shared memory is no part of it");
+        finding = finding.shows(MEM_AVAILABLE, left, Some(cx.timeline.times()[index]), text);
     }
     finding = finding.not(
         "cache-full-harmless",
         "shared memory is not given back on demand",
     );
     if cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO) {
-        finding = finding.not("swap", "there is none, so nothing but deleting relieves it");
+        finding = finding.tells("there is no swap: nothing but deleting gives the memory back");
     }
-    let finding = if mapped {
+    let open = open(climbs, stretch.spans());
+    Ok(advised(finding, mapped)
+        .affects(affected(cx, mappers))
+        .sure(cx.confidence(&kinds, open))
+        .into())
+}
+
+/// What would settle the rest.
+fn open(climbs: bool, watched: Span) -> &'static str {
+    match (climbs, watched >= LONG) {
+        (true, false) => "a recording over hours would tell a leak from a load",
+        (false, false) => "whether it grows, a longer recording would tell",
+        (_, true) => "",
+    }
+}
+
+/// Who has it, as far as the source tells.
+fn owner(mappers: &[(String, Bytes)], mapped: bool) -> String {
+    match mappers.first() {
+        Some((name, bytes)) if mapped => format!("{name} maps {bytes}"),
+        Some(_) => "files in tmpfs, or segments that nobody maps".to_owned(),
+        None => "who holds it, this source does not tell".to_owned(),
+    }
+}
+
+/// What happened; `left` is what little is available for the rest.
+fn title(
+    rise: Option<&Rise>,
+    (peak, share): (Bytes, Ratio),
+    left: Option<Bytes>,
+    owner: &str,
+) -> String {
+    match (rise, left) {
+        (Some(rise), _) if rise.climbs => format!(
+            "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot be dropped ({owner}).",
+            rise.by(),
+            rise.to,
+            rise.stretch.spans(),
+        ),
+        (Some(rise), _) if share < LARGE => format!(
+            "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",
+            rise.by(),
+            rise.to,
+        ),
+        (_, Some(left)) => format!(
+            "Shared memory takes {peak} ({share} of RAM) and cannot be dropped like cache; {left} are left for the rest ({owner})."
+        ),
+        _ => format!(
+            "{peak} of what counts as cache ({share} of RAM) is shared memory and cannot be dropped ({owner})."
+        ),
+    }
+}
+
+/// With cause and fixes: segments that processes map are another matter than files.
+fn advised(finding: Finding, mapped: bool) -> Finding {
+    if mapped {
         finding
             .cause("Processes share segments of this size. A database's buffer pool is meant to be there; segments without a user are left over.")
             .fix(Fix::say("See who maps it; size the buffer pool to the host (shared_buffers, SGA: below a quarter of RAM unless planned), or remove segments that nobody uses (ipcrm, where nattch is 0).").look("ipcs -m"))
@@ -157,29 +216,7 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         finding
             .cause("Files were written to a file system that lives in RAM, or segments were left over by a program that ended.")
             .fix(Fix::say("See which mount is full and remove what is not needed. A smaller size (mount -o remount,size=…, and in /etc/fstab) refuses more instead of filling RAM.").look("df -h -t tmpfs\nipcs -m"))
-    };
-    let open = match (climbs, cx.look() >= LONG) {
-        (true, false) => "a recording over hours would tell a leak from a load",
-        (false, false) => "whether it grows, a longer recording would tell",
-        (_, true) => "",
-    };
-    Ok(finding
-        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: Shmem is level")
-        .affects(affected(cx, mappers))
-        .alias("tmpfs-growth")
-        .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/filesystems/tmpfs.rst")
-        .into())
-}
-
-/// From the earlier beginning to the later end.
-fn join(timeline: &Timeline, a: Option<Stretch>, b: Option<Stretch>) -> Option<Stretch> {
-    let (Some(a), Some(b)) = (a, b) else {
-        return a.or(b);
-    };
-    let start = if a.first <= b.first { a } else { b };
-    let end = if a.last >= b.last { a } else { b };
-    timeline.stretch(start.first, end.last)
+    }
 }
 
 /// Programs by the largest mapping of shared memory among their processes: a segment counts in full for each who maps
@@ -234,7 +271,7 @@ fn affected(cx: &Evidence<'_>, mappers: Vec<(String, Bytes)>) -> Vec<Affected> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::signals::MEM_TOTAL;
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
@@ -309,6 +346,34 @@ mod tests {
     fn little_shared_memory_is_clear() {
         clear(RULE, &host(25, 400).gauge(MEM_SHMEM, MIB(240)));
         clear(RULE, &host(25, 400).gauge_steps(MEM_SHMEM, &ramp(10, 40)));
+    }
+
+    /// 30 s of a tmpfs that fills and is emptied, from second 1,800 of an hour on.
+    fn within_an_hour(from: u64, to: u64) -> Case {
+        let fills: Vec<Bytes> = (0..=30).map(|i| MIB(from + (to - from) * i / 30)).collect();
+        let steps = [vec![MIB(from); 1800], fills, vec![MIB(from); 1]].concat();
+        host(3600, 400).gauge_steps(MEM_SHMEM, &steps)
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found_with_its_own_times() {
+        let finding = found(RULE, &within_an_hour(10, 500));
+        assert_eq!(finding.severity, Severity::Warning);
+        let when = finding.when.unwrap();
+        assert!(when.first >= 1799 && when.last <= 1831, "{when:?}");
+        assert!(finding.title.contains("in 28 s"), "{}", finding.title);
+        let little = clear(RULE, &within_an_hour(10, 40));
+        assert_eq!(little, "shared memory: at most 40 MiB, threshold 250 MiB");
+        let level = clear(RULE, &host(3600, 400).gauge(MEM_SHMEM, MIB(200)));
+        assert_eq!(level, "shared memory: at most 200 MiB, threshold 250 MiB");
+    }
+
+    #[test]
+    fn what_fills_twice_is_two_incidents() {
+        let fill = |n| [ramp(10, 200), vec![MIB(200); n], vec![MIB(10); 200]].concat();
+        let steps = [fill(100), fill(40)].concat();
+        let finding = found(RULE, &host(600, 400).gauge_steps(MEM_SHMEM, &steps));
+        assert_eq!(times(&finding).len(), 2, "{:?}", times(&finding));
     }
 
     #[test]

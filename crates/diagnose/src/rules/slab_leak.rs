@@ -1,20 +1,23 @@
 //! Kernel objects pile up that nobody can reclaim.
 
-use timeline::{
-    Track,
-    signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES},
-};
+use timeline::Stretch;
+use timeline::facts::VFS_CACHE_PRESSURE;
+use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
 use units::{Bytes, Ratio, Span};
 
-use super::available_exhaustion;
 use crate::calm;
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rise::Rise;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rise::{Rise, heights, with_levels};
+use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
 use crate::slab;
+use crate::trigger::{
+    Found, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
+};
 
 declare_rule! {
     /// The kernel holds more and more objects that it cannot reclaim.
@@ -24,10 +27,11 @@ declare_rule! {
     /// kernel allocate small objects that are never freed. No process shows them, dropping caches does not help, and one
     /// day memory is gone.
     /// ## How it is recognised
-    /// Unreclaimable slab (SUnreclaim) climbs by 4 % of RAM or more while watched, or it is at 10 % of RAM (at least
-    /// 256 MiB) already; healthy hosts have 0.3 % to 6 %. A fifth of RAM, or a climb over an hour, or one that leaves
-    /// less than 10 % available is a warning. Where RAM is not known, 4 GiB and 16 GiB take the place of the shares.
-    /// A look of seconds proves a climb, not a leak: that needs a recording over hours.
+    /// Unreclaimable slab (SUnreclaim) climbs by 4 % of RAM or more (at least 16 MiB), in 10 s or longer and in several
+    /// steps, or it is at 10 % of RAM (at least 256 MiB) for 10 s; healthy hosts have 0.3 % to 6 %. A climb ends when it
+    /// is given back by half, or stands still for longer than it took so far (a minute at least). A fifth of RAM, or a
+    /// climb over an hour, or one that leaves less than 10 % available is a warning. Where RAM is not known, 4 GiB and
+    /// 16 GiB take the place of the shares. Seconds prove a climb, not a leak: that needs a recording over hours.
     /// ## Not this
     /// - `dentry-inode-bloat`: names and inodes of files, which are reclaimed when memory is wanted.
     /// - A jump that does not go on: something was started.
@@ -36,8 +40,15 @@ declare_rule! {
     /// or fix the program. Verify: a recording over a day shows SUnreclaim level.
     /// ## References
     /// - kernel Documentation/mm/slab.rst (slub_debug, alloc_traces)
-    /// - kernel Documentation/mm/allocation-profiling.rst (6.10 or later: /proc/allocinfo)
-    pub(crate) RULE = { id: "slab-leak", since: "0.1.0", purpose: Finding, reach: Growth, check: check }
+    /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
+    pub(crate) RULE = {
+        id: "slab-leak", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "Something in the kernel allocates objects and does not free them: a driver, a file system, or a program that keeps kernel objects open.",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level",
+        brings_about: WANT_AND_THRASH,
+        explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
+    }
 }
 
 /// Labelled captures: the largest rise of SUnreclaim that is no leak takes 1.4 % of RAM (swap in full use).
@@ -53,57 +64,158 @@ const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
 /// Start-up and warm-up are over.
 const LONG: Span = Span::from_hours(1);
-/// Available memory below this is little.
-const LITTLE: Ratio = available_exhaustion::LOW;
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.ram().ok();
-    let last = cx.timeline.len().saturating_sub(1);
-    let caches: Vec<_> = slab::caches(cx, last)
-        .into_iter()
-        .filter(|cache| !cache.is_reclaimable())
-        .collect();
-    let track = match unreclaimable(cx) {
-        Ok(track) => Some(track),
-        // slabtop alone: its caches tell the level.
-        Err(_) if !caches.is_empty() => None,
-        Err(missing) => return Err(missing),
-    };
-    let level = track
-        .as_ref()
-        .map_or_else(|| Some(caches.iter().map(|c| c.bytes).sum()), Track::last);
-    let Some(level) = level else {
+fn trigger() -> Trigger {
+    let climb = computed("unreclaimable_slab_climb", |cx| {
+        Ok(heights(cx, &unreclaimable().track(cx)?))
+    });
+    let climbs = all![
+        climb.at_least("rise of unreclaimable slab", Rise::least(CLIMB)),
+        unreclaimable().at_least("unreclaimable slab", Rise::least(CLIMB)),
+    ];
+    Trigger::Found(Found {
+        find,
+        could: Some(any![is_high(), climbs]),
+        scope: Scope::Host,
+        none: None,
+    })
+}
+
+/// SUnreclaim, or Slab − SReclaimable, or where slabtop alone was kept what its caches take.
+fn unreclaimable() -> Reading<Bytes> {
+    let rest = gauge(MEM_SLAB).minus(gauge(MEM_SLAB_RECLAIMABLE));
+    let caches = computed("unreclaimable_slab_caches", |cx| {
+        let is_meant = |cache: &slab::Cache| !cache.is_reclaimable();
+        slab::sizes(cx, is_meant).ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
+    });
+    gauge(MEM_SLAB_UNRECLAIMABLE).or(rest).or(caches)
+}
+
+/// This share of RAM, or so much where RAM is not known.
+fn edge(share: Ratio, otherwise: Bytes) -> Reading<Bytes> {
+    let of_ram = ram().share(share).or(Reading::constant(otherwise));
+    of_ram.max(HIGH_AT_LEAST)
+}
+
+fn is_high() -> Predicate {
+    unreclaimable().at_least("unreclaimable slab", edge(HIGH, HIGH_UNKNOWN_RAM))
+}
+
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let mut rises = Rise::of_size(&unreclaimable().track(cx)?, Rise::at_least(cx, CLIMB));
+    // A jump that does not go on: something was started.
+    rises.retain(|rise| rise.climbs);
+    with_levels(cx, is_high(), rises)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let track = unreclaimable().track(cx)?;
+    let Some((level, at)) = track.max_in(stretch) else {
         return clear!("kernel objects were not measured");
     };
-    let climb = track
+    let ram = cx.ram().ok();
+    let is_meant = |cache: &slab::Cache| !cache.is_reclaimable();
+    let caches: Vec<_> = slab::caches(cx, stretch.last)
+        .into_iter()
+        .filter(is_meant)
+        .collect();
+    let least = Rise::at_least(cx, CLIMB);
+    let climbs = Rise::seen(&track, least).filter(|rise| rise.climbs);
+    let climb = climbs.max_by_key(Rise::by);
+    let edge = |share, otherwise| Ok(edge(share, otherwise).track(cx)?.at(at).unwrap_or_default());
+    let high: Bytes = edge(HIGH, HIGH_UNKNOWN_RAM)?;
+    let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
+    let severity = severity(cx, stretch, climb.as_ref(), too_high);
+    let grown = climb
         .as_ref()
-        .and_then(Rise::largest)
-        .filter(|rise| rise.is_substantial(ram, CLIMB) && rise.is_climb(cx));
-    let edge = |share: Ratio, otherwise: Bytes| ram.map_or(otherwise, |ram| ram.share(share));
-    let high = edge(HIGH, HIGH_UNKNOWN_RAM).max(HIGH_AT_LEAST);
-    if climb.is_none() && level < high {
-        return clear!("{level} of kernel objects cannot be reclaimed, and they did not pile up");
+        .and_then(|rise| slab::grown(cx, &rise.stretch));
+    let grown = grown.filter(is_meant);
+    let of_ram = ram.and_then(|ram| level.ratio_of(ram));
+    let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
+    let title = title(
+        climb.as_ref(),
+        (level, &of_ram),
+        grown.as_ref(),
+        caches.first(),
+    );
+    let mut finding = RULE
+        .found(severity, title)
+        .graph("unreclaimable slab", &track);
+    let mut kinds = Vec::new();
+    if let Some(rise) = &climb {
+        kinds.push("a climb");
+        finding = climbing(finding, rise, least);
     }
+    if level >= high {
+        kinds.push("the level");
+        let text = format!("{level} unreclaimable{of_ram}");
+        finding = finding.shows_from(MEM_SLAB_UNRECLAIMABLE, level, high, None, text);
+    }
+    if let Some(cache) = &grown {
+        let text = format!("{} grew by {}", cache.name, cache.bytes);
+        finding = finding.shows(SLAB_PAGES, cache.bytes, None, text);
+    }
+    if let Some(reclaimable) = cx.gauge(MEM_SLAB_RECLAIMABLE).ok().and_then(|t| t.at(at)) {
+        let text = format!("reclaimable slab ({reclaimable}) is not counted here");
+        finding = finding.not("dentry-inode-bloat", text);
+    }
+    let is_long = stretch.spans() >= LONG;
+    let open = open(is_long, caches.is_empty());
+    // Seconds of growth are one observation, however it is looked at.
+    if !is_long && !too_high {
+        kinds.truncate(1);
+    }
+    Ok(finding
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
+        .affects(slab::affected(&caches, 3))
+        .sure(cx.confidence(&kinds, open))
+        .into())
+}
 
-    let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM).max(HIGH_AT_LEAST);
-    let little = ram.zip(calm::available(cx).ok().and_then(|(t, _)| t.min()));
-    let little = little.is_some_and(|(ram, (least, _))| least < ram.share(LITTLE));
-    let severity = match &climb {
+/// What would settle the rest.
+fn open(is_long: bool, no_caches: bool) -> &'static str {
+    match (is_long, no_caches) {
+        (true, false) => "",
+        (true, true) => "slab caches (root) would name the owner",
+        (false, _) => "a recording over hours would tell a leak from a load",
+    }
+}
+
+/// A level that is absurd, a climb that leaves little or took long.
+fn severity(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    climb: Option<&Rise>,
+    too_high: bool,
+) -> Severity {
+    let available = calm::available(cx).ok();
+    let little = cx
+        .ram()
+        .ok()
+        .zip(available.and_then(|(track, _)| track.min_in(stretch)));
+    let little = little.is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
+    match climb {
         _ if too_high => Severity::Warning,
         Some(rise) if little || rise.stretch.lasts() >= LONG => Severity::Warning,
         _ => Severity::Info,
-    };
-    let grown = climb.as_ref().and_then(|c| slab::grown(cx, &c.stretch));
-    let grown = grown.filter(|cache| !cache.is_reclaimable());
-    let mostly = match (&grown, caches.first()) {
+    }
+}
+
+/// What happened, and in which cache most of it is.
+fn title(
+    climb: Option<&Rise>,
+    (level, of_ram): (Bytes, &str),
+    grown: Option<&slab::Cache>,
+    largest: Option<&slab::Cache>,
+) -> String {
+    let mostly = match (grown, largest) {
         (Some(cache), _) => format!(", most of it in {}", cache.name),
         (None, Some(cache)) => format!(", {} of it in {}", cache.bytes, cache.name),
         (None, None) => String::new(),
     };
-    let of_ram = ram
-        .and_then(|ram| level.ratio_of(ram))
-        .map_or_else(String::new, |share| format!(" ({share} of RAM)"));
-    let title = match &climb {
+    match climb {
         Some(rise) => format!(
             "Kernel objects that cannot be reclaimed grew by {} to {}{of_ram} in {}{mostly}.",
             rise.by(),
@@ -111,81 +223,14 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             rise.stretch.spans()
         ),
         None => format!("{level} of kernel objects{of_ram} cannot be reclaimed{mostly}."),
-    };
-    let mut finding = RULE.found(severity, title);
-    let mut kinds = Vec::new();
-    if let Some(rise) = &climb {
-        kinds.push("a climb");
-        finding = finding.during(rise.stretch).shows_from(
-            MEM_SLAB_UNRECLAIMABLE,
-            rise.by(),
-            edge(CLIMB, HIGH_AT_LEAST),
-            Some(rise.stretch.to),
-            format!("SUnreclaim rose from {} to {}", rise.from, rise.to),
-        );
     }
-    if level >= high {
-        kinds.push("the level");
-        finding = finding.shows_from(
-            MEM_SLAB_UNRECLAIMABLE,
-            level,
-            high,
-            None,
-            format!("{level} unreclaimable{of_ram}"),
-        );
-    }
-    if let Some(track) = &track {
-        finding = finding.graph("unreclaimable slab", track);
-    }
-    if let Some(cache) = &grown {
-        finding = finding.shows(
-            SLAB_PAGES,
-            cache.bytes,
-            None,
-            format!("{} grew by {}", cache.name, cache.bytes),
-        );
-    }
-    let reclaimable = cx
-        .timeline
-        .gauge(MEM_SLAB_RECLAIMABLE)
-        .and_then(|t| t.last());
-    if let Some(reclaimable) = reclaimable {
-        finding = finding.not(
-            "dentry-inode-bloat",
-            format!("reclaimable slab ({reclaimable}) is not counted here"),
-        );
-    }
-    let open = match (cx.look() >= LONG, caches.is_empty()) {
-        (true, false) => "",
-        (true, true) => "slab caches (root) would name the owner",
-        (false, _) => "a recording over hours would tell a leak from a load",
-    };
-    // Seconds of growth are one observation, however it is looked at.
-    if cx.look() < LONG && !too_high {
-        kinds.truncate(1);
-    }
-    Ok(finding
-        .cause("Something in the kernel allocates objects and does not free them: a driver, a file system, or a program that keeps kernel objects open.")
-        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
-        .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
-        .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: SUnreclaim is level")
-        .affects(slab::affected(&caches, 3))
-        .sure(cx.confidence(&kinds, open))
-        .see("kernel: Documentation/mm/slab.rst")
-        .see("kernel: Documentation/mm/allocation-profiling.rst")
-        .into())
 }
 
-/// SUnreclaim, or Slab − SReclaimable.
-fn unreclaimable(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
-    cx.gauge(MEM_SLAB_UNRECLAIMABLE).or_else(|missing| {
-        let slab = cx.gauge(MEM_SLAB);
-        let reclaimable = cx.gauge(MEM_SLAB_RECLAIMABLE);
-        match (slab, reclaimable) {
-            (Ok(slab), Ok(reclaimable)) => Ok(slab.minus(&reclaimable)),
-            _ => Err(missing),
-        }
-    })
+/// With how far it rose.
+fn climbing(finding: Finding, rise: &Rise, least: Bytes) -> Finding {
+    let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
+    let when = Some(rise.stretch.to);
+    finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, when, text)
 }
 
 #[cfg(test)]
@@ -297,6 +342,18 @@ mod tests {
         );
         let case = case.gauge(MEM_SLAB_UNRECLAIMABLE, MIB(90));
         clear(RULE, &case);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found_and_a_jump_is_not() {
+        let climb = [vec![MIB(20); 1800], ramp(20, 120, 30), vec![MIB(120); 60]].concat();
+        let hour = |steps: &[Bytes]| host(3600).gauge_steps(MEM_SLAB_UNRECLAIMABLE, steps);
+        let finding = found(RULE, &hour(&climb));
+        assert_eq!(finding.severity, Severity::Info);
+        let when = finding.when.unwrap();
+        assert!(when.first >= 1799 && when.last <= 1831, "{when:?}");
+        let jump = [vec![MIB(20); 1800], vec![MIB(80)]].concat();
+        clear(RULE, &hour(&jump));
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Files are read once each: much disk traffic, no shortage.
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
-use timeline::{Stretch, Track};
-use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
+use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
 use crate::calm::Calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
+use crate::readings::refaults_file;
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Reading, Trigger, all, rate};
 
 declare_rule! {
     /// Much is read from disk, but hardly anything twice: a stream, not a cache that is too small.
@@ -19,8 +21,8 @@ declare_rule! {
     /// works, all because the page cache is filled with pages that are dropped again unused. More memory would change
     /// nothing; what is read for the first time must come from the disk.
     /// ## How it is recognised
-    /// At least 10 MiB/s are read from block devices without swap, for a minute (a fifth of a shorter look), 10 % of RAM
-    /// in all, and fewer than 100 pages a second and less than 5 % of what is read come back after eviction.
+    /// At least 10 MiB/s are read from block devices without swap, for 10 s or longer, 10 % of RAM in all, and fewer than
+    /// 100 pages a second and less than 5 % of what is read come back after eviction. Nobody waits for memory meanwhile.
     /// ## Not this
     /// - `page-cache-thrash`: a third or more of what is read had been in memory before.
     /// - Direct I/O (databases with their own buffers): it counts as reading too, and bypasses the page cache.
@@ -30,7 +32,12 @@ declare_rule! {
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault
     /// - posix_fadvise(2)
-    pub(crate) RULE = { id: "streaming-read", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = {
+        id: "streaming-read", since: "0.1.0", class: Note,
+        trigger: trigger, story: story,
+        cause: "A program reads each file once (backup, copy, scan), or reads past the page cache (direct I/O).",
+        verify: "memtide check while it runs: refaults stay near 0",
+    }
 }
 
 /// A tenth of an old disk's speed; a labelled stream reads 60 MiB/s, healthy hosts below 0.1 MiB/s outside of streams.
@@ -40,43 +47,51 @@ const IN_ALL: Ratio = Ratio::from_percent(10.0);
 /// Less of what is read than this was read before. Labelled streams show 0; page-cache-thrash starts at a third, and what
 /// lies between is neither.
 const HARDLY_TWICE: Ratio = Ratio::from_percent(5.0);
-const HOLD: Span = Span::from_mins(1);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let page = cx.page_size()?;
-    let read = cx.rate(PGPGIN)?;
-    // Swap-ins are block reads too.
-    let read = match cx.bytes_rate(PSWPIN) {
-        Ok(swapped_in) => read.minus(&swapped_in),
-        Err(_) => read,
-    };
-    let refaults = cx.refaults_file()?;
-    let reading = read.at_least(READS);
-    let Some((stretch, rate)) = cx.held(&reading, &read, HOLD) else {
-        return match read.max() {
-            Some((peak, _)) => clear!("at most {peak} was read, and not for long"),
-            None => clear!("nothing was read"),
-        };
-    };
-    let in_all = Bytes::from_f64(read.integral_in(&stretch));
+fn trigger() -> Trigger {
+    let again = refaults_file();
+    Trigger::on_host(
+        LEVEL,
+        all![
+            read_from_disks().at_least("read from disks", READS),
+            again
+                .clone()
+                .at_most("files read again after eviction", Calm::REFAULTS),
+            again.bytes().at_most(
+                "files read again, of all reads",
+                read_from_disks().share(HARDLY_TWICE)
+            ),
+        ],
+    )
+}
+
+/// Swap-ins are block reads too.
+fn read_from_disks() -> Reading<BytesPerSecond> {
+    let read = rate(PGPGIN);
+    read.clone().minus(rate(PSWPIN).bytes()).or(read)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let read = read_from_disks().track(cx)?;
+    let rate = cx.mean_in(stretch, PGPGIN, &read)?;
+    let in_all = Bytes::from_f64(read.integral_in(stretch));
     let ram = cx.ram().ok();
-    if let Some(why) = not_a_stream(cx, &stretch, &read)? {
-        return Ok(Outcome::Clear(why));
+    if ram.is_some_and(|ram| in_all < ram.share(IN_ALL)) {
+        return clear!("{in_all} were read in all");
     }
-    let calm = match Calm::during(cx, &stretch) {
+    let calm = match Calm::during(cx, stretch) {
         Ok(calm) => calm,
         Err(why) => return clear!("{rate} was read, but {why}"),
     };
-    let pages_again = cx.mean_in(&stretch, REFAULT_FILE, &refaults)?;
-    let again = pages_again.to_bytes(page);
-    let held = cx.each_time(stretch, &reading, HOLD, |one| {
-        not_a_stream(cx, one, &read) == Ok(None) && Calm::during(cx, one).is_ok()
-    });
-
+    let again = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
+    let again = again.to_bytes(cx.page_size()?);
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
-    let finding = RULE
+    let mut kinds = vec!["disk reads"];
+    kinds.extend(calm.kinds());
+    Ok(RULE
         .found(
             Severity::Info,
             format!(
@@ -84,48 +99,25 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
                 stretch.lasts()
             ),
         )
-        .during(held)
         .graph("read", &read)
         .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
         .shows_below(
             REFAULT_FILE,
-            again, BytesPerSecond::new(rate.get() * HARDLY_TWICE.get()),
+            again,
+            BytesPerSecond::new(rate.get() * HARDLY_TWICE.get()),
             None,
             format!("{again} of it had been in memory before"),
-        );
-    let mut kinds = vec!["disk reads"];
-    kinds.extend(calm.kinds());
-    Ok(finding
+        )
         .not("page-cache-thrash", "what was dropped was not wanted again")
-        .cause("A program reads each file once (backup, copy, scan), or reads past the page cache (direct I/O).")
         .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .verify("memtide check while it runs: refaults stay near 0")
         .sure(cx.confidence(&kinds, ""))
-        .see("kernel: mm/workingset.c")
         .into())
-}
-
-/// Why what was read is little, or was in memory before; `None` where it is neither.
-fn not_a_stream(
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-    read: &Track<BytesPerSecond>,
-) -> Result<Option<String>, Missing> {
-    let in_all = Bytes::from_f64(read.integral_in(stretch));
-    if cx.ram().is_ok_and(|ram| in_all < ram.share(IN_ALL)) {
-        return Ok(Some(format!("{in_all} were read in all")));
-    }
-    let rate = cx.mean_in(stretch, PGPGIN, read)?;
-    let again = cx.mean_in(stretch, REFAULT_FILE, &cx.refaults_file()?)?;
-    let share = Ratio::new(again.to_bytes(cx.page_size()?).get() / rate.get());
-    Ok((share >= HARDLY_TWICE || again >= Calm::REFAULTS)
-        .then(|| format!("{rate} was read, and {share} of it had been in memory before")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, three_times, times};
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn reading(mib_per_second: u64, pages_again: u64) -> Case {
@@ -156,6 +148,18 @@ mod tests {
             times(&found(RULE, &case)),
             [(0, 40), (100, 140), (200, 240)]
         );
+    }
+
+    #[test]
+    fn a_stream_in_an_hour_is_found_and_files_read_again_there_are_none() {
+        let in_an_hour = |pages_again| {
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .counter_steps(PGPGIN, &amid_calm(60 << 20, 0))
+                .counter_steps(REFAULT_FILE, &amid_calm(pages_again, 0))
+        };
+        assert_eq!(times(&found(RULE, &in_an_hour(0))), [(1800, 1830)]);
+        clear(RULE, &in_an_hour(5_000));
     }
 
     #[test]

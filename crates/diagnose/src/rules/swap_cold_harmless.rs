@@ -1,16 +1,20 @@
 //! Swap is used, but nothing moves.
 
+use timeline::Stretch;
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
-use units::{Bytes, Pages, PerSecond, Ratio};
+use units::{Bytes, Ratio};
 
-use super::swap_thrash;
 use crate::calm;
+use crate::calm::levels::{SWAP_TRAFFIC, SWAP_USED as USED};
 use crate::disk_wait;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
-use crate::missing::{Missing, Need};
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::readings::{ROOM, swap_used, swapped_in};
 use crate::rule::{Outcome, clear, declare_rule};
+use crate::trigger::{LEVEL, Trigger, all};
 
 declare_rule! {
     /// Swap is used, but nobody asks for what lies in it: no shortage.
@@ -19,9 +23,9 @@ declare_rule! {
     /// Pages that nobody had touched for long were written to swap at some time, and RAM serves something better since.
     /// Used swap is a stock; only swap that moves is a shortage.
     /// ## How it is recognised
-    /// At least 1 MiB of swap is used, and fewer than 10 pages a second come back on average while watched. Where nothing
-    /// tells what moves (one look, `free` alone), at most a quarter of swap is used and at least a quarter of RAM is
-    /// available; then this is no more than possible.
+    /// For 10 s or longer, at least 1 MiB of swap is used, and at most 10 pages a second come back. Where nothing tells
+    /// what moves (one sample, `free` alone), at most a quarter of swap is used and at least a quarter of RAM is available;
+    /// then this is no more than possible.
     /// ## Not this
     /// - `swap-thrash`: pages come back as fast as they leave.
     /// - `swap-full`: nearly all of it is used and little is available.
@@ -29,34 +33,41 @@ declare_rule! {
     /// Nothing. Alert on pages swapped in, not on swap used. Verify: a recording over a day stays below 10 pages a second.
     /// ## References
     /// - kernel mm/vmscan.c: cold anonymous pages leave so that page cache can stay
-    pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", purpose: Note, check: check }
+    pub(crate) RULE = { id: "swap-cold-harmless", since: "0.1.0", class: Note,
+        trigger: trigger, story: story,
+        cause: "The kernel wrote out pages that nobody had touched for long, to keep others in RAM.",
+    }
 }
 
-/// Less than this is noise.
-pub(crate) const USED: Bytes = Bytes::from_mib(1);
-/// An engineering choice: a labelled capture of cold swap shows 0, of thrash 2,500.
-pub(crate) const QUIET: PerSecond<Pages> = PerSecond::new(10.0);
 /// An engineering choice: of swap that was once in demand, as far as levels can tell, more is used.
 const SOME: Ratio = Ratio::from_percent(25.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let Some(used) = cx.swap_used()?.last().filter(|used| *used >= USED) else {
-        return clear!("no swap is used");
+fn trigger() -> Trigger {
+    let comes_back = swapped_in().at_most("swapped in", SWAP_TRAFFIC);
+    Trigger::on_host(
+        LEVEL,
+        all![
+            swap_used().at_least("swap used", USED),
+            comes_back.if_measured(),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let used = cx
+        .swap_used()?
+        .at(incident.stretch.last)
+        .unwrap_or_default();
+    let stretch = match calm::apart_from_shortage(cx, &incident.stretch) {
+        Ok(stretch) => stretch,
+        Err(why) => return clear!("{used} lie in swap, and {why}"),
     };
-    if let Some(why) = calm::shortage(cx) {
-        return clear!("{used} lie in swap, and {why}");
-    }
     let swapped_in = match cx.swapped_in() {
         Ok(track) => track,
-        Err(missing) => return levels_only(cx, used).ok_or(missing),
+        Err(missing) => return levels_only(cx, used, &stretch).ok_or(missing),
     };
-    let Some(mean) = swapped_in
-        .whole()
-        .and_then(|whole| swapped_in.mean_in(&whole))
-    else {
-        return Err(Missing::because(vec![PSWPIN.def().name], Need::TwoLooks));
-    };
-    if mean >= QUIET {
+    let mean = cx.mean_in(&stretch, PSWPIN, &swapped_in)?;
+    if mean > SWAP_TRAFFIC {
         return clear!("{mean} came back from swap on average");
     }
     Ok(RULE
@@ -73,16 +84,13 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .shows_below(
             PSWPIN,
             mean,
-            QUIET,
+            SWAP_TRAFFIC,
             None,
-            format!("{mean} swapped in over {}", cx.look()),
+            format!("{mean} swapped in over {}", stretch.lasts()),
         )
-        .cause(
-            "The kernel wrote out pages that nobody had touched for long, to keep others in RAM.",
-        )
+        .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
-        .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(
             &["swap used", "no swap traffic"],
             "a day's recording would settle it",
@@ -91,12 +99,12 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 }
 
 /// Levels show no movement, but little swap used beside much available memory is what idle pages leave behind.
-fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
-    let total = cx.gauge(SWAP_TOTAL).ok()?.last()?;
+fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
+    let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
     let of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
     let (available, told) = calm::available_at_most(cx).ok()?;
-    let (least, _) = available.min()?;
-    let room = cx.ram().ok()?.share(swap_thrash::ROOM);
+    let (least, _) = available.min_in(stretch)?;
+    let room = cx.ram().ok()?.share(ROOM);
     if least < room {
         return None;
     }
@@ -127,10 +135,8 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
             None,
             format!("{least} {kind} ({share} of RAM)"),
         )
-        .cause("The kernel wrote out pages that nobody had touched for long, to keep others in RAM.")
         .fix(Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.").look("vmstat 5 12"))
         .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
-        .see("kernel: mm/vmscan.c, get_scan_count")
         .sure(cx.confidence(&[], "what moves was not measured"));
     Some(finding.into())
 }
@@ -138,7 +144,7 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::signals::{CPU_IOWAIT, MEM_TOTAL, SWAP_FREE};
 
     fn used(mib: u64) -> Case {
@@ -192,5 +198,21 @@ mod tests {
     #[test]
     fn needs_the_swap_counters() {
         assert_eq!(not_evaluated(RULE, &used(107)).names, ["vm.pswpin"]);
+    }
+
+    #[test]
+    fn it_speaks_of_quiet_times_and_of_no_others() {
+        let an_hour = |calm: u64, then: u64| {
+            let mut back = vec![calm; 3600];
+            back[1800..1830].fill(then);
+            Case::over(3600)
+                .gauge(SWAP_TOTAL, Bytes::from_mib(512))
+                .gauge(SWAP_FREE, Bytes::from_mib(400))
+                .counter_steps(PSWPIN, &back)
+        };
+        assert_eq!(times(&found(RULE, &an_hour(2500, 0))), [(1800, 1830)]);
+        let quiet = times(&found(RULE, &an_hour(0, 2500)));
+        assert_eq!(quiet, [(0, 1800), (1830, 3600)]);
+        clear(RULE, &an_hour(2500, 2500));
     }
 }

@@ -1,17 +1,19 @@
 //! Swap is full and little is available: what grows next is killed.
 
 use timeline::signals::{MEM_AVAILABLE, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL};
-use units::{Bytes, Quantity, Ratio, Span};
+use units::{Bytes, Quantity as _, Ratio};
 
-use super::available_exhaustion;
-use super::page_cache_thrash::READ_AGAIN;
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
+use crate::judge;
 use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, SwapState};
+use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, refaults_file};
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{Found, LEVEL, Occurrence, Predicate, Scope, Trigger, While, all, gauge, ram};
 use crate::who;
 
 declare_rule! {
@@ -21,7 +23,7 @@ declare_rule! {
     /// RAM and swap together are nearly used up. The kernel can no longer move anonymous memory away, so it drops the
     /// last file pages and then kills a process.
     /// ## How it is recognised
-    /// Less than 10 % of swap is free and less than 10 % of RAM is available, for long. It is critical when less than 2 %
+    /// At most 10 % of swap is free and 10 % of RAM is available, for 10 s or longer. It is critical when less than 2 %
     /// of swap is free and tasks stall or files are read again and again. A kernel report of a kill shows both at once.
     /// ## Not this
     /// - `swap-cold-harmless`: swap is full of cold pages, but RAM is available.
@@ -32,7 +34,12 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/mm/concepts.rst, reclaim
     /// - swapon(8), fallocate(1)
-    pub(crate) RULE = { id: "swap-full", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "swap-full", since: "0.1.0", class: Scarcity,
+        trigger: trigger, story: story,
+        cause: "Anonymous and shared memory together are nearly as large as RAM and swap.",
+        verify: "more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst",
+    }
 }
 
 /// An engineering choice.
@@ -40,89 +47,100 @@ const NEARLY_FULL: Ratio = Ratio::from_percent(10.0);
 /// An engineering choice: nothing more finds room.
 const FULL: Ratio = Ratio::from_percent(2.0);
 /// With more than this available, full swap is a stock of cold pages.
-const LITTLE: Ratio = available_exhaustion::LOW;
-/// As for available-exhaustion.
-const HOLD: Span = Span::from_mins(5);
+const LITTLE: Ratio = LITTLE_AVAILABLE;
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    if let Some(one) = oom::last(cx, is_used_up) {
+/// A kernel report shows in one moment what otherwise must last.
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(used_up()),
+        scope: Scope::Host,
+        none: None,
+    })
+}
+
+fn used_up() -> Predicate {
+    let nearly_full = gauge(SWAP_TOTAL).share(NEARLY_FULL);
+    all![
+        gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
+        gauge(SWAP_FREE).at_most("free swap", nearly_full),
+        gauge(MEM_AVAILABLE).at_most("available", ram().share(LITTLE)),
+    ]
+}
+
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let levels = While {
+        scope: Scope::Host,
+        when: used_up(),
+        at_least: LEVEL,
+    };
+    let levels = judge::holding(cx, &levels);
+    let reports = oom::reports(cx);
+    if reports.is_empty() {
+        return levels;
+    }
+    let is_known = levels.is_ok() || !reports.iter().any(|one| one.cause.is_shortage());
+    let mut found: Vec<Occurrence> = levels.as_ref().cloned().unwrap_or_default();
+    for one in reports.iter().filter(|one| is_reported(one)) {
+        let at = one.index;
+        if !found.iter().any(|it| (it.first..=it.last).contains(&at)) {
+            found.push(Occurrence::on_host(at, at));
+        }
+    }
+    match levels {
+        Err(missing) if found.is_empty() && !is_known => Err(missing),
+        _ => Ok(found),
+    }
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let is_of_it = |one: &Explained<'_>| is_reported(one) && one.index == stretch.first;
+    if stretch.first == stretch.last
+        && let Some(one) = oom::last(cx, is_of_it)
+    {
         return Ok(reported(cx, &one).into());
     }
     if oom::only_others(cx) {
         return clear!("the kernel's report is not about RAM and swap of the host");
     }
-    let total = cx.last(SWAP_TOTAL)?;
-    if total == Bytes::ZERO {
-        return clear!("there is no swap");
-    }
     let free = cx.gauge(SWAP_FREE)?;
-    let available = cx.gauge(MEM_AVAILABLE)?;
-    let ram = cx.ram()?;
-    let full = free
-        .at_most(total.share(NEARLY_FULL))
-        .and(&available.at_most(ram.share(LITTLE)));
-    let Some(stretch) = cx.sustained_level(&full, HOLD) else {
-        return match free.min() {
-            Some((least, _)) if least <= total.share(NEARLY_FULL) => {
-                clear!(
-                    "swap was down to {least} free, but not for long or not while RAM was short too"
-                )
-            }
-            Some((least, _)) => clear!("at least {least} of swap were free"),
-            None => clear!("swap is not full"),
-        };
+    let left = cx.mean_in(stretch, SWAP_FREE, &free)?;
+    let total = cx.timeline.at(SWAP_TOTAL, stretch.last);
+    let total = total.unwrap_or_default();
+    let little = cx.ram()?.share(LITTLE);
+    let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) else {
+        return clear!("what was available was not measured");
     };
-    let (Some(left), Some((least, index))) = (free.mean_in(&stretch), available.min_in(&stretch))
-    else {
-        return clear!("swap is not full");
+    let stalls = Stalls::during(cx, stretch);
+    let again = refaults_file().bytes().track(cx).ok();
+    let again = again.and_then(|again| again.mean_in(stretch));
+    let again = again.filter(|again| *again >= READ_AGAIN);
+    let is_wanted = again.is_some() || stalls.for_memory();
+    let severity = match left < total.share(FULL) && !cx.is_single_look() && is_wanted {
+        true => Severity::Critical,
+        false => Severity::Warning,
     };
-    let stalls = Stalls::during(cx, &stretch);
-    let again = cx
-        .page_size()
-        .ok()
-        .and_then(|page| cx.refaults_file().ok()?.to_bytes(page).mean_in(&stretch))
-        .filter(|again| *again >= READ_AGAIN);
-    let critical = left < total.share(FULL)
-        && !cx.is_single_look()
-        && (again.is_some() || stalls.for_memory());
+    let at = Some(cx.timeline.times()[index]);
     let mut finding = RULE
         .found(
-            if critical {
-                Severity::Critical
-            } else {
-                Severity::Warning
-            },
+            severity,
             format!(
                 "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
             ),
         )
-        .during(cx.each_time(stretch, &full, HOLD, |_| true))
         .graph("free swap", &free)
         .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"))
-        .shows_below(
-            MEM_AVAILABLE,
-            least, ram.share(LITTLE),
-            Some(cx.timeline.times()[index]),
-            format!("available fell to {least}"),
-        );
+        .shows_below(MEM_AVAILABLE, least, little, at, format!("available fell to {least}"));
     let mut kinds = vec!["swap and RAM both used up"];
     if let Some(again) = again {
-        finding = finding.shows_from(
-            REFAULT_FILE,
-            again,
-            READ_AGAIN,
-            None,
-            format!("{again} of files came back after eviction"),
-        );
+        let text = format!("{again} of files came back after eviction");
+        finding = finding.shows_from(REFAULT_FILE, again, READ_AGAIN, None, text);
         kinds.push("refaults");
     }
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    let finding = stalls.shown_in(finding).not(
-        "swap-cold-harmless",
-        format!("only {least} of RAM are available"),
-    );
+    kinds.extend(stalls.any().then_some("stalls"));
+    let only = format!("only {least} of RAM are available");
+    let finding = stalls.shown_in(finding).not("swap-cold-harmless", only);
     Ok(remedy(cx, finding, index, total)
         .affects(who::largest(cx, index, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
@@ -132,15 +150,20 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Finding {
     let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
     finding
-        .cause("Anonymous and shared memory together are nearly as large as RAM and swap.")
-        .fix(Fix::cap(cx, index, "Stop or cap what lies in swap; restart what leaks."))
-        .fix(Fix::swap_file("Buy time with another swap file.", "/swapfile2", size))
-        .verify("more than 30 % of swap stays free over a work cycle: memtide capture --for 24h --every 1m -o day.jsonl.zst")
-        .see("kernel: Documentation/admin-guide/mm/concepts.rst")
+        .fix(Fix::cap(
+            cx,
+            index,
+            "Stop or cap what lies in swap; restart what leaks.",
+        ))
+        .fix(Fix::swap_file(
+            "Buy time with another swap file.",
+            "/swapfile2",
+            size,
+        ))
 }
 
 /// Whether a kernel report says that nothing was left, in swap either.
-fn is_used_up(one: &Explained<'_>) -> bool {
+fn is_reported(one: &Explained<'_>) -> bool {
     matches!(
         one.cause,
         Cause::UsedUp {
@@ -184,7 +207,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
 mod tests {
     use super::*;
     use crate::oom::testing::Report;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
     use timeline::signals::{ALLOCSTALL, MEM_TOTAL};
 
     /// A host of 1,000 MiB with 500 MiB of swap, of which `free` MiB are free and `available` of RAM.
@@ -212,6 +235,21 @@ mod tests {
     }
 
     #[test]
+    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_cold_pages_are_not() {
+        let in_an_hour = |available| {
+            let steps = |mib, calm| amid_calm(Bytes::from_mib(mib), Bytes::from_mib(calm));
+            host(Case::over(3600), 0, 0)
+                .gauge_steps(SWAP_FREE, &steps(5, 400))
+                .gauge_steps(MEM_AVAILABLE, &steps(available, 600))
+                .counter_steps(ALLOCSTALL, &amid_calm(50, 0))
+        };
+        let finding = found(RULE, &in_an_hour(40));
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(times(&finding), [(1799, 1829)]);
+        clear(RULE, &in_an_hour(500));
+    }
+
+    #[test]
     fn two_seconds_are_not_long() {
         let mut free = vec![Bytes::from_mib(300); 61];
         free[20] = Bytes::ZERO;
@@ -234,7 +272,7 @@ mod tests {
         let finding = found(RULE, &Case::of_report(Report::of_a_host()));
         assert_eq!(finding.confidence.word(), "confirmed");
         let room = Report::of_a_host().swap(8_000_000, 3_000_000);
-        not_evaluated(RULE, &Case::of_report(room));
+        clear(RULE, &Case::of_report(room));
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
 use timeline::Stretch;
-use timeline::signals::{MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
-use units::{BytesPerSecond, Pages, PerSecond, Ratio, Span};
+use timeline::facts::SWAPPINESS;
+use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
+use units::{BytesPerSecond, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::groups;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{STALL, Trigger, all, rate};
 use crate::who;
 
 declare_rule! {
@@ -37,121 +42,123 @@ declare_rule! {
     /// ## References
     /// - kernel mm/workingset.c: what counts as a refault
     /// - kernel Documentation/accounting/psi.rst
-    pub(crate) RULE = { id: "swap-thrash", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "swap-thrash", since: "0.1.0", class: Shortage,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        cause: "The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.",
+        verify: "memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %",
+        brings_about: &[
+            "available-exhaustion", "cache-starved-floor", "swap-full", "page-cache-thrash", "exec-pages-evicted",
+            "direct-reclaim-stall", "kswapd-saturated", "zram-misuse",
+        ],
+        explained_by: &[Explains::Maybe(SWAPPINESS)],
+    }
 }
 
 /// Labelled captures, November 2026: 9.9 MiB/s on average while thrashing; 0.8 MiB/s at most where swap moved by the way.
 const SWAPPED_IN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// The same captures: 2,500 pages/s against 200 in one second of a host whose floor was set too high.
-pub(crate) const REFAULTS: PerSecond<Pages> = PerSecond::new(200.0);
-/// The catalogue's time for a recording; short looks need a part of it.
-const HOLD: Span = Span::from_mins(5);
+/// A group at its limit that wants this share of the pages back explains them: an engineering choice.
+const IN_A_GROUP: Ratio = Ratio::from_percent(60.0);
 
-/// A host with this much available all the time does not swap for want of memory; thrashing ones have below 10 %.
-pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
+fn trigger() -> Trigger {
+    let comes_back = rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN);
+    // Kernels before 5.9 do not count them: there pages must move both ways at once.
+    let goes_out = swapped_out().bytes().at_least("swapped out", SWAPPED_IN);
+    Trigger::on_host(
+        STALL,
+        all![
+            swapped_in().bytes().at_least("swapped in", SWAPPED_IN),
+            comes_back.or_without(goes_out),
+        ],
+    )
+}
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let pages_in = cx.swapped_in()?;
-    let page = cx.page_size()?;
-    let swapped_in = pages_in.to_bytes(page);
-    let swapped_out = cx.swapped_out()?.to_bytes(page);
-    let refaults = cx.refaults_anon().ok();
-    let thrashing = match &refaults {
-        Some(refaults) => swapped_in
-            .at_least(SWAPPED_IN)
-            .and(&refaults.at_least(REFAULTS)),
-        None => swapped_in
-            .at_least(SWAPPED_IN)
-            .and(&swapped_out.at_least(SWAPPED_IN)),
-    };
-    let Some((stretch, came_in)) = cx.held(&thrashing, &swapped_in, HOLD) else {
-        return match swapped_in.max() {
-            Some((peak, _)) if peak >= SWAPPED_IN => clear!(
-                "pages came back from swap at up to {peak}, but not for {} on end",
-                cx.hold(HOLD)
-            ),
-            Some((peak, _)) => clear!("at most {peak} came back from swap"),
-            None => clear!("nothing came back from swap"),
-        };
-    };
-
-    // Pages that come back while there is room all the time are wanted again after a job has ended, or belong to a
-    // control group that is at its own limit: the host is not short.
-    let room = |stretch: &Stretch| {
-        let (least, _) = cx.gauge(MEM_AVAILABLE).ok()?.min_in(stretch)?;
-        (least >= cx.ram().ok()?.share(ROOM)).then_some(least)
-    };
-    if let Some(least) = room(&stretch) {
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let swapped_in = swapped_in().bytes().track(cx)?;
+    let swapped_out = swapped_out().bytes().track(cx)?;
+    let came_in = cx.mean_in(stretch, PSWPIN, &swapped_in)?;
+    let went_out = cx.mean_in(stretch, PSWPOUT, &swapped_out)?;
+    let available = cx.lowest_in(MEM_AVAILABLE, stretch);
+    let room = cx.ram().ok().map(|ram| ram.share(ROOM));
+    if let (Some((least, _)), Some(room)) = (available, room)
+        && least >= room
+    {
         return clear!(
             "{came_in} came back from swap, but {least} stayed available: the host is not short; a job ended, or a control group is at its own limit"
         );
     }
-
-    let held = cx.each_time(stretch, &thrashing, HOLD, |again| room(again).is_none());
-    let went_out = cx.mean_in(&stretch, PSWPOUT, &swapped_out)?;
-    let stalls = Stalls::during(cx, &stretch);
-    let severity = if stalls.standstill() || stalls.all_blocked(cx) {
-        Severity::Critical
-    } else {
-        Severity::Warning
+    if let Some(group) = in_a_group(cx, incident) {
+        return clear!(
+            "{came_in} came back from swap, into control group {group} at its own limit"
+        );
+    }
+    let stalls = Stalls::during(cx, stretch);
+    let severity = match stalls.standstill() || stalls.all_blocked(cx) {
+        true => Severity::Critical,
+        false => Severity::Warning,
     };
+    let worst = available.map_or(stretch.last, |(_, index)| index);
     let mut finding = RULE
         .found(
             severity,
             format!(
                 "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
-                held.how_long(),
+                stretch.lasts(),
                 stalls.sentence()
             ),
         )
-        .during(held)
         .graph("swapped in", &swapped_in)
         .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"));
-    if let Some(back) = refaults.as_ref().and_then(|r| r.mean_in(&stretch)) {
-        finding = finding.shows_from(
-            REFAULT_ANON,
-            back,
-            REFAULTS,
-            None,
-            format!("{back} of anonymous memory came back after eviction"),
-        );
-    } else {
-        finding = finding.shows_from(
-            PSWPOUT,
-            went_out,
-            SWAPPED_IN,
-            None,
-            format!("{went_out} went out at the same time"),
-        );
-    }
+    finding = with_what_came_back(finding, cx, stretch, went_out);
     finding = stalls.shown_in(finding);
-    let mut worst = stretch.last;
-    if let Ok(available) = cx.gauge(MEM_AVAILABLE)
-        && let Some((least, index)) = available.min_in(&stretch)
-    {
-        worst = index;
+    if let Some((least, index)) = available {
+        let at = Some(cx.timeline.times()[index]);
         finding = finding.shows(
             MEM_AVAILABLE,
             least,
-            Some(cx.timeline.times()[index]),
+            at,
             format!("available fell to {least}"),
         );
     }
     let mut kinds = vec!["swap traffic"];
-    if stalls.for_memory() {
-        kinds.push("memory stalls");
-    }
+    kinds.extend(stalls.for_memory().then_some("memory stalls"));
     Ok(finding
         .not("swap-cold-harmless", "what went out came back")
-        .cause("The processes touch more anonymous memory than RAM holds, so the kernel swaps out pages that are needed again.")
         .fix(Fix::cap(cx, worst, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills."))
-        .verify("memtide check --for 1m under the same load: swapped in below 0.1 MiB/s, stalls below 1 %")
         .affects(who::largest(cx, worst, 3))
         .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: mm/workingset.c")
-        .see("kernel: Documentation/accounting/psi.rst")
         .into())
+}
+
+/// The control group at its own limit that most of what came back belongs to: then the limit is short, not the host.
+fn in_a_group<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
+    let of_host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
+    let groups = groups::with(cx, CGROUP_REFAULT_ANON).ok()?;
+    let explains = groups.into_iter().find(|group| {
+        let own = cx.rate_of(group, CGROUP_REFAULT_ANON).ok();
+        let own = own.and_then(|own| own.mean_in(&incident.stretch));
+        own.is_some_and(|own| own.get() >= of_host.get() * IN_A_GROUP.get())
+            && groups::is_at_limit(cx, group, &incident.stretch)
+    });
+    explains.map(|group| group.label.as_str())
+}
+
+/// With what the kernel itself counts as back too soon; older kernels do not, then what went out speaks.
+fn with_what_came_back(
+    finding: Finding,
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    went_out: BytesPerSecond,
+) -> Finding {
+    let back = cx.rate(REFAULT_ANON).ok();
+    if let Some(back) = back.and_then(|back| back.mean_in(stretch)) {
+        let text = format!("{back} of anonymous memory came back after eviction");
+        return finding.shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, text);
+    }
+    let text = format!("{went_out} went out at the same time");
+    finding.shows_from(PSWPOUT, went_out, SWAPPED_IN, None, text)
 }
 
 #[cfg(test)]

@@ -8,16 +8,20 @@ use timeline::{
         SWAP_TOTAL,
     },
 };
-use units::{Bytes, Pages, PerSecond, Ratio};
+use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use super::exec_pages_evicted::LOW_SWAPPINESS;
-use super::page_cache_thrash::{HOLD, READ_AGAIN, evicted_by_another, reading_again};
 use crate::evidence::Evidence;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, SWAPPED_AGAIN, page_cache, refaults_file};
+use crate::rereads::{evicted_by_another, rereading};
+use crate::rule::{Explains, Outcome, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{
+    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate,
+};
 
 declare_rule! {
     /// vm.swappiness makes the kernel drop the pages that are in use and keep the ones that are not.
@@ -27,8 +31,8 @@ declare_rule! {
     /// the end, 100 treats both alike, 200 (since 5.8) spares the cache. Set too low, cold anonymous memory stays and
     /// files in use are read again and again; set too high, a copy or backup pushes program data out to swap.
     /// ## How it is recognised
-    /// Too low: vm.swappiness is 10 or less, a fifth of swap is free, file pages come back after eviction at 1 MiB/s or
-    /// more for long, and cold anonymous memory (the inactive list, or half of all where the kernel keeps generations)
+    /// For 4 s or longer. Too low: vm.swappiness is 10 or less, a fifth of swap is free, file pages come back after eviction at 1 MiB/s or
+    /// more and are a third of all that is read, and cold anonymous memory (the inactive list, or half of all where the kernel keeps generations)
     /// is 10 % of RAM. Too high: vm.swappiness is 60 or more, 200 anonymous pages a second come back from swap while
     /// hardly any file page does, and page cache is above 30 % of RAM. Where nothing waits it is only worth a note.
     /// ## Not this
@@ -41,7 +45,10 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, swappiness
     /// - kernel mm/vmscan.c, get_scan_count
-    pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "swappiness-misfit", since: "0.1.0", class: Setting,
+        trigger: trigger, waits: MemoryOrDisk, story: story,
+        explained_by: &[Explains::Maybe(SWAPPINESS)],
+    }
 }
 
 /// Room to swap to; an engineering choice.
@@ -52,65 +59,96 @@ const COLD: Ratio = Ratio::from_percent(10.0);
 const COLD_OF_GENERATIONS: f64 = 0.5;
 /// The kernel's default, from which on the setting can be too high (mm/vmscan.c, vm_swappiness).
 const DEFAULT: u64 = 60;
-const ANON_BACK: PerSecond<Pages> = super::swap_thrash::REFAULTS;
 /// Beside 200 anonymous pages a second, this many file pages are hardly any.
 const FILE_BACK: PerSecond<Pages> = PerSecond::new(20.0);
 /// Cache that could give way instead; an engineering choice.
 const MUCH_CACHE: Ratio = Ratio::from_percent(30.0);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let swappiness = cx.number(SWAPPINESS)?;
-    if swappiness <= LOW_SWAPPINESS {
-        too_low(cx, swappiness)
-    } else if swappiness >= DEFAULT {
-        too_high(cx, swappiness)
-    } else {
-        clear!("vm.swappiness is {swappiness}")
-    }
+fn trigger() -> Trigger {
+    // Without refaults neither is known.
+    let is_measured = refaults_file().at_least("files read again", PerSecond::new(0.0));
+    Trigger::on_host(STALL, all![any![is_too_low(), is_too_high()], is_measured])
 }
 
-fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
-    let total = cx.last(SWAP_TOTAL)?;
-    if total == Bytes::ZERO {
-        return clear!("vm.swappiness is {swappiness}, but there is no swap");
-    }
-    let again = cx.refaults_file()?;
-    let in_bytes = again.to_bytes(cx.page_size()?);
-    let rereading = reading_again(cx)?;
-    let Some((stretch, came_back)) = cx.held(&rereading, &in_bytes, HOLD) else {
-        return clear!(
-            "vm.swappiness is {swappiness}, but no file pages came back after eviction for long"
-        );
+/// Files in use are dropped, cold memory stays.
+fn is_too_low() -> Predicate {
+    let low = Count::new(LOW_SWAPPINESS);
+    let room = gauge(SWAP_TOTAL).share(SWAP_FREE_SHARE);
+    all![
+        fact(SWAPPINESS).at_most("vm.swappiness", low),
+        rereading(),
+        gauge(SWAP_TOTAL).at_least("swap", Bytes::new(1)),
+        gauge(SWAP_FREE).at_least("free swap", room),
+        cold().at_least("cold anonymous memory", ram().share(COLD)),
+    ]
+}
+
+/// Program data goes to swap for the sake of idle cache.
+fn is_too_high() -> Predicate {
+    all![
+        fact(SWAPPINESS).at_least("vm.swappiness", Count::new(DEFAULT)),
+        rate(REFAULT_ANON).at_least("anonymous refaults", SWAPPED_AGAIN),
+        refaults_file().at_most("files read again", FILE_BACK),
+        page_cache().at_least("page cache", ram().share(MUCH_CACHE)),
+    ]
+}
+
+/// Anonymous and shared memory that nobody touched lately.
+fn cold() -> Reading<Bytes> {
+    computed("cold anonymous memory", |cx| {
+        let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
+        let all = gauge(MEM_ANON).plus([gauge(MEM_SHMEM)]);
+        let half = all.times(COLD_OF_GENERATIONS);
+        let cold = if generations {
+            half
+        } else {
+            gauge(MEM_INACTIVE_ANON).or(half)
+        };
+        let cold: Numbers = cold.track(cx)?.cast();
+        Ok(cold)
+    })
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let swappiness = cx.number(SWAPPINESS)?;
+    let stretch = &incident.stretch;
+    let stalls = Stalls::during(cx, stretch);
+    let finding = if swappiness <= LOW_SWAPPINESS {
+        if let Some(why) = evicted_by_another(cx, stretch, &cx.refaults_file()?) {
+            return Ok(Outcome::Clear(why));
+        }
+        too_low(cx, stretch, swappiness, severity(&stalls))?
+    } else {
+        too_high(cx, stretch, swappiness, severity(&stalls))?
     };
-    if let Some(why) = evicted_by_another(cx, &stretch, &again) {
-        return Ok(Outcome::Clear(why));
-    }
-    let free = cx.gauge(SWAP_FREE)?;
-    let left = cx.mean_in(&stretch, SWAP_FREE, &free)?;
-    if left < total.share(SWAP_FREE_SHARE) {
-        return clear!("vm.swappiness is {swappiness}, but only {left} of swap are free");
-    }
+    let mut kinds = vec!["the setting", "refaults"];
+    kinds.extend(stalls.any().then_some("stalls"));
+    Ok(stalls
+        .shown_in(finding)
+        .sure(cx.confidence(&kinds, stalls.open()))
+        .into())
+}
+
+fn too_low(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    swappiness: u64,
+    severity: Severity,
+) -> Result<Finding, Missing> {
+    let again = refaults_file().bytes().track(cx)?;
+    let came_back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let left = cx.mean_in(stretch, SWAP_FREE, &cx.gauge(SWAP_FREE)?)?;
+    let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
+    let cold = cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold().track(cx)?)?;
     let ram = cx.ram()?;
-    let cold = cold_in(cx, &stretch)?;
-    if cold < ram.share(COLD) {
-        return clear!(
-            "vm.swappiness is {swappiness}, but only {cold} of anonymous memory are cold"
-        );
-    }
-    let stalls = Stalls::during(cx, &stretch);
-    let finding = RULE
+    Ok(RULE
         .found(
-            severity(&stalls),
+            severity,
             format!(
                 "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
             ),
         )
-        .during(cx.each_time(stretch, &rereading, HOLD, |one| {
-            evicted_by_another(cx, one, &again).is_none()
-                && free.mean_in(one).is_some_and(|left| left >= total.share(SWAP_FREE_SHARE))
-                && cold_in(cx, one).is_ok_and(|cold| cold >= ram.share(COLD))
-        }))
-        .graph("read again after eviction", &in_bytes)
+        .graph("read again after eviction", &again)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(
             REFAULT_FILE,
@@ -119,65 +157,39 @@ fn too_low(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
             format!("{came_back} of files came back after eviction (refaults)"),
         )
         .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
-        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"));
-    let mut kinds = vec!["the setting", "refaults"];
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    Ok(stalls
-        .shown_in(finding)
+        .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"))
         .not("no-swap-risk", format!("{left} of swap are free"))
         .cause("At this setting the kernel drops file pages to the end before it swaps anonymous memory that nobody touches.")
         .fix(Fix::tunable(cx, format!("Let cold memory go to swap (the setting was {swappiness})."), SWAPPINESS, 60))
-        .verify("memtide check --for 1m under the same load: fewer file pages come back, and few from swap")
-        .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")
-        .see("kernel: mm/vmscan.c, get_scan_count")
-        .into())
+        .verify("memtide check --for 1m under the same load: fewer file pages come back, and few from swap"))
 }
 
-fn too_high(cx: &Evidence<'_>, swappiness: u64) -> Result<Outcome, Missing> {
+fn too_high(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    swappiness: u64,
+    severity: Severity,
+) -> Result<Finding, Missing> {
     let anon = cx.refaults_anon()?;
-    let files = cx.refaults_file()?;
-    let cache = cx.page_cache()?;
-    let ram = cx.ram()?;
-    let pushed_out = anon
-        .at_least(ANON_BACK)
-        .and(&files.at_most(FILE_BACK))
-        .and(&cache.at_least(ram.share(MUCH_CACHE)));
-    let Some((stretch, back)) = cx.held(&pushed_out, &anon, HOLD) else {
-        return clear!(
-            "vm.swappiness is {swappiness}, and no anonymous memory went to swap for the sake of idle cache"
-        );
-    };
-    let stalls = Stalls::during(cx, &stretch);
-    let kept = cx.mean_in(&stretch, PAGE_CACHE, &cache)?;
-    let finding = RULE
+    let back = cx.mean_in(stretch, REFAULT_ANON, &anon)?;
+    let kept = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
+    let much = cx.ram()?.share(MUCH_CACHE);
+    Ok(RULE
         .found(
-            severity(&stalls),
+            severity,
             format!(
                 "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
             ),
         )
-        .during(cx.each_time(stretch, &pushed_out, HOLD, |_| true))
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(REFAULT_ANON, back, ANON_BACK, None, format!("{back} of anonymous memory came back after eviction"))
-        .shows_from(PAGE_CACHE, kept, ram.share(MUCH_CACHE), None, format!("{kept} of page cache, of which nothing was read again"));
-    let mut kinds = vec!["the setting", "refaults"];
-    if stalls.any() {
-        kinds.push("stalls");
-    }
-    Ok(stalls
-        .shown_in(finding)
+        .shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, format!("{back} of anonymous memory came back after eviction"))
+        .shows_from(PAGE_CACHE, kept, much, None, format!("{kept} of page cache, of which nothing was read again"))
         .not("swap-thrash", format!("{kept} of page cache could give way"))
         .cause("Much reading or writing fills the cache with pages that are used once, and at this setting the kernel makes room by swapping.")
         .fix(Fix::tunable(cx, format!("Spare program data more (the setting was {swappiness}; 100 and more suit zram only)."), SWAPPINESS, 30))
         .fix(Fix::say("Or keep the job that fills the cache to itself: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .verify("memtide check --for 1m under the same load: below 10 pages/s come back from swap")
-        .sure(cx.confidence(&kinds, stalls.open()))
-        .see("kernel: Documentation/admin-guide/sysctl/vm.rst, swappiness")
-        .into())
+        .verify("memtide check --for 1m under the same load: below 10 pages/s come back from swap"))
 }
 
 /// A setting modifies a shortage; it never is the emergency itself.
@@ -189,27 +201,10 @@ fn severity(stalls: &Stalls) -> Severity {
     }
 }
 
-/// Anonymous and shared memory that nobody touched lately.
-fn cold_in(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
-    let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
-    let cold = match cx.gauge(MEM_INACTIVE_ANON) {
-        Ok(inactive) if !generations => inactive,
-        _ => {
-            let anon = cx.gauge(MEM_ANON)?;
-            let all = match cx.gauge(MEM_SHMEM) {
-                Ok(shared) => anon.plus(&shared),
-                Err(_) => anon,
-            };
-            all.scaled(COLD_OF_GENERATIONS)
-        }
-    };
-    cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use crate::rules::testing::{Case, clear, found, not_evaluated, times};
     use timeline::signals::{
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
@@ -292,5 +287,30 @@ mod tests {
             not_evaluated(RULE, &Case::over(60)).names,
             ["vm.swappiness"]
         );
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+        let an_hour = |free_swap: u64| {
+            let steps = |then: u64| {
+                let mut all = vec![0; 3600];
+                all[1800..1830].fill(then);
+                all
+            };
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge(MEM_INACTIVE_ANON, Bytes::from_mib(300))
+                .gauge(SWAP_TOTAL, Bytes::from_mib(500))
+                .gauge(SWAP_FREE, Bytes::from_mib(free_swap))
+                .counter_steps(REFAULT_FILE, &steps(10_000))
+                .counter_steps(PSI_MEMORY_SOME, &steps(800_000))
+                .counter_steps(PSI_MEMORY_FULL, &steps(700_000))
+                .fact(SWAPPINESS, "0")
+        };
+        let finding = found(RULE, &an_hour(400));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(times(&finding), [(1800, 1830)]);
+        // Swap is full: anonymous memory has nowhere to go.
+        clear(RULE, &an_hour(20));
     }
 }

@@ -8,13 +8,15 @@ use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::missing::Missing;
 use crate::oom::testing::Report;
+use crate::prepared::Prepared;
 use crate::rule::{Outcome, Rule};
+use crate::{causes, judge, rules};
 
 /// A host sampled once a second, 4 KiB pages.
 pub(crate) struct Case {
     samples: Vec<Sample>,
-    /// Kernel reports, each of the sample at the same place.
-    reports: Vec<KernelReport>,
+    /// Kernel reports, each with its sample.
+    reports: Vec<(usize, KernelReport)>,
     /// Facts may be added freely.
     pub(crate) facts: Facts,
 }
@@ -42,13 +44,25 @@ impl Case {
     pub(crate) fn of_reports<const N: usize>(reports: [Report; N]) -> Self {
         let mut case = Self::once();
         case.samples.clear();
-        for (second, Report(report)) in (0..).zip(reports) {
-            let mut sample = Sample::at(Span::from_secs(second));
-            sample.host = report.host.clone();
-            case.samples.push(sample);
-            case.reports.push(report);
+        for (second, report) in (0..).zip(reports) {
+            let at = case.samples.len();
+            case.samples.push(Sample::at(Span::from_secs(second)));
+            case = case.reporting(at, report);
         }
         case
+    }
+
+    /// The kernel writes a report before sample `at`, which shows the host as the report does.
+    pub(crate) fn reporting(mut self, at: usize, Report(report): Report) -> Self {
+        self.samples[at].host = report.host.clone();
+        self.reports.push((at, report));
+        self
+    }
+
+    /// What a report says in a second of the case, which shows the host as it is.
+    pub(crate) fn with_report(mut self, second: usize, Report(report): Report) -> Self {
+        self.reports.push((second, report));
+        self
     }
 
     /// One sample.
@@ -239,8 +253,17 @@ impl Case {
         self
     }
 
+    /// What the engine makes of the rule's trigger and story: the worst finding, or why there is none.
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
-        self.with(rule.check)
+        let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
+        self.with(|cx| {
+            let answer = judge::ask(rule, cx, &Prepared::of(cx))?;
+            let worst = causes::order(cx, answer.incidents).into_iter().next();
+            Ok(match worst {
+                Some(finding) => finding.into(),
+                None => Outcome::Clear(answer.clear),
+            })
+        })
     }
 
     /// What somebody asks of it.
@@ -248,7 +271,7 @@ impl Case {
         let mut timeline = Timeline::default();
         for (at, sample) in self.samples.iter().enumerate() {
             timeline.push(sample).unwrap();
-            if let Some(report) = self.reports.get(at) {
+            for (_, report) in self.reports.iter().filter(|(of, _)| *of == at) {
                 timeline.report(report.clone(), None);
             }
         }
@@ -260,6 +283,28 @@ impl Case {
 pub(crate) fn three_times<T: Copy>(values: [T; 3], calm: T) -> Vec<T> {
     let [first, second, third] = values.map(|value| vec![value; 40]);
     [first, vec![calm; 60], second, vec![calm; 60], third].concat()
+}
+
+/// What rises by `n` in this second of so many, and in no other.
+pub(crate) fn in_second(second: usize, of: usize, n: u64) -> Vec<u64> {
+    let mut steps = vec![0; of];
+    steps[second] = n;
+    steps
+}
+
+/// All that the rule finds, each time by itself.
+#[track_caller]
+pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
+    let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
+    let answer = case.with(|cx| judge::ask(rule, cx, &Prepared::of(cx)));
+    answer.expect("what it needs").incidents
+}
+
+/// Seconds of an hour: in the middle something lasts for 30 of them.
+pub(crate) fn amid_calm<T: Copy>(disease: T, calm: T) -> Vec<T> {
+    let mut hour = vec![calm; 3600];
+    hour[1800..1830].fill(disease);
+    hour
 }
 
 /// When a finding held, second by second.

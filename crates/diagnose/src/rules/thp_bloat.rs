@@ -1,21 +1,21 @@
 //! Transparent huge pages: memory that programs hold and may never have touched.
 
-use timeline::{
-    Entity,
-    facts::{THP_ENABLED, THP_MAX_PTES_NONE},
-    signals::{
-        HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC,
-        THP_FAULT_ALLOC, THP_UNDERUSED_SPLIT,
-    },
+use timeline::facts::{THP_ENABLED, THP_MAX_PTES_NONE};
+use timeline::signals::{
+    HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC, THP_FAULT_ALLOC,
+    THP_UNDERUSED_SPLIT,
 };
-use units::{Bytes, Count, Quantity, Ratio, Span};
+use timeline::{Counter, Entity, Signal, Stretch};
+use units::{Bytes, Count, Quantity, Ratio};
 
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
+use crate::finding::{Affected, Finding, Severity};
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Much anonymous memory is in huge pages that were given unasked; part of it may never have been touched.
@@ -25,8 +25,8 @@ declare_rule! {
     /// that use their memory sparsely then hold far more than they need. Dense users (most JVM heaps, databases with
     /// modern allocators) lose nothing and run faster: the counters alone cannot tell the two apart.
     /// ## How it is recognised
-    /// The mode is `always`, huge pages make up half of anonymous memory or more and 20 % of RAM or more, and page
-    /// faults or khugepaged made them. That makes it possible, no more. Huge pages that the kernel splits because most
+    /// The mode is `always`, for 10 s huge pages make up half of anonymous memory or more and 20 % of RAM or more, and
+    /// page faults or khugepaged made them. That makes it possible, no more. Huge pages that the kernel splits because most
     /// of them is empty (`thp_underused_split_page`, 6.12 and later) prove it.
     /// ## Not this
     /// - Mode `madvise`: the program asked for them.
@@ -39,148 +39,144 @@ declare_rule! {
     /// work is not slower.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/transhuge.rst
-    pub(crate) RULE = { id: "thp-bloat", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = {
+        id: "thp-bloat", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "With transparent huge pages on always, touching one byte of a fresh region brings a whole huge page into memory.",
+        verify: "restart the program and compare: its RSS falls clearly at the same load, or nothing was wasted",
+        explained_by: &[Explains::Surely(THP_ENABLED), Explains::Maybe(THP_MAX_PTES_NONE)],
+    }
 }
 
 /// An engineering choice: most of it.
 const OF_ANON: Ratio = Ratio::from_percent(50.0);
 /// Less would not change the host's state even if all of it were empty; an engineering choice.
 const OF_RAM: Ratio = Ratio::from_percent(20.0);
-const HOLD: Span = Span::from_mins(10);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let huge = cx.gauge(MEM_ANON_HUGE)?;
-    let anon = cx.gauge(MEM_ANON)?;
-    let ram = cx.ram()?;
+fn trigger() -> Trigger {
+    let huge = || gauge(MEM_ANON_HUGE);
+    Trigger::on_host(
+        LEVEL,
+        all![
+            huge().at_least("anonymous memory in huge pages", ram().share(OF_RAM)),
+            huge().at_least(
+                "anonymous memory in huge pages",
+                gauge(MEM_ANON).share(OF_ANON)
+            ),
+        ],
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
     let mode = cx.choice(THP_ENABLED).ok();
-    if let Some(mode) = mode
-        && mode != "always"
-    {
+    if let Some(mode) = mode.filter(|mode| *mode != "always") {
         return clear!("transparent huge pages are on {mode}: nobody gets them unasked");
     }
-    let dense = huge
-        .at_least_track(&anon.scaled(OF_ANON.get()))
-        .and(&huge.at_least(ram.share(OF_RAM)));
-    let Some((stretch, most, index)) = cx.held_peak(&dense, &huge, HOLD) else {
-        return match huge.max() {
-            Some((most, _)) => clear!("anonymous memory in huge pages is {most} at most"),
-            None => clear!("huge pages were not measured"),
-        };
-    };
+    let huge = cx.gauge(MEM_ANON_HUGE)?;
+    let same_time = || Missing::because(vec![MEM_ANON.def().name], Need::SameTime);
+    let (most, index) = huge.max_in(stretch).ok_or_else(same_time)?;
     let faulted = cx.last(THP_FAULT_ALLOC)?;
     let collapsed = cx.last(THP_COLLAPSE_ALLOC).ok();
     if faulted == Count::ZERO && collapsed.is_none_or(|n| n == Count::ZERO) {
         return clear!("no page fault and no collapse made a huge page");
     }
-
-    let of_ram = cx.of_ram(most)?;
+    let (ram, of_ram) = (cx.ram()?, cx.of_ram(most)?);
+    let anon = cx.gauge(MEM_ANON)?.at(index);
     let of_anon = anon
-        .at(index)
         .and_then(|anon| most.ratio_of(anon))
-        .ok_or_else(|| Missing::because(vec![MEM_ANON.def().name], Need::SameTime))?;
-    let split = cx
-        .increase(THP_UNDERUSED_SPLIT)
-        .ok()
-        .filter(|pages| *pages > 0.0);
-    let stalls = Stalls::during(cx, &stretch);
+        .ok_or_else(same_time)?;
+    let split = increase(cx, THP_UNDERUSED_SPLIT, stretch);
+    let stalls = Stalls::during(cx, stretch);
     let severity = if split.is_some() && stalls.for_memory() {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let used = if split.is_some() {
-        "the kernel found some of them nearly empty"
-    } else {
-        "how much of it is in use, counters cannot tell"
-    };
-    let always = if mode.is_some() {
-        " (transparent huge pages are on always)"
-    } else {
-        ""
-    };
+    let used = used(split.is_some());
+    let always = mode.map_or("", |_| " (transparent huge pages are on always)");
+    let title = format!(
+        "Huge pages hold {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
+    );
+    let text = format!("{most} in huge pages, {of_anon} of anonymous memory");
+    let at = Some(cx.timeline.times()[index]);
     let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Huge pages hold {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
-            ),
-        )
-        .during(stretch)
+        .found(severity, title)
         .graph("anonymous memory in huge pages", &huge)
-        .shows_from(
-            MEM_ANON_HUGE,
-            most, ram.share(OF_RAM),
-            Some(cx.timeline.times()[index]),
-            format!("{most} in huge pages, {of_anon} of anonymous memory"),
-        );
-    let size = cx
-        .timeline
-        .last(HUGEPAGE_SIZE)
-        .unwrap_or(Bytes::from_mib(2));
-    finding = match cx.increase(THP_FAULT_ALLOC) {
-        Ok(pages) if pages > 0.0 => {
-            let made = Count::from_f64(pages);
-            let bytes = Bytes::from_f64(pages * size.as_f64());
-            finding.shows(
-                THP_FAULT_ALLOC,
-                made,
-                None,
-                format!("page faults made {made} huge pages ({bytes}) while watched"),
-            )
-        }
-        _ => finding.shows(
-            THP_FAULT_ALLOC,
-            faulted,
-            None,
-            format!("page faults made {faulted} huge pages since boot, none while watched"),
-        ),
-    };
+        .shows_from(MEM_ANON_HUGE, most, ram.share(OF_RAM), at, text);
+    finding = faults_shown_in(finding, cx, stretch, faulted);
     let mut kinds = Vec::new();
-    if let Some(split) = split {
-        let pages = Count::from_f64(split);
-        finding = finding.shows(
-            THP_UNDERUSED_SPLIT,
-            pages,
-            None,
-            format!("the kernel split {pages} huge pages because most of them was empty"),
-        );
-        finding = stalls.shown_in(finding);
+    if let Some(pages) = split {
+        let text = format!("the kernel split {pages} huge pages because most of them was empty");
+        finding = stalls.shown_in(finding.shows(THP_UNDERUSED_SPLIT, pages, None, text));
         kinds.push("huge pages split as nearly empty");
     }
     let filled = cx.number(THP_MAX_PTES_NONE);
     if let Ok(none) = filled {
-        finding = finding.shows_fact(
-            THP_MAX_PTES_NONE,
-            none,
-            format!("khugepaged fills in up to {none} untouched pages of a huge page"),
-        );
+        let text = format!("khugepaged fills in up to {none} untouched pages of a huge page");
+        finding = finding.shows_fact(THP_MAX_PTES_NONE, none, text);
     }
+    let open = "a look into the pages, or a run of the program with madvise, would settle it";
     Ok(finding
         .not("hugetlb-unused", "these pages come from ordinary memory, none is reserved")
-        .cause("With transparent huge pages on always, touching one byte of a fresh region brings a whole huge page into memory.")
         .fix(Fix::file(
-                "Give huge pages only to those that ask. Where the kernel's command line sets it: transparent_hugepage=madvise.",
-                "/sys/kernel/mm/transparent_hugepage/enabled",
-                "madvise",
-                cx.choice(THP_ENABLED).ok(),
-            ))
+            "Give huge pages only to those that ask. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "madvise",
+            mode,
+        ))
         .fix(Fix::file(
             "Or keep them, but let khugepaged not fill in what is untouched (the kernel's default is 511).",
             "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
             64,
             filled.ok(),
         ))
-        .verify("restart the program and compare: its RSS falls clearly at the same load, or nothing was wasted")
         .affects(holders(cx))
-        .sure(cx.confidence(
-            &kinds,
-            "a look into the pages, or a run of the program with madvise, would settle it",
-        ))
-        .see("kernel: Documentation/admin-guide/mm/transhuge.rst")
+        .sure(cx.confidence(&kinds, open))
         .into())
 }
 
-/// Processes with the most memory in huge pages, as last seen.
+fn used(is_split: bool) -> &'static str {
+    if is_split {
+        "the kernel found some of them nearly empty"
+    } else {
+        "how much of it is in use, counters cannot tell"
+    }
+}
+
+/// How much a counter rose meanwhile; `None` where it did not, or was not measured.
+fn increase(
+    cx: &Evidence<'_>,
+    counter: Signal<Counter<Count>>,
+    stretch: &Stretch,
+) -> Option<Count> {
+    let more = cx.rate(counter).ok()?.integral_in(stretch);
+    (more > 0.0).then(|| Count::from_f64(more))
+}
+
+/// With what page faults made.
+fn faults_shown_in(
+    finding: Finding,
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    faulted: Count,
+) -> Finding {
+    let size = cx.timeline.last(HUGEPAGE_SIZE);
+    let size = size.unwrap_or(Bytes::from_mib(2));
+    match increase(cx, THP_FAULT_ALLOC, stretch) {
+        Some(made) => {
+            let bytes = Bytes::from_f64(made.as_f64() * size.as_f64());
+            let text = format!("page faults made {made} huge pages ({bytes}) meanwhile");
+            finding.shows(THP_FAULT_ALLOC, made, None, text)
+        }
+        None => {
+            let text = format!("page faults made {faulted} huge pages since boot, none meanwhile");
+            finding.shows(THP_FAULT_ALLOC, faulted, None, text)
+        }
+    }
+}
+
+/// Processes with the most memory in huge pages.
 fn holders(cx: &Evidence<'_>) -> Vec<Affected> {
     let mut holders: Vec<_> = cx
         .timeline
@@ -209,7 +205,11 @@ mod tests {
     use timeline::signals::{MEM_TOTAL, PSI_MEMORY_SOME};
 
     fn dense(huge: u64, anon: u64) -> Case {
-        Case::over(20)
+        dense_over(20, huge, anon)
+    }
+
+    fn dense_over(seconds: u64, huge: u64, anon: u64) -> Case {
+        Case::over(seconds)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
             .gauge(MEM_ANON, Bytes::from_mib(anon))
             .gauge(MEM_ANON_HUGE, Bytes::from_mib(huge))
@@ -249,6 +249,27 @@ mod tests {
             .counter(THP_FAULT_ALLOC, 15)
             .fact(THP_ENABLED, "always [madvise] never");
         clear(RULE, &asked);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found() {
+        let hour = |huge: u64| {
+            let steps = |high| {
+                let mib = [vec![50; 1800], vec![high; 30], vec![50]].concat();
+                mib.into_iter().map(Bytes::from_mib).collect::<Vec<_>>()
+            };
+            dense_over(3600, 0, 0)
+                .gauge_steps(MEM_ANON, &steps(610))
+                .gauge_steps(MEM_ANON_HUGE, &steps(huge))
+                .counter(THP_FAULT_ALLOC, 15)
+        };
+        let finding = found(RULE, &hour(600));
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.when.unwrap().lasts().as_secs_f64(), 30.0);
+        assert_eq!(
+            clear(RULE, &hour(150)),
+            "anonymous memory in huge pages: at most 150 MiB, threshold 200 MiB"
+        );
     }
 
     #[test]

@@ -1,19 +1,26 @@
 //! Memory that no counter of the kernel explains.
 
+use timeline::Track;
 use timeline::signals::{
-    MEM_ANON, MEM_CACHED, MEM_FREE, MEM_PAGE_TABLES, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED,
-    ZONE_PCP,
+    MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES,
+    MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, ZONE_PCP,
 };
-use units::{Bytes, Ratio, Span};
+use units::{Bytes, Quantity, Ratio, Span};
 
-use super::available_exhaustion;
 use crate::accounting::{Accounting, account};
 use crate::calm;
 use crate::evidence::Evidence;
 use crate::finding::Severity;
 use crate::fix::Fix;
+use crate::incident::Incident;
 use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rise::{Rise, with_levels};
+use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::totals::Checks;
+use crate::trigger::{
+    Found, Occurrence, Predicate, Reading, Scope, Subject, Trigger, all, computed, gauge, ram,
+};
 
 declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
@@ -23,9 +30,9 @@ declare_rule! {
     /// buffers, a VMware balloon, ZFS's ARC in part, file-system modules. All processes, caches and kernel objects
     /// together do not explain where that memory is.
     /// ## How it is recognised
-    /// MemTotal minus all disjoint terms (memtide where) is more than 5 % of RAM and more than 1 GiB, all the time. If
-    /// it grows by as much while watched, is 15 % of RAM, or leaves less than 10 % available, it is a warning; else
-    /// information. Kernels that do not count per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 % unexplained;
+    /// MemTotal minus all disjoint terms (memtide where) is 5 % of RAM or more and 1 GiB or more for 10 s; of five samples
+    /// the middle one counts. If it rises by as much, is 15 % of RAM, or leaves less than 10 % available, it is a
+    /// warning; else information. Kernels that do not count per-CPU lists, vmalloc or per-CPU memory leave 1 % to 4 % unexplained;
     /// there 10 % counts.
     /// ## Not this
     /// - `accounting-mismatch`: MemTotal itself is faked, or set up lazily.
@@ -36,8 +43,14 @@ declare_rule! {
     /// rings, `zfs_arc_max`, a newer driver; `page_owner=on` at boot names the owner. Verify: unaccounted memory falls.
     /// ## References
     /// - kernel Documentation/mm/page_owner.rst
-    /// - kernel Documentation/mm/allocation-profiling.rst (6.10 or later: /proc/allocinfo)
-    pub(crate) RULE = { id: "unaccounted-memory", since: "0.1.0", purpose: Finding, check: check }
+    /// - kernel Documentation/mm/allocation-profiling.rst: /proc/allocinfo, 6.10 or later
+    pub(crate) RULE = {
+        id: "unaccounted-memory", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "Pages taken straight from the allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, ZFS's ARC.",
+        verify: "memtide where: unaccounted falls below 5 %",
+        brings_about: WANT_AND_THRASH,
+    }
 }
 
 /// Measured: 0.5 % to 4.3 % on healthy hosts, old kernels included.
@@ -48,101 +61,149 @@ const LARGE_INCOMPLETE: Ratio = Ratio::from_percent(10.0);
 const AT_LEAST: Bytes = Bytes::from_gib(1);
 /// Three times what counts at all: no driver in order takes so much.
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
-/// Available memory below this is little.
-const LITTLE: Ratio = available_exhaustion::LOW;
-/// Samples looked at, spread over the look.
-const LOOKS: usize = 32;
+/// Samples before and after one whose middle value counts.
+const AROUND: usize = 2;
+/// Start-up and warm-up are over.
 const LONG: Span = Span::from_hours(1);
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let ram = cx.ram()?;
+fn trigger() -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(all![could(), is_large()]),
+        scope: Scope::Host,
+        none: None,
+    })
+}
+
+/// An upper bound that needs no more than arithmetic: what the counters that hold most leave.
+fn could() -> Predicate {
+    let slab = gauge(MEM_SLAB_RECLAIMABLE).plus([gauge(MEM_SLAB_UNRECLAIMABLE)]);
+    let counted = gauge(MEM_FREE).plus([
+        gauge(MEM_ANON),
+        gauge(MEM_CACHED),
+        gauge(MEM_BUFFERS),
+        gauge(MEM_SLAB).or(slab),
+        gauge(MEM_PAGE_TABLES),
+        gauge(MEM_KERNEL_STACK),
+        gauge(MEM_PERCPU),
+        gauge(MEM_HUGETLB),
+    ]);
+    let large = ram().share(LARGE).max(AT_LEAST);
+    let rest = ram().minus(counted);
+    rest.at_least("memory in none of the counters that hold most", large)
+}
+
+fn is_large() -> Predicate {
+    let rest: Reading<Bytes> = computed("unaccounted", |cx| Ok(unaccounted(cx)?.cast()));
+    let large = computed("unaccounted_threshold", |cx| {
+        Ok(cx.timeline.constant(large(cx, &last(cx)?)?).cast())
+    });
+    rest.at_least("memory in no counter", large)
+}
+
+fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
+    let large = large(cx, &last(cx)?)?;
+    // Most hosts are done here, without an accounting of each sample.
+    if !could().holds(Subject { cx, of: None })?.could_hold() {
+        return Ok(Vec::new());
+    }
+    let rises = Rise::of_size(&unaccounted(cx)?, large);
+    with_levels(cx, is_large(), rises)
+}
+
+/// The last accounting that breaks RAM down.
+fn last(cx: &Evidence<'_>) -> Result<Accounting, Missing> {
+    cx.ram()?;
     // Without these the remainder is not a riddle, but simply not broken down.
     for signal in [MEM_FREE, MEM_ANON, MEM_CACHED, MEM_PAGE_TABLES] {
         cx.gauge(signal)?;
     }
-    let looks: Vec<Accounting> = spread(cx.timeline.len(), LOOKS)
-        .filter_map(|index| account(cx, index).ok())
-        .filter(Accounting::is_broken_down)
-        .collect();
-    let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
-        return Err(Missing::signal(
-            MEM_SLAB_UNRECLAIMABLE.def(),
-            cx.timeline.absent.get(MEM_SLAB_UNRECLAIMABLE.def().file),
-        ));
+    let last = (0..cx.timeline.len()).rev().find_map(|index| of(cx, index));
+    last.ok_or_else(|| cx.lacks_signal(MEM_SLAB_UNRECLAIMABLE.id()))
+}
+
+fn of(cx: &Evidence<'_>, index: usize) -> Option<Accounting> {
+    let accounting = account(cx, index).ok();
+    accounting.filter(Accounting::is_broken_down)
+}
+
+/// From where on it is much, for a source that has such terms.
+fn large(cx: &Evidence<'_>, terms: &Accounting) -> Result<Bytes, Missing> {
+    let share = match terms.missing.as_slice() {
+        [] => LARGE,
+        _ => LARGE_INCOMPLETE,
     };
-    if super::accounting_mismatch::disagrees(cx) {
+    Ok(cx.ram()?.share(share).max(AT_LEAST))
+}
+
+/// What no counter explains at each sample: of a few samples the middle one, for files of one sample are not read at one
+/// instant.
+fn unaccounted(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
+    last(cx)?;
+    // Terms that exceed MemTotal by drift leave nothing to explain.
+    let rest = |index| {
+        let rest = of(cx, index)?.unaccounted_bytes;
+        Some(Bytes::new(u64::try_from(rest).unwrap_or(0)).as_f64())
+    };
+    let len = cx.timeline.len();
+    let raw: Vec<Option<f64>> = (0..len).map(rest).collect();
+    let middle = |index: usize| {
+        let around = AROUND.min(index).min(len - 1 - index);
+        let mut few: Vec<f64> = raw[index - around..=index + around]
+            .iter()
+            .flatten()
+            .copied()
+            .collect();
+        few.sort_by(f64::total_cmp);
+        raw[index].and(few.get(few.len() / 2).copied())
+    };
+    Ok(cx.timeline.track((0..len).map(middle).collect()))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let ram = cx.ram()?;
+    if Checks::of(cx).disagree() {
         return clear!("MemTotal cannot be trusted on this host, so nothing can be missed in it");
     }
-    let third = looks.len().div_ceil(3);
-    // The lowest and highest of several looks: files of one sample are not read at one instant.
-    // Terms that exceed MemTotal by drift leave nothing to explain.
-    let rest = |a: &Accounting| Bytes::new(u64::try_from(a.unaccounted_bytes).unwrap_or(0));
-    let least = |looks: &[Accounting]| looks.iter().map(rest).fold(rest(last), Bytes::min);
-    let all_the_time = least(&looks);
-    let before = looks[..third]
-        .iter()
-        .map(rest)
-        .fold(rest(first), Bytes::max);
-    let after = least(&looks[looks.len() - third..]);
-    let incomplete = !last.missing.is_empty();
-    let share = if incomplete { LARGE_INCOMPLETE } else { LARGE };
-    let large = ram.share(share).max(AT_LEAST);
-    let grown = after.saturating_sub(before);
-    let grows = grown >= large;
-    if all_the_time < large && !grows {
-        let now = rest(last);
-        let now_share = cx.of_ram(now)?;
-        return clear!("{now} ({now_share} of RAM) are in no counter");
-    }
-
-    let level = if grows { after } else { all_the_time };
+    let track = unaccounted(cx)?;
+    let Some((most, at)) = track.max_in(stretch) else {
+        return clear!("memory was not broken down");
+    };
+    let terms = of(cx, at).map_or_else(|| last(cx), Ok)?;
+    let large = large(cx, &terms)?;
+    let growth = Rise::seen(&track, large).max_by_key(Rise::by);
+    let level = growth.as_ref().map_or(most, |rise| rise.to);
     let of_ram = cx.of_ram(level)?;
-    let least = calm::available(cx).ok().and_then(|(t, _)| t.min());
-    let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE));
-    let severity = if grows || of_ram >= TOO_LARGE || little {
+    let least = calm::available(cx)
+        .ok()
+        .and_then(|(t, _)| t.min_in(stretch));
+    let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
+    let severity = if growth.is_some() || of_ram >= TOO_LARGE || little {
         Severity::Warning
     } else {
         Severity::Info
     };
-    let title = if grows {
-        format!(
-            "Memory that no counter explains grew by {grown} to {level} ({of_ram} of RAM): a driver or a hypervisor takes it."
-        )
-    } else {
-        format!(
-            "{level} ({of_ram} of RAM) are in no counter of the kernel: a driver or a hypervisor holds them."
-        )
-    };
-    let mut finding = RULE.found(severity, title).shows_from(
-        MEM_UNACCOUNTED,
-        level,
-        large,
-        None,
-        format!(
-            "{level} of MemTotal ({ram}) in none of {} terms",
-            last.terms.len()
-        ),
+    let title = title(growth.as_ref(), level, of_ram);
+    let text = format!(
+        "{level} of MemTotal ({ram}) in none of {} terms",
+        terms.terms.len()
     );
+    let mut finding = RULE
+        .found(severity, title)
+        .graph("memory in no counter", &track)
+        .shows_from(MEM_UNACCOUNTED, level, large, None, text);
     let mut kinds = vec!["the level"];
-    if grows {
+    if let Some(rise) = &growth {
         kinds.push("a climb");
-        finding = finding.shows(
-            MEM_UNACCOUNTED,
-            grown,
-            Some(last.at),
-            format!(
-                "{before} between {} and {}, {after} later",
-                first.at.as_clock(),
-                looks[third - 1].at.as_clock()
-            ),
-        );
-        if let Some(whole) = cx.timeline.whole() {
-            finding = finding.during(whole);
-        }
+        let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
+        let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
+        finding = finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text);
     }
+    let incomplete = !terms.missing.is_empty();
     let open = if incomplete {
-        format!("this source lacks {}", last.missing.join(", "))
-    } else if cx.look() < LONG {
+        format!("this source lacks {}", terms.missing.join(", "))
+    } else if stretch.spans() < LONG {
         "whether it grows, a recording over hours would tell".to_owned()
     } else {
         String::new()
@@ -150,32 +211,30 @@ fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if incomplete {
         kinds.truncate(1);
     }
-    if last.missing.contains(&ZONE_PCP.def().name) {
-        finding = finding.not(
-            "per-CPU lists",
-            "this source does not tell them; they take a few percent at most",
-        );
+    if terms.missing.contains(&ZONE_PCP.def().name) {
+        let text = "this source does not tell them; they take a few percent at most";
+        finding = finding.not("per-CPU lists", text);
     }
     Ok(finding
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
-        .cause("Pages taken straight from the allocator are in no line of /proc/meminfo: network rings, GPU and DMA buffers, a balloon, ZFS's ARC.")
         .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
-                .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
+            .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
-        .verify("memtide where: unaccounted falls below 5 %")
         .sure(cx.confidence(&kinds, &open))
-        .see("kernel: Documentation/mm/page_owner.rst")
         .into())
 }
 
-/// At most `most` indices spread over `len` samples, the first and the last among them.
-pub(super) fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
-    let looks = len.min(most);
-    (0..looks).map(move |i| match looks {
-        1 => len - 1,
-        _ => i * (len - 1) / (looks - 1),
-    })
+fn title(growth: Option<&Rise>, level: Bytes, of_ram: Ratio) -> String {
+    match growth {
+        Some(rise) => format!(
+            "Memory that no counter explains grew by {} to {level} ({of_ram} of RAM): a driver or a hypervisor takes it.",
+            rise.by()
+        ),
+        None => format!(
+            "{level} ({of_ram} of RAM) are in no counter of the kernel: a driver or a hypervisor holds them."
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -185,10 +244,7 @@ mod tests {
     use timeline::{
         Entity,
         facts::KERNEL_VERSION,
-        signals::{
-            MEM_AVAILABLE, MEM_BUFFERS, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PERCPU, MEM_SHMEM,
-            MEM_SLAB_RECLAIMABLE, MEM_SWAP_CACHED, MEM_TOTAL, MEM_VMALLOC_USED,
-        },
+        signals::{MEM_AVAILABLE, MEM_SHMEM, MEM_SWAP_CACHED, MEM_TOTAL, MEM_VMALLOC_USED},
     };
     use units::Pages;
 
@@ -253,6 +309,19 @@ mod tests {
     }
 
     #[test]
+    fn half_a_minute_within_a_calm_hour_is_found() {
+        let hour = |free: u64| {
+            let steps = [vec![16; 1800], vec![free; 30], vec![16]].concat();
+            host(3600, &steps)
+        };
+        let finding = found(RULE, &hour(12));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.when.unwrap().lasts(), Span::from_secs(30));
+        let why = clear(RULE, &hour(15));
+        assert!(why.contains("at most 1 GiB, threshold 1.6 GiB"), "{why}");
+    }
+
+    #[test]
     fn a_small_host_is_clear() {
         let mut case = host(30, &[0]);
         for (signal, mib) in [(MEM_TOTAL, 700), (MEM_ANON, 300), (MEM_CACHED, 100)] {
@@ -268,12 +337,5 @@ mod tests {
             .gauge(MEM_FREE, GIB(2))
             .gauge(MEM_CACHED, GIB(4));
         assert_eq!(not_evaluated(RULE, &case).names, ["mem.anon"]);
-    }
-
-    #[test]
-    fn looks_are_spread_from_the_first_to_the_last() {
-        assert_eq!(spread(0, 4).count(), 0);
-        assert_eq!(spread(1, 4).collect::<Vec<_>>(), [0]);
-        assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 33, 66, 99]);
     }
 }

@@ -1,20 +1,25 @@
 //! zram that costs more memory than it gives, or that stands in the wrong place.
 
 use timeline::{
-    Entity, EntitySeries,
+    Entity, EntitySeries, Stretch,
     signals::{
-        SWAP_AREA_RANK, SWAP_AREA_USED, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT, ZRAM_ORIG,
-        ZRAM_USED,
+        PSI_MEMORY_SOME, SWAP_AREA_RANK, SWAP_AREA_USED, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT,
+        ZRAM_ORIG, ZRAM_USED,
     },
 };
-use units::{Bytes, Count, Limit, Ratio};
+use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::{Affected, Computed, Finding, Severity};
 use crate::fix::Fix;
-use crate::missing::{Missing, Need};
+use crate::incident::Incident;
+use crate::missing::Missing;
 use crate::rule::{Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
+use crate::trigger::{
+    LEVEL, Numbers, Predicate, STALL, Scope, Trigger, all, any, computed_of, gauge, limit, ram,
+    total,
+};
 
 declare_rule! {
     /// zram holds data that hardly compresses, has reached its limit, takes too much RAM, or is used after a disk.
@@ -24,10 +29,10 @@ declare_rule! {
     /// RAM as before and cost CPU on top. A zram that is filled after a disk leaves fast memory idle while pages go to the
     /// slow device.
     /// ## How it is recognised
-    /// One of: RAM used is 70 % or more of the data stored, with 5 % of the host's RAM stored; half of the data is kept
+    /// For 10 s or longer, or in a single sample, one of: RAM used is 70 % or more of the data stored, with 5 % of the host's RAM stored; half of the data is kept
     /// uncompressed; RAM used is at 95 % of the device's limit, or writes failed; zram takes 30 % of RAM while tasks stall
-    /// for memory 5 % of the time; a disk's swap area is filled before it. A full device and writes that fail while watched
-    /// are a warning, the rest is one where tasks stall.
+    /// for memory 5 % of the time; a disk's swap area is filled before it. A full device and writes that fail meanwhile are
+    /// a warning, the rest is one where tasks stall so for 4 s or longer.
     /// ## Not this
     /// - A ratio of 2 to 4: zram in good order.
     /// - `swap-thrash` on a good zram: the load does not fit, compressed or not.
@@ -38,7 +43,9 @@ declare_rule! {
     /// ## References
     /// - kernel Documentation/admin-guide/blockdev/zram.rst, mm_stat
     /// - zram-generator.conf(5)
-    pub(crate) RULE = { id: "zram-misuse", since: "0.1.0", purpose: Finding, check: check }
+    pub(crate) RULE = { id: "zram-misuse", since: "0.1.0", class: Setting,
+        trigger: trigger, story: story,
+    }
 }
 
 /// lz4 reaches about 0.4 on programs' memory, zstd 0.3; measured, random data 1.0 and one random byte a page 0.01.
@@ -51,6 +58,7 @@ const UNCOMPRESSED: Ratio = Ratio::from_percent(50.0);
 const AT_LIMIT: Ratio = Ratio::from_percent(95.0);
 /// An engineering choice.
 const MUCH_RAM: Ratio = Ratio::from_percent(30.0);
+const YES: Count = Count::new(1);
 
 /// What is wrong with a device, the worst first.
 enum Fault {
@@ -80,128 +88,181 @@ enum Fault {
     },
 }
 
-fn check(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let devices: Vec<_> = cx.timeline.entities(Entity::Zram).collect();
-    if devices.is_empty() {
-        let swaps_to_zram = cx
-            .timeline
-            .entities(Entity::SwapArea)
-            .any(|area| area.key.contains("zram"));
-        if swaps_to_zram {
-            let def = ZRAM_ORIG.def();
-            return Err(Missing::because(vec![def.name], Need::File(def.file)));
-        }
-        return clear!("there is no zram device");
-    }
-    let ram = cx.ram()?;
-    let stalls = cx
-        .timeline
-        .whole()
-        .map_or_else(Stalls::default, |whole| Stalls::during(cx, &whole));
-    let stalled = stalls
-        .memory_some
-        .is_some_and(|some| some >= Stalls::MEMORY);
-    let mut looked = String::new();
-    for device in devices {
-        let Some(fault) = fault(cx, device, ram, stalled) else {
-            looked = good_order(cx, device);
-            continue;
-        };
-        let severity = match fault {
-            Fault::Full { .. } | Fault::Failed { now: true, .. } => Severity::Warning,
-            _ if stalled => Severity::Warning,
-            _ => Severity::Info,
-        };
-        let mut kinds = vec!["zram's own figures"];
-        if stalled {
-            kinds.push("memory stalls");
-        }
-        let finding = described(&device.key, fault, severity);
-        return Ok(stalls
-            .shown_in(finding)
-            .affects([Affected {
-                kind: "zram",
-                name: device.key.clone(),
-                what: good_order(cx, device),
-            }])
-            .sure(cx.confidence(&kinds, ""))
-            .see("kernel: Documentation/admin-guide/blockdev/zram.rst")
-            .into());
-    }
-    clear!("{looked}")
+fn trigger() -> Trigger {
+    let full = gauge(ZRAM_USED).at_least("RAM used by zram", limit(ZRAM_LIMIT).share(AT_LIMIT));
+    let failed = total(ZRAM_FAILED_WRITES).at_least("failed writes", Count::new(1));
+    let large = gauge(ZRAM_USED).at_least("RAM used by zram", ram().share(MUCH_RAM));
+    let behind = computed_of("used after a disk", is_behind).at_least("used after a disk", YES);
+    Trigger::on(
+        Scope::Each(Entity::Zram, |_, _| true),
+        LEVEL,
+        any![gains_little(), full, failed, large, behind],
+    )
 }
 
-fn fault(cx: &Evidence<'_>, device: &EntitySeries, ram: Bytes, stalled: bool) -> Option<Fault> {
-    let stored = cx.timeline.gauge_of(device, ZRAM_ORIG)?.max()?.0;
-    let used = cx.timeline.gauge_of(device, ZRAM_USED)?.max()?.0;
-    let limit = cx
-        .timeline
-        .last_of(device, ZRAM_LIMIT)
-        .and_then(Limit::limited);
-    if let Some(limit) = limit
-        && used >= limit.share(AT_LIMIT)
+/// Holds where much is stored and takes hardly less RAM.
+fn gains_little() -> Predicate {
+    let stored = || gauge(ZRAM_ORIG);
+    let huge = gauge(ZRAM_HUGE).bytes();
+    all![
+        stored().at_least("data in zram", ram().share(WORTH_IT)),
+        any![
+            gauge(ZRAM_USED).at_least("RAM used by zram", stored().share(POOR)),
+            huge.at_least("kept uncompressed", stored().share(UNCOMPRESSED)),
+        ],
+    ]
+}
+
+/// 1 where a disk's swap area in use is filled before a zram.
+fn is_behind(cx: &Evidence<'_>, device: &EntitySeries) -> Result<Numbers, Missing> {
+    let lacks = || cx.lacks_signal(SWAP_AREA_RANK.id());
+    let mine = area_of(cx, device).ok_or_else(lacks)?;
+    let rank = cx.gauge_of(mine, SWAP_AREA_RANK)?;
+    let mut behind: Numbers = cx.timeline.constant(Ratio::new(0.0));
+    for disk in disks(cx) {
+        let (Ok(above), Ok(used)) = (
+            cx.gauge_of(disk, SWAP_AREA_RANK),
+            cx.gauge_of(disk, SWAP_AREA_USED),
+        ) else {
+            continue;
+        };
+        let (above, rank): (Numbers, Numbers) = (above.cast(), rank.clone().cast());
+        let before = above.zip(&rank, |disk, zram| if disk > zram { 1.0 } else { 0.0 });
+        let before = before.zip(
+            &used.cast(),
+            |before, used| if used > 0.0 { before } else { 0.0 },
+        );
+        behind = behind.zip(&before, f64::max);
+    }
+    Ok(behind)
+}
+
+/// The swap area on a zram.
+fn area_of<'a>(cx: &Evidence<'a>, device: &EntitySeries) -> Option<&'a EntitySeries> {
+    let mut areas = cx.timeline.entities(Entity::SwapArea);
+    areas.find(|area| area.key.rsplit('/').next() == Some(device.key.as_str()))
+}
+
+fn disks<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
+    let areas = cx.timeline.entities(Entity::SwapArea);
+    areas.filter(|area| !area.key.contains("zram"))
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (device, stretch) = (incident.entity()?, &incident.stretch);
+    let stalling = stalling(cx, stretch);
+    let is_stalled = stalling.is_some();
+    let stalls = Stalls::during(cx, &stalling.unwrap_or(*stretch));
+    let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
+        return clear!("{}", good_order(cx, device, stretch));
+    };
+    let severity = match fault {
+        Fault::Full { .. } | Fault::Failed { now: true, .. } => Severity::Warning,
+        _ if is_stalled => Severity::Warning,
+        _ => Severity::Info,
+    };
+    let mut kinds = vec!["zram's own figures"];
+    kinds.extend(is_stalled.then_some("memory stalls"));
+    let finding = described(&device.key, fault, severity);
+    Ok(stalls
+        .shown_in(finding)
+        .affects([Affected {
+            kind: "zram",
+            name: device.key.clone(),
+            what: good_order(cx, device, stretch),
+        }])
+        .sure(cx.confidence(&kinds, ""))
+        .into())
+}
+
+/// The longest part of a stretch in which tasks stall for memory; where one sample tells no more, the minute before it.
+fn stalling(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Stretch> {
+    let Ok(share) = cx.stall(PSI_MEMORY_SOME) else {
+        let some = Stalls::during(cx, stretch).memory_some;
+        return (some? >= Stalls::MEMORY).then_some(*stretch);
+    };
+    let runs = share.at_least(Stalls::MEMORY).bridged_runs().into_iter();
+    let within = runs.filter_map(|run| {
+        let (first, last) = (run.first.max(stretch.first), run.last.min(stretch.last));
+        cx.timeline.stretch(first, last)
+    });
+    let lasting = within.filter(|run| run.lasts() >= STALL);
+    lasting.max_by_key(Stretch::lasts)
+}
+
+/// The worst of an incident's faults, from when the device took most RAM.
+fn fault(
+    cx: &Evidence<'_>,
+    device: &EntitySeries,
+    stretch: &Stretch,
+    is_stalled: bool,
+) -> Result<Option<Fault>, Missing> {
+    let timeline = cx.timeline;
+    let used = cx.gauge_of(device, ZRAM_USED)?.max_in(stretch);
+    let (used, at) = used.unwrap_or_default();
+    let stored = cx.gauge_of(device, ZRAM_ORIG)?.at(at).unwrap_or_default();
+    let limit = cx.gauge_of(device, ZRAM_LIMIT).ok();
+    let limit = limit.and_then(|limit| limit.at(at)?.limited());
+    if let Some(limit) = limit.filter(|limit| used >= limit.share(AT_LIMIT)) {
+        return Ok(Some(Fault::Full { used, limit }));
+    }
+    let failed = timeline.latest_of(device, ZRAM_FAILED_WRITES, stretch.last);
+    if let Some(writes) = failed.filter(|writes| *writes > Count::ZERO) {
+        let failing = timeline.rate_of(device, ZRAM_FAILED_WRITES);
+        let most = failing.and_then(|failing| failing.max_in(stretch));
+        let now = most.is_some_and(|(most, _)| most.get() > 0.0);
+        return Ok(Some(Fault::Failed { writes, now }));
+    }
+    let ram = cx.ram()?;
+    if stored >= ram.share(WORTH_IT)
+        && let Some(fault) = gain(cx, device, (used, stored), at)
     {
-        return Some(Fault::Full { used, limit });
+        return Ok(Some(fault));
     }
-    if let Some(writes) = cx.timeline.last_of(device, ZRAM_FAILED_WRITES)
-        && writes > Count::ZERO
-    {
-        let now = cx
-            .timeline
-            .rate_of(device, ZRAM_FAILED_WRITES)
-            .and_then(|failing| failing.max())
-            .is_some_and(|(peak, _)| peak.get() > 0.0);
-        return Some(Fault::Failed { writes, now });
+    let share = cx.of_ram(used)?;
+    if share >= MUCH_RAM && is_stalled {
+        return Ok(Some(Fault::Large { used, share }));
     }
-    if stored >= ram.share(WORTH_IT) {
-        let ratio = used.ratio_of(stored)?;
-        if ratio >= POOR {
-            return Some(Fault::Poor {
-                used,
-                stored,
-                ratio,
-            });
-        }
-        let huge = cx
-            .timeline
-            .gauge_of(device, ZRAM_HUGE)
-            .zip(cx.facts.page_size)
-            .and_then(|(huge, page)| Some(huge.to_bytes(page).max()?.0));
-        if let Some(huge) = huge.filter(|huge| *huge >= stored.share(UNCOMPRESSED)) {
-            return Some(Fault::Uncompressed { huge, stored });
-        }
+    let disk = behind(cx, device, stretch.last);
+    Ok(disk.map(|disk| Fault::Behind { disk }))
+}
+
+/// Whether it gains too little at a sample.
+fn gain(
+    cx: &Evidence<'_>,
+    device: &EntitySeries,
+    (used, stored): (Bytes, Bytes),
+    at: usize,
+) -> Option<Fault> {
+    let ratio = used.ratio_of(stored)?;
+    if ratio >= POOR {
+        return Some(Fault::Poor {
+            used,
+            stored,
+            ratio,
+        });
     }
-    let share = used.ratio_of(ram)?;
-    if share >= MUCH_RAM && stalled {
-        return Some(Fault::Large { used, share });
-    }
-    behind(cx, device).map(|disk| Fault::Behind { disk })
+    let huge = cx.gauge_of(device, ZRAM_HUGE).ok()?;
+    let huge = huge.to_bytes(cx.page_size().ok()?).at(at)?;
+    (huge >= stored.share(UNCOMPRESSED)).then_some(Fault::Uncompressed { huge, stored })
 }
 
 /// A disk's swap area in use that is filled before this zram.
-fn behind(cx: &Evidence<'_>, device: &EntitySeries) -> Option<String> {
-    let areas: Vec<_> = cx.timeline.entities(Entity::SwapArea).collect();
-    let mine = areas
-        .iter()
-        .find(|area| area.key.rsplit('/').next() == Some(device.key.as_str()))?;
-    let rank = cx.timeline.last_of(mine, SWAP_AREA_RANK)?;
-    areas
-        .iter()
-        .find(|area| {
-            !area.key.contains("zram")
-                && cx.timeline.last_of(area, SWAP_AREA_RANK) > Some(rank)
-                && cx.timeline.last_of(area, SWAP_AREA_USED) > Some(Bytes::ZERO)
-        })
-        .map(|area| area.key.clone())
+fn behind(cx: &Evidence<'_>, device: &EntitySeries, at: usize) -> Option<String> {
+    let level = |area, signal| cx.timeline.latest_of(area, signal, at);
+    let rank = level(area_of(cx, device)?, SWAP_AREA_RANK)?;
+    let first = disks(cx).find(|disk| {
+        let used = cx.timeline.latest_of(disk, SWAP_AREA_USED, at);
+        level(disk, SWAP_AREA_RANK) > Some(rank) && used > Some(Bytes::ZERO)
+    });
+    first.map(|disk| disk.key.clone())
 }
 
-fn good_order(cx: &Evidence<'_>, device: &EntitySeries) -> String {
-    match (
-        cx.timeline.last_of(device, ZRAM_ORIG),
-        cx.timeline.last_of(device, ZRAM_USED),
-    ) {
-        (Some(stored), Some(used)) => format!("{} keeps {stored} in {used} of RAM", device.key),
-        _ => format!("{} is not used", device.key),
+fn good_order(cx: &Evidence<'_>, device: &EntitySeries, stretch: &Stretch) -> String {
+    let level = |signal| cx.timeline.latest_of(device, signal, stretch.last);
+    match (level(ZRAM_ORIG), level(ZRAM_USED)) {
+        (Some(stored), Some(used)) => format!("{stored} in {used} of RAM"),
+        _ => "not used".to_owned(),
     }
 }
 
@@ -212,9 +273,10 @@ fn swap_order(name: &str) -> Fix {
     let what = format!(
         "Let zram fill before any disk: swap-priority = 100 below [{name}] in /etc/systemd/zram-generator.conf. swapoff only while available memory exceeds what lies in it."
     );
-    match is_device {
-        true => Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}")),
-        false => Fix::say(what),
+    if is_device {
+        Fix::say(what).now(format!("swapoff /dev/{name} && swapon -p 100 /dev/{name}"))
+    } else {
+        Fix::say(what)
     }
 }
 
@@ -285,10 +347,10 @@ fn described(device: &str, fault: Fault, severity: Severity) -> Finding {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
-    use timeline::signals::{MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
-    use units::Pages;
+    use timeline::signals::{MEM_TOTAL, PSI_MEMORY_FULL};
+    use units::{Limit, Pages};
 
-    /// A host of 1,000 MiB whose zram keeps `stored` MiB in `used`.
+    /// A host of 1,000 MiB with a zram that keeps `stored` MiB in `used`.
     fn zram(stored: u64, used: u64) -> Case {
         let key = "zram0";
         Case::over(20)
@@ -314,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_good_ratio_and_a_small_device_are_clear() {
-        assert!(clear(RULE, &stalling(zram(200, 60))).contains("200 MiB in 60 MiB"));
+        clear(RULE, &stalling(zram(200, 60)));
         clear(RULE, &zram(20, 20));
         clear(RULE, &Case::over(20));
     }
@@ -372,5 +434,23 @@ mod tests {
             Bytes::from_mib(1),
         );
         assert_eq!(not_evaluated(RULE, &case).names, ["zram.orig"]);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+        let an_hour = |stored: u64, then: u64| {
+            let mut used = vec![Bytes::from_mib(10); 3600];
+            used[1800..1830].fill(Bytes::from_mib(then));
+            let mut stalls = vec![0; 3600];
+            stalls[1805..1815].fill(300_000);
+            Case::over(3600)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1000))
+                .gauge_of(Entity::Zram, "zram0", ZRAM_ORIG, Bytes::from_mib(stored))
+                .gauge_steps_of(Entity::Zram, "zram0", ZRAM_USED, &used)
+                .counter_steps(PSI_MEMORY_SOME, &stalls)
+        };
+        assert_eq!(found(RULE, &an_hour(200, 195)).severity, Severity::Warning);
+        assert_eq!(found(RULE, &an_hour(1000, 350)).severity, Severity::Warning);
+        clear(RULE, &an_hour(200, 60));
     }
 }

@@ -143,7 +143,7 @@ fn a_tunable_changes_when_it_did() {
         timeline.push(&sample(50 + second, 1000)).unwrap();
     }
     let mut before = opened(timeline);
-    for (at, value) in [(0, "60"), (2, "1")] {
+    for (at, value) in [(0, "60"), (1, "60"), (2, "1")] {
         before.facts.record(Span::from_secs(at), SWAPPINESS, value);
     }
     let after = converted(&before).0.facts;
@@ -200,17 +200,19 @@ fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
     let mut timeline = Timeline::default();
     let (old, fresh) = (sample(10, 1000).stamp, sample(100_000, 100_990).stamp);
     timeline.push(&sample(100_010, 101_000)).unwrap();
-    for (stamp, report) in [(old, "[10] killed"), (old, "[11] killed"), (fresh, REPORT)] {
+    for report in ["[10] killed", "[11] killed"] {
         timeline.note(Event {
-            stamp,
+            stamp: old,
             kind: EventKind::OomKill,
             subject: report.to_owned(),
             text: String::new(),
             report: report.to_owned(),
         });
     }
-    let report = Paste::report(REPORT).unwrap();
-    timeline.report_when(0, fresh.wall, report.report.unwrap(), report.text);
+    let look = Paste::report(REPORT).unwrap();
+    let report = look.report.unwrap();
+    timeline.note(Event::of_report(fresh, &report, REPORT.to_owned()));
+    timeline.report_when(0, fresh, report, look.text);
     let (after, converted) = converted(&opened(timeline));
     assert_eq!(after.timeline.all_reports().len(), 1);
     assert_eq!(converted.reports_left_out, 2);

@@ -18,7 +18,7 @@ use timeline::signals::{
 };
 use timeline::{Entity, EntityRow, Row, Sample, SignalId};
 
-pub(super) use facts::{changed, known};
+pub(super) use facts::{changed, known, unchanged};
 
 /// Path → text.
 pub(super) type Texts = BTreeMap<String, String>;

@@ -25,6 +25,7 @@ fn opened(timeline: Timeline) -> Opened {
         inputs: Vec::new(),
         lines_skipped: 0,
         thinned_to: None,
+        screened: None,
         cut_at: None,
     }
 }

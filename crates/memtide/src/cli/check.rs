@@ -10,7 +10,8 @@ use super::{Around, Format};
 
 /// Say what is wrong with a host's memory
 ///
-/// Without FILE it watches this host for a while, and looks up in its recording (memtide record) what was before. With FILE
+/// Without FILE it watches this host for a while, looks up in its recording (memtide record) what was before, and as root in
+/// the kernel's log who was killed in the last minutes. With FILE
 /// it reads what there is of another host: a capture; text that somebody pasted or saved (free, vmstat, /proc files, slabtop,
 /// ps, sar, tables), in any mix; kernel logs with OOM reports; a support bundle. It prints a verdict in one sentence, what RAM
 /// holds, the findings with their evidence and fix, what looks bad and is not, and what could not be told. Ctrl-C ends
@@ -58,6 +59,10 @@ pub(crate) struct Check {
     /// How often to look at this host
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub(crate) every: Span,
+
+    /// How far back to look for kills in the kernel's log, and what counts as recent
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = span)]
+    pub(crate) recent: Span,
 
     /// Also list the rules that looked and found nothing
     #[arg(long)]

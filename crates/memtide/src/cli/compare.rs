@@ -29,8 +29,10 @@ for BEFORE, --after-since and --after-until for AFTER.
 docs/compare.schema.json describes the answer for programs.
 
 Exit codes, so that a script can ask whether a change did harm:
-  0 no worse: better, or the same   1 worse   3 cannot be told, or an error
-This is not diff's 1 for \"differs\": two looks at a host always differ. What differs is in the answer.")]
+  0 no worse: better, the same, or different and neither of the two
+  1 worse
+  3 cannot be told, or an error
+This is not diff's 1 for \"differs\": two recordings of a host always differ. What differs is in the answer.")]
 pub(crate) struct Compare {
     /// The one: a capture, a recording, text, a log, a bundle; `-` is standard input
     #[arg(value_name = "BEFORE")]

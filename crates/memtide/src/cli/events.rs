@@ -10,7 +10,8 @@ use super::typed::event_kinds;
 /// List what happened: kills, failed allocations, limits that were met, changed settings, reboots, gaps
 ///
 /// In order of time, one line each, whatever the source is: kernel reports and counters of a capture, a paste or a log, and
-/// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once.
+/// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once, at the log's
+/// time. What is known only between two readings (a changed setting, a counter of a group) is told with both.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -18,6 +19,10 @@ Examples:
   memtide events --since yesterday --kind oom-kill,cgroup-limit
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
+
+The time is the kernel log's where it tells, else that of the first reading that shows it. What the log still held of before
+a recording began is listed with its own time and says so; what only a counter tells of before the first sample has none
+(\"since boot\"). In JSON, dated says which of these it is, since is the reading before.
 
 docs/events.schema.json describes the answer for programs.
 Exit codes: 0 also where nothing happened   3 an error")]

@@ -57,34 +57,46 @@ fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
         lasts: args.lasts,
         every: args.every,
         last: Closeness::default(),
+        recent: args.recent,
     };
     let mut source = source::watch(watch, output);
     let history = match args.no_history {
         true => None,
         false => history(&source),
     };
-    let Some(history) = history else {
-        if let Some(place) = default_recording::denied().filter(|_| !args.no_history) {
-            source.problems.push(format!(
-                "root would also have looked back, into the recording in {}",
-                place.display()
-            ));
+    if let Some(place) =
+        default_recording::denied().filter(|_| history.is_none() && !args.no_history)
+    {
+        source.problems.push(format!(
+            "root would also have looked back, into the recording in {}",
+            place.display()
+        ));
+    }
+    let (timeline, facts, live_from) = match history {
+        Some(history) => {
+            source.problems.extend(history.problems);
+            (history.timeline, history.facts, Some(history.live_from))
         }
-        return judge(&source, exit);
+        None => (
+            std::mem::take(&mut source.timeline),
+            std::mem::take(&mut source.facts),
+            None,
+        ),
     };
-    source.problems.extend(history.problems);
     let info = SourceInfo {
-        live_from: Some(history.live_from),
+        live_from,
         ..source::info(&source)
     };
-    let diagnosis = diagnose::with_history(&history.timeline, history.live_from, &history.facts);
-    answer(&diagnosis, &history.timeline, &history.facts, &info, exit)
+    let from = live_from.unwrap_or_default();
+    let diagnosis = diagnose::diagnose_now(&timeline, from, &facts, args.recent);
+    answer(&diagnosis, &timeline, &facts, &info, exit)
 }
 
 fn history(look: &Opened) -> Option<History> {
     let directory = default_recording::to_read()?;
     let host = this_host::identity(&Root::default());
-    import::history(&directory, &host.id, &look.timeline, &look.facts)
+    let screen = Some(source::screen());
+    import::history_screened(&directory, &host.id, &look.timeline, &look.facts, screen)
 }
 
 fn judge(source: &Opened, exit: &mut Exit) -> Answer {

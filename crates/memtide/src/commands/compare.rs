@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Compare, output: &Output) -> anyhow::Result<Exit> {
         None => output.print(&printed(&report, args, output)?)?,
     }
     Ok(match comparison.direction {
-        Direction::Better | Direction::Same => Exit::Ok,
+        Direction::Better | Direction::Same | Direction::Different => Exit::Ok,
         Direction::Worse => Exit::Warning,
         Direction::Unknown => Exit::Unknown,
     })

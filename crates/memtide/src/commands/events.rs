@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use import::export::{quoted, rfc3339};
+use import::export::quoted;
+use report::model::EventsReport;
 use report::text::Detail;
-use timeline::Event;
 
 use crate::cli::{Events, EventsFormat};
 use crate::commands::source;
@@ -16,23 +16,19 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     let path = default_recording::unless_named(args.source.as_deref())?;
     let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
     let mut events = timeline::events(&opened.timeline, &opened.facts);
-    events.retain(|event| {
-        let name = event.kind.name();
+    events.retain(|told| {
+        let name = told.event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
     });
     if args.format != EventsFormat::Json {
         source::warn(&opened, output);
     }
+    let info = source::info(&opened);
+    let report = EventsReport::new(&events, &opened.timeline, &info);
     let text = match args.format {
-        EventsFormat::Csv => csv(&events),
-        EventsFormat::Json => {
-            let info = source::info(&opened);
-            let report = report::model::EventsReport::new(&events, &opened.timeline, &info);
-            report::json(&report)? + "\n"
-        }
+        EventsFormat::Csv => csv(&report),
+        EventsFormat::Json => report::json(&report)? + "\n",
         EventsFormat::Text => {
-            let info = source::info(&opened);
-            let report = report::model::EventsReport::new(&events, &opened.timeline, &info);
             let mut screen = output.screen();
             if args.verbose {
                 screen.detail = Detail::All;
@@ -44,14 +40,18 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn csv(events: &[Event]) -> String {
-    let mut text = String::from("time,kind,subject,text,report\n");
-    for event in events {
-        let time = event.stamp.wall.and_then(rfc3339).unwrap_or_default();
-        let cells = [&event.subject, &event.text, &event.report].map(|cell| quoted(cell));
+fn csv(report: &EventsReport) -> String {
+    let mut text = String::from("since,time,kind,subject,text,report\n");
+    for event in &report.events {
+        let times =
+            [event.since, event.at].map(|at| at.map_or_else(String::new, |at| at.to_string()));
+        let subject = event.subject.as_deref().unwrap_or_default();
+        let report = event.report.as_deref().unwrap_or_default();
+        let cells = [subject, &event.text, report].map(quoted);
         text.push_str(&format!(
-            "{time},{},{}\n",
-            event.kind.name(),
+            "{},{},{}\n",
+            times.join(","),
+            event.kind,
             cells.join(",")
         ));
     }

@@ -1,9 +1,11 @@
 //! Opens what a command was pointed at, with progress and with warnings of what was wrong with it.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use anyhow::bail;
-use import::{OpenError, Opened, Range, SourceKind, Wanted, Watch};
+use import::{OpenError, Opened, Range, Screen, SourceKind, Wanted, Watch};
+use timeline::SignalId;
 use units::Span;
 
 use crate::cli::Around;
@@ -81,12 +83,22 @@ fn refuse_backwards(range: &Range) -> anyhow::Result<()> {
 pub(crate) fn open_range(file: &Path, range: Range, output: &Output) -> anyhow::Result<Opened> {
     let wanted = Wanted {
         range,
+        screen: Some(screen()),
         ..Wanted::default()
     };
     let mut opened = open_part(file, wanted, output)?;
     let lacks = moment::uncovered(&range, &opened.timeline);
     opened.problems.extend(lacks);
     Ok(opened)
+}
+
+/// Which minutes of a long recording are read sample by sample: those in which a rule's trigger could hold.
+pub(crate) fn screen() -> Screen {
+    static SIGNALS: LazyLock<Vec<SignalId>> = LazyLock::new(diagnose::screened_signals);
+    Screen {
+        signals: &SIGNALS,
+        could_hold: diagnose::could_hold,
+    }
 }
 
 /// What the report says of a source.

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
                 lasts: Span::ZERO,
                 every: Span::from_secs(1),
                 last: closeness(args.deep),
+                recent: import::RECENT,
             },
             output,
         ),
@@ -75,6 +76,7 @@ fn wanted(file: &Path, at: Option<Moment>) -> Wanted {
     Wanted {
         range: at.map_or_else(Range::default, |at| Range::before(at, BEFORE)),
         resolution: Resolution::Full,
+        ..Wanted::default()
     }
 }
 

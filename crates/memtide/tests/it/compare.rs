@@ -119,7 +119,7 @@ fn single_looks_cannot_be_told_and_say_why() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let text = folded(&output);
     assert!(
-        text.contains("There is one look only before: levels, and no rates."),
+        text.contains("There is one sample only before: levels, and no rates."),
         "{text}"
     );
     assert!(text.contains("−391 MiB"), "{text}");

@@ -6,56 +6,17 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{capture, file, json, memtide, root, stderr, stdout};
+use crate::support::{capture, file, has, json, memtide, promtool, root, stderr, stdout};
 
 fn case(name: &str) -> String {
     let path = root().join("corpus").join(name);
     path.to_str().unwrap().to_owned()
 }
 
-/// Whether a program is there; where tests must not be skipped, it has to be.
-fn has(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if !found {
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "{program} is missing: sh scripts/setup.sh test"
-        );
-        #[allow(clippy::print_stderr)] // a skipped test says why
-        {
-            eprintln!("skipped: {program} is not installed (sh scripts/setup.sh test)");
-        }
-    }
-    found
-}
-
 fn export(source: &str, more: &[&str]) -> String {
     let output = memtide(&[&["export", source], more].concat());
     assert!(output.status.success(), "{more:?}: {}", stderr(&output));
     stdout(&output)
-}
-
-fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
-    let mut child = Command::new("promtool")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    (output.status.success(), stdout(&output) + &stderr(&output))
 }
 
 /// This host, now.

@@ -1,6 +1,7 @@
 //! memtide as people use it: the binary and the labelled corpus.
 #![allow(clippy::unwrap_used, clippy::string_slice)] // a test's helpers may fail as the test does
 
+mod answers;
 mod architecture;
 mod bad_input;
 mod bundle;
@@ -12,12 +13,17 @@ mod convert;
 mod corpus;
 mod events;
 mod export;
+mod frame;
 mod headroom;
 mod history;
+mod kills;
+mod labels;
 mod levels;
 mod live;
 mod pages;
 mod paste;
 mod record;
 mod report;
+mod rules;
 mod support;
+mod synthetic;

@@ -45,7 +45,12 @@ fn the_readme_shows_what_memtide_prints() {
 
 #[test]
 fn links_in_the_pages_lead_somewhere() {
-    for page in ["README.md", "ARCHITECTURE.md", "corpus/README.md"] {
+    for page in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "corpus/README.md",
+    ] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
         for target in text
             .split("](")

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::support::{folded, memtide, stderr, stdout};
 
 /// A recorder that is ended with its test.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -41,7 +42,7 @@ impl Running {
     }
 
     /// The same, and waits until it has written its status.
-    fn started(directory: &Path, options: &[&str]) -> Self {
+    pub(crate) fn started(directory: &Path, options: &[&str]) -> Self {
         let running = Self::start(directory, options);
         let pid = running.0.id();
         until("the first status", || {
@@ -56,7 +57,7 @@ impl Running {
     }
 
     /// Ends it in good order.
-    fn end(mut self) -> Output {
+    pub(crate) fn end(mut self) -> Output {
         self.signal("TERM");
         let code = self.0.wait().unwrap();
         let mut output = Output {
@@ -77,7 +78,7 @@ impl Running {
     }
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(
@@ -88,7 +89,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn status(directory: &Path) -> serde_json::Value {
+pub(crate) fn status(directory: &Path) -> serde_json::Value {
     let directory = directory.to_str().unwrap();
     let output = memtide(&["record", "--status", "--format", "json", "--to", directory]);
     serde_json::from_slice(&output.stdout).unwrap_or_default()
@@ -102,19 +103,19 @@ fn segments(directory: &Path) -> usize {
         .count()
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     probe::host_facts::user_is_root()
 }
 
 /// What no set-up can install: a kernel log that may be read, a systemd.
 #[allow(clippy::print_stdout)]
-fn lacks(reason: &str) {
+pub(crate) fn lacks(reason: &str) {
     println!("skipped: {reason}");
 }
 
 /// Says why a test does not run; on CI it must.
 #[allow(clippy::print_stdout)]
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
     println!("skipped: {why}");
 }
@@ -512,10 +513,10 @@ fn without_systemd_installing_changes_nothing_and_says_so() {
 }
 
 /// A control group of its own, of the v1 memory controller, removed with its test.
-struct Group(PathBuf);
+pub(crate) struct Group(PathBuf);
 
 impl Group {
-    fn make(name: &str, limit: &str) -> Result<Self, String> {
+    pub(crate) fn make(name: &str, limit: &str) -> Result<Self, String> {
         let path = PathBuf::from(format!(
             "/sys/fs/cgroup/memory/memtide-test-{name}-{}",
             std::process::id()
@@ -526,6 +527,26 @@ impl Group {
         let limited = std::fs::write(group.0.join("memory.limit_in_bytes"), limit);
         limited.map_err(|error| error.to_string())?;
         Ok(group)
+    }
+
+    /// The name of its directory, which is in the kernel's reports.
+    pub(crate) fn name(&self) -> String {
+        self.0.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    /// Has the kernel kill a process in it, which fills it with what a shell reads and is the only one there: its PID.
+    pub(crate) fn have_one_killed(&self) -> u32 {
+        let script = "echo $$ > \"$0/cgroup.procs\" && x=$(head -c 64m /dev/zero | tr '\\0' x) && echo ${#x}";
+        let mut shell = Command::new("sh");
+        let mut child = shell
+            .args(["-c", script])
+            .arg(&self.0)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let ended = child.wait().unwrap();
+        assert_eq!(ended.signal(), Some(9), "{ended:?}");
+        child.id()
     }
 }
 
@@ -612,15 +633,7 @@ fn a_kill_is_kept_with_the_kernels_report() {
         return lacks("the kernel log may not be read here");
     }
     let before = status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64();
-    // It fills the group with what a shell reads, and is the only one in it.
-    let script =
-        "echo $$ > \"$0/cgroup.procs\" && x=$(head -c 64m /dev/zero | tr '\\0' x) && echo ${#x}";
-    let killed = Command::new("sh")
-        .args(["-c", script])
-        .arg(&group.0)
-        .output()
-        .unwrap();
-    assert!(!killed.status.success(), "{killed:?}");
+    group.have_one_killed();
     until("the report", || {
         status(directory.path())["recorder"]["kernel_log"]["reports"].as_u64() > before
     });
@@ -642,7 +655,7 @@ fn a_kill_is_kept_with_the_kernels_report() {
     assert_eq!(again.end().status.code(), Some(0));
     let recording = store::Recording::open(directory.path()).unwrap();
     let loaded = recording.load(store::Selection::default(), &mut |_| {});
-    let name = group.0.file_name().unwrap().to_str().unwrap().to_owned();
+    let name = group.name();
     let kill = |event: &&timeline::Event| {
         event.kind == timeline::EventKind::OomKill && event.report.contains(&name)
     };

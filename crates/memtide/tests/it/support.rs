@@ -1,5 +1,6 @@
 //! Running the binary, and captures made on the spot.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -91,4 +92,49 @@ pub(crate) fn file(directory: &tempfile::TempDir, name: &str, content: impl AsRe
     let path = directory.path().join(name);
     std::fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// Whether a program is there; where tests must not be skipped, it has to be.
+pub(crate) fn has(program: &str) -> bool {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
+    if !found {
+        assert!(
+            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+            "{program} is missing: sh scripts/setup.sh test"
+        );
+        #[allow(clippy::print_stderr)] // a skipped test says why
+        {
+            eprintln!("skipped: {program} is not installed (sh scripts/setup.sh test)");
+        }
+    }
+    found
+}
+
+/// What promtool says of an input, and whether it takes it.
+pub(crate) fn promtool(arguments: &[&str], input: &str) -> (bool, String) {
+    let mut child = Command::new("promtool")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.success(), stdout(&output) + &stderr(&output))
+}
+
+/// Whether generated files are to be written anew.
+pub(crate) fn blesses() -> bool {
+    std::env::var_os("BLESS").is_some()
 }

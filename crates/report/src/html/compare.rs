@@ -14,7 +14,7 @@ use self::opening::Beside;
 use super::escape::{Html, Tag, tag};
 use super::page::{self, section};
 use super::{Page, Scene, Which, document, icon};
-use crate::model::{CompareReport, Direction, Level};
+use crate::model::{CompareReport, Direction, Level, Severity};
 use crate::said::compare::{self as said, Extent, Row, Table};
 use crate::said::source::host_items;
 
@@ -106,15 +106,24 @@ fn names(report: &CompareReport) -> (String, String) {
 }
 
 fn verdict(html: &mut Html, report: &CompareReport) {
+    // What is neither better nor worse has no sign and no colour of a severity.
     let level = match report.direction {
-        Direction::Better | Direction::Same => Level::Ok,
-        Direction::Worse => Level::Critical,
-        Direction::Unknown => Level::Unknown,
+        Direction::Better | Direction::Same => Some(Level::Ok),
+        Direction::Different => None,
+        Direction::Worse => Some(Level::Critical),
+        Direction::Unknown => Some(Level::Unknown),
     };
-    let block = Tag::standing("section", "verdict", icon::class_of_level(level));
+    let block = Tag::standing(
+        "section",
+        "verdict",
+        level.map_or("is-info", icon::class_of_level),
+    );
     let block = block.with("id", "verdict");
     html.within(block.with("aria-labelledby", "headline"), |html| {
-        icon::of_level(html, level);
+        match level {
+            Some(level) => icon::of_level(html, level),
+            None => icon::of_severity(html, Severity::Info),
+        }
         html.tagged(Tag::of("p", "level"), said::word(report.direction));
         html.tagged(tag("h1").with("id", "headline"), &report.headline);
         for sentence in report.more.iter().chain(&report.basis) {
@@ -204,9 +213,10 @@ fn table(html: &mut Html, table: &Table, key: impl Fn(&mut Html, &Row)) {
 }
 
 fn draw_row(html: &mut Html, row: &Row, key: &impl Fn(&mut Html, &Row)) {
-    let tr = match row.is_strong {
-        true => Tag::of("tr", "is-strong"),
-        false => tag("tr"),
+    let tr = if row.is_strong {
+        Tag::of("tr", "is-strong")
+    } else {
+        tag("tr")
     };
     html.within(tr, |html| {
         html.within(tag("th").with("scope", "row"), |html| {

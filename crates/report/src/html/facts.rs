@@ -99,12 +99,7 @@ fn changed(html: &mut Html, scene: &Scene<'_>, changed: &[Changed]) {
     html.tagged(tag("h3"), &format!("Settings changed ({})", changed.len()));
     html.within(Tag::of("ul", "changed"), |html| {
         for change in changed {
-            html.within(tag("li"), |html| {
-                if let Some(when) = scene.clock.moment(change.at_s, change.at) {
-                    html.tagged(tag("time"), &when).raw(" ");
-                }
-                html.text(&change.text);
-            });
+            html.tagged(tag("li"), &scene.clock.changed(change));
         }
     });
 }

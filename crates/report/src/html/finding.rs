@@ -34,7 +34,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
             icon::of_severity(html, finding.severity);
             html.tagged(Tag::of("h3", "title"), &finding.title);
             inside(html, scene, index, finding);
-            for (index, consequence) in scene.report.consequences(&finding.id) {
+            for (index, consequence) in scene.report.consequences(index) {
                 folded(html, scene, index, consequence, "leads to");
             }
         });

@@ -4,6 +4,7 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::{figures, icon};
 use crate::model::{Level, Report};
+use crate::said::verdict as said;
 
 /// How it stands, in a word.
 pub(super) const fn word(level: Level) -> &'static str {
@@ -22,7 +23,10 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     html.within(block.with("aria-labelledby", "headline"), |html| {
         icon::of_level(html, report.verdict);
         html.tagged(Tag::of("p", "level"), word(report.verdict));
-        html.tagged(tag("h1").with("id", "headline"), &report.headline);
+        html.tagged(
+            tag("h1").with("id", "headline"),
+            &said::headline(report, &scene.clock),
+        );
         for remark in &report.remarks {
             html.tagged(Tag::of("p", "remark"), remark);
         }

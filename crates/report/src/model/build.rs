@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use timeline::facts::Change;
-use timeline::kernel_report::ReportKind;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
@@ -14,9 +13,10 @@ use timeline::{Entity, Event, Facts, Stamp, Stretch, Timeline};
 use units::{Bytes, PageSize, Ratio, Span};
 
 use super::{
-    Accounting, Affected, Branch, Changed, Clear, ClockStep, Container, Evidence, Finding, Fix,
-    Graph, History, Host, Input, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA,
-    Severity, Source, SourceKind, Step, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Bursts, Changed, Clear, ClockStep, Container, Evidence, Finding,
+    Fix, Graph, Harm, History, Host, Incident, Input, Level, NodeMemory, NotEvaluated, Report,
+    RuledOut, SCHEMA, Scope, Severity, Source, SourceKind, Step, SwapSpace, Term, ThresholdSide,
+    WHERE_SCHEMA, WhereReport,
 };
 use crate::plain::is_plain;
 
@@ -136,13 +136,16 @@ impl Report {
             host: host(timeline, facts),
             source: cx.source(source),
             verdict: diagnosis.verdict.level.into(),
+            now: diagnosis.verdict.now.map(Level::from),
             headline: diagnosis.verdict.headline.clone(),
-            remarks: cx
-                .kills_lately(source)
-                .into_iter()
-                .chain(diagnosis.verdict.remarks.iter().cloned())
-                .collect(),
+            remarks: diagnosis.verdict.remarks.clone(),
             findings: diagnosis.findings.iter().map(|f| cx.finding(f)).collect(),
+            incidents: cx.incidents(diagnosis),
+            bursts: diagnosis
+                .bursts
+                .iter()
+                .filter_map(|it| cx.bursts(it))
+                .collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
             earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
             changed: facts.changes().iter().map(|it| cx.changed(it)).collect(),
@@ -171,6 +174,20 @@ impl Report {
                 _ => diagnosis.next.iter().map(step).collect(),
             },
         }
+    }
+}
+
+fn scope(scope: &diagnose::Scope) -> Scope {
+    Scope {
+        entity: scope.entity.name().to_owned(),
+        key: scope.key.clone(),
+    }
+}
+
+fn harm(harm: &diagnose::Harm) -> Harm {
+    Harm {
+        waited_s: harm.waited.map(Span::as_secs_f64),
+        killed: harm.killed,
     }
 }
 
@@ -310,26 +327,24 @@ impl Context<'_> {
                 when.to.plus(lasts).min(ends.1),
             )
         });
+        // What it draws may be a window around the finding only.
+        let drawn = graph.first..graph.first + graph.values.len();
+        let end = times.partition_point(|time| *time <= to);
+        let end = end.clamp(drawn.start, drawn.end);
         let first = times.partition_point(|time| *time < from);
-        let end = times
-            .partition_point(|time| *time <= to)
-            .min(graph.values.len());
-        let first = first.min(end);
-        let from = match close {
-            Some(_) => times.get(first).copied().unwrap_or(from),
-            None => from,
-        };
-        let to = match close {
-            Some(_) => times[..end].last().copied().unwrap_or(to),
-            None => to,
-        };
+        let first = first.clamp(drawn.start, end);
+        let from = times.get(first).copied().unwrap_or(from);
+        let to = times[..end].last().copied().unwrap_or(to);
         let shifted: Vec<Span> = times[first..end].iter().map(|time| *time - from).collect();
         Graph {
             label: graph.label.clone(),
             peak: graph.peak.clone(),
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
-            values: thin(&shifted, &graph.values[first..end]),
+            values: thin(
+                &shifted,
+                &graph.values[first - drawn.start..end - drawn.start],
+            ),
         }
     }
 
@@ -377,40 +392,12 @@ impl Context<'_> {
         })
     }
 
-    /// Kills shortly before a look at this host: `2 OOM kills in the last 15 min, the last 51 s ago, in group /web: memtide
-    /// check --at 2026-11-22T04:57:29Z`. Memory may well be enough again.
-    fn kills_lately(&self, source: &SourceInfo) -> Option<String> {
-        const LATELY: Span = Span::from_mins(15);
-        let live_from = source.live_from.filter(|from| *from > 0)?;
-        let began = *self.timeline.times().get(live_from)?;
-        let end = *self.timeline.times().last()?;
-        let kills = self.timeline.reports().filter(|reported| {
-            let report = &reported.report;
-            let is_before = reported.at < began && end - reported.at <= LATELY;
-            report.kind == ReportKind::OomKill && !report.is_memory_dump() && is_before
-        });
-        let kills: Vec<_> = kills.collect();
-        let last = kills.iter().max_by_key(|reported| reported.at)?;
-        let ago = end - last.at;
-        let group = last.report.group.as_ref().map(|group| group.path.as_str());
-        let group = group.filter(|path| !path.is_empty());
-        let group = group.map_or_else(String::new, |path| format!(", in group {path}"));
-        let look = last.wall.and_then(|wall| {
-            let second = wall.unix_nanos().div_euclid(1_000_000_000);
-            let at = Timestamp::from_second(second).ok()?;
-            Some(format!(": memtide check --at {at}"))
-        });
-        let what = match kills.len() {
-            1 => format!("An OOM kill {ago} ago{group}"),
-            count => format!("{count} OOM kills in the last {LATELY}, the last {ago} ago{group}"),
-        };
-        Some(what + &look.unwrap_or_else(|| ".".to_owned()))
-    }
-
     fn changed(&self, change: &Change) -> Changed {
         let name = change.fact.name;
         let told = Event::of_change(Stamp::default(), name, &change.from, &change.to);
         Changed {
+            since: change.since.and_then(|since| self.wall(since)),
+            since_s: change.since.map(Span::as_secs_f64),
             at: self.wall(change.at),
             at_s: change.at.as_secs_f64(),
             setting: name.to_owned(),
@@ -427,6 +414,8 @@ impl Context<'_> {
         Finding {
             id: finding.id.to_owned(),
             severity: finding.severity.into(),
+            scope: scope(&finding.scope),
+            harm: harm(&finding.harm),
             title: finding.title.clone(),
             confidence: finite(finding.confidence.value).map_or(0.0, |c| c.clamp(0.0, 1.0)),
             confidence_word: finding.confidence.word().to_owned(),
@@ -478,6 +467,62 @@ impl Context<'_> {
                 .as_ref()
                 .map(|graph| self.graph(graph, when.filter(|_| stretches.len() == 1))),
         }
+    }
+
+    /// Every time of every finding, in order.
+    fn incidents(&self, diagnosis: &Diagnosis) -> Vec<Incident> {
+        let findings = diagnosis.findings.iter().chain(&diagnosis.earlier);
+        let mut all: Vec<(usize, Incident)> = findings
+            .flat_map(|finding| finding.occasions.iter().map(move |one| (finding, one)))
+            .map(|(finding, one)| (one.stretch.first, self.incident(finding, one)))
+            .collect();
+        all.sort_by_key(|(first, _)| *first);
+        all.into_iter().map(|(_, incident)| incident).collect()
+    }
+
+    fn incident(&self, finding: &diagnose::Finding, one: &diagnose::Occasion) -> Incident {
+        let when = &one.stretch;
+        let last = self.timeline.len().saturating_sub(1);
+        Incident {
+            id: finding.id.to_owned(),
+            scope: scope(&finding.scope),
+            from: self.wall(when.from),
+            to: self.wall(when.to),
+            from_s: when.from.as_secs_f64(),
+            to_s: when.to.as_secs_f64(),
+            ongoing: when.last == last,
+            seen_every_s: self.seen_every(when).map(Span::as_secs_f64),
+            severity: one.severity.into(),
+            confidence: finite(one.confidence).map_or(0.0, |c| c.clamp(0.0, 1.0)),
+            harm: harm(&one.harm),
+            root: finding.caused_by.map(str::to_owned),
+            title: one.title.clone(),
+        }
+    }
+
+    /// The distance of the samples of a stretch (median).
+    fn seen_every(&self, when: &Stretch) -> Option<Span> {
+        let times = self.timeline.times().get(when.first..=when.last)?;
+        let mut steps: Vec<Span> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        steps.sort_unstable();
+        steps.get(steps.len() / 2).copied()
+    }
+
+    fn bursts(&self, bursts: &diagnose::Bursts) -> Option<Bursts> {
+        let (first, last) = (bursts.stretches.first()?, bursts.stretches.last()?);
+        let longest = bursts.longest()?;
+        Some(Bursts {
+            id: bursts.id.to_owned(),
+            count: bursts.count(),
+            from: self.wall(first.from),
+            to: self.wall(last.to),
+            from_s: first.from.as_secs_f64(),
+            to_s: last.to.as_secs_f64(),
+            longest_s: longest.lasts().as_secs_f64(),
+            waited_s: bursts.waited.map(Span::as_secs_f64),
+            example_s: longest.from.as_secs_f64(),
+            example: self.wall(longest.from),
+        })
     }
 
     fn stretch(&self, stretch: &Stretch) -> super::Stretch {

@@ -1,6 +1,6 @@
 //! What memtide knows, as lists for `rules --format json` and `signals --format json`.
 
-use diagnose::{Purpose, Rule};
+use diagnose::Rule;
 use schemars::JsonSchema;
 use serde::Serialize;
 use timeline::SignalDef;
@@ -18,6 +18,16 @@ pub struct RuleEntry {
     pub summary: &'static str,
     /// Its documentation in Markdown.
     pub docs: String,
+    /// Its trigger in words; null where it is found in another way: kernel reports, a level that rose.
+    pub trigger: Option<String>,
+    /// Its trigger in PromQL; null where none can be given.
+    pub promql: Option<String>,
+    /// What it is about: `shortage`, `limit`, `setting`, …
+    pub class: &'static str,
+    /// Ids of the rules whose incidents follow from its own.
+    pub brings_about: Vec<&'static str>,
+    /// Settings that explain it.
+    pub explained_by: Vec<&'static str>,
 }
 
 /// A signal, explained.
@@ -86,12 +96,17 @@ impl From<&Rule> for RuleEntry {
         Self {
             id: rule.id,
             since: rule.since,
-            purpose: match rule.purpose {
-                Purpose::Finding => "finding",
-                Purpose::Note => "note",
+            purpose: match rule.is_note() {
+                false => "finding",
+                true => "note",
             },
             summary: rule.summary(),
-            docs: markdown(rule.docs),
+            docs: with_trigger(rule),
+            trigger: rule.trigger_in_words(),
+            promql: rule.promql(),
+            class: rule.class.word(),
+            brings_about: rule.brings_about(),
+            explained_by: rule.explained_by(),
         }
     }
 }
@@ -120,6 +135,22 @@ fn some(name: &'static str) -> Option<&'static str> {
 }
 
 /// A doc comment's text: its lines begin with the blank behind `///`.
+/// Its documentation, with the trigger's thresholds under *How it is recognised*, as the code has them.
+fn with_trigger(rule: &Rule) -> String {
+    let docs = markdown(rule.docs);
+    let Some(trigger) = rule.trigger_in_words() else {
+        return docs;
+    };
+    let promql = rule.promql().map_or_else(String::new, |promql| {
+        format!("\n\nAs PromQL (an incident lasts for as long as it holds):\n\n    {promql}\n")
+    });
+    docs.replacen(
+        "\n## Not this",
+        &format!("\nTrigger: {trigger}.{promql}\n\n## Not this"),
+        1,
+    )
+}
+
 fn markdown(docs: &str) -> String {
     let mut text = String::with_capacity(docs.len());
     for line in docs.lines() {

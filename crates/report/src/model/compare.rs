@@ -20,9 +20,9 @@ pub struct CompareReport {
     /// Name and version of this contract; a change that readers must know of is another version.
     #[schemars(extend("const" = "memtide-compare/1"))]
     pub schema: &'static str,
-    /// Where it went; also the exit code: better and same 0, worse 1, unknown 3.
+    /// Where it went; also the exit code: better, same and different 0, worse 1, unknown 3.
     pub direction: Direction,
-    /// In a line or two: the cause where a fact explains what changed, and the gravest finding that did; else what differs
+    /// In a line or two: the cause where a fact explains what changed, and the worst finding that did; else what differs
     /// most.
     pub headline: String,
     /// What else is worth a sentence.
@@ -35,7 +35,7 @@ pub struct CompareReport {
     pub before: Side,
     /// The other.
     pub after: Side,
-    /// Findings of either side; those that changed first, the gravest first.
+    /// Findings of either side; those that changed first, the worst first.
     pub findings: Vec<FindingEntry>,
     /// Where memory was; the largest change relative to RAM first.
     pub memory: Vec<AmountEntry>,
@@ -49,13 +49,15 @@ pub struct CompareReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Fewer or milder findings, or less of what they are about.
+    /// Fewer or milder findings, or less waiting.
     Better,
-    /// Neither better nor worse, as far as can be told.
+    /// Nothing that matters differs.
     Same,
-    /// More or graver findings, or more of what they are about.
+    /// Something large differs, and whether that is better or worse is not known: more memory in use, for which nothing waits.
+    Different,
+    /// More or worse findings, or more waiting.
     Worse,
-    /// A side cannot be judged, or could not look for what the other found, or not for as long.
+    /// A side cannot be judged, or could not look for what the other found, or not for long enough.
     Unknown,
 }
 
@@ -68,6 +70,8 @@ pub struct Cause {
     pub sureness: Sureness,
     /// Id of the finding that they explain; null where they explain what moved.
     pub finding: Option<String>,
+    /// Whether they explain something beside what decides the direction, and not that.
+    pub is_beside: bool,
 }
 
 /// How sure it is that facts explain what changed.
@@ -97,11 +101,13 @@ pub struct Side {
     pub typical_s: Option<f64>,
 }
 
-/// A finding of either side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+/// What a rule found in one thing, on either side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FindingEntry {
     /// Id of the rule.
     pub id: String,
+    /// In what it happened, without ids of containers; null for the host.
+    pub place: Option<String>,
     /// How it changed.
     pub change: Turn,
     /// As it was found before; null where it was not.
@@ -118,18 +124,18 @@ pub enum Turn {
     New,
     /// Only before.
     Gone,
-    /// On both sides, more gravely after.
-    Graver,
-    /// On both sides, less gravely after.
+    /// On both sides, more severe after, or alike and at a higher cost in the same time.
+    Worse,
+    /// On both sides, less severe after, or alike and at a lower cost in the same time.
     Milder,
-    /// As grave on both sides.
+    /// The same on both sides.
     Same,
-    /// The other side could not look for it, or only the different lengths of the looks explain it.
+    /// The other side could not look for it, or not for long enough.
     Unknown,
 }
 
 /// A finding on one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FoundEntry {
     /// How much it matters.
     pub severity: Severity,
@@ -137,6 +143,20 @@ pub struct FoundEntry {
     pub title: String,
     /// Id of the finding that it follows from; null for a root.
     pub caused_by: Option<String>,
+    /// How often it came; 0 for a state without a beginning.
+    pub times: usize,
+    /// How long it lasted in all; null for a state without a beginning.
+    pub lasted_s: Option<f64>,
+    /// How long tasks waited; null where that is not measured, or nobody need wait.
+    pub waited_s: Option<f64>,
+    /// Processes that were killed.
+    pub killed: u64,
+    /// For how long this side was watched.
+    pub watched_s: f64,
+    /// How often it came per hour that was watched.
+    pub times_per_hour: Option<f64>,
+    /// How long tasks waited per hour that was watched.
+    pub waited_s_per_hour: Option<f64>,
 }
 
 /// An amount of memory.
@@ -287,8 +307,8 @@ macro_rules! words {
 }
 
 words! {
-    Direction: Better Same Worse Unknown;
-    Turn: New Gone Graver Milder Same Unknown;
+    Direction: Better Same Different Worse Unknown;
+    Turn: New Gone Worse Milder Same Unknown;
     AmountKind: Term Level Owner;
     Certainty: Clear Noise TooFew;
     Sureness: Is Explains May;
@@ -299,6 +319,7 @@ fn cause(cause: &diagnosed::Cause) -> Cause {
         facts: cause.facts.iter().map(|name| (*name).to_owned()).collect(),
         sureness: cause.sureness.into(),
         finding: cause.finding.map(str::to_owned),
+        is_beside: cause.is_beside,
     }
 }
 
@@ -322,9 +343,17 @@ fn finding(change: &FindingChange) -> FindingEntry {
         severity: found.severity.into(),
         title: found.title.clone(),
         caused_by: found.caused_by.map(str::to_owned),
+        times: found.cost.times,
+        lasted_s: found.cost.lasted.map(Span::as_secs_f64),
+        waited_s: found.cost.waited.map(Span::as_secs_f64),
+        killed: found.cost.killed,
+        watched_s: found.cost.watched.as_secs_f64(),
+        times_per_hour: found.cost.times_an_hour(),
+        waited_s_per_hour: found.cost.waited_an_hour().map(Span::as_secs_f64),
     };
     FindingEntry {
         id: change.id.to_owned(),
+        place: change.place.clone(),
         change: change.turn().into(),
         before: change.before.as_ref().map(found),
         after: change.after.as_ref().map(found),

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Event, Timeline};
+use timeline::{Dated, EventKind, Stamp, Timeline, Told};
 
 use super::build::source_of;
-use super::{Source, SourceInfo};
+use super::{Source, SourceInfo, SourceKind};
 
 /// Name and version of the contract of `events`.
 pub const EVENTS_SCHEMA: &str = "memtide-events/1";
@@ -26,10 +26,23 @@ pub struct EventsReport {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EventEntry {
-    /// When; null where the source has no wall clock.
+    /// When: the kernel log's time of what it tells, else the first reading that shows it. Null where the source has no wall
+    /// clock, or nothing tells when.
     pub at: Option<Timestamp>,
     /// The same, counted from the source's first sample; null where nothing tells, and below zero before it.
     pub offset_s: Option<f64>,
+    /// The last reading that does not show it yet: it happened between this and `at`. Null where `at` is when it happened,
+    /// or where that reading is not known.
+    pub since: Option<Timestamp>,
+    /// The same, counted from the source's first sample.
+    pub since_offset_s: Option<f64>,
+    /// When it ended; null for what is of a moment.
+    pub until: Option<Timestamp>,
+    /// The same, counted from the source's first sample.
+    pub until_offset_s: Option<f64>,
+    /// How exactly `at` tells when: `exactly`; `between` where it happened after `since`; `before` where it happened before
+    /// it and nothing more is known; `since-boot` where only a counter tells that it happened before the first sample.
+    pub dated: &'static str,
     /// `oom-kill`, `allocation-failure`, `cgroup-limit`, `fact-changed`, `boot`, `suspend`, `clock-step`, `gap`,
     /// `recorder-started`, `recorder-stopped`, `samples-lost`, `blocked`, `service-started`, `service-ended`.
     pub kind: &'static str,
@@ -42,43 +55,89 @@ pub struct EventEntry {
 }
 
 impl EventsReport {
-    /// Events of a source, in the order given.
-    pub fn new(events: &[Event], timeline: &Timeline, source: &SourceInfo) -> Self {
+    /// Events of a source, in the order given. What was counted before the first sample is none of a part's: the source
+    /// tells more of it.
+    pub fn new(events: &[Told], timeline: &Timeline, source: &SourceInfo) -> Self {
+        let is_part = source.cut_at.is_some();
+        let told = events
+            .iter()
+            .filter(|told| !(is_part && told.dated == Dated::SinceBoot));
         Self {
             schema: EVENTS_SCHEMA,
             source: source_of(timeline, source),
-            events: events
-                .iter()
-                .map(|event| EventEntry::new(event, timeline))
+            events: told
+                .map(|told| EventEntry::new(told, timeline, source))
                 .collect(),
         }
     }
 }
 
 impl EventEntry {
-    fn new(event: &Event, timeline: &Timeline) -> Self {
+    fn new(told: &Told, timeline: &Timeline, source: &SourceInfo) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let at = event.stamp.wall.and_then(|wall| {
-            // To the millisecond, as everywhere.
-            Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
-        });
+        let event = &told.event;
+        let at = Some(event.stamp).filter(|_| told.dated != Dated::SinceBoot);
+        let since = match told.dated {
+            Dated::Since(since) => Some(since),
+            Dated::Exactly | Dated::Before | Dated::SinceBoot => None,
+        };
+        let time = |stamp: Option<Stamp>| stamp.and_then(wall);
+        let offset = |stamp: Option<Stamp>| stamp.and_then(|stamp| offset(stamp, timeline));
+        let mut text = event.text.clone();
+        text.push_str(before(told, offset(at), source));
         Self {
-            at,
-            offset_s: offset(event, timeline),
+            at: time(at),
+            offset_s: offset(at),
+            since: time(since),
+            since_offset_s: offset(since),
+            until: time(told.until),
+            until_offset_s: offset(told.until),
+            dated: dated(told.dated),
             kind: event.kind.name(),
             subject: some(&event.subject),
-            text: event.text.clone(),
+            text,
             report: some(&event.report),
         }
     }
 }
 
+const fn dated(dated: Dated) -> &'static str {
+    match dated {
+        Dated::Exactly => "exactly",
+        Dated::Since(_) => "between",
+        Dated::Before => "before",
+        Dated::SinceBoot => "since-boot",
+    }
+}
+
+/// What is said of a kill or a failure that the kernel's log had from before anybody looked.
+fn before(told: &Told, offset_s: Option<f64>, source: &SourceInfo) -> &'static str {
+    let is_of_kernel = matches!(
+        told.event.kind,
+        EventKind::OomKill | EventKind::AllocationFailure
+    );
+    let is_before = offset_s.is_some_and(|at| at < 0.0) || told.dated == Dated::SinceBoot;
+    match source.kind {
+        _ if !is_of_kernel || !is_before || source.cut_at.is_some() => "",
+        SourceKind::Recording => ", before the recording began",
+        SourceKind::Capture => ", before the capture began",
+        SourceKind::Live => ", before this look began",
+        SourceKind::Text | SourceKind::Bundle => "",
+    }
+}
+
+/// To the millisecond, as everywhere.
+fn wall(stamp: Stamp) -> Option<Timestamp> {
+    let nanos = stamp.wall?.unix_nanos();
+    Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok()
+}
+
 /// Nothing tells between unrelated looks.
-fn offset(event: &Event, timeline: &Timeline) -> Option<f64> {
+fn offset(stamp: Stamp, timeline: &Timeline) -> Option<f64> {
     if !timeline.is_one_stretch() || timeline.len() < 2 {
         return None;
     }
-    let nanos = timeline.nanos_at(event.stamp)? - i128::from(timeline.times().first()?.as_nanos());
+    let nanos = timeline.nanos_at(stamp)? - i128::from(timeline.times().first()?.as_nanos());
     #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
     Some(nanos as f64 / 1e9)
 }

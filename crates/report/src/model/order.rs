@@ -9,15 +9,11 @@ impl Report {
         all.filter(|(_, finding)| self.is_root(finding))
     }
 
-    /// What a root brings about, with its places among all findings.
-    pub(crate) fn consequences<'a>(
-        &'a self,
-        root: &'a str,
-    ) -> impl Iterator<Item = (usize, &'a Finding)> {
-        let all = self.findings.iter().enumerate();
-        all.filter(move |(_, finding)| {
-            !self.is_root(finding) && finding.caused_by.as_deref() == Some(root)
-        })
+    /// What a root brings about, with its places among all findings: what follows it in the list up to the next root. Two
+    /// diseases of one kind in two control groups have an id in common.
+    pub(crate) fn consequences(&self, root: usize) -> impl Iterator<Item = (usize, &Finding)> {
+        let after = self.findings.iter().enumerate().skip(root + 1);
+        after.take_while(|(_, finding)| !self.is_root(finding))
     }
 
     fn is_root(&self, finding: &Finding) -> bool {

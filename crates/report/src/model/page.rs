@@ -200,7 +200,7 @@ impl PageMeta {
             gaps: gaps(picture),
             charts: charts(picture, scales),
             findings: findings(report, picture),
-            events: events_of(events, picture),
+            events: events_of(events, picture, clock),
         }
     }
 }
@@ -337,7 +337,7 @@ fn charts_of(finding: &Finding, picture: &Picture) -> Vec<String> {
 }
 
 /// Events on the picture. Where they are many, each stretch of time has one that speaks for all in it.
-fn events_of(events: &[EventEntry], picture: &Picture) -> Vec<EventMeta> {
+fn events_of(events: &[EventEntry], picture: &Picture, clock: &Clock<'_>) -> Vec<EventMeta> {
     let ends = 0.0..=picture.span_s();
     let placed = events.iter().filter_map(|event| {
         let at_s = event.offset_s? - picture.begin_s();
@@ -345,7 +345,7 @@ fn events_of(events: &[EventEntry], picture: &Picture) -> Vec<EventMeta> {
     });
     let placed: Vec<(f64, &EventEntry)> = placed.collect();
     let step = match placed.len() <= MOST_EVENTS {
-        true => return placed.iter().map(|told| event(&[*told])).collect(),
+        true => return placed.iter().map(|told| event(&[*told], clock)).collect(),
         #[allow(clippy::cast_precision_loss)] // some hundred
         false => picture.span_s() / MOST_EVENTS as f64,
     };
@@ -355,18 +355,19 @@ fn events_of(events: &[EventEntry], picture: &Picture) -> Vec<EventMeta> {
             .total_cmp(&(other.0 / step).floor())
             .is_eq()
     };
-    placed.chunk_by(together).map(event).collect()
+    let chunks = placed.chunk_by(together);
+    chunks.map(|chunk| event(chunk, clock)).collect()
 }
 
 /// The first that explains something, else the first, with how many more there are.
-fn event(together: &[(f64, &EventEntry)]) -> EventMeta {
+fn event(together: &[(f64, &EventEntry)], clock: &Clock<'_>) -> EventMeta {
     let main = together.iter().find(|(_, event)| is_main(event));
     let told = main.or(together.first());
-    let text = told.map_or("", |(_, event)| &event.text);
+    let text = told.map_or_else(String::new, |(_, event)| clock.told(event));
     EventMeta {
         at_s: told.map_or(0.0, |(at_s, _)| *at_s),
         text: match together.len() {
-            0 | 1 => harmless(text),
+            0 | 1 => harmless(&text),
             n => harmless(&format!("{text}, and {} more events about then", n - 1)),
         },
         is_main: main.is_some(),
@@ -402,12 +403,25 @@ mod tests {
     fn event_at(second: f64, kind: &'static str) -> EventEntry {
         EventEntry {
             at: None,
+            since: None,
+            since_offset_s: None,
+            until: None,
+            until_offset_s: None,
+            dated: "exactly",
             offset_s: Some(second),
             kind,
             subject: None,
             text: format!("{kind} at {second}"),
             report: None,
         }
+    }
+
+    fn events_told(events: &[EventEntry], lasts: u64) -> Vec<EventMeta> {
+        let nothing = timeline::Timeline::default();
+        let info = crate::SourceInfo::capture("x");
+        let source = crate::model::build::source_of(&nothing, &info);
+        let screen = crate::Screen::default();
+        events_of(events, &picture(lasts), &Clock::new(&source, &screen))
     }
 
     fn picture(lasts: u64) -> Picture {
@@ -426,7 +440,7 @@ mod tests {
             event_at(2.0, "boot"),
             event_at(99.0, "boot"),
         ];
-        let told = events_of(&events, &picture(10));
+        let told = events_told(&events, 10);
         let told: Vec<_> = told.iter().map(|it| (it.at_s, it.is_main)).collect();
         assert_eq!(told, [(1.0, false), (2.0, true)]);
     }
@@ -437,7 +451,7 @@ mod tests {
             .map(|i| event_at(f64::from(i), "blocked"))
             .collect();
         events[4_007].kind = "oom-kill";
-        let told = events_of(&events, &picture(5_000));
+        let told = events_told(&events, 5_000);
         assert_eq!(told.len(), MOST_EVENTS);
         let kill = told.iter().find(|it| it.is_main).unwrap();
         assert_eq!(kill.text, "blocked at 4007, and 9 more events about then");

@@ -1,6 +1,6 @@
-//! The words of `compare`: tables of rows `label, before, after, change`, and what is told below them.
+//! The words of `compare`: tables of rows `label, before, after, change`, and what is said below them.
 
-use units::{Count, Ratio, SignedBytes};
+use units::{Count, Ratio, SignedBytes, Span};
 
 use crate::model::{
     AmountEntry, AmountKind, Certainty, CompareReport, Direction, FactEntry, FindingEntry,
@@ -15,7 +15,7 @@ const MOST_FACTS: usize = 12;
 /// So many names of what only one side tells.
 const MOST_NAMES: usize = 8;
 
-/// How much of a table is told.
+/// How much of a table is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The largest changes, as many as a screen holds.
@@ -64,6 +64,7 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
     match direction {
         Direction::Better => "BETTER",
         Direction::Same => "SAME",
+        Direction::Different => "DIFFERENT",
         Direction::Worse => "WORSE",
         Direction::Unknown => "UNKNOWN",
     }
@@ -74,7 +75,7 @@ pub(crate) const fn turned(turn: Turn) -> &'static str {
     match turn {
         Turn::New => "new",
         Turn::Gone => "gone",
-        Turn::Graver => "graver",
+        Turn::Worse => "worse",
         Turn::Milder => "milder",
         Turn::Same => "same",
         Turn::Unknown => "cannot tell",
@@ -93,7 +94,11 @@ pub(crate) fn findings(report: &CompareReport) -> Table {
         ..Row::default()
     };
     let rows = report.findings.iter().enumerate();
-    let rows = rows.map(|(index, finding)| found(finding, index));
+    let rows = rows.map(|(index, finding)| {
+        let same = |other: &&FindingEntry| other.id == finding.id;
+        let is_only = report.findings.iter().filter(same).count() == 1;
+        found(finding, index, is_only)
+    });
     Table {
         heading: "Findings",
         rows: std::iter::once(verdict).chain(rows).collect(),
@@ -101,19 +106,60 @@ pub(crate) fn findings(report: &CompareReport) -> Table {
     }
 }
 
-fn found(finding: &FindingEntry, index: usize) -> Row {
+fn found(finding: &FindingEntry, index: usize, is_only: bool) -> Row {
     let severity = |found: Option<&FoundEntry>| {
         let word = found.map_or(ABSENT, |found| found.severity.word());
         word.to_owned()
     };
     Row {
-        label: finding.id.clone(),
+        label: match finding.place.as_ref().filter(|_| !is_only) {
+            Some(place) => format!("{} of {place}", finding.id),
+            None => finding.id.clone(),
+        },
         before: severity(finding.before.as_ref()),
         after: severity(finding.after.as_ref()),
         change: turned(finding.change).to_owned(),
+        more: costs(finding),
         entry: Some(index),
         ..Row::default()
     }
+}
+
+/// How often, how long and at what cost on each side; empty for what follows from another finding, or has no beginning.
+fn costs(finding: &FindingEntry) -> String {
+    let sides = [("before", &finding.before), ("after", &finding.after)];
+    let is_root = |found: &FoundEntry| found.caused_by.is_none() && found.times > 0;
+    let told = sides.into_iter().filter_map(|(side, found)| {
+        let found = found.as_ref().filter(|found| is_root(found))?;
+        Some(format!("{side} {}", cost(found)))
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// `3 times, 22 s of 39 s, 15 s of waiting (23 min per hour)`
+fn cost(found: &FoundEntry) -> String {
+    let span = |seconds: f64| Span::from_secs_f64(seconds).to_string();
+    let times = match found.times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{} times", Count::new(n as u64)),
+    };
+    let watched = span(found.watched_s);
+    let lasted = found.lasted_s.filter(|lasted| *lasted > 0.0);
+    let lasted = match lasted {
+        Some(lasted) => format!("{times}, {} of {watched}", span(lasted)),
+        None => format!("{times} in {watched}"),
+    };
+    let waited = found.waited_s.filter(|waited| *waited > 0.0);
+    let waited = waited.map(|waited| {
+        let an_hour = found.waited_s_per_hour.map_or_else(String::new, |an_hour| {
+            format!(" ({} per hour)", span(an_hour))
+        });
+        format!("{} of waiting{an_hour}", span(waited))
+    });
+    let killed = (found.killed > 0).then(|| format!("{} killed", Count::new(found.killed)));
+    let parts = std::iter::once(lasted).chain(waited).chain(killed);
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Where memory was.
@@ -288,7 +334,9 @@ fn told_by_one(side: &str, facts: &[&FactEntry], extent: Extent) -> Option<Strin
         0 => String::new(),
         n => format!(" and {} more", Count::new(n as u64)),
     };
-    Some(format!("Told {side} only, so not compared: {shown}{more}."))
+    Some(format!(
+        "Known {side} only, so not compared: {shown}{more}."
+    ))
 }
 
 /// Whether the hosts' RAM differs: then amounts alone say little.
@@ -298,9 +346,10 @@ fn is_other_size(report: &CompareReport) -> bool {
 }
 
 fn one_side(is_before: bool) -> String {
-    match is_before {
-        true => "before only",
-        false => "after only",
+    if is_before {
+        "before only"
+    } else {
+        "after only"
     }
     .to_owned()
 }
@@ -309,7 +358,7 @@ fn same(n: usize, what: &str) -> Option<String> {
     (n > 0).then(|| format!("{} {what}.", Count::new(n as u64)))
 }
 
-/// So many rows, and what is told of the others.
+/// So many rows, and what is said of the others.
 fn cut(mut rows: Vec<Row>, most: usize, extent: Extent) -> (Vec<Row>, Option<String>) {
     let most = extent.at_most(most);
     let left = rows.len().saturating_sub(most);

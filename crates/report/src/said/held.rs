@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use units::{Count, Span};
 
 use crate::clock::Clock;
-use crate::model::{Finding, Stretch};
+use crate::model::{Bursts, Finding, Stretch};
 
 /// From when to when: `0:11–0:34`; of one that came again `7 times, 10 min each, first 0:11, last 4:20`. `None` where it is a
 /// state, or the source is of one moment that nobody knows.
@@ -19,6 +19,28 @@ pub(crate) fn when(clock: &Clock<'_>, finding: &Finding) -> Option<String> {
             at(last.from_s, last.from)?,
         )),
         _ => clock.stretch((finding.from_s?, finding.from), (finding.to_s?, finding.to)),
+    }
+}
+
+/// Bursts of a kind: `14 times between 01:00 and 05:00, at most 6 s each, 21 s of waiting in all`.
+pub(crate) fn bursts(clock: &Clock<'_>, bursts: &Bursts) -> String {
+    let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
+    let longest = Span::from_secs_f64(bursts.longest_s);
+    let (from, to) = (at(bursts.from_s, bursts.from), at(bursts.to_s, bursts.to));
+    let when = match (bursts.count, from, to) {
+        (1, Some(from), _) => format!("once at {from}, for {longest}"),
+        (1, None, _) => format!("once, for {longest}"),
+        (count, Some(from), Some(to)) => {
+            format!("{count} times between {from} and {to}, at most {longest} each")
+        }
+        (count, ..) => format!("{count} times, at most {longest} each"),
+    };
+    match bursts.waited_s.filter(|waited| *waited >= 0.1) {
+        Some(waited) => format!(
+            "{when}; tasks waited {} in all",
+            Span::from_secs_f64(waited)
+        ),
+        None => when,
     }
 }
 

@@ -8,12 +8,11 @@ use crate::plain::cut;
 
 /// So many fields of an unknown kernel are named; the rest is counted.
 const MOST_UNKNOWN: usize = 20;
-/// Notes about the source, not about the host.
-const ABOUT_THE_SOURCE: [&str; 2] = ["monitoring-gap", "accounting-mismatch"];
 
 /// Whether a note is about the source and not about the host.
 pub(crate) fn is_about_the_source(note: &Finding) -> bool {
-    ABOUT_THE_SOURCE.contains(&note.id.as_str())
+    let rule = diagnose::rules::by_id(&note.id);
+    rule.is_some_and(|rule| rule.class == diagnose::Class::Source)
 }
 
 /// Fields of a kernel that memtide has no name for.
@@ -125,18 +124,5 @@ fn looks(what: &str, samples: usize, watched: Span) -> String {
         1 => format!("{what}, one look"),
         _ if watched == Span::ZERO => format!("{what}, {count} looks"),
         _ => format!("{what}, {count} looks over {watched}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_about_the_source_are_rules() {
-        for id in ABOUT_THE_SOURCE {
-            let rule = diagnose::rules::by_id(id).unwrap();
-            assert_eq!(rule.purpose, diagnose::Purpose::Note, "{id}");
-        }
     }
 }

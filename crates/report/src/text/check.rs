@@ -5,9 +5,9 @@ use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
 use crate::clock::Clock;
 use crate::model::{
-    Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
+    Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
 };
-use crate::said::{held, source as said};
+use crate::said::{held, source as said, verdict as said_verdict};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
@@ -28,12 +28,13 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     input::brief(&mut page, &report.source);
     page.gap();
-    verdict(&mut page, report);
+    verdict(&mut page, report, &clock);
     if let Some(accounting) = &report.accounting {
         page.gap();
         memory::draw(&mut page, accounting, report, &clock, screen);
     }
     findings(&mut page, report, &clock, screen);
+    bursts(&mut page, &report.bursts, &clock, screen);
     earlier(&mut page, &report.earlier, &clock, screen);
     changed(&mut page, &report.changed, &clock, screen);
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
@@ -48,6 +49,36 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     next(&mut page, report);
     unknown_fields(&mut page, &report.source, screen);
     page.finish()
+}
+
+/// A finding or a note with all that belongs to it, the first with this id.
+pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<String> {
+    let (place, finding) = report
+        .findings
+        .iter()
+        .chain(&report.notes)
+        .enumerate()
+        .find(|(_, finding)| finding.id == id)?;
+    let is_root = report.roots().any(|(root, _)| root == place);
+    let consequences: Vec<&Finding> = if is_root {
+        report.consequences(place).map(|(_, it)| it).collect()
+    } else {
+        Vec::new()
+    };
+    let mut page = Page::new(screen);
+    let listed = finding::Numbered {
+        number: 1,
+        finding,
+        consequences: &consequences,
+        said_already: false,
+    };
+    finding::draw(
+        &mut page,
+        &listed,
+        &Clock::new(&report.source, screen),
+        screen,
+    );
+    Some(page.finish())
 }
 
 /// Who is meant and how long was looked: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.
@@ -67,7 +98,7 @@ pub(super) fn host_line(
     }
 }
 
-fn verdict(page: &mut Page, report: &Report) {
+fn verdict(page: &mut Page, report: &Report, clock: &Clock<'_>) {
     let word = match report.verdict {
         Level::Ok => "OK",
         Level::Warning => "WARNING",
@@ -75,20 +106,38 @@ fn verdict(page: &mut Page, report: &Report) {
         Level::Unknown => "UNKNOWN",
     };
     let head = [piece(report.verdict.into(), word)];
-    page.hanging(&head, VERDICT_INDENT, Style::Strong, &report.headline);
+    let headline = said_verdict::headline(report, clock);
+    page.hanging(&head, VERDICT_INDENT, Style::Strong, &headline);
     for remark in &report.remarks {
         page.hanging(&[], VERDICT_INDENT, Style::Plain, remark);
     }
 }
 
+/// A finding and its place among all.
+type Placed<'a> = (usize, &'a Finding);
+
+/// The first findings of each rule, and those of more places: a limit that sixty groups hit is one disease to read about.
+fn without_more_of_the_same<'a>(
+    roots: Vec<Placed<'a>>,
+    screen: &Screen,
+) -> (Vec<Placed<'a>>, Vec<Placed<'a>>) {
+    const ALIKE: usize = 3;
+    let mut seen: Vec<&str> = Vec::new();
+    roots.into_iter().partition(|(_, root)| {
+        seen.push(&root.id);
+        let alike = seen.iter().filter(|id| **id == root.id).count();
+        alike <= ALIKE || screen.detail == Detail::All
+    })
+}
+
 /// Roots, numbered, each with what it brings about; what is only worth knowing in short, until all is asked for.
 fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen) {
-    let (in_short, in_full): (Vec<&Finding>, Vec<&Finding>) = report
+    let (in_short, in_full): (Vec<_>, Vec<_>) = report
         .roots()
-        .map(|(_, root)| root)
-        .partition(|f| f.severity == Severity::Info && screen.detail == Detail::Brief);
-    for (i, root) in in_full.iter().enumerate() {
-        let consequences = report.consequences(&root.id);
+        .partition(|(_, f)| f.severity == Severity::Info && screen.detail == Detail::Brief);
+    let (in_full, alike) = without_more_of_the_same(in_full, screen);
+    for (i, (at, root)) in in_full.into_iter().enumerate() {
+        let consequences = report.consequences(at);
         let consequences: Vec<&Finding> = consequences.map(|(_, finding)| finding).collect();
         page.gap();
         finding::draw(
@@ -105,9 +154,22 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
             screen,
         );
     }
+    if !alike.is_empty() {
+        page.heading("More of the same (evidence and advice: --all):");
+        for (_, finding) in alike {
+            let when =
+                held::when(clock, finding).map_or_else(String::new, |when| format!("{when}: "));
+            entry(
+                page,
+                &finding.id,
+                &format!("{when}{}", finding.title),
+                screen,
+            );
+        }
+    }
     if !in_short.is_empty() {
         page.heading("Worth knowing (evidence and advice: --all):");
-        for finding in in_short {
+        for (_, finding) in in_short {
             let sure = match finding.confidence_word.as_str() {
                 "confirmed" => String::new(),
                 word => format!(" ({word})"),
@@ -115,6 +177,17 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
             let text = format!("{}{sure}", finding.title);
             entry(page, &finding.id, &text, screen);
         }
+    }
+}
+
+/// What was too short and too cheap to be told one by one: a line for each rule.
+fn bursts(page: &mut Page, bursts: &[Bursts], clock: &Clock<'_>, screen: &Screen) {
+    if bursts.is_empty() {
+        return;
+    }
+    page.heading("In brief (too short to matter one by one):");
+    for one in bursts {
+        entry(page, &one.id, &held::bursts(clock, one), screen);
     }
 }
 
@@ -146,9 +219,7 @@ fn changed(page: &mut Page, changed: &[Changed], clock: &Clock<'_>, screen: &Scr
         Detail::All => usize::MAX,
     };
     for change in &changed[changed.len().saturating_sub(most)..] {
-        let when = clock.moment(change.at_s, change.at);
-        let when = when.map_or_else(String::new, |when| format!("{when}: "));
-        page.hanging(&[], 3, Style::Plain, &format!("{when}{}", change.text));
+        page.hanging(&[], 3, Style::Plain, &clock.changed(change));
     }
 }
 

@@ -76,6 +76,8 @@ impl Sheet<'_> {
     fn verdict(&mut self) {
         let style = match self.report.direction {
             Direction::Better | Direction::Same => Style::Fine,
+            // No colour of a severity: neither better nor worse.
+            Direction::Different => Style::Strong,
             Direction::Worse => Style::Critical,
             Direction::Unknown => Style::Unknown,
         };
@@ -120,9 +122,10 @@ impl Sheet<'_> {
 
     /// A row whose values are too wide for their columns, or on a narrow screen, is told in a sentence.
     fn row(&mut self, row: &Row, label: usize) {
-        let style = match row.is_strong {
-            true => Style::Strong,
-            false => Style::Plain,
+        let style = if row.is_strong {
+            Style::Strong
+        } else {
+            Style::Plain
         };
         let fits = width(&row.before) <= VALUE && width(&row.after) <= VALUE && label >= 10;
         if fits {

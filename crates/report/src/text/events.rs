@@ -26,10 +26,10 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
         let head = [piece(Style::Faint, time.clone())];
         if screen.unbroken {
             let gap = " ".repeat(indent.saturating_sub(wrap::width(time)));
-            let text = piece(style(event), event.text.clone());
+            let text = piece(style(event), clock.told(event));
             page.line(&[head[0].clone(), piece(Style::Plain, gap), text]);
         } else {
-            page.hanging(&head, indent, style(event), &event.text);
+            page.hanging(&head, indent, style(event), &clock.told(event));
         }
         if screen.detail == Detail::All {
             let lines = event.report.iter().flat_map(|report| report.lines());
@@ -55,7 +55,7 @@ fn style(event: &EventEntry) -> Style {
 mod tests {
     use super::*;
     use crate::SourceInfo;
-    use timeline::{Event, EventKind, Sample, Stamp, Timeline};
+    use timeline::{Dated, Event, EventKind, Sample, Stamp, Timeline, Told};
     use units::{Span, WallClock};
 
     fn stamp(second: u64, wall: Option<i64>) -> Stamp {
@@ -77,12 +77,16 @@ mod tests {
             sample.stamp = stamp(second, wall.map(|s| s + i64::try_from(second).unwrap()));
             timeline.push(&sample).unwrap();
         }
-        let event = |text: &str| Event {
-            stamp: stamp(1, wall.map(|s| s + 1)),
-            kind: EventKind::OomKill,
-            subject: String::new(),
-            text: text.to_owned(),
-            report: "Out of memory: \u{1b}[2Jevil\nsecond line\n".to_owned(),
+        let event = |text: &str| Told {
+            event: Event {
+                stamp: stamp(1, wall.map(|s| s + 1)),
+                kind: EventKind::OomKill,
+                subject: String::new(),
+                text: text.to_owned(),
+                report: "Out of memory: \u{1b}[2Jevil\nsecond line\n".to_owned(),
+            },
+            dated: Dated::Exactly,
+            until: None,
         };
         let long = "word ".repeat(40);
         let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];

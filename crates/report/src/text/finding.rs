@@ -145,7 +145,8 @@ impl Block<'_, '_> {
     /// When it held, and how its main signal ran in that time.
     fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
         let when = held::when(clock, finding);
-        let Some(graph) = &finding.graph else {
+        let curve = finding.graph.as_ref();
+        let Some(graph) = curve.filter(|graph| graph.values.len() > 1) else {
             if let Some(when) = when {
                 self.text("when", [when]);
             }
@@ -260,18 +261,23 @@ impl Block<'_, '_> {
     fn fixes(&mut self, fixes: &[Fix]) {
         let room = self.room();
         let mut now = Vec::new();
+        // What makes the commands above last stands before advice that has nothing to do with them.
+        let mut kept = Vec::new();
         let mut for_good = Vec::new();
         for fix in fixes {
             let has_now = !fix.now.trim().is_empty();
-            let advice = if has_now { &mut now } else { &mut for_good };
-            advice.extend(paragraph(&fix.what, room));
+            if has_now {
+                now.extend(paragraph(&fix.what, room));
+                kept.extend(commands(&fix.persistent, false));
+            } else {
+                for_good.extend(paragraph(&fix.what, room));
+                for_good.extend(commands(&fix.persistent, !fix.what.is_empty()));
+            }
             now.extend(commands(&fix.now, !fix.what.is_empty()));
             now.extend(undo(&fix.undo, !fix.what.is_empty()));
-            let below = !has_now && !fix.what.is_empty();
-            for_good.extend(commands(&fix.persistent, below));
         }
         self.lines("do now", now);
-        self.lines("for good", for_good);
+        self.lines("for good", kept.into_iter().chain(for_good));
     }
 }
 

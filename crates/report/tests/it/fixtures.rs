@@ -1,9 +1,9 @@
 //! Reports built by hand, with figures as the labelled captures give them.
 
 use report::model::{
-    Accounting, Affected, Branch, Clear, Evidence, Finding, Fix, Graph, Host, Level, NodeMemory,
-    NotEvaluated, Report, RuledOut, SCHEMA, Severity, Source, SourceKind, Stretch, SwapSpace, Term,
-    WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Clear, Evidence, Finding, Fix, Graph, Harm, Host, Level,
+    NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity, Source, SourceKind,
+    Stretch, SwapSpace, Term, WHERE_SCHEMA, WhereReport,
 };
 
 const MIB: u64 = 1 << 20;
@@ -60,6 +60,14 @@ pub(crate) fn finding(id: &str, severity: Severity, title: &str) -> Finding {
     Finding {
         id: id.into(),
         severity,
+        scope: Scope {
+            entity: "host".to_owned(),
+            key: String::new(),
+        },
+        harm: Harm {
+            waited_s: None,
+            killed: 0,
+        },
         title: title.into(),
         confidence: 0.96,
         confidence_word: "confirmed".into(),
@@ -131,6 +139,9 @@ fn report(host: Host, source: Source, verdict: Level, headline: &str) -> Report 
         host,
         source,
         verdict,
+        now: None,
+        incidents: Vec::new(),
+        bursts: Vec::new(),
         headline: headline.into(),
         remarks: Vec::new(),
         findings: Vec::new(),

@@ -30,6 +30,11 @@ fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<
 fn event(text: &str, offset_s: Option<f64>) -> EventEntry {
     EventEntry {
         at: None,
+        since: None,
+        since_offset_s: None,
+        until: None,
+        until_offset_s: None,
+        dated: "exactly",
         offset_s,
         kind: "oom-kill",
         subject: None,

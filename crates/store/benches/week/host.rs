@@ -1,5 +1,7 @@
 //! What the host does and holds, second by second: work by day, a service that leaks, and a backup each night that leaves
-//! no room for the page cache. All amounts are pages of 4 KiB and add up to [`TOTAL`].
+//! no room for the page cache; or, in a week that is well, nothing but a few stalls of seconds. All amounts are pages of 4 KiB and add up to [`TOTAL`].
+
+use std::ops::Range;
 
 use super::noise::Noise;
 
@@ -16,7 +18,7 @@ const WORKING_SET: f64 = mib(1_700.0);
 /// Most that a disk gives in a second.
 const DISK: f64 = mib(160.0);
 /// The backup starts at 02:00 and lasts 40 minutes.
-const BACKUP: std::ops::Range<u64> = 7_200..9_600;
+const BACKUP: Range<u64> = 7_200..9_600;
 const HOUR: f64 = 3_600.0;
 const DAY: u64 = 86_400;
 const WEEK: f64 = 604_800.0;
@@ -66,6 +68,8 @@ pub(crate) struct Host {
     pub(crate) io_full: f64,
     /// How starved the page cache is, from 0 to 1.
     pub(crate) starved: f64,
+    /// Seconds in which it stalls, where nothing else is wrong with it.
+    stalls: Option<Vec<Range<u64>>>,
 }
 
 /// Memory of the kernel that hardly changes: per-CPU data, vmalloc with stacks, other reclaimable memory, and what no
@@ -75,19 +79,66 @@ pub(crate) const VMALLOC: f64 = mib(72.0);
 pub(crate) const OTHER_RECLAIMABLE: f64 = mib(3.0);
 const UNEXPLAINED: f64 = mib(64.0);
 
+/// Stalls of a week that is well, and how many of them begin within another.
+const STALLS: usize = 20;
+const OVERLAPPING: usize = 3;
+
+/// Times of stalls: each of 5 to 60 seconds.
+fn stalls(noise: &mut Noise) -> Vec<Range<u64>> {
+    let mut stalls: Vec<Range<u64>> = Vec::new();
+    while stalls.len() < STALLS {
+        let lasts = 5 + noise.below(56);
+        let start = match stalls.len() {
+            other if other < OVERLAPPING * 2 && other % 2 == 1 => stalls[other - 1].start + 3,
+            _ => noise.below(7 * DAY - 60),
+        };
+        stalls.push(start..start + lasts);
+    }
+    stalls
+}
+
 impl Host {
+    /// One that is well but for stalls of seconds, at times of chance.
+    pub(crate) fn well() -> Self {
+        let stalls = Some(stalls(&mut Noise(7)));
+        Self {
+            stalls,
+            ..Self::default()
+        }
+    }
+
     /// One second of the week passes, which began on a Monday at midnight.
     pub(crate) fn pass(&mut self, second: u64, noise: &mut Noise) {
         self.load = load(second) * noise.about(0.15);
         let of_day = second % DAY;
         self.night = second / DAY;
-        self.backup = BACKUP.contains(&of_day).then(|| of_day - BACKUP.start);
+        let is_backup = self.stalls.is_none() && BACKUP.contains(&of_day);
+        self.backup = is_backup.then(|| of_day - BACKUP.start);
         self.programs(second, noise);
         self.kernel(noise);
-        let is_peak = noise.once_in(14_000);
+        let is_peak = noise.once_in(14_000) && self.stalls.is_none();
         self.files(is_peak, noise);
         self.make_room(noise);
         self.wait(is_peak, noise);
+        let is_stalled = |stalls: &Vec<Range<u64>>| stalls.iter().any(|it| it.contains(&second));
+        if self.stalls.as_ref().is_some_and(is_stalled) {
+            self.stall(noise);
+        }
+    }
+
+    /// A second in which what is needed is swapped out and in again.
+    fn stall(&mut self, noise: &mut Noise) {
+        let moved = mib(30.0) * noise.about(0.3);
+        self.swapped_in += moved;
+        self.swapped_out += moved;
+        self.refaults += moved * 0.6;
+        self.read = (self.read + self.refaults).min(DISK);
+        self.reclaimed += moved * 1.6;
+        self.starved = 0.9;
+        self.memory_some = 0.6 * noise.about(0.3);
+        self.memory_full = self.memory_some * 0.7;
+        self.io_some = self.memory_some;
+        self.io_full = self.memory_full;
     }
 
     fn programs(&mut self, second: u64, noise: &mut Noise) {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use timeline::{Entity, SignalId};
+use timeline::{Entity, Run, SignalId, Timeline};
 
 use super::breaks;
 use crate::segment::host::Taken;
@@ -17,11 +17,38 @@ pub(crate) struct Before {
 
 impl Before {
     /// Nothing but the last sample.
-    pub(super) fn after(last: Option<Taken>) -> Self {
+    pub(crate) fn after(last: Option<Taken>) -> Self {
         Self {
             last,
             ..Self::default()
         }
+    }
+
+    /// How samples ended that are in memory.
+    pub(crate) fn of(timeline: &Timeline, taken: &[Taken]) -> Self {
+        let mut before = Self::after(taken.last().copied());
+        for (signal, runs) in timeline.host_runs() {
+            before.note_last(Entity::Host, "", signal, runs);
+        }
+        for entity in Entity::ALL {
+            for series in timeline.entities(entity) {
+                for (signal, runs) in series.runs() {
+                    before.note_last(entity, &series.key, signal, runs);
+                }
+            }
+        }
+        before
+    }
+
+    fn note_last(&mut self, entity: Entity, key: &str, signal: SignalId, runs: &[Run]) {
+        if let Some(last) = runs.last() {
+            self.note(entity, key, signal, last.value);
+        }
+    }
+
+    /// The last sample.
+    pub(crate) fn last(&self) -> Option<&Taken> {
+        self.last.as_ref()
     }
 
     pub(super) fn note(&mut self, entity: Entity, key: &str, signal: SignalId, value: u64) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use timeline::{Entity, Run, SignalId, Stamp, Timeline};
+use timeline::{Entity, Run, SignalId, Stamp};
 use units::WallClock;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 use crate::segment::host::{Taken, span};
 use crate::segment::names;
 use crate::segment::picks::Picks;
-use crate::segment::runs::Joined;
+use crate::segment::runs::{Joined, Sink};
 use crate::segment::table::{Cells, Opened};
 
 /// The roll-ups of a segment, opened.
@@ -95,6 +95,19 @@ impl Minutes {
         &self.taken
     }
 
+    /// What it has of each kind of entity.
+    pub(super) fn kinds(&self) -> &[Kind] {
+        &self.whose.kinds
+    }
+
+    /// The key of the entity that a series is of.
+    pub(super) fn key(&self, series: &Series) -> Option<&str> {
+        self.whose
+            .names
+            .get(series.of)
+            .map(|(key, ..)| key.as_str())
+    }
+
     /// What it has of a kind of entity.
     pub(crate) fn kind(&self, entity: Entity) -> Option<&Kind> {
         let mut kinds = self.whose.kinds.iter();
@@ -132,7 +145,7 @@ impl Minutes {
         &self,
         kind: &Kind,
         picks: &Picks,
-        timeline: &mut Timeline,
+        timeline: &mut impl Sink,
         buffers: &mut Buffers,
     ) -> Result<(), String> {
         self.columns(kind.part, buffers)?;
@@ -145,10 +158,10 @@ impl Minutes {
             let (key, label, group) = names.ok_or(ASTRAY)?;
             if kind.entity == Entity::Host {
                 for signal in buffers.runs.chunk_by(|a, b| a.0 == b.0) {
-                    timeline.fill_host(signal[0].0, signal.iter().map(|(_, run)| *run));
+                    timeline.host(signal[0].0, signal.iter().map(|(_, run)| *run));
                 }
             } else if !buffers.runs.is_empty() {
-                timeline.fill(kind.entity, key, label, group, buffers.runs.drain(..));
+                timeline.entity(kind.entity, [key, label, group], buffers.runs.drain(..));
             }
         }
         Ok(())
@@ -174,27 +187,31 @@ impl Minutes {
 }
 
 /// In format 1 the metadata says whose the rows are, and may be wrong.
-const ASTRAY: &str = "it does not say whose its rows are";
+pub(super) const ASTRAY: &str = "it does not say whose its rows are";
 
 /// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
 fn whose(file: &Opened) -> Result<Whose, String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
-        let mut numbers = Vec::new();
+        let mut numbers = Vec::with_capacity(part.rows);
         let read = part.ordinals(column(file, name)?, &mut numbers);
         read.map_err(text).map(|()| numbers)
     };
     let (keys, signals) = (numbers(KEY_NUMBER)?, numbers(SIGNAL_NUMBER)?);
-    let pairs: Vec<(i32, i32)> = keys.into_iter().zip(signals).collect();
-    if pairs.len() != file.rows() {
+    if keys.len() != file.rows() || signals.len() != file.rows() {
         return Err("it has more than one row group".to_owned());
     }
+    let (key_of, signal_of) = (keys, signals);
     let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
     let (mut all, mut from) = (Vec::new(), 0);
-    for series in pairs.chunk_by(|a, b| a == b) {
-        let (key, signal) = series[0];
-        all.push((keys.place(key, from)?, signals.place(signal, from)?, from));
-        from += series.len();
+    // Rows of a series lie together: its end is where another key or another signal begins.
+    for of_signal in signal_of.chunk_by(|a, b| a == b) {
+        let of_keys = &key_of[from..from + of_signal.len()];
+        for of_key in of_keys.chunk_by(|a, b| a == b) {
+            let (key, signal) = (of_key[0], of_signal[0]);
+            all.push((keys.place(key, from)?, signals.place(signal, from)?, from));
+            from += of_key.len();
+        }
     }
     let ends = all.iter().skip(1).map(|(.., start)| *start).chain([from]);
     let words = |name: &str, rows: &[usize]| {
@@ -303,12 +320,12 @@ impl Buffers {
     }
 }
 
-fn column(file: &Opened, name: &str) -> Result<usize, String> {
+pub(super) fn column(file: &Opened, name: &str) -> Result<usize, String> {
     let found = file.columns().iter().position(|found| found == name);
     found.ok_or_else(|| format!("it has no column `{name}`"))
 }
 
-fn text(error: parquet::errors::ParquetError) -> String {
+pub(super) fn text(error: parquet::errors::ParquetError) -> String {
     error.to_string()
 }
 

@@ -1,6 +1,6 @@
 //! Runs of one signal become rows of minutes.
 
-use timeline::{Entity, Run};
+use timeline::{Entity, RollUp as Known, Run};
 
 use super::{Minute, breaks, index};
 use crate::segment::host::Taken;
@@ -31,6 +31,17 @@ impl RollUp {
 
     pub(super) fn last_minute(&self) -> usize {
         index(self.last)
+    }
+
+    /// What it says beside its last reading.
+    pub(super) fn told(&self) -> Known {
+        match self.min.zip(self.max) {
+            Some((min, max)) => Known::Level {
+                min: min.cast_unsigned(),
+                max: max.cast_unsigned(),
+            },
+            None => Known::Increase(self.increase.map(i64::cast_unsigned)),
+        }
     }
 
     fn is_unchanged(&self) -> bool {

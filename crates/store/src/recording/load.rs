@@ -3,17 +3,21 @@
 use timeline::{Entity, Timeline};
 use units::{Count, WallClock};
 
-use super::part;
+use super::screen::{Plan, Take};
+use super::woven::{self, Apart, Way};
+use super::{MINUTE, part};
 use crate::head;
-use crate::minutes::{BY_IMPORTANCE, Buffers, minutes};
+use crate::minutes::{BY_IMPORTANCE, Buffers, Minute, Minutes, minutes};
 use crate::segment::host::Taken;
 use crate::segment::picks::Picks;
 use crate::segment::table::Opened;
-use crate::segment::{Kept, Segment, names};
+use crate::segment::{HostFile, Kept, Segment, names};
 
 /// Runs of entities' readings in memory at most, of 24 bytes each: with the host's own of a week by the minute, a load
 /// stays below 200 MiB (`cargo bench --bench read`).
 const ENTITY_RUNS: usize = 2_500_000;
+/// The same of minutes of a long range that are read sample by sample.
+const OPENED_RUNS: usize = 1_000_000;
 
 /// A recording being read.
 pub(super) struct Loading {
@@ -26,10 +30,14 @@ pub(super) struct Loading {
     by_minute: bool,
     /// For each of [`Entity::ALL`]: of how many reads one is taken.
     strides: [usize; Entity::ALL.len()],
+    /// The same in minutes of a long range that are read sample by sample.
+    opened_strides: [usize; Entity::ALL.len()],
     buffers: Buffers,
     /// Samples that begin anew without anything that says so, as a reboot with a clock that was set back does.
     unexplained: usize,
     undated: usize,
+    /// Minutes that were to be read sample by sample and could not be.
+    pub(super) not_opened: usize,
     /// Segments that had no room for all entities when they were written.
     crowded: usize,
 }
@@ -39,6 +47,19 @@ struct Placed<'a> {
     taken: &'a [Taken],
     /// `None` where it is not wanted. Samples of one minute may share a place.
     places: Vec<Option<usize>>,
+    /// For each whether its minute is read sample by sample in a range that is not; none where it is empty.
+    opened: Vec<bool>,
+}
+
+/// How samples are placed.
+#[derive(Clone, Copy)]
+enum How<'a> {
+    /// Every one.
+    Every,
+    /// The last of each minute.
+    ByMinute,
+    /// Minute by minute as it is planned.
+    Planned(&'a [Take]),
 }
 
 /// Whether a sample lies in a window; one without a wall clock lies in no part of the time.
@@ -56,6 +77,76 @@ pub(super) fn append(timeline: &mut Timeline, sample: &Taken) -> bool {
         timeline.push_bare_unrelated(sample.stamp);
     }
     follows
+}
+
+const ONE_A_MINUTE: &str =
+    "one sample a minute is read instead, where every sample was to be looked at";
+
+/// A segment's minutes as its samples have them.
+fn of_the_same(rolled: &Minutes, taken: &[Taken]) -> Result<Vec<Minute>, String> {
+    let ranges = minutes(taken);
+    let ends = ranges.iter().map(|minute| taken[minute.last].stamp);
+    match ends.eq(rolled.taken().iter().map(|end| end.stamp)) {
+        true => Ok(ranges),
+        false => Err(format!("its minutes are not those of {}", names::MINUTES)),
+    }
+}
+
+/// From where to where samples lie in a timeline that are read in one of both ways.
+#[derive(Default)]
+struct Parts {
+    of_roll_ups: Vec<(usize, usize)>,
+    of_samples: Vec<(usize, usize)>,
+}
+
+/// Parts what was placed: gives the ends of minutes that are read by roll-ups, whose samples lose their places.
+fn parted<'a>(
+    minutes: &'a Minutes,
+    ranges: &[Minute],
+    plan: &[Take],
+    samples: &mut Placed<'_>,
+) -> (Placed<'a>, Parts) {
+    let mut ends = Placed {
+        taken: minutes.taken(),
+        places: Vec::with_capacity(ranges.len()),
+        opened: Vec::new(),
+    };
+    let mut parts = Parts::default();
+    let note = |part: &mut Vec<(usize, usize)>, place: usize| match part.last_mut() {
+        Some(last) if last.1 + 1 == place => last.1 = place,
+        _ => part.push((place, place)),
+    };
+    for (minute, take) in ranges.iter().zip(plan) {
+        let within = &mut samples.places[minute.first..=minute.last];
+        if *take == Take::RollUp {
+            let place = within.last().copied().flatten();
+            place
+                .into_iter()
+                .for_each(|place| note(&mut parts.of_roll_ups, place));
+            ends.places.push(place);
+            within.fill(None);
+        } else {
+            let places = within.iter().flatten();
+            places.for_each(|place| note(&mut parts.of_samples, *place));
+            ends.places.push(None);
+        }
+    }
+    (ends, parts)
+}
+
+/// The last of some samples, and those in which a table was read last.
+fn last_reads(taken: &[Taken], within: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
+    let last = |entity: Entity| {
+        within
+            .clone()
+            .filter(|at| taken[*at].was_read(entity))
+            .last()
+    };
+    let mut kept: Vec<usize> = Entity::ALL.into_iter().filter_map(last).collect();
+    kept.extend(within.clone().last());
+    kept.sort_unstable();
+    kept.dedup();
+    kept
 }
 
 /// The table that a segment's samples are read from, or its minutes.
@@ -84,9 +175,11 @@ impl Loading {
             until,
             by_minute,
             strides: [1; Entity::ALL.len()],
+            opened_strides: [1; Entity::ALL.len()],
             buffers: Buffers::default(),
             unexplained: 0,
             undated: 0,
+            not_opened: 0,
             crowded: 0,
         }
     }
@@ -118,14 +211,50 @@ impl Loading {
         }
     }
 
-    /// Appends a segment.
-    pub(super) fn segment(&mut self, segment: &Segment) {
+    /// Chooses how often tables are taken in minutes that are read sample by sample. `segments`: each with its number in the
+    /// plan.
+    pub(super) fn make_room_for<'a>(
+        &mut self,
+        plan: &Plan,
+        segments: impl Iterator<Item = (usize, &'a Segment)> + Clone,
+    ) {
+        let mut left = OPENED_RUNS;
+        for entity in BY_IMPORTANCE.into_iter().skip(1) {
+            let sizes = segments.clone().filter_map(|(number, segment)| {
+                let size = segment.manifest.as_ref()?.size(entity, false);
+                #[allow(
+                    clippy::cast_precision_loss,
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss
+                )] // an estimate
+                let opened = (size as f64 * plan.share(number)) as usize;
+                Some(opened)
+            });
+            let size: usize = sizes.sum();
+            let stride = size.div_ceil((left / 2).max(1)).max(1);
+            self.opened_strides[entity as usize] = stride;
+            left -= (size / stride).min(left);
+            if stride > 1 {
+                self.problems.push(format!(
+                    "in minutes that are read sample by sample, one reading in {stride} of each {} is shown: there are more than are held at once; a shorter range shows all",
+                    entity.name(),
+                ));
+            }
+        }
+    }
+
+    /// Appends a segment; `plan`: how its minutes are read in a range that is screened, where some are opened.
+    pub(super) fn segment(&mut self, segment: &Segment, plan: &[Take]) {
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
         }
         self.problems.extend(segment.lost());
         let before = self.problems.len();
-        let Err(error) = self.read(segment, self.by_minute) else {
+        let read = match plan.is_empty() {
+            true => self.read(segment, self.by_minute),
+            false => self.opened(segment, plan),
+        };
+        let Err(error) = read else {
             return;
         };
         let (file, other) = (table(self.by_minute), table(!self.by_minute));
@@ -155,7 +284,11 @@ impl Loading {
 
     fn every_sample(&mut self, segment: &Segment) -> Result<(), String> {
         let host = segment.host()?;
-        let placed = self.place(&host.taken, self.by_minute);
+        let how = match self.by_minute {
+            true => How::ByMinute,
+            false => How::Every,
+        };
+        let placed = self.place(&host.taken, how);
         let picks = self.picks(&placed, Entity::Host);
         if let Err(error) = host.read(&picks, &mut self.timeline) {
             let file = names::file_of(Entity::Host);
@@ -183,10 +316,23 @@ impl Loading {
     }
 
     fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
+        let minutes = self.minutes(segment)?;
+        self.roll_ups(segment, &minutes);
+        Ok(())
+    }
+
+    /// Opens a segment's roll-ups and makes sure that they can be read.
+    fn minutes(&mut self, segment: &Segment) -> Result<Minutes, String> {
         let minutes = segment.minutes()?;
         self.buffers.clear();
         minutes.check(&mut self.buffers)?;
-        let placed = self.place(minutes.taken(), false);
+        Ok(minutes)
+    }
+
+    fn roll_ups(&mut self, segment: &Segment, minutes: &Minutes) {
+        self.timeline.thin_from_here(Some(MINUTE));
+        let placed = self.place(minutes.taken(), How::Every);
+        self.timeline.thin_from_here(None);
         self.tell(segment, minutes.file());
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
@@ -203,7 +349,88 @@ impl Loading {
         self.buffers = buffers;
         self.events(segment, &[]);
         self.timeline.make_room();
+    }
+
+    /// A segment of which some minutes are read sample by sample.
+    fn opened(&mut self, segment: &Segment, plan: &[Take]) -> Result<(), String> {
+        let minutes = self.minutes(segment)?;
+        let host = segment.host().and_then(|host| {
+            let ranges = of_the_same(&minutes, &host.taken)?;
+            Ok((host, ranges))
+        });
+        match host {
+            Ok((host, ranges)) => self.both(segment, &minutes, &host, &ranges, plan),
+            Err(error) => {
+                let file = names::file_of(Entity::Host);
+                self.lost(segment, file, &error, ONE_A_MINUTE);
+                self.not_opened += plan.iter().filter(|take| **take == Take::All).count();
+                self.roll_ups(segment, &minutes);
+            }
+        }
         Ok(())
+    }
+
+    /// Minutes by their roll-ups and others by their samples.
+    fn both(
+        &mut self,
+        segment: &Segment,
+        minutes: &Minutes,
+        host: &HostFile,
+        ranges: &[Minute],
+        plan: &[Take],
+    ) {
+        let plan = self.without_cut(plan, ranges, &host.taken);
+        let mut samples = self.place(&host.taken, How::Planned(&plan));
+        let (ends, parts) = parted(minutes, ranges, &plan, &mut samples);
+        self.tell(segment, minutes.file());
+        let mut buffers = std::mem::take(&mut self.buffers);
+        for entity in BY_IMPORTANCE {
+            let (rolled, opened) = (self.wanted(&ends, entity), self.wanted(&samples, entity));
+            self.mark(entity, &rolled, &opened);
+            let mut readings = Apart::default();
+            if let Some(kind) = minutes.kind(entity)
+                && let Err(error) = minutes.read(kind, &rolled, &mut readings, &mut buffers)
+            {
+                let what = format!("its {} readings are lost", entity.name());
+                self.lost(segment, names::MINUTES, &error, &what);
+            }
+            let file = names::file_of(entity);
+            let mut other = Apart::default();
+            let read = match entity {
+                Entity::Host => host.read(&opened, &mut other),
+                _ if opened.places().is_empty() || !segment.has(file) => Ok(()),
+                _ => segment.read(entity, &opened, &mut other),
+            };
+            if let Err(error) = read {
+                self.lost(segment, file, &error, ONE_A_MINUTE);
+            }
+            let rolled = Way {
+                readings,
+                picks: rolled,
+                others: &parts.of_samples,
+            };
+            let opened = Way {
+                readings: other,
+                picks: opened,
+                others: &parts.of_roll_ups,
+            };
+            woven::append(entity, rolled, opened, &mut self.timeline);
+        }
+        self.buffers = buffers;
+        self.events(segment, &samples.places);
+        self.timeline.make_room();
+    }
+
+    /// A plan by which a minute that the window cuts is read by its samples, as a roll-up tells of all of it.
+    fn without_cut(&self, plan: &[Take], ranges: &[Minute], taken: &[Taken]) -> Vec<Take> {
+        let take = |(take, minute): (&Take, &Minute)| {
+            let is_cut = !self.wants(taken[minute.last].stamp.wall);
+            match take {
+                Take::RollUp if is_cut => Take::Last,
+                take => *take,
+            }
+        };
+        plan.iter().zip(ranges).map(take).collect()
     }
 
     /// Takes what a segment says beside its tables, of which one is given.
@@ -217,10 +444,15 @@ impl Loading {
         }
     }
 
-    /// Appends what a head file holds.
-    pub(super) fn part(&mut self, from: &Timeline) {
+    /// Appends what a head file holds; `plan` as of a segment.
+    pub(super) fn part(&mut self, from: &Timeline, plan: &[Take]) {
         let taken = Taken::all(from);
-        let placed = self.place(&taken, self.by_minute);
+        let how = match (self.by_minute, plan.is_empty()) {
+            (false, _) => How::Every,
+            (true, true) => How::ByMinute,
+            (true, false) => How::Planned(plan),
+        };
+        let placed = self.place(&taken, how);
         for entity in Entity::ALL {
             let picks = self.picks(&placed, entity);
             part::append(from, entity, &picks, &mut self.timeline);
@@ -243,32 +475,67 @@ impl Loading {
         is_within(self.window(), wall)
     }
 
-    /// Appends samples without readings; of each minute only the last where they are to be thinned out.
-    fn place<'a>(&mut self, taken: &'a [Taken], thin: bool) -> Placed<'a> {
-        let mut places = vec![None; taken.len()];
+    /// Appends samples without readings; of each minute only those that are to be kept.
+    fn place<'a>(&mut self, taken: &'a [Taken], how: How<'_>) -> Placed<'a> {
         let wanted: Vec<bool> = taken.iter().map(|one| self.wants(one.stamp.wall)).collect();
         self.undated += (taken.iter().zip(&wanted))
             .filter(|(one, wanted)| one.stamp.wall.is_none() && !**wanted)
             .count();
-        if thin {
-            for minute in minutes(taken) {
-                let within = minute.first..=minute.last;
-                let Some(last) = within.clone().rev().find(|at| wanted[*at]) else {
-                    continue;
-                };
-                let mut sample = taken[last];
-                sample.is_unrelated = taken[minute.first].is_unrelated;
-                let place = self.push(&sample);
-                for at in within.filter(|at| wanted[*at]) {
-                    places[at] = Some(place);
+        let mut placed = Placed {
+            taken,
+            places: vec![None; taken.len()],
+            opened: Vec::new(),
+        };
+        let plan = match how {
+            How::Every => {
+                for at in (0..taken.len()).filter(|at| wanted[*at]) {
+                    placed.places[at] = Some(self.push(&taken[at]));
                 }
+                return placed;
             }
-        } else {
-            for at in (0..taken.len()).filter(|at| wanted[*at]) {
-                places[at] = Some(self.push(&taken[at]));
-            }
+            How::ByMinute => &[],
+            How::Planned(plan) => plan,
+        };
+        placed.opened.resize(taken.len(), false);
+        for (number, minute) in minutes(taken).into_iter().enumerate() {
+            let take = plan.get(number).copied().unwrap_or_default();
+            self.place_minute(minute, take, &wanted, &mut placed);
         }
-        Placed { taken, places }
+        self.timeline.thin_from_here(None);
+        placed
+    }
+
+    /// Appends what is kept of a minute.
+    fn place_minute(
+        &mut self,
+        minute: Minute,
+        take: Take,
+        wanted: &[bool],
+        placed: &mut Placed<'_>,
+    ) {
+        let within = (minute.first..=minute.last).filter(|at| wanted[*at]);
+        let kept: Vec<usize> = match take {
+            Take::All => within.clone().collect(),
+            Take::RollUp => within.clone().next_back().into_iter().collect(),
+            Take::Last => last_reads(placed.taken, within.clone()),
+        };
+        let thinned = (take != Take::All).then_some(MINUTE);
+        self.timeline.thin_from_here(thinned);
+        let is_unrelated = placed.taken[minute.first].is_unrelated;
+        for (number, at) in kept.into_iter().enumerate() {
+            let mut sample = placed.taken[at];
+            // What was before its first sample was before the first that is kept.
+            sample.is_unrelated |= number == 0 && is_unrelated;
+            placed.places[at] = Some(self.push(&sample));
+            placed.opened[at] = take != Take::RollUp;
+        }
+        if take == Take::RollUp {
+            let place = within
+                .clone()
+                .next_back()
+                .and_then(|last| placed.places[last]);
+            within.for_each(|at| placed.places[at] = place);
+        }
     }
 
     fn push(&mut self, sample: &Taken) -> usize {
@@ -280,9 +547,26 @@ impl Loading {
 
     /// The reads of a kind of entity that are taken, which the timeline is told of.
     fn picks(&mut self, placed: &Placed<'_>, entity: Entity) -> Picks {
-        let stride = self.strides[entity as usize];
+        let picks = self.wanted(placed, entity);
+        self.mark(entity, &picks, &Picks::default());
+        picks
+    }
+
+    /// Tells the timeline where a kind of entity was read.
+    fn mark(&mut self, entity: Entity, picks: &Picks, others: &Picks) {
+        let mut places = [picks.places(), others.places()].concat();
+        places.sort_unstable();
+        for place in places {
+            self.timeline.mark_read(entity, place);
+        }
+    }
+
+    /// The reads of a kind of entity that are taken.
+    fn wanted(&self, placed: &Placed<'_>, entity: Entity) -> Picks {
         let mut wanted: Vec<Option<usize>> = vec![None; placed.taken.len()];
-        let (mut before, mut reads): (Option<(usize, usize)>, usize) = (None, 0);
+        let strides = [self.strides, self.opened_strides].map(|all| all[entity as usize]);
+        let mut reads = [0_usize; 2];
+        let mut before: Option<(usize, usize)> = None;
         for (at, sample) in placed.taken.iter().enumerate() {
             let Some(place) = placed.places[at].filter(|_| sample.was_read(entity)) else {
                 continue;
@@ -291,17 +575,15 @@ impl Loading {
                 // The last read of a minute counts.
                 Some((earlier, _)) => wanted[at] = wanted[earlier].take(),
                 None => {
-                    wanted[at] = reads.is_multiple_of(stride).then_some(place);
-                    reads += 1;
+                    let is_opened = placed.opened.get(at) == Some(&true);
+                    let kind = usize::from(is_opened);
+                    wanted[at] = reads[kind].is_multiple_of(strides[kind]).then_some(place);
+                    reads[kind] += 1;
                 }
             }
             before = Some((at, place));
         }
-        let picks = Picks::new(wanted);
-        for place in picks.places() {
-            self.timeline.mark_read(entity, *place);
-        }
-        picks
+        Picks::new(wanted)
     }
 
     fn events(&mut self, segment: &Segment, places: &[Option<usize>]) {
@@ -325,6 +607,16 @@ impl Loading {
                 self.reported.push((self.timeline.noted().len(), place));
             }
             self.timeline.note(event);
+        }
+    }
+
+    /// Says that minutes that might show something are not all read sample by sample.
+    pub(super) fn say_unopened(&mut self, minutes: usize) {
+        if minutes > 0 {
+            self.problems.push(format!(
+                "{} minutes in which something could have gone wrong are read by one sample each, as more are not held at once; the worst are read whole, and a shorter range shows all",
+                Count::new(u64::try_from(minutes).unwrap_or(u64::MAX))
+            ));
         }
     }
 

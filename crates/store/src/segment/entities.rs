@@ -5,7 +5,7 @@ use timeline::{Entity, EntitySeries, Run, SignalId, Timeline};
 use super::host::Taken;
 use super::names;
 use super::picks::Picks;
-use super::runs::Joined;
+use super::runs::{Joined, Sink};
 use super::table::{Cells, Column, Opened, Part, Shape};
 
 /// A row: the entity's place among its kind, and the samples from the first to the last in which its readings were these.
@@ -189,7 +189,7 @@ pub(super) fn read(
     file: &Opened,
     entity: Entity,
     picks: &Picks,
-    timeline: &mut Timeline,
+    timeline: &mut impl Sink,
 ) -> Result<(), String> {
     let names = file.columns();
     let column = |name: &str| {
@@ -209,7 +209,8 @@ pub(super) fn read(
         groups: words("group")?,
         keys,
     };
-    let ranks = ranks(&part, (column("first")?, column("last")?), picks)?;
+    let ends = (column("first")?, column("last")?);
+    let rows = kept_rows(&part, ends, &whose.keys, picks)?;
     let mut cells = Cells::default();
     for (column, name) in names.iter().enumerate() {
         let signal = names::signal(name).filter(|signal| signal.def().entity == entity);
@@ -218,7 +219,7 @@ pub(super) fn read(
         };
         part.numbers(column, &mut cells)
             .map_err(|e| format!("column `{name}`: {e}"))?;
-        whose.fill(timeline, signal, &cells, &ranks, picks);
+        whose.fill(timeline, signal, &cells, &rows, picks);
     }
     Ok(())
 }
@@ -232,18 +233,35 @@ fn starts(keys: &[(String, usize)]) -> Vec<usize> {
     keys.iter().map(start).collect()
 }
 
-/// For each row which kept samples it speaks for.
-type Ranks = Vec<Option<(u32, u32)>>;
+/// A row that speaks for samples that are kept.
+struct KeptRow {
+    /// Its number in the file.
+    row: usize,
+    /// The place of its entity.
+    of: usize,
+    /// The kept samples that it speaks for.
+    ranks: (u32, u32),
+}
 
-fn ranks(part: &Part<'_>, columns: (usize, usize), picks: &Picks) -> Result<Ranks, String> {
+/// The rows that speak for samples that are kept.
+fn kept_rows(
+    part: &Part<'_>,
+    columns: (usize, usize),
+    keys: &[(String, usize)],
+    picks: &Picks,
+) -> Result<Vec<KeptRow>, String> {
     let (mut firsts, mut lasts) = (Vec::new(), Vec::new());
     part.ordinals(columns.0, &mut firsts)
         .and_then(|()| part.ordinals(columns.1, &mut lasts))
         .map_err(|e| e.to_string())?;
-    let rows = firsts.into_iter().zip(lasts);
-    Ok(rows
-        .map(|(first, last)| picks.within(first, last))
-        .collect())
+    let counts = keys.iter().enumerate();
+    let of = counts.flat_map(|(of, (_, rows))| std::iter::repeat_n(of, *rows));
+    let rows = firsts.into_iter().zip(lasts).zip(of).enumerate();
+    let kept = rows.filter_map(|(row, ((first, last), of))| {
+        let ranks = picks.within(first, last)?;
+        Some(KeptRow { row, of, ranks })
+    });
+    Ok(kept.collect())
 }
 
 /// Which entities a file's rows belong to.
@@ -259,26 +277,30 @@ impl Whose {
     /// Appends one signal's readings.
     fn fill(
         &self,
-        timeline: &mut Timeline,
+        timeline: &mut impl Sink,
         signal: SignalId,
         cells: &Cells,
-        ranks: &Ranks,
+        rows: &[KeptRow],
         picks: &Picks,
     ) {
-        let mut values = cells.values.iter();
-        let mut rows = cells.present.iter().zip(ranks);
         let mut joined = Joined::default();
-        for (of, (key, count)) in self.keys.iter().enumerate() {
-            for (present, ranks) in rows.by_ref().take(*count) {
-                let value = (*present > 0).then(|| values.next()).flatten();
-                if let (Some(value), Some(ranks)) = (value, ranks) {
-                    joined.push(*ranks, *value);
+        // Rows that were passed over, and how many of them have a value.
+        let (mut row, mut values) = (0, 0);
+        for its in rows.chunk_by(|a, b| a.of == b.of) {
+            for kept in its {
+                let over = cells.present.get(row..kept.row).unwrap_or_default();
+                values += over.iter().filter(|present| **present > 0).count();
+                row = kept.row;
+                let is_present = cells.present.get(row).is_some_and(|present| *present > 0);
+                if let Some(value) = cells.values.get(values).filter(|_| is_present) {
+                    joined.push(kept.ranks, *value);
                 }
             }
+            let of = its[0].of;
             if !joined.is_empty() {
                 let runs = joined.drain(picks).map(|run| (signal, run));
-                let (label, group) = (&self.labels[of], &self.groups[of]);
-                timeline.fill(self.entity, key, label, group, runs);
+                let names = [&self.keys[of].0, &self.labels[of], &self.groups[of]];
+                timeline.entity(self.entity, names.map(String::as_str), runs);
             }
         }
     }

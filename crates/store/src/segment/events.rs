@@ -26,16 +26,14 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
             all.push(Kept { event, sample });
         }
     }
-    let is_noted = |text: &str| timeline.noted().iter().any(|event| event.report == text);
     for reported in timeline.reports() {
         let (Some(sample), Some(text)) = (timeline.sample_of(reported), &reported.text) else {
             continue;
         };
-        if is_noted(text) {
+        if timeline.is_noted(reported) {
             continue;
         }
-        let stamp = timeline.stamp(sample).unwrap_or_default();
-        let mut event = Event::of_report(stamp, &reported.report, text.to_string());
+        let mut event = Event::of_report(reported.stamp, &reported.report, text.to_string());
         if reported.report.is_memory_dump() {
             // It is here for what it shows of memory; nobody was killed.
             "memory was shown on request (SysRq m)".clone_into(&mut event.text);

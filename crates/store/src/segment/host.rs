@@ -5,7 +5,7 @@ use units::{Span, WallClock};
 
 use super::names;
 use super::picks::Picks;
-use super::runs::Joined;
+use super::runs::{Joined, Sink};
 use super::table::{Cells, Column, Opened, Shape};
 
 /// When a sample was taken, how it is related to the one before, and which tables were read in it.
@@ -175,7 +175,7 @@ pub(super) fn read(
     file: &Opened,
     wanted: impl Fn(SignalId) -> bool,
     picks: &Picks,
-    timeline: &mut Timeline,
+    timeline: &mut impl Sink,
 ) -> Result<(), String> {
     let part = file.part(0).map_err(|e| e.to_string())?;
     let (mut cells, mut joined) = (Cells::default(), Joined::default());
@@ -189,11 +189,11 @@ pub(super) fn read(
             continue;
         }
         match picks.all_from() {
-            Some(first) => timeline.fill_host(signal, cells.runs(first)),
+            Some(first) => timeline.host(signal, cells.runs(first)),
             None => {
                 join(&cells, picks, &mut joined);
                 if !joined.is_empty() {
-                    timeline.fill_host(signal, joined.drain(picks));
+                    timeline.host(signal, joined.drain(picks));
                 }
             }
         }

@@ -185,6 +185,11 @@ impl Manifest {
         self.lasts.map(Span::from_nanos)
     }
 
+    /// How many samples it has, if it tells the truth.
+    pub(super) fn samples(&self) -> usize {
+        self.samples.min(MOST_SAMPLES)
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }

@@ -1,6 +1,6 @@
 //! Readings row by row become runs again.
 
-use timeline::Run;
+use timeline::{Entity, Run, SignalId, Timeline};
 
 use super::picks::Picks;
 use super::table::Cells;
@@ -37,6 +37,36 @@ impl Cells {
             }
             open.take()
         })
+    }
+}
+
+/// Takes readings run by run: a timeline, or what is put in order before.
+pub(crate) trait Sink {
+    /// Appends runs of a host signal, which begin after all that it has.
+    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>);
+
+    /// Appends runs of an entity's signals, which for each signal begin after all that it has; the entity by key, label and
+    /// group.
+    fn entity(
+        &mut self,
+        entity: Entity,
+        names: [&str; 3],
+        runs: impl Iterator<Item = (SignalId, Run)>,
+    );
+}
+
+impl Sink for Timeline {
+    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>) {
+        self.fill_host(signal, runs);
+    }
+
+    fn entity(
+        &mut self,
+        entity: Entity,
+        [key, label, group]: [&str; 3],
+        runs: impl Iterator<Item = (SignalId, Run)>,
+    ) {
+        self.fill(entity, key, label, group, runs);
     }
 }
 

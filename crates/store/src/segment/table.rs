@@ -3,15 +3,17 @@
 //! Knows Parquet and nothing of samples. All rows are one row group, each column one page: rows are few and metadata of
 //! Parquet is paid per column, row group and page.
 
+mod pages;
+
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{
     Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
 };
-use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -69,7 +71,8 @@ impl Cells {
         self.present.extend(std::iter::repeat_n(0, rows));
     }
 
-    fn clear(&mut self) {
+    /// Forgets all rows and keeps the room for them.
+    pub(crate) fn clear(&mut self) {
         self.values.clear();
         self.present.clear();
     }
@@ -96,13 +99,20 @@ pub(crate) struct Column<'a> {
     pub(crate) shape: Shape,
     /// Its values.
     pub(crate) fill: Fill<'a>,
+    /// How many rows a page has, where some of them are passed over when it is read: all where not given.
+    page: Option<usize>,
 }
 
 impl<'a> Column<'a> {
     /// A column of numbers.
     pub(crate) fn numbers(name: &'a str, shape: Shape, fill: impl Fn(&mut Cells) + 'a) -> Self {
         let fill = Fill::Numbers(Box::new(fill));
-        Self { name, shape, fill }
+        Self {
+            name,
+            shape,
+            fill,
+            page: None,
+        }
     }
 
     /// A column of words: `which` gives for each row its place among the distinct ones.
@@ -113,7 +123,20 @@ impl<'a> Column<'a> {
     ) -> Self {
         let fill = Fill::Words(distinct, Box::new(which));
         let shape = Shape::Word;
-        Self { name, shape, fill }
+        Self {
+            name,
+            shape,
+            fill,
+            page: None,
+        }
+    }
+
+    /// The same in pages of so many rows: of those that hold no row that is wanted none is unpacked.
+    pub(crate) fn in_pages_of(self, rows: usize) -> Self {
+        Self {
+            page: Some(rows),
+            ..self
+        }
     }
 
     /// A column of few words, stored by their numbers: rows are quickly passed over.
@@ -169,6 +192,9 @@ fn write_parquet(
             Stored::Dictionary => properties.set_column_dictionary_enabled(path.clone(), true),
             Stored::As(encoding) => properties.set_column_encoding(path.clone(), encoding),
         };
+        if let Some(rows) = column.page {
+            properties = properties.set_column_data_page_row_count_limit(path.clone(), rows);
+        }
         if column.shape == Shape::Time {
             let chunk = EnabledStatistics::Chunk;
             properties = properties.set_column_statistics_enabled(path, chunk);
@@ -362,11 +388,14 @@ fn size(column: &Column<'_>, cells: &Cells, stored: Stored) -> Result<usize, Par
 /// A file, read into memory and opened.
 pub(crate) struct Opened {
     reader: SerializedFileReader<bytes::Bytes>,
+    bytes: Arc<bytes::Bytes>,
 }
 
 /// One row group of a file.
 pub(crate) struct Part<'a> {
     group: Box<dyn RowGroupReader + 'a>,
+    /// Those of the file.
+    bytes: &'a Arc<bytes::Bytes>,
     /// How many rows it has.
     pub(crate) rows: usize,
 }
@@ -379,8 +408,10 @@ impl Opened {
             .with_encoding_stats_policy(skip())
             .with_column_stats_policy(skip())
             .with_size_stats_policy(skip());
-        let reader = SerializedFileReader::new_with_options(bytes.into(), options.build())?;
-        Ok(Self { reader })
+        let bytes = bytes::Bytes::from(bytes);
+        let reader = SerializedFileReader::new_with_options(bytes.clone(), options.build())?;
+        let bytes = Arc::new(bytes);
+        Ok(Self { reader, bytes })
     }
 
     /// A text of its metadata.
@@ -416,7 +447,11 @@ impl Opened {
                 "{rows} rows, more than a segment has"
             )));
         }
-        Ok(Part { group, rows })
+        Ok(Part {
+            group,
+            rows,
+            bytes: &self.bytes,
+        })
     }
 
     /// An hour of 2,000 processes that all change every second has half as many. A column of equal values takes no bytes
@@ -436,6 +471,34 @@ impl Part<'_> {
             into.present.resize(into.values.len(), 1);
         }
         Ok(())
+    }
+
+    /// Reads a column of readings at some rows only, which are in order and apart.
+    pub(crate) fn numbers_at(
+        &self,
+        column: usize,
+        rows: &[Range<usize>],
+        into: &mut Cells,
+    ) -> Result<(), ParquetError> {
+        into.clear();
+        let mut reader = self.typed::<Int64Type>(column, Physical::INT64)?;
+        each_range(&mut reader, rows, |reader, left| {
+            reader.read_records(left, Some(&mut into.present), None, &mut into.values)
+        })
+    }
+
+    /// Reads a column of ordinals at some rows only, which are in order and apart.
+    pub(crate) fn ordinals_at(
+        &self,
+        column: usize,
+        rows: &[Range<usize>],
+        into: &mut Vec<i32>,
+    ) -> Result<(), ParquetError> {
+        into.clear();
+        let mut reader = self.typed::<Int32Type>(column, Physical::INT32)?;
+        each_range(&mut reader, rows, |reader, left| {
+            reader.read_records(left, None, None, into)
+        })
     }
 
     /// Reads a column of ordinals.
@@ -499,63 +562,26 @@ impl Part<'_> {
                 "column {column} is not of type {physical}"
             )));
         }
-        let pages = Pages(self.group.get_column_page_reader(column)?);
-        let described = self.group.metadata().column(column).column_descr_ptr();
+        let chunk = self.group.metadata().column(column);
+        let described = chunk.column_descr_ptr();
+        let pages = pages::Pages::new(self.bytes, chunk, self.rows)?;
         Ok(ColumnReaderImpl::new(described, Box::new(pages)))
     }
 }
 
-/// Pages of a column whose dictionary has no more words than bytes: the library makes room for as many as a header claims.
-struct Pages(Box<dyn PageReader>);
-
-impl Pages {
-    fn checked(page: Option<Page>) -> Result<Option<Page>, ParquetError> {
-        match &page {
-            Some(Page::DictionaryPage {
-                buf, num_values, ..
-            }) if usize::try_from(*num_values).unwrap_or(usize::MAX) > buf.len() => {
-                Err(ParquetError::General(format!(
-                    "a dictionary of {} bytes claims {num_values} words",
-                    buf.len()
-                )))
-            }
-            _ => Ok(page),
-        }
+/// Reads some rows of a column and passes over the others.
+fn each_range<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    rows: &[Range<usize>],
+    mut read: impl FnMut(&mut ColumnReaderImpl<T>, usize) -> Result<(usize, usize, usize), ParquetError>,
+) -> Result<(), ParquetError> {
+    let mut at = 0;
+    for range in rows {
+        reader.skip_records(range.start - at)?;
+        read_all(reader, range.len(), &mut read)?;
+        at = range.end;
     }
-}
-
-impl Iterator for Pages {
-    type Item = Result<Page, ParquetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for Pages {
-    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
-        Self::checked(self.0.get_next_page()?)
-    }
-
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
-        self.0.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
-        self.0.skip_next_page()
-    }
-
-    fn supports_deferred_dictionary(&self) -> bool {
-        self.0.supports_deferred_dictionary()
-    }
-
-    fn take_deferred_dictionary(&mut self) -> Result<Option<Page>, ParquetError> {
-        Self::checked(self.0.take_deferred_dictionary()?)
-    }
-
-    fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
-        self.0.at_record_boundary()
-    }
+    Ok(())
 }
 
 /// Reads until all rows are there: one call stops at the end of a page. Few at once, as the library makes room for as many
@@ -591,21 +617,5 @@ mod tests {
         let error = write(Path::new("/dev/full"), &[column], Vec::new()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().starts_with("No space left"), "{error}");
-    }
-
-    #[test]
-    fn a_dictionary_claims_no_more_words_than_it_has_bytes() {
-        let dictionary = |num_values| {
-            Some(Page::DictionaryPage {
-                buf: vec![0; 16].into(),
-                num_values,
-                encoding: Encoding::PLAIN,
-                is_sorted: false,
-            })
-        };
-        assert!(Pages::checked(dictionary(2)).is_ok());
-        let refused = Pages::checked(dictionary(u32::MAX)).unwrap_err();
-        assert!(refused.to_string().contains("16 bytes claims"), "{refused}");
-        assert!(matches!(Pages::checked(None), Ok(None)));
     }
 }

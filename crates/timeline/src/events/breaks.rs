@@ -4,7 +4,7 @@ use crate::event::{Event, EventKind};
 use crate::sample::Stamp;
 use crate::timeline::{Break, BreakKind, Timeline};
 
-use super::Placed;
+use super::{Moment, Placed};
 
 /// Breaks of unrelated looks are none: nothing is known to have happened there.
 pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
@@ -61,10 +61,12 @@ fn event(timeline: &Timeline, found: Break) -> Option<Placed> {
     let before = found.before.checked_sub(1)?;
     let (last, next) = (timeline.stamp(before)?, timeline.stamp(found.before)?);
     let lasts = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
-    let times = timeline.times();
-    Some(Placed {
-        at: (*times.get(if lasts { before } else { found.before })?).into(),
-        until: (*times.get(found.before)?).into(),
-        event: Event::of_break(found.kind, last, next)?,
-    })
+    let event = Event::of_break(found.kind, last, next)?;
+    let until = Moment::of_sample(timeline, found.before)?;
+    let mut placed = Placed::moment(until, event);
+    if lasts {
+        placed.at = Moment::of_sample(timeline, before)?;
+        placed.told.until = Some(next);
+    }
+    Some(placed)
 }

@@ -10,74 +10,78 @@ use units::{Bytes, Count, Limit, Span};
 use crate::cgroup;
 use crate::event::{Event, EventKind};
 use crate::facts::Facts;
+use crate::sample::Stamp;
 use crate::signals::{
     CGROUP_EVENTS_HIGH, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_HIGH, CGROUP_MAX,
     Counter, Entity, Gauge, OOM_KILLS, Signal, SignalId,
 };
 use crate::timeline::{BreakKind, Run, Timeline};
 
-use super::{Moment, Placed};
+use super::{Dated, Kill, Moment, Placed};
 
 /// A group at its limit meets it over and over: with pauses shorter than this it is one event.
 const PAUSE: Span = Span::from_secs(60);
-/// The log's clock and the samples' differ by this at most.
-const SLACK: Span = Span::from_secs(2);
-
 /// How far a counter rose between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rise {
+pub(super) struct Rise {
     /// Sample of the last reading before.
-    from: usize,
+    pub(super) from: usize,
     /// Sample of the first reading after.
+    pub(super) to: usize,
+    /// By how many.
+    pub(super) by: u64,
+}
+
+/// Rises of one counter with short pauses between them.
+#[derive(Debug, Clone, Copy)]
+struct Spell {
+    /// Sample of the last reading before the first rise.
+    since: usize,
+    /// Sample of the first reading after that.
+    from: usize,
+    /// Sample of the first reading after the last rise.
     to: usize,
     by: u64,
+}
+
+/// Kills that a counter tells of.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) kill: Kill,
+    /// The first reading that shows them.
+    pub(super) stamp: Stamp,
+    pub(super) dated: Dated,
 }
 
 /// Rises of one counter, by group.
 type Rises = BTreeMap<String, Vec<Rise>>;
 
-/// Kills that counters show and no report or note tells of; `told`: when those are.
-pub(super) fn kills(timeline: &Timeline, facts: &Facts, mut told: Vec<Moment>) -> Vec<Placed> {
+/// Kills that counters of groups show, and those that only the host's counter does. The host's is read more often: where it
+/// rose once between two readings of a group, that is when.
+pub(super) fn kills(timeline: &Timeline, facts: &Facts) -> (Vec<(String, Rise)>, Vec<Rise>) {
     let groups = own_rises(timeline, facts, CGROUP_EVENTS_OOM_KILL);
-    let mut all = Vec::new();
     let mut host = host_rises(timeline, OOM_KILLS.id());
+    let mut all = Vec::new();
     for (group, rise) in flat(&groups) {
-        take_off(&mut host, rise);
-        let untold = rise.by - take(timeline, &mut told, rise);
-        all.extend(kill(timeline, rise, untold, group));
+        for part in narrowed(&host, rise) {
+            take_off(&mut host, part);
+            all.push((group.to_owned(), part));
+        }
     }
-    for rise in host {
-        let untold = rise.by - take(timeline, &mut told, rise);
-        all.extend(kill(timeline, rise, untold, ""));
-    }
-    all
+    host.retain(|rise| rise.by > 0);
+    (all, host)
 }
 
-/// Takes as many of those told as lie within a rise and are not more than it; gives how many.
-fn take(timeline: &Timeline, told: &mut Vec<Moment>, rise: Rise) -> u64 {
-    let times = timeline.times();
-    let from = Moment::from(times[rise.from]).minus(SLACK);
-    let to = Moment::from(times[rise.to]).plus(SLACK);
-    let mut taken = 0;
-    told.retain(|at| {
-        let is_it = taken < rise.by && (from..=to).contains(at);
-        taken += u64::from(is_it);
-        !is_it
-    });
-    taken
-}
-
-fn kill(timeline: &Timeline, rise: Rise, count: u64, group: &str) -> Option<Placed> {
-    let what = match count {
-        0 => return None,
-        1 => "OOM kill".to_owned(),
-        _ => format!("{} OOM kills", Count::new(count)),
-    };
-    let text = match group {
-        "" => format!("{what}, by the host's counter"),
-        group => format!("{what} in {group}"),
-    };
-    placed(timeline, EventKind::OomKill, group, text, rise.to, rise.to)
+/// A rise as the host's counter dates it, where all that the host counted in that time is of the group.
+fn narrowed(host: &[Rise], rise: Rise) -> Vec<Rise> {
+    let first = host.partition_point(|it| it.to < rise.from);
+    let near = host[first..].iter().take_while(|it| it.from <= rise.to);
+    let within = near.filter(|it| it.by > 0 && rise.from <= it.from && it.to <= rise.to);
+    let parts: Vec<Rise> = within.copied().collect();
+    match parts.iter().map(|it| it.by).sum::<u64>() == rise.by {
+        true => parts,
+        false => vec![rise],
+    }
 }
 
 /// Groups that met their limits.
@@ -93,15 +97,14 @@ pub(super) fn limits(timeline: &Timeline, facts: &Facts) -> Vec<Placed> {
                 let size = limit_of(timeline, &group, limit, spell.to);
                 let size = size.map_or_else(String::new, |size| format!(" of {size}"));
                 let text = format!("{group} {what}{size}{}", often(timeline, spell));
-                let kind = EventKind::CgroupLimit;
-                all.extend(placed(timeline, kind, &group, text, spell.from, spell.to));
+                all.extend(placed(timeline, &group, text, spell));
             }
         }
     }
     all
 }
 
-fn often(timeline: &Timeline, spell: Rise) -> String {
+fn often(timeline: &Timeline, spell: Spell) -> String {
     let times = timeline.times();
     let lasts = times[spell.to] - times[spell.from];
     let times = match spell.by {
@@ -115,18 +118,20 @@ fn often(timeline: &Timeline, spell: Rise) -> String {
 }
 
 /// Rises with short pauses joined: from the sample where the first shows to that of the last.
-fn spells(timeline: &Timeline, rises: &[Rise]) -> Vec<Rise> {
+fn spells(timeline: &Timeline, rises: &[Rise]) -> Vec<Spell> {
     let times = timeline.times();
-    let mut spells: Vec<Rise> = Vec::new();
+    let mut spells: Vec<Spell> = Vec::new();
     for rise in rises {
         match spells.last_mut() {
             Some(last) if times[rise.to] - times[last.to] <= PAUSE => {
                 last.to = rise.to;
                 last.by += rise.by;
             }
-            _ => spells.push(Rise {
+            _ => spells.push(Spell {
+                since: rise.from,
                 from: rise.to,
-                ..*rise
+                to: rise.to,
+                by: rise.by,
             }),
         }
     }
@@ -221,24 +226,17 @@ fn cuts(timeline: &Timeline) -> Vec<usize> {
         .collect()
 }
 
-fn placed(
-    timeline: &Timeline,
-    kind: EventKind,
-    subject: &str,
-    text: String,
-    from: usize,
-    to: usize,
-) -> Option<Placed> {
-    let times = timeline.times();
-    Some(Placed {
-        at: (*times.get(from)?).into(),
-        until: (*times.get(to)?).into(),
-        event: Event {
-            stamp: timeline.stamp(from)?,
-            kind,
-            subject: subject.to_owned(),
-            text,
-            report: String::new(),
-        },
-    })
+fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Option<Placed> {
+    let event = Event {
+        stamp: timeline.stamp(spell.from)?,
+        kind: EventKind::CgroupLimit,
+        subject: group.to_owned(),
+        text,
+        report: String::new(),
+    };
+    let dated = Dated::Since(timeline.stamp(spell.since)?);
+    let mut placed = Placed::dated(Moment::of_sample(timeline, spell.from)?, event, dated);
+    placed.until = Moment::of_sample(timeline, spell.to)?;
+    placed.told.until = timeline.stamp(spell.to).filter(|_| spell.from < spell.to);
+    Some(placed)
 }

@@ -1,5 +1,7 @@
 //! Kernel reports as events, joined with what a recorder noted of the same ones.
 
+use std::sync::Arc;
+
 use units::Span;
 
 use crate::event::{Event, EventKind};
@@ -9,80 +11,122 @@ use crate::timeline::{Reported, Timeline};
 
 use super::{Moment, Placed};
 
-/// The reports of a timeline. A dump of memory that somebody asked for is no event.
-pub(super) fn of_reports(timeline: &Timeline) -> Vec<Placed> {
-    let reports = timeline.reports();
-    let told = reports.filter(|reported| !reported.report.is_memory_dump());
-    told.map(|reported| event(timeline, reported)).collect()
+/// A kernel report with its own time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub(super) at: Moment,
+    pub(super) stamp: Stamp,
+    pub(super) report: &'a KernelReport,
+    text: Option<&'a Arc<str>>,
+    /// Whether the log tells the time of a wall clock, or none at all.
+    is_dated: bool,
 }
 
-/// When processes were killed, as reports tell; once for each process.
-pub(super) fn kills(timeline: &Timeline) -> Vec<Moment> {
-    let of_kills = |reported: &&Reported| reported.report.kind == ReportKind::OomKill;
-    let reports = timeline.reports().filter(of_kills);
-    reports
-        .flat_map(|reported| {
-            std::iter::repeat_n(moment(timeline, reported), reported.report.killed.len())
-        })
-        .collect()
+/// Reports of the source up to a timeline's end, those of before its first sample too.
+pub(super) fn until_end(timeline: &Timeline) -> Vec<Written<'_>> {
+    let end = timeline.origin() + timeline.len();
+    let known = timeline.all_reports().iter();
+    let known = known.take_while(|reported| reported.sample < end);
+    let mut all = earlier(timeline);
+    all.extend(known.map(|reported| written(timeline, reported)));
+    all
 }
 
-/// When a report was written. Its sample is of a little later, or of much later where it is the timeline's first.
+/// Reports of a timeline, and those of before the source's first sample.
+pub(super) fn of_timeline(timeline: &Timeline) -> Vec<Written<'_>> {
+    let mut all = earlier(timeline);
+    all.extend(
+        timeline
+            .reports()
+            .map(|reported| written(timeline, reported)),
+    );
+    all
+}
+
+fn earlier(timeline: &Timeline) -> Vec<Written<'_>> {
+    let earlier = timeline.earlier_reports().iter();
+    let all = earlier.map(|known| Written {
+        at: Moment::of(timeline, known.stamp),
+        stamp: known.stamp,
+        report: &known.report,
+        text: known.text.as_ref(),
+        is_dated: true,
+    });
+    all.collect()
+}
+
+fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> Written<'a> {
+    Written {
+        at: moment(timeline, reported),
+        stamp: reported.stamp,
+        report: &reported.report,
+        text: reported.text.as_ref(),
+        is_dated: reported.wall.is_some() || reported.report.stamp.is_none(),
+    }
+}
+
+/// When a report was written. Its sample is of a little later.
 fn moment(timeline: &Timeline, reported: &Reported) -> Moment {
     let sample = timeline.sample_of(reported);
     let own = sample.and_then(|index| Some((index, timeline.stamp(index)?.wall?)));
     let (Some((index, own)), Some(wall)) = (own, reported.wall) else {
-        return reported.at.into();
+        return Moment::new(reported.at, reported.wall);
     };
     let at = timeline.times().get(index).copied().unwrap_or_default();
     let by = Span::from_nanos(own.unix_nanos().abs_diff(wall.unix_nanos()));
+    let at = Moment::new(at, Some(wall));
     match own > wall {
-        true => Moment::from(at).minus(by),
-        false => Moment::from(at).plus(by),
+        true => at.minus(by),
+        false => at.plus(by),
     }
 }
 
-fn event(timeline: &Timeline, reported: &Reported) -> Placed {
-    let report = &reported.report;
-    let stamp = timeline
-        .sample_of(reported)
-        .and_then(|index| timeline.stamp(index));
-    let text_of = |text: &std::sync::Arc<str>| text.trim_end().to_owned();
-    let lines = reported.text.as_ref().map(text_of).unwrap_or_default();
-    let mut event = Event::of_report(stamp.unwrap_or_default(), report, lines);
+/// What reports tell of. A dump of memory that somebody asked for is no event.
+pub(super) fn told(reports: &[Written<'_>]) -> Vec<Placed> {
+    let told = reports.iter().filter(|it| !it.report.is_memory_dump());
+    told.map(event).collect()
+}
+
+fn event(written: &Written<'_>) -> Placed {
+    let report = written.report;
+    let lines = written.text.map_or("", |text| text.trim_end()).to_owned();
+    let mut event = Event::of_report(written.stamp, report, lines);
     // A log without years tells when as well as it can.
-    if let (Some(log), None) = (&report.stamp, reported.wall) {
+    if let (Some(log), false) = (&report.stamp, written.is_dated) {
         event.text.push_str(&format!(" (log: {})", log.text));
     }
-    Placed::moment(moment(timeline, reported), event)
+    Placed::moment(written.at, event)
 }
 
 impl Event {
     /// What a kernel report tells of, with the kernel's lines: also for a recorder that notes it.
     pub fn of_report(stamp: Stamp, report: &KernelReport, lines: String) -> Self {
-        let (kind, subject, text) = match report.kind {
-            ReportKind::OomKill => (EventKind::OomKill, victim(report), killed(report)),
-            ReportKind::AllocationFailure => {
-                (EventKind::AllocationFailure, asker(report), failed(report))
-            }
+        let (kind, text) = match report.kind {
+            ReportKind::OomKill => (EventKind::OomKill, killed(report)),
+            ReportKind::AllocationFailure => (EventKind::AllocationFailure, failed(report)),
         };
         Self {
             stamp,
             kind,
-            subject,
+            subject: report.subject(),
             text,
             report: lines,
         }
     }
 }
 
-/// A note and a report of one kill or failure become one event, with the report's words and the kernel's lines.
-pub(super) fn merge(reports: &mut [Placed], noted: &mut Vec<Placed>) {
+/// A note and a report of one kill or failure become one event, with the report's words and the kernel's lines. `reports` and
+/// `told` are of the same order.
+pub(super) fn merge(reports: &[Written<'_>], told: &mut [Placed], noted: &mut Vec<Placed>) {
+    let reports: Vec<&Written<'_>> = reports
+        .iter()
+        .filter(|it| !it.report.is_memory_dump())
+        .collect();
     let mut is_taken = vec![false; reports.len()];
     noted.retain(|note| {
         let same = |at: &usize| {
-            let report = &reports[*at];
-            !is_taken[*at] && report.is_near(note) && has_words_of(&report.event, &note.event)
+            let of = reports[*at];
+            !is_taken[*at] && note.told.event.is_of(of.report, of.stamp)
         };
         // Kills come in storms: the nearest in time is the one.
         let found = (0..reports.len())
@@ -90,49 +134,20 @@ pub(super) fn merge(reports: &mut [Placed], noted: &mut Vec<Placed>) {
             .min_by_key(|at| reports[*at].at.apart(note.at));
         let Some(at) = found else { return true };
         is_taken[at] = true;
-        if note.event.stamp.wall.is_some() {
-            // The sample that a report belongs to is of a little later.
-            reports[at].event.stamp = note.event.stamp;
-            (reports[at].at, reports[at].until) = (note.at, note.until);
-        }
-        if reports[at].event.report.is_empty() {
-            reports[at].event.report.clone_from(&note.event.report);
+        let lines = &note.told.event.report;
+        if !lines.is_empty() {
+            told[at].told.event.report.clone_from(lines);
         }
         false
     });
-}
-
-/// Whether the kernel's lines of both are the same, as far as both have some. One may have lost some at its ends.
-fn has_words_of(one: &Event, other: &Event) -> bool {
-    let (one, other) = (one.report.trim_end(), other.report.trim_end());
-    one.contains(other) || other.contains(one)
-}
-
-/// `java (4242)`; empty where nobody is named.
-fn victim(report: &KernelReport) -> String {
-    report.killed.first().map(name).unwrap_or_default()
-}
-
-fn name(killed: &Killed) -> String {
-    format!("{} ({})", killed.name, killed.pid)
-}
-
-fn asker(report: &KernelReport) -> String {
-    let Some(by) = &report.invoker else {
-        return String::new();
-    };
-    match by.pid {
-        Some(pid) => format!("{} ({pid})", by.name),
-        None => by.name.clone(),
-    }
 }
 
 /// `OOM kill of java (4242), 3.1 GiB, in /web at its limit of 512 MiB`.
 fn killed(report: &KernelReport) -> String {
     let mut text = match report.killed.as_slice() {
         [] => "out of memory, and nobody is named as killed".to_owned(),
-        [one] => format!("OOM kill of {}", name(one)),
-        [one, more @ ..] => format!("OOM kill of {} and {} more", name(one), more.len()),
+        [one] => format!("OOM kill of {}", one.named()),
+        [one, more @ ..] => format!("OOM kill of {} and {} more", one.named(), more.len()),
     };
     if let Some(rss) = report.killed.first().and_then(Killed::rss) {
         text.push_str(&format!(", {rss}"));
@@ -165,7 +180,7 @@ fn failed(report: &KernelReport) -> String {
         Some(request) => format!("allocation of order {} failed", request.order),
         None => "an allocation failed".to_owned(),
     };
-    let by = asker(report);
+    let by = report.subject();
     if !by.is_empty() {
         text.push_str(&format!(" for {by}"));
     }

@@ -47,7 +47,7 @@ fn counted(signal: Signal<Counter<Count>>, groups: &[(&str, &[u64])]) -> Timelin
 
 fn texts(timeline: &Timeline, facts: &Facts) -> Vec<String> {
     let all = events(timeline, facts);
-    all.into_iter().map(|event| event.text).collect()
+    all.into_iter().map(|told| told.event.text).collect()
 }
 
 fn noted(kind: EventKind, at: u64, subject: &str) -> Event {
@@ -148,9 +148,9 @@ fn a_kill_that_report_recorder_and_counters_tell_of_is_one_event() {
     timeline.note(noted(EventKind::OomKill, 5, "hog (42)"));
     let all = events(&timeline, &Facts::default());
     assert_eq!(all.len(), 1, "{all:?}");
-    assert_eq!(all[0].text, "OOM kill of hog (42), 90 MiB");
-    assert_eq!(all[0].subject, "hog (42)");
-    assert_eq!(all[0].report, "the kernel's line\n");
+    assert_eq!(all[0].event.text, "OOM kill of hog (42), 90 MiB");
+    assert_eq!(all[0].event.subject, "hog (42)");
+    assert_eq!(all[0].event.report, "the kernel's line\n");
     // Another one that only the recorder heard of is another one.
     timeline.note(noted(EventKind::OomKill, 6, "hog (43)"));
     assert_eq!(events(&timeline, &Facts::default()).len(), 2);
@@ -166,8 +166,8 @@ fn a_kill_that_only_the_host_counts_is_told_too() {
     }
     let all = events(&timeline, &Facts::default());
     assert_eq!(all.len(), 2);
-    assert_eq!(all[0].text, "OOM kill, by the host's counter");
-    assert_eq!(all[0].subject, "");
+    assert_eq!(all[0].event.text, "OOM kill, by the host's counter");
+    assert_eq!(all[0].event.subject, "");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn everything_that_can_happen_is_told_in_order_of_time() {
     timeline.note(noted(EventKind::ServiceStarted, 3, "web.service"));
     timeline.note(noted(EventKind::Gap, 604, ""));
     let all = events(&timeline, &facts);
-    let kinds: Vec<EventKind> = all.iter().map(|event| event.kind).collect();
+    let kinds: Vec<EventKind> = all.iter().map(|told| told.event.kind).collect();
     assert_eq!(
         kinds,
         [
@@ -232,7 +232,13 @@ fn counters_that_begin_anew_after_a_reboot_tell_nothing() {
         timeline.push(&sample).unwrap();
     }
     let told = texts(&timeline, &Facts::default());
-    assert_eq!(told, ["the machine was started anew"]);
+    assert_eq!(
+        told,
+        [
+            "OOM kill since boot, by the host's counter",
+            "the machine was started anew"
+        ]
+    );
 }
 
 /// A kill that a recorder read of the kernel's log, so many seconds after the first sample, with the log's lines.
@@ -260,13 +266,13 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
     for (seconds, pid) in kills {
         timeline.note(read_of_log(seconds, pid));
     }
-    // Only what was just before the recorder came is judged: it has a report, on the first sample.
     let fresh = read_of_log(-40, 9);
-    timeline.report_when(0, fresh.stamp.wall, kill_of(9), Some(fresh.report.into()));
+    let sample = timeline.report_by_time(fresh.stamp, kill_of(9), Some(fresh.report.into()));
+    assert_eq!(sample, None, "nothing is known of the host at that time");
     let all = events(&timeline, &Facts::default());
     let told: Vec<_> = all
         .iter()
-        .map(|event| (event.stamp.wall, event.subject.as_str()))
+        .map(|told| (told.event.stamp.wall, told.event.subject.as_str()))
         .collect();
     let own = |(seconds, _)| stamp(0, seconds).wall;
     assert_eq!(
@@ -279,7 +285,7 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
         ],
         "the host counts a kill of after the first sample: it is none of those"
     );
-    assert_eq!(all[2].text, "OOM kill of hog (9), 90 MiB");
+    assert_eq!(all[2].event.text, "OOM kill of hog (9), 90 MiB");
 }
 
 #[test]
@@ -288,10 +294,215 @@ fn a_note_and_a_report_with_other_words_are_two_kills() {
     timeline.push(&second(0)).unwrap();
     timeline.note(read_of_log(-3, 8));
     timeline.note(read_of_log(-2, 9));
-    let lines = read_of_log(-2, 9).report;
-    timeline.report_when(0, stamp(0, -2).wall, kill_of(9), Some(lines.into()));
+    let fresh = read_of_log(-2, 9);
+    timeline.report_when(0, fresh.stamp, kill_of(9), Some(fresh.report.into()));
     let all = events(&timeline, &Facts::default());
-    let told: Vec<_> = all.iter().map(|event| event.subject.as_str()).collect();
+    let told: Vec<_> = all.iter().map(|told| told.event.subject.as_str()).collect();
     assert_eq!(told, ["hog (8)", "hog (9)"]);
-    assert_eq!(all[1].text, "OOM kill of hog (9), 90 MiB");
+    assert_eq!(all[1].event.text, "OOM kill of hog (9), 90 MiB");
+}
+
+/// A host of which the group's counter is read each ten seconds only.
+fn rarely_read(host: impl Fn(u64) -> u64, group: impl Fn(u64) -> u64) -> Timeline {
+    let mut timeline = Timeline::default();
+    for at in 0..31 {
+        let mut sample = second(at);
+        sample.host.set(OOM_KILLS, Count::new(host(at)));
+        if at % 10 == 0 {
+            count(&mut sample, "/web", CGROUP_EVENTS_OOM_KILL, group(at));
+        }
+        timeline.push(&sample).unwrap();
+    }
+    timeline
+}
+
+fn seconds(at: Option<Moment>) -> Option<i128> {
+    at.map(|at| at.nanos / 1_000_000_000)
+}
+
+fn when(kills: &[Kill]) -> Vec<(Option<i128>, Option<i128>, u64)> {
+    let ends = |kill: &Kill| (seconds(kill.since), seconds(Some(kill.at)), kill.count);
+    kills.iter().map(ends).collect()
+}
+
+const ALL: Span = Span::from_hours(24);
+
+#[test]
+fn a_kill_that_only_a_groups_counter_tells_of_lies_between_two_readings() {
+    let timeline = rarely_read(|_| 0, |at| u64::from(at > 10));
+    let all = events(&timeline, &Facts::default());
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(all[0].event.stamp, stamp(20, 20));
+    assert_eq!(all[0].dated, Dated::Since(stamp(10, 10)));
+    let kills = recent_kills(&timeline, &Facts::default(), ALL);
+    assert_eq!(when(&kills), [(Some(10), Some(20), 1)]);
+    assert_eq!(kills[0].group.as_deref(), Some("/web"));
+    // The host's counter is read more often and tells better; of two kills it tells them apart.
+    let timeline = rarely_read(
+        |at| u64::from(at >= 13) + u64::from(at >= 17),
+        |at| 2 * u64::from(at > 10),
+    );
+    let kills = recent_kills(&timeline, &Facts::default(), ALL);
+    assert_eq!(
+        when(&kills),
+        [(Some(12), Some(13), 1), (Some(16), Some(17), 1)]
+    );
+    assert_eq!(texts(&timeline, &Facts::default()), ["OOM kill in /web"; 2]);
+}
+
+#[test]
+fn a_kill_is_one_event_however_the_recorder_and_the_report_have_cut_its_lines() {
+    let mut timeline = rarely_read(|at| u64::from(at >= 13), |at| u64::from(at > 10));
+    let lines = "hog invoked oom-killer: \nKilled process 42 (hog)";
+    let note = Event {
+        report: lines.to_owned(),
+        ..noted(EventKind::OomKill, 12, "hog (42)")
+    };
+    let written = note.stamp;
+    timeline.note(note);
+    let trimmed = lines.replace(" \n", "\n");
+    timeline.report_by_time(written, kill_of(42), Some(trimmed.into()));
+    let all = events(&timeline, &Facts::default());
+    assert_eq!(all.len(), 1, "{all:?}");
+    let only = &all[0];
+    assert_eq!((only.event.stamp, only.dated), (written, Dated::Exactly));
+    assert_eq!(only.event.report, lines);
+    let kills = recent_kills(&timeline, &Facts::default(), ALL);
+    assert_eq!(when(&kills), [(None, Some(12), 1)]);
+    assert_eq!(kills[0].pid, Some(42));
+    assert_eq!(kills[0].process.as_deref(), Some("hog"));
+}
+
+#[test]
+fn kills_minutes_apart_are_as_many_events_and_times() {
+    let mut timeline = Timeline::default();
+    for at in 0..300 {
+        let mut sample = second(at);
+        let kills = u64::from(at >= 10) + u64::from(at >= 250);
+        sample.host.set(OOM_KILLS, Count::new(kills));
+        timeline.push(&sample).unwrap();
+    }
+    for (at, pid) in [(9, 42), (249, 43)] {
+        let written = stamp(at, i64::try_from(at).unwrap());
+        timeline.report_by_time(written, kill_of(pid), None);
+    }
+    let told: Vec<_> = events(&timeline, &Facts::default())
+        .into_iter()
+        .map(|told| (told.event.stamp.boot, told.event.subject))
+        .collect();
+    let expected = [(9, "hog (42)"), (249, "hog (43)")];
+    assert_eq!(
+        told,
+        expected.map(|(at, who)| (Span::from_secs(at), who.to_owned()))
+    );
+    let lately = recent_kills(&timeline, &Facts::default(), Span::from_mins(2));
+    assert_eq!(when(&lately), [(None, Some(249), 1)]);
+}
+
+#[test]
+fn a_kill_in_a_group_that_counts_itself_is_not_taken_for_another_groups() {
+    let mut timeline = counted(
+        CGROUP_EVENTS_OOM_KILL,
+        &[("/a", &[0, 0, 0, 0]), ("/b", &[0, 0, 1, 1])],
+    );
+    let report = KernelReport {
+        group: Some(crate::kernel_report::GroupReport {
+            path: "/a".to_owned(),
+            ..Default::default()
+        }),
+        ..kill_of(42)
+    };
+    timeline.report_by_time(stamp(2, 2), report, None);
+    let told = texts(&timeline, &Facts::default());
+    assert_eq!(
+        told,
+        ["OOM kill of hog (42), 90 MiB, in /a", "OOM kill in /b"]
+    );
+}
+
+#[test]
+fn kills_of_which_only_the_counter_tells_at_the_first_sample_have_no_time() {
+    let mut timeline = Timeline::default();
+    for at in 0..3 {
+        let mut sample = second(5_000 + at);
+        sample.host.set(OOM_KILLS, Count::new(3));
+        timeline.push(&sample).unwrap();
+    }
+    timeline.report_by_time(stamp(4_700, 4_700), kill_of(42), None);
+    let all = events(&timeline, &Facts::default());
+    let told: Vec<_> = all
+        .iter()
+        .map(|it| (it.event.text.as_str(), it.dated))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "2 OOM kills since boot, by the host's counter",
+                Dated::SinceBoot
+            ),
+            ("OOM kill of hog (42), 90 MiB", Dated::Exactly),
+        ]
+    );
+    assert_eq!(kills_since_boot(&timeline), 2);
+    // They may have been in the last two hours, and the one that is dated was not in the last two minutes.
+    let lately = |within| when(&recent_kills(&timeline, &Facts::default(), within));
+    assert_eq!(lately(Span::from_mins(2)), []);
+    assert_eq!(lately(Span::from_mins(15)), [(None, Some(-300), 1)]);
+}
+
+#[test]
+fn a_look_behind_its_recording_knows_each_kill_once() {
+    let mut past = Timeline::default();
+    for at in 0..10 {
+        past.push(&second(at * 60)).unwrap();
+    }
+    let known = stamp(100, 100);
+    past.note(Event {
+        stamp: known,
+        ..noted(EventKind::OomKill, 0, "hog (7)")
+    });
+    past.report_by_time(known, kill_of(7), None);
+    let mut look = Timeline::default();
+    for at in 600..605 {
+        look.push(&second(at)).unwrap();
+    }
+    for (at, pid) in [(100, 7), (590, 8)] {
+        look.report_by_time(stamp(at, i64::try_from(at).unwrap()), kill_of(pid), None);
+    }
+    look.report_by_time(stamp(602, 602), kill_of(9), None);
+    past.append(&look).unwrap();
+    let subjects: Vec<_> = events(&past, &Facts::default())
+        .into_iter()
+        .map(|told| told.event.subject)
+        .collect();
+    assert_eq!(subjects, ["hog (7)", "hog (8)", "hog (9)"]);
+    let of_look = past.part(10, 15);
+    let kills = recent_kills(&of_look, &Facts::default(), Span::from_mins(15));
+    assert_eq!(
+        when(&kills),
+        [
+            (None, Some(100), 1),
+            (None, Some(590), 1),
+            (None, Some(602), 1)
+        ]
+    );
+}
+
+#[test]
+fn a_changed_setting_is_told_with_both_readings_and_the_note_of_it_not_again() {
+    let mut timeline = Timeline::default();
+    for at in 0..130 {
+        timeline.push(&second(at)).unwrap();
+    }
+    let mut facts = Facts::default();
+    for (at, text) in [(0, "60"), (60, "60"), (120, "1")] {
+        facts.record(Span::from_secs(at), SWAPPINESS, text);
+    }
+    timeline.note(noted(EventKind::FactChanged, 120, "vm.swappiness"));
+    let all = events(&timeline, &facts);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(all[0].event.text, "vm.swappiness changed from 60 to 1");
+    assert_eq!(all[0].dated, Dated::Since(stamp(60, 60)));
+    assert_eq!(all[0].event.stamp, stamp(120, 120));
 }

@@ -60,7 +60,7 @@ impl Reads {
     }
 
     /// The first sample from `index` on in which the table was read.
-    fn at_or_after(&self, index: usize) -> Option<usize> {
+    pub(super) fn at_or_after(&self, index: usize) -> Option<usize> {
         let mut word = index / 64;
         let mut left = self.bits.get(word)? & (u64::MAX << (index % 64));
         while left == 0 {
@@ -232,11 +232,6 @@ impl Column {
         changed
     }
 
-    /// Appends runs, which begin after all that it has.
-    pub(super) fn extend(&mut self, runs: impl IntoIterator<Item = Run>) {
-        self.0.extend(runs);
-    }
-
     /// As [`cut`](Self::cut) up to the end, in place.
     fn keep_from(&mut self, first: usize, reads: &Reads) {
         let from = self.0.partition_point(|run| run.last < first);
@@ -293,8 +288,10 @@ impl Reads {
     /// The samples from `first` to before `end`, counted from `first`.
     pub(super) fn cut(&self, first: usize, end: usize) -> Self {
         let mut cut = Self::default();
-        for index in self.iter().filter(|index| (first..end).contains(index)) {
+        let mut next = self.at_or_after(first);
+        while let Some(index) = next.filter(|index| *index < end) {
             cut.note(index - first);
+            next = self.at_or_after(index + 1);
         }
         cut
     }
@@ -302,23 +299,27 @@ impl Reads {
 
 /// The columns of one entity, by signal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Columns(Vec<(SignalId, Column)>);
+pub(super) struct Columns {
+    all: Vec<(SignalId, Column)>,
+    /// The samples between which all readings lie, or more: to pass over an entity without asking each column.
+    within: Option<(usize, usize)>,
+}
 
 impl Columns {
     pub(super) fn get(&self, signal: SignalId) -> Option<&Column> {
-        let at = self.0.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
-        Some(&self.0[at].1)
+        let at = self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
+        Some(&self.all[at].1)
     }
 
     pub(super) fn get_mut(&mut self, signal: SignalId) -> Option<&mut Column> {
-        let at = self.0.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
-        Some(&mut self.0[at].1)
+        let at = self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
+        Some(&mut self.all[at].1)
     }
 
     /// The column of a signal, made if it is not there yet.
-    pub(super) fn entry(&mut self, signal: SignalId) -> &mut Column {
+    fn entry(&mut self, signal: SignalId) -> &mut Column {
         let at = self.place(signal);
-        &mut self.0[at].1
+        &mut self.all[at].1
     }
 
     /// Appends runs, which come signal by signal and for each begin after all that it has. Gives how many they were.
@@ -331,7 +332,8 @@ impl Columns {
                 _ => self.place(signal),
             };
             last = Some((signal, at));
-            self.0[at].1.0.push(run);
+            self.reach(run.first, run.last);
+            self.all[at].1.0.push(run);
             filled += 1;
         }
         filled
@@ -339,34 +341,27 @@ impl Columns {
 
     /// Where the column of a signal is, made if it is not there yet.
     fn place(&mut self, signal: SignalId) -> usize {
-        match self.0.binary_search_by_key(&signal, |(id, _)| *id) {
+        match self.all.binary_search_by_key(&signal, |(id, _)| *id) {
             Ok(at) => at,
             Err(at) => {
-                self.0.insert(at, (signal, Column::default()));
+                self.all.insert(at, (signal, Column::default()));
                 at
             }
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
-        self.0.iter().map(|(signal, column)| (*signal, column))
+        self.all.iter().map(|(signal, column)| (*signal, column))
     }
 
     /// The last sample of all readings.
     pub(super) fn last_sample(&self) -> Option<usize> {
-        self.iter()
-            .filter_map(|(_, column)| Some(column.ends()?.1))
-            .max()
+        self.ends().map(|(_, last)| last)
     }
 
     /// From the first sample of its readings to the last, how many these are.
     pub(super) fn seen(&self) -> usize {
-        let first = self
-            .iter()
-            .filter_map(|(_, column)| Some(column.ends()?.0))
-            .min();
-        let ends = self.last_sample().zip(first);
-        ends.map_or(0, |(last, first)| last + 1 - first)
+        self.ends().map_or(0, |(first, last)| last + 1 - first)
     }
 
     pub(super) fn count_runs(&self) -> usize {
@@ -385,21 +380,64 @@ impl Columns {
 
     /// What lies within samples from `first` on, in place.
     pub(super) fn keep_from(&mut self, first: usize, reads: &Reads) {
-        for (_, column) in &mut self.0 {
+        for (_, column) in &mut self.all {
             column.keep_from(first, reads);
         }
-        self.0.retain(|(_, column)| !column.is_empty());
+        self.all.retain(|(_, column)| !column.is_empty());
+        self.within = self.ends();
     }
 
     /// What lies within samples `first` to before `end`.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+        if self
+            .within
+            .is_none_or(|(from, to)| end <= from || to < first)
+        {
+            return Self::default();
+        }
         let columns = self.iter();
         let cut = columns.map(|(signal, column)| (signal, column.cut(first, end, reads)));
-        Self(cut.filter(|(_, column)| !column.is_empty()).collect())
+        let mut cut = Self {
+            all: cut.filter(|(_, column)| !column.is_empty()).collect(),
+            within: None,
+        };
+        cut.within = cut.ends();
+        cut
+    }
+
+    /// Sets the reading of a signal in a sample, the last one so far. Gives by how many runs its column has grown.
+    pub(super) fn set(
+        &mut self,
+        signal: SignalId,
+        index: usize,
+        before: Option<usize>,
+        value: u64,
+    ) -> usize {
+        self.reach(index, index);
+        self.entry(signal).set(index, before, value)
+    }
+
+    /// Sets the reading of a signal in any sample, in a table that is read in every one.
+    pub(super) fn amend(&mut self, signal: SignalId, index: usize, value: u64) {
+        self.reach(index, index);
+        self.entry(signal).amend(index, value);
+    }
+
+    fn reach(&mut self, first: usize, last: usize) {
+        self.within = Some(match self.within {
+            Some((from, to)) => (from.min(first), to.max(last)),
+            None => (first, last),
+        });
+    }
+
+    /// Where its first reading is and its last.
+    fn ends(&self) -> Option<(usize, usize)> {
+        let ends = self.iter().filter_map(|(_, column)| column.ends());
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 }
 

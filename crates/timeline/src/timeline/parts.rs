@@ -52,22 +52,32 @@ impl Timeline {
             absent: self.absent.clone(),
             unknown: self.unknown.clone(),
             reports: self.reports.clone(),
+            earlier: self.earlier.clone(),
             report_bytes: self.report_bytes,
             noted: self.noted.clone(),
+            thinned: self.thinned_within(first, end),
             origin: self.origin + first,
             rounded: self.rounded.clone(),
             ..Self::default()
         }
     }
 
-    /// Appends what was watched later, by somebody else: samples, kernel reports, and which files are absent.
+    /// Appends what was watched later, by somebody else: samples, kernel reports, and which files are absent. Of reports that
+    /// both know one is kept.
     ///
     /// # Errors
     /// [`OutOfOrder`] where it does not lie after what is there; the samples before that are appended.
     pub fn append(&mut self, later: &Self) -> Result<(), OutOfOrder> {
+        let thinning = self.thinning;
+        for known in later.earlier_reports() {
+            self.report_by_time(known.stamp, known.report.clone(), known.text.clone());
+        }
         for index in 0..later.len() {
             if let Some(sample) = later.sample(index) {
-                self.push(&sample)?;
+                self.thinning = later.resolution_at(index);
+                let pushed = self.push(&sample);
+                self.thinning = thinning;
+                pushed?;
             }
             let reports = later
                 .reports()
@@ -75,7 +85,7 @@ impl Timeline {
             for reported in reports {
                 let last = self.len().saturating_sub(1);
                 let (report, text) = (reported.report.clone(), reported.text.clone());
-                self.report_when(last, reported.wall, report, text);
+                self.report_when(last, reported.stamp, report, text);
             }
         }
         self.absent.clone_from(&later.absent);
@@ -107,6 +117,7 @@ impl Timeline {
         let noted = noted.filter(|event| event.stamp.wall.is_none_or(is_own));
         self.noted = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
+        self.earlier = Arc::default();
         self.origin = 0;
         self.clock = OnceLock::new();
         self

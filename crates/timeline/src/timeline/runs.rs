@@ -45,7 +45,8 @@ impl Timeline {
 
     /// Appends runs of a host signal, which begin after all that it has.
     pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
-        self.host.entry(signal).extend(runs);
+        let runs = runs.into_iter().map(|run| (signal, run));
+        self.host.fill(runs);
     }
 
     /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
@@ -156,18 +157,47 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_read_rarely_speaks_for_the_time_between() {
+    fn a_level_that_is_read_rarely_speaks_until_the_next_reading() {
         let timeline = watched();
         let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
         let track = timeline.gauge_of(web, CGROUP_CURRENT).unwrap();
         assert_eq!(
             track.values()[4..=7],
-            [Some(1.0), Some(1.0), Some(1.0), Some(1.0)]
+            [Some(0.0), Some(0.0), Some(1.0), Some(1.0)]
         );
         assert_eq!(
             timeline.at_of(web, CGROUP_CURRENT, 4),
             None,
             "a reading it is not"
         );
+    }
+
+    #[test]
+    fn after_the_last_reading_a_level_speaks_until_the_next_would_have_been_due() {
+        let mut timeline = Timeline::default();
+        for i in 0..12u64 {
+            let mut sample = Sample::at(Span::from_secs(i));
+            sample.host.set(MEM_FREE, Bytes::new(1));
+            if [0, 3, 6].contains(&i) {
+                let groups = sample.table_mut(Entity::Cgroup);
+                let current = Bytes::new(10 + i);
+                groups.entry("/web").row.set(CGROUP_CURRENT, current);
+                if i < 6 {
+                    groups.entry("/gone").row.set(CGROUP_CURRENT, current);
+                }
+            }
+            timeline.push(&sample).unwrap();
+        }
+        let levels = |key: &str| -> Vec<Option<f64>> {
+            let group = timeline.entity(Entity::Cgroup, key).unwrap();
+            let track = timeline.gauge_of(group, CGROUP_CURRENT).unwrap();
+            track.values().to_vec()
+        };
+        let (a, b, c) = (Some(10.0), Some(13.0), Some(16.0));
+        let web = [a, a, a, b, b, b, c, c, c, None, None, None];
+        assert_eq!(levels("/web"), web);
+        let gone = levels("/gone");
+        assert_eq!(gone[..4], web[..4]);
+        assert_eq!(gone[4..], [None; 8], "when it ended is not known");
     }
 }

@@ -6,33 +6,66 @@ use std::collections::BinaryHeap;
 
 use units::Span;
 
-use super::{Break, BreakKind};
+use super::{BreakKind, Timeline};
 
-/// The median of the steps so far; the larger of the two in the middle. Steps are taken in only when it is asked for.
+/// Medians of the steps so far, of those to thinned samples and of the others. Steps are taken in only when they are asked
+/// for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usual {
-    /// The smaller half, as many as `large` or one less.
-    small: BinaryHeap<Span>,
-    large: BinaryHeap<Reverse<Span>>,
+    every: Median,
+    thinned: Median,
     /// Samples and breaks that are taken in.
     samples: usize,
     breaks: usize,
 }
 
+impl Timeline {
+    /// The usual distance from a sample to the next one, which is appended now; `None` where nothing tells.
+    pub(super) fn usual_step(&mut self) -> Option<Span> {
+        let mut usual = std::mem::take(&mut self.usual);
+        usual.take_in(self);
+        let (every, thinned) = (usual.every.get(), usual.thinned.get());
+        self.usual = usual;
+        match self.thinning {
+            // However close the samples before it are, it may be as late as the last of its minute.
+            Some(to) => Some(thinned.or(every)?.max(to)),
+            None => every.or(thinned),
+        }
+    }
+}
+
 impl Usual {
-    /// The median of the steps between all samples that are related; `None` with fewer than two.
-    pub(super) fn of(&mut self, times: &[Span], breaks: &[Break]) -> Option<Span> {
+    fn take_in(&mut self, timeline: &Timeline) {
+        let (times, breaks) = (&timeline.times, &timeline.breaks);
         for at in self.samples.max(1)..times.len() {
             while breaks.get(self.breaks).is_some_and(|gap| gap.before < at) {
                 self.breaks += 1;
             }
             let mut its = breaks[self.breaks..].iter();
             let mut its = its.by_ref().take_while(|gap| gap.before == at);
-            if !its.any(|gap| gap.kind == BreakKind::Unrelated) {
-                self.take(times[at] - times[at - 1]);
+            if its.any(|gap| gap.kind == BreakKind::Unrelated) {
+                continue;
+            }
+            let step = times[at] - times[at - 1];
+            match timeline.resolution_at(at) {
+                Some(_) => self.thinned.take(step),
+                None => self.every.take(step),
             }
         }
         self.samples = times.len();
+    }
+}
+
+/// A median that is kept; the larger of the two in the middle.
+#[derive(Debug, Clone, Default)]
+struct Median {
+    /// The smaller half, as many as `large` or one less.
+    small: BinaryHeap<Span>,
+    large: BinaryHeap<Reverse<Span>>,
+}
+
+impl Median {
+    fn get(&self) -> Option<Span> {
         self.large.peek().map(|Reverse(middle)| *middle)
     }
 
@@ -51,12 +84,9 @@ mod tests {
     use crate::{Sample, Timeline};
     use units::Span;
 
-    use super::Usual;
-
     #[test]
     fn it_is_the_median_after_every_sample() {
         let mut timeline = Timeline::default();
-        let mut usual = Usual::default();
         let mut at = 0;
         for step in [60, 60, 1, 7, 7, 300, 2, 2, 2, 9, 61, 1, 1, 1, 1, 1] {
             at += step;
@@ -65,8 +95,7 @@ mod tests {
                 7 => timeline.push_unrelated(&sample),
                 _ => timeline.push(&sample).unwrap(),
             }
-            let kept = usual.of(timeline.times(), timeline.breaks());
-            assert_eq!(kept, timeline.interval(), "at {at} s");
+            assert_eq!(timeline.usual_step(), timeline.interval(), "at {at} s");
         }
     }
 }

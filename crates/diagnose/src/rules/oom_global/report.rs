@@ -1,5 +1,6 @@
 //! What a kernel report says of a kill by the host itself.
 
+use timeline::Stretch;
 use timeline::signals::{MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
 use units::Bytes;
 
@@ -8,55 +9,59 @@ use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
 use crate::oom::{self, Cause, Explained, Filler, SwapState};
-use crate::rule::Outcome;
 
-/// What the reports of the stretch say; `None` where there are none.
-pub(super) fn check(cx: &Evidence<'_>) -> Option<Outcome> {
-    let reports = oom::reports(cx);
-    let last = reports.last()?;
-    let by_host = |one: &&Explained<'_>| one.is_kill() && !one.cause.is_not_the_hosts();
-    Some(match reports.iter().rev().find(by_host) {
-        Some(one) => finding(cx, one).into(),
-        None => Outcome::Clear(
-            match last.cause {
-                Cause::ByHand => "the kill was requested by hand (oom-manual)",
-                Cause::GroupLimit(_) => {
-                    "the kernel's report is about a control group's limit (oom-cgroup) and says nothing of the host"
-                }
-                Cause::Confined(_) => {
-                    "the request was confined to some nodes (oom-constrained)"
-                }
-                _ => "an allocation failed, and nobody was killed for it",
-            }
-            .to_owned(),
-        ),
+pub(super) fn is_the_hosts(one: &Explained<'_>) -> bool {
+    one.is_kill() && !one.cause.is_not_the_hosts()
+}
+
+/// What the last report says, where none is about a kill of the host; `None` without any report.
+pub(super) fn why_not_the_hosts(cx: &Evidence<'_>) -> Option<&'static str> {
+    Some(match oom::last(cx, |_| true)?.cause {
+        Cause::ByHand => "the kill was requested by hand (oom-manual)",
+        Cause::GroupLimit(_) => {
+            "the kernel's report is about a control group's limit (oom-cgroup) and says nothing of the host"
+        }
+        Cause::Confined(_) => "the request was confined to some nodes (oom-constrained)",
+        _ => "an allocation failed, and nobody was killed for it",
     })
 }
 
-fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
-    // Where the host had memory, the kill is told, but what is wrong is another rule's.
-    let severity = match one.cause {
+/// What the last report of a stretch says; `None` where it has none.
+pub(super) fn finding(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Finding> {
+    let reports = oom::within(cx, stretch, is_the_hosts);
+    let one = reports.last()?;
+    let finding = RULE.found(severity(one), title(cx, one)).cause(cause(one));
+    let finding = oom::tell_all(cx, stretch, &reports, oom::measures(cx, one, finding));
+    Some(rest(cx, one, finding))
+}
+
+/// Where the host had memory, the kill is told, but what is wrong is another rule's.
+fn severity(one: &Explained<'_>) -> Severity {
+    match one.cause {
         Cause::LowZone | Cause::CmaOnly | Cause::NoBlock => Severity::Info,
         _ if !one.report.shows_scope() => Severity::Info,
         _ => Severity::Critical,
-    };
-    let finding = RULE.found(
-        severity,
-        format!(
-            "{}{} {}{}.",
-            oom::kill(one),
-            oom::among(cx, one.report),
-            because(cx, one),
-            chosen(one)
-        ),
-    );
-    let finding = oom::tell(cx, one, oom::measures(cx, one, finding));
+    }
+}
+
+fn title(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
+    format!(
+        "{}{} {}{}.",
+        oom::kill(one),
+        oom::among(cx, one.report),
+        because(cx, one),
+        chosen(one)
+    )
+}
+
+/// What follows the report's lines.
+fn rest(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let is_aside = one.holders.crowd().is_some() || is_beside(one);
     let finding = match compared(one).filter(|_| is_aside) {
         Some(compared) => finding.tells(format!("of single processes, {compared}")),
         None => finding,
     };
-    let finding = remedy(cx, finding.cause(cause(one)), one);
+    let finding = remedy(cx, finding, one);
     let finding = if one.cause.is_shortage() {
         ruled_out(finding, one)
     } else {
@@ -72,10 +77,7 @@ fn finding(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         )
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
-        .alias("global-oom")
         .sure(oom::sure(one, if one.report.shows_scope() { 0.98 } else { 0.5 }, &open))
-        .see("kernel: mm/oom_kill.c")
-        .see("kernel: mm/page_alloc.c, __zone_watermark_ok")
 }
 
 /// The second half of the title.
@@ -218,8 +220,9 @@ fn ruled_out(finding: Finding, one: &Explained<'_>) -> Finding {
     }
 }
 
-fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
-    let (what, look) = match one.cause {
+/// Where to look first, by what used memory up.
+fn first_look(cause: &Cause) -> (&'static str, &'static str) {
+    match cause {
         Cause::UsedUp {
             by: Filler::Slab(_),
             ..
@@ -277,7 +280,11 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
             "See whether it grows again, and cap it before it fills the host.",
             "memtide check --for 10m",
         ),
-    };
+    }
+}
+
+fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
+    let (what, look) = first_look(&one.cause);
     let finding = finding.fix(Fix::say(what).look(look)).fix(Fix::cap(
         cx,
         one.index,

@@ -45,6 +45,13 @@ pub(in crate::convert) fn changed<'a>(changes: impl Iterator<Item = &'a Change>)
         .collect()
 }
 
+/// The texts of what had not changed yet.
+pub(in crate::convert) fn unchanged<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
+    changes
+        .map(|change| (change.fact.file.to_owned(), change.from.clone()))
+        .collect()
+}
+
 /// What memory file systems there are, and which version of control groups.
 fn mounts(known: &Facts) -> String {
     let in_memory = known.memory_mounts.iter().map(|mount| {

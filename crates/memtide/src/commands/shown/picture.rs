@@ -97,6 +97,7 @@ fn closely(
             until: Some(Moment::At(until)),
         },
         resolution: Resolution::Full,
+        ..Wanted::default()
     };
     Some(import::open_part(path, wanted, &mut |_| {}))
 }

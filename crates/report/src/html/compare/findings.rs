@@ -4,7 +4,7 @@ use super::super::escape::{Html, Tag};
 use super::super::finding;
 use super::super::page::section;
 use super::{Both, said, table};
-use crate::model::{CompareReport, Finding, Turn};
+use crate::model::{CompareReport, Finding, FindingEntry, Turn};
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     let rows = said::findings(both.report);
@@ -43,9 +43,14 @@ fn gone(html: &mut Html, both: &Both<'_>) {
     });
 }
 
-/// What became of a finding, in the word of its row; `None` where it is as grave after, and its card is above.
+/// What became of a finding, in the word of its row; `None` where it is the same after, and its card is above.
 fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
-    let mut changes = report.findings.iter();
-    let change = changes.find(|change| change.id == finding.id)?.change;
+    let changes = || report.findings.iter().filter(|it| it.id == finding.id);
+    // One rule may find something in several places.
+    let is_it = |it: &&FindingEntry| {
+        let before = it.before.as_ref();
+        before.is_some_and(|before| before.title == finding.title)
+    };
+    let change = changes().find(is_it).or_else(|| changes().next())?.change;
     (change != Turn::Same).then(|| said::turned(change))
 }

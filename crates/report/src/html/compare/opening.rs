@@ -21,9 +21,10 @@ impl Beside {
     pub(super) fn of(both: &Both<'_>) -> Self {
         let [before, after] = spans(both);
         let is_far_longer = before.max(after) > before.min(after) * FAR_LONGER;
-        match before.min(after) > 0.0 && is_far_longer {
-            true => Self::Moments,
-            false => Self::Beginnings,
+        if before.min(after) > 0.0 && is_far_longer {
+            Self::Moments
+        } else {
+            Self::Beginnings
         }
     }
 
@@ -63,7 +64,7 @@ fn spans(both: &Both<'_>) -> [f64; 2] {
     })
 }
 
-/// The side whose moment the cursor opens at: the graver one; of two alike what is there now, unless that is better.
+/// The side whose moment the cursor opens at: the worse one; of two alike what is there now, unless that is better.
 pub(super) fn side(both: &Both<'_>) -> Which {
     let [before, after] = [&both.report.before, &both.report.after].map(|it| gravity(it.verdict));
     match (before.cmp(&after), both.report.direction) {

@@ -24,7 +24,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
                             lines(html, &said::first(report, &scene.clock));
                         }
                         None => {
-                            html.raw("<p class=\"none\">Nobody knows how the looks of this source lie in time.</p>");
+                            html.raw("<p class=\"none\">Nobody knows how the samples of this source lie in time.</p>");
                         }
                     }
                 });

@@ -1,0 +1,99 @@
+//! Incidents too short and too cheap to be told one by one: counted, and told where they cost much together.
+
+use timeline::Stretch;
+use units::Span;
+
+use crate::incident::{Bursts, Harm};
+use crate::rule::Rule;
+use crate::trigger::Occurrence;
+
+/// What a trigger found, weighed.
+pub(crate) type Weighed = (Occurrence, Stretch, Harm);
+
+/// What bursts of an hour cost together that users notice, whatever its parts: an engineering choice.
+const COSTLY_TOGETHER: Span = Span::from_secs(30);
+const HOUR: Span = Span::from_hours(1);
+
+/// Bursts that cost little, and those of an entity that cost much within an hour: each of these is told as a time at which
+/// it happened.
+pub(crate) fn apart(mut bursts: Vec<Weighed>) -> (Vec<Weighed>, Vec<Weighed>) {
+    bursts.sort_by(|a, b| a.0.key.cmp(&b.0.key).then(a.1.from.cmp(&b.1.from)));
+    let mut is_told = vec![false; bursts.len()];
+    let waited = |at: usize| bursts[at].2.waited.unwrap_or_default();
+    let (mut first, mut sum, mut told_to) = (0, Span::ZERO, 0);
+    for at in 0..bursts.len() {
+        sum = sum.plus(waited(at));
+        let is_far = |first: usize| {
+            bursts[first].0.key != bursts[at].0.key
+                || bursts[at].1.to.saturating_sub(bursts[first].1.from) > HOUR
+        };
+        while is_far(first) && first < at {
+            sum = sum.saturating_sub(waited(first));
+            first += 1;
+        }
+        if sum >= COSTLY_TOGETHER {
+            is_told[first.max(told_to)..=at].fill(true);
+            told_to = at;
+        }
+    }
+    let mut told = is_told.into_iter();
+    let (together, few) = bursts
+        .into_iter()
+        .partition(|_| told.next().unwrap_or_default());
+    (few, together)
+}
+
+/// What remains of a rule's bursts, counted.
+pub(crate) fn counted(rule: &'static Rule, bursts: &[Weighed]) -> Option<Bursts> {
+    let mut stretches: Vec<Stretch> = bursts.iter().map(|(_, stretch, _)| *stretch).collect();
+    stretches.sort_by_key(|stretch| stretch.first);
+    let waits = bursts.iter().filter_map(|(.., harm)| harm.waited);
+    (!stretches.is_empty()).then_some(Bursts {
+        id: rule.id,
+        stretches,
+        waited: waits.reduce(Span::plus),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts of five seconds at these seconds, with so much waiting each.
+    fn bursts(seconds: &[u64], waited: u64) -> Vec<Weighed> {
+        let burst = |at: &u64| {
+            let stretch = Stretch {
+                from: Span::from_secs(*at),
+                to: Span::from_secs(at + 5),
+                ..Stretch::empty()
+            };
+            let harm = Harm {
+                killed: 0,
+                waited: Some(Span::from_secs(waited)),
+            };
+            (Occurrence::on_host(0, 0), stretch, harm)
+        };
+        seconds.iter().map(burst).collect()
+    }
+
+    #[test]
+    fn bursts_that_cost_half_a_minute_within_an_hour_are_told() {
+        let each_minute: Vec<u64> = (0..40).map(|at| at * 60).collect();
+        for (seconds, told) in [
+            (&each_minute[..], 40),
+            (&each_minute[..29], 0),
+            (&[0, 4000, 8000][..], 0),
+        ] {
+            let (few, together) = apart(bursts(seconds, 1));
+            assert_eq!((few.len(), together.len()), (seconds.len() - told, told));
+        }
+    }
+
+    #[test]
+    fn those_of_another_hour_stay_bursts() {
+        let mut seconds: Vec<u64> = (0..31).map(|at| at * 60).collect();
+        seconds.push(20_000);
+        let (few, together) = apart(bursts(&seconds, 1));
+        assert_eq!((few.len(), together.len()), (1, 31));
+    }
+}

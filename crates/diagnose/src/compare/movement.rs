@@ -1,0 +1,146 @@
+//! Memory in use and waiting for memory: what differs between two sources whether or not a rule finds anything, and in which
+//! direction.
+
+use timeline::signals::{MEM_ANON_HUGE, MEM_AVAILABLE, MEM_TOTAL, PSI_MEMORY_SOME};
+use units::{Ratio, SignedBytes};
+
+use super::cause::Differences;
+use super::figure::Measure;
+use super::memory::{AmountChange, least};
+use super::rates::RateChange;
+
+/// So many times what is worth a line is a large difference: 5 % of RAM, or 500 MiB; an engineering choice.
+const LARGE: f64 = 5.0;
+/// Tasks that wait so much more of the time for memory are slowed down noticeably; an engineering choice.
+const WAITS_MORE: Ratio = Ratio::from_percent(5.0);
+/// Below it nobody waits.
+const WAITS: Ratio = Ratio::from_percent(1.0);
+
+/// Id of the term that is anonymous memory.
+pub(super) const ANONYMOUS: &str = "anon";
+
+/// One side uses much more memory than the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Use<'a> {
+    /// What of it is available, or where that is not said, anonymous memory.
+    pub(super) amount: &'a AmountChange,
+    /// Anonymous memory, where it moved as well.
+    anonymous: Option<&'a AmountChange>,
+    /// Whether the side after uses more.
+    pub(super) is_more: bool,
+}
+
+impl<'a> Use<'a> {
+    /// `None` where both use about the same.
+    pub(super) fn of(it: &'a Differences<'_>) -> Option<Self> {
+        let ram = [it.sides.0, it.sides.1].map(|cx| cx.timeline.last(MEM_TOTAL));
+        let large = LARGE * least(ram.into_iter().flatten().max()?);
+        let moved = |name: &str| {
+            let named = it.amounts.iter().find(|amount| amount.name == name);
+            let named = named.filter(|amount| amount.is_clear())?;
+            let share = named.share_changed()?;
+            (share.abs() >= large).then_some((named, share))
+        };
+        let anonymous = moved(ANONYMOUS);
+        match (moved(MEM_AVAILABLE.def().name), anonymous) {
+            (Some((available, share)), _) => Some(Self {
+                amount: available,
+                anonymous: anonymous
+                    .filter(|(_, moved)| (*moved > 0.0) == (share < 0.0))
+                    .map(|(amount, _)| amount),
+                is_more: share < 0.0,
+            }),
+            (None, Some((anonymous, share))) => Some(Self {
+                amount: anonymous,
+                anonymous: None,
+                is_more: share > 0.0,
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether memory that such an amount holds makes up most of the difference. What is a part of page cache is available.
+    pub(super) fn is_mostly(&self, part: &AmountChange) -> bool {
+        let moved = |it: &AmountChange| it.share_changed().unwrap_or_default();
+        let most = moved(self.amount).abs() / 2.0;
+        let is_most = |it: &AmountChange| {
+            it.is_clear() && (moved(it) > 0.0) == self.is_more && moved(it).abs() >= most
+        };
+        is_most(part)
+            && match part.name.as_str() {
+                // Huge pages instead of small ones take no more.
+                name if name == MEM_ANON_HUGE.def().name => {
+                    let own = Some(self.amount).filter(|own| own.name == ANONYMOUS);
+                    self.anonymous.or(own).is_some_and(is_most)
+                }
+                name => name == ANONYMOUS || name.starts_with("hugetlb"),
+            }
+    }
+
+    /// Whether its sentence has an amount of this name.
+    pub(super) fn tells(&self, name: &str) -> bool {
+        let mut said = std::iter::once(self.amount).chain(self.anonymous);
+        said.any(|amount| amount.name == name)
+    }
+
+    /// `Uses 1.8 GiB more, and nothing waits for it: …`
+    pub(super) fn in_words(&self, it: &Differences<'_>) -> String {
+        let is_other_size = super::headline::is_other_size(it);
+        let size = |bytes: u64| SignedBytes::new(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let side = |bytes: Option<i64>, share: Option<Ratio>| match share {
+            Some(share) if is_other_size => share.to_string(),
+            _ => SignedBytes::new(bytes.unwrap_or_default()).to_string(),
+        };
+        let amounts = std::iter::once(self.amount).chain(self.anonymous);
+        let amounts: Vec<String> = amounts
+            .map(|amount| {
+                let label = amount.label.split(" (").next().unwrap_or_default();
+                let before = side(amount.before, amount.before_share);
+                let after = side(amount.after, amount.after_share);
+                format!("{label} {before} before and {after} after")
+            })
+            .collect();
+        let word = if self.is_more { "more" } else { "less" };
+        let sides = self.amount.before.zip(self.amount.after);
+        let by = match self.amount.share_changed().filter(|_| is_other_size) {
+            Some(share) => format!("{} of RAM", Ratio::new(share.abs())),
+            None => size(sides.map_or(0, |(before, after)| after.abs_diff(before))).to_string(),
+        };
+        let waits = self.waits(it);
+        format!("Uses {by} {word}{waits}: {}.", amounts.join(", "))
+    }
+
+    /// What that costs, behind a comma.
+    fn waits(&self, it: &Differences<'_>) -> String {
+        let means = waiting(it).and_then(RateChange::means);
+        let Some((before, after)) = means else {
+            return ", and the sources do not both tell whether tasks wait for memory".to_owned();
+        };
+        let is_idle = |share: f64| share < WAITS.get();
+        match (is_idle(before), is_idle(after), self.is_more) {
+            (_, true, true) => ", and nothing waits for it".to_owned(),
+            (true, _, false) => ", and nothing waited for memory before".to_owned(),
+            _ => {
+                let of = |share| Measure::Share.of(share);
+                let (before, after) = (of(before), of(after));
+                format!(
+                    ", with tasks waiting for memory {before} of the time before and {after} after"
+                )
+            }
+        }
+    }
+}
+
+/// The time in which tasks waited for memory.
+fn waiting<'a>(it: &'a Differences<'_>) -> Option<&'a RateChange> {
+    let name = PSI_MEMORY_SOME.def().name;
+    it.rates.iter().find(|rate| rate.name == name)
+}
+
+/// The same where it differs so much that work is noticeably slower on one side, and whether that is the side after.
+pub(super) fn waits_more<'a>(it: &'a Differences<'_>) -> Option<(&'a RateChange, bool)> {
+    let rate = waiting(it).filter(|rate| rate.is_clear())?;
+    let (before, after) = rate.means()?;
+    let is_large = (after - before).abs() >= WAITS_MORE.get();
+    is_large.then_some((rate, after > before))
+}

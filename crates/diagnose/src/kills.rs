@@ -1,0 +1,193 @@
+//! Kills for want of memory as counters show them: in control groups, and on the host.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use timeline::signals::{
+    CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
+    OOM_KILLS,
+};
+use timeline::{Entity::Cgroup, EntitySeries, Stretch};
+use units::{Count, PerSecond, Span};
+
+use crate::evidence::Evidence;
+use crate::groups;
+use crate::missing::Missing;
+use crate::oom::{self, Cause};
+
+/// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
+/// engineering choice; systemd starts again after 100 ms, and gives up after five times in 10 s.
+pub(crate) const AGAIN: Span = Span::from_secs(10);
+
+/// A kill counter that rises at all: by one a day.
+pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
+
+/// Kills in one control group between two readings of it.
+#[derive(Debug)]
+pub(crate) struct GroupKills<'a> {
+    /// Where the victims were.
+    pub(crate) group: &'a EntitySeries,
+    /// The sample of the reading before: groups may be read more rarely than the host.
+    pub(crate) from: usize,
+    /// The sample of the reading after.
+    pub(crate) at: usize,
+    /// How many.
+    pub(crate) count: f64,
+    /// The group at its limit: it or one above it. `None` where no limit was hit, so the host killed.
+    pub(crate) at_limit_of: Option<&'a EntitySeries>,
+}
+
+impl GroupKills<'_> {
+    /// Whether they are of the time of a stretch.
+    pub(crate) fn is_in(&self, stretch: &Stretch) -> bool {
+        stretch.first < self.at && self.from < stretch.last
+    }
+}
+
+/// All kills in control groups.
+///
+/// `oom_kill` of memory.events counts the group's victims of any OOM kill, the host's included (kernel
+/// Documentation/admin-guide/cgroup-v2.rst), so each is compared with the limits.
+///
+/// # Errors
+/// [`Missing`] where no group reports kills.
+pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
+    let mut all = Vec::new();
+    let is_read = |at: &usize| cx.timeline.was_read(Cgroup, *at);
+    let reads: Vec<usize> = (0..cx.timeline.len()).filter(is_read).collect();
+    for group in groups::with(cx, CGROUP_EVENTS_OOM_KILL)? {
+        let Some(own) = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL) else {
+            continue;
+        };
+        if own.max().is_none_or(|(peak, _)| peak.get() <= 0.0) {
+            continue;
+        }
+        for step in reads.windows(2) {
+            let (from, at) = (step[0], step[1]);
+            let stretch = cx.timeline.stretch(from, at);
+            let count = stretch.map_or(0.0, |step| own.integral_in(&step)).round();
+            if count >= 1.0 {
+                all.push(at_a_limit(cx, group, (from, at), count));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn at_a_limit<'a>(
+    cx: &Evidence<'a>,
+    group: &'a EntitySeries,
+    (from, at): (usize, usize),
+    count: f64,
+) -> GroupKills<'a> {
+    let at_limit_of = limit_hit(cx, group, at);
+    let gone = at_limit_of.and_then(|_| gone_below(cx, group, at));
+    GroupKills {
+        group: gone.unwrap_or(group),
+        from,
+        at,
+        count,
+        at_limit_of: gone.or(at_limit_of),
+    }
+}
+
+/// The innermost group from `group` upwards that ran into its own limit around sample `at`.
+fn limit_hit<'a>(
+    cx: &Evidence<'a>,
+    group: &'a EntitySeries,
+    at: usize,
+) -> Option<&'a EntitySeries> {
+    // Files of one sample are read one after the other, so an event may show one sample off.
+    let around = |signal, group: &EntitySeries| {
+        let own = groups::own_events(cx, group, signal)?;
+        Some((at - 1..=at + 1).any(|i| own.at(i).is_some_and(|rate| rate.get() > 0.0)))
+    };
+    groups::upwards(cx, group).find(|group| {
+        around(CGROUP_EVENTS_OOM, group)
+            .or_else(|| {
+                let hit = around(CGROUP_EVENTS_MAX, group)?;
+                Some(hit && groups::limit(cx, group, CGROUP_MAX).is_some())
+            })
+            // Without events about limits the limit itself must do.
+            .unwrap_or_else(|| groups::limit(cx, group, CGROUP_MAX).is_some())
+    })
+}
+
+/// A group without a limit of its own cannot have hit one: its counter keeps what happened in a group below it that is
+/// gone by sample `at`, as a failed unit's is at once. The one that was nearest to its limit.
+fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
+    if groups::limit(cx, group, CGROUP_MAX).is_some() {
+        return None;
+    }
+    let below = format!("{}/", group.key.trim_end_matches('/'));
+    let before = cx.rows_at(Cgroup, at.checked_sub(1)?)?;
+    let after = cx.rows_from(Cgroup, at)?;
+    cx.timeline
+        .entities(Cgroup)
+        .filter(|child| child.key.starts_with(&below))
+        .filter_map(|child| {
+            let held = cx.timeline.at_of(child, CGROUP_CURRENT, before)?;
+            let gone = cx.timeline.at_of(child, CGROUP_CURRENT, after).is_none();
+            let near = held.ratio_of(groups::limit(cx, child, CGROUP_MAX)?)?;
+            gone.then_some((near.get(), child))
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, child)| child)
+}
+
+/// The samples before which the kernel killed, and how many.
+pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, f64)> {
+    let Some(rate) = cx.timeline.rate(OOM_KILLS) else {
+        return Vec::new();
+    };
+    (1..cx.timeline.len())
+        .filter(|at| rate.at(*at).is_some_and(|rate| rate.get() > 0.0))
+        .filter_map(|at| {
+            let step = cx.timeline.stretch(at - 1, at)?;
+            let count = rate.integral_in(&step).round();
+            (count >= 1.0).then_some((at, count))
+        })
+        .collect()
+}
+
+/// Those of them that neither a group at its limit explains nor a kernel report that says nothing of the host.
+pub(crate) fn of_host(
+    cx: &Evidence<'_>,
+    in_groups: Option<&[GroupKills<'_>]>,
+) -> Vec<(usize, f64)> {
+    let mut left: BTreeMap<usize, f64> = counted(cx).into_iter().collect();
+    let at_limits = in_groups.unwrap_or_default().iter();
+    let at_limits = at_limits.filter(|kills| kills.at_limit_of.is_some());
+    let mut others: Vec<(usize, usize, f64)> = at_limits
+        .map(|kills| (kills.from, kills.at, kills.count))
+        .collect();
+    for one in oom::reports(cx) {
+        let is_counted = in_groups.is_some() && matches!(one.cause, Cause::GroupLimit(_));
+        if one.is_kill() && one.cause.is_not_the_hosts() && !is_counted {
+            #[allow(clippy::cast_precision_loss)] // a report names a few
+            let killed = one.report.killed.len() as f64;
+            others.push((one.index.saturating_sub(1), one.index, killed));
+        }
+    }
+    for (from, at, count) in &mut others {
+        *count = taken(&mut left, *from + 1..=*at, *count);
+    }
+    // The counters of one sample are read one after the other, so a kill may show one sample off.
+    for (from, at, count) in others {
+        taken(&mut left, from..=at + 1, count);
+    }
+    left.retain(|_, left| *left >= 0.5);
+    left.into_iter().collect()
+}
+
+/// Takes so many off within a range; what could not be taken.
+fn taken(left: &mut BTreeMap<usize, f64>, within: RangeInclusive<usize>, mut count: f64) -> f64 {
+    if within.is_empty() {
+        return count;
+    }
+    for (_, left) in left.range_mut(within) {
+        let theirs = count.min(*left);
+        (count, *left) = (count - theirs, *left - theirs);
+    }
+    count
+}

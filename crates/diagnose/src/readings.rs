@@ -1,0 +1,95 @@
+//! Quantities that no kernel file holds and that several triggers and stories need: each is defined here, once.
+
+use timeline::signals::{
+    ALLOCSTALL, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
+    PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
+    SWAP_USED, SWPIN_ZERO, SWPOUT_ZERO, ZSWPIN, ZSWPOUT,
+};
+use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
+
+use crate::calm;
+use crate::floor::Floor;
+use crate::stalls::Stalls;
+use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
+
+/// Files that come back after eviction: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
+/// while thrashing, one second of 0.4 MiB/s on a calm host. A slow disk gives no more than this when every page is sought.
+pub(crate) const READ_AGAIN: BytesPerSecond = BytesPerSecond::from_mib(1.0);
+
+/// Anonymous pages that come back after eviction. The same captures: 2,500 pages/s while swap thrashes, against 200 in one
+/// second of a host whose floor was set too high.
+pub(crate) const SWAPPED_AGAIN: PerSecond<Pages> = PerSecond::new(200.0);
+
+/// A host with this much available all the time does not swap for want of memory; thrashing ones have below 10 %.
+pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
+
+/// At this vm.swappiness and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).
+pub(crate) const LOW_SWAPPINESS: u64 = 10;
+
+/// With this share of RAM available or less the host is near a shortage: an engineering choice, it counts where something
+/// else says so too. Calm labelled captures have 15 % and more (November 2026).
+pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);
+
+/// Page cache that can be dropped: Cached − Shmem + Buffers.
+pub(crate) fn page_cache() -> Reading<Bytes> {
+    gauge(MEM_CACHED)
+        .minus(gauge(MEM_SHMEM))
+        .plus([gauge(MEM_BUFFERS)])
+}
+
+/// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
+pub(crate) fn available_at_most() -> Reading<Bytes> {
+    let estimated = computed("free memory and cache", |cx| {
+        Ok(calm::available_at_most(cx)?.0.cast())
+    });
+    gauge(MEM_AVAILABLE).or(estimated)
+}
+
+/// Where free memory rests under load: the floor's upper edge from the zones' watermarks, or predicted for a host of this
+/// size.
+pub(crate) fn floor() -> Reading<Bytes> {
+    computed("floor", |cx| match cx.floor() {
+        Ok(floor) => Ok(floor.high.cast()),
+        Err(_) => Ok(cx.timeline.constant(Floor::predicted(cx.ram()?).1).cast()),
+    })
+}
+
+/// Memory that only swap takes: anonymous, shared and tmpfs.
+pub(crate) fn swappable() -> Reading<Bytes> {
+    gauge(MEM_ANON).plus([gauge(MEM_SHMEM)])
+}
+
+/// Holds where tasks wait for memory: memory stalls (of the last minute where one sample knows no more), or allocations
+/// that reclaim memory themselves.
+pub(crate) fn memory_waits() -> Predicate {
+    let now = stall(PSI_MEMORY_SOME).at_least("memory stalls", Stalls::MEMORY);
+    let of_a_second = Micros::from_f64(Stalls::MEMORY.get() * 1e6);
+    let lately = gauge(PSI_MEMORY_SOME_AVG60).at_least("memory stalls of a minute", of_a_second);
+    any![
+        now.or_without(lately),
+        rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+    ]
+}
+
+/// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
+pub(crate) fn swap_used() -> Reading<Bytes> {
+    gauge(SWAP_USED).or(gauge(SWAP_TOTAL).minus(gauge(SWAP_FREE)))
+}
+
+/// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
+pub(crate) fn swapped_in() -> Reading<PerSecond<Pages>> {
+    rate(PSWPIN).plus([rate(ZSWPIN), rate(SWPIN_ZERO)])
+}
+
+/// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
+pub(crate) fn swapped_out() -> Reading<PerSecond<Pages>> {
+    rate(PSWPOUT).plus([rate(ZSWPOUT), rate(SWPOUT_ZERO)])
+}
+
+/// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off, where
+/// they are counted.
+pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
+    let both = rate(REFAULT_BOTH);
+    let file = both.clone().minus(rate(PSWPIN)).or(both);
+    rate(REFAULT_FILE).or(file)
+}

@@ -1,0 +1,103 @@
+//! Files that are read again after eviction: where they are, and who evicts them.
+
+use timeline::facts::ZONE_RECLAIM_MODE;
+use timeline::signals::{CGROUP_REFAULT_FILE, MEM_FREE, PGPGIN, PGSCAN_DIRECT, PGSCAN_KSWAPD};
+use timeline::{Entity, Stretch, Track};
+use units::{Pages, PerSecond, Quantity, Ratio};
+
+use crate::evidence::Evidence;
+use crate::floor::Floor;
+use crate::groups;
+use crate::readings::{READ_AGAIN, refaults_file};
+use crate::trigger::{Predicate, all, rate};
+
+/// Below this share of the disk reads something else reads; an engineering choice: a cold start that re-reads a few pages
+/// stays below a third.
+pub(crate) const OF_READS: Ratio = Ratio::new(1.0 / 3.0);
+/// The host evicts at least as many pages as come back; a limit's reclaim is not in these counters (mm/vmscan.c,
+/// cgroup_reclaim), so far fewer scanned pages mean that a limit evicts.
+const SCANNED_PER_REFAULT: f64 = 0.1;
+/// Groups that explain this share of what came back explain it.
+const IN_GROUPS: Ratio = Ratio::from_percent(60.0);
+/// Free on the whole host beyond its floor, as in node-reclaim-on: then the host as such was not short.
+const FREE: Ratio = Ratio::from_percent(5.0);
+
+/// Holds where files are read again for want of cache: enough of them, and a good part of all reads.
+pub(crate) fn rereading() -> Predicate {
+    let again = || refaults_file().bytes();
+    let of_reads = again().at_least(
+        "files read again, of all reads",
+        rate(PGPGIN).share(OF_READS),
+    );
+    all![
+        again().at_least("files read again after eviction", READ_AGAIN),
+        of_reads.if_measured(),
+    ]
+}
+
+/// Why it is not the host that lacks cache, if something narrower evicts while the host has memory.
+pub(crate) fn evicted_by_another(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    pages: &Track<PerSecond<Pages>>,
+) -> Option<String> {
+    let again = pages.mean_in(stretch)?;
+    let scanned = |signal| cx.rate(signal).ok()?.mean_in(stretch);
+    let host_evicts = match (scanned(PGSCAN_KSWAPD), scanned(PGSCAN_DIRECT)) {
+        (Some(kswapd), Some(direct)) => {
+            kswapd.get() + direct.get() >= again.get() * SCANNED_PER_REFAULT
+        }
+        _ => true,
+    };
+    if !host_evicts {
+        return Some(format!(
+            "{again} came back after eviction, but the host itself evicts nothing: a control group's limit does (cgroup-cache-starved), or it was evicted long before"
+        ));
+    }
+    if !has_free(cx, stretch) {
+        return None;
+    }
+    let in_groups: f64 = groups::with(cx, CGROUP_REFAULT_FILE)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|group| groups::is_at_limit(cx, group, stretch))
+        .filter_map(|group| {
+            let rate = cx.rate_of(group, CGROUP_REFAULT_FILE).ok()?;
+            Some(rate.mean_in(stretch)?.get())
+        })
+        .fold(0.0, f64::max);
+    if in_groups >= again.get() * IN_GROUPS.get() {
+        return Some(format!(
+            "{again} came back after eviction, in a control group at its limit while the host has free memory (cgroup-cache-starved)"
+        ));
+    }
+    let mode = cx.facts.number(ZONE_RECLAIM_MODE);
+    let nodes = cx
+        .facts
+        .nodes
+        .len()
+        .max(cx.timeline.entities(Entity::Node).count());
+    (mode.is_some_and(|mode| mode != 0) && nodes > 1).then(|| {
+        format!(
+            "{again} came back after eviction while the host has free memory: vm.zone_reclaim_mode is on (node-reclaim-on)"
+        )
+    })
+}
+
+/// Whether free memory stayed well clear of the floor: then no shortage of the host evicted anything.
+pub(crate) fn has_free(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
+    let (Some(free), Ok(ram)) = (
+        cx.gauge(MEM_FREE)
+            .ok()
+            .and_then(|free| free.mean_in(stretch)),
+        cx.ram(),
+    ) else {
+        return false;
+    };
+    let floor = cx
+        .floor()
+        .ok()
+        .and_then(|floor| floor.high.mean_in(stretch))
+        .unwrap_or_else(|| Floor::predicted(ram).1);
+    free.as_f64() >= floor.as_f64() * 2.0 && free >= ram.share(FREE)
+}

@@ -1,0 +1,239 @@
+//! Locked memory: a large part of RAM that reclaim may not touch.
+
+use std::collections::BTreeMap;
+
+use timeline::{
+    Entity,
+    signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED},
+};
+use units::{Bytes, Ratio};
+
+use crate::evidence::Evidence;
+use crate::finding::{Affected, Severity};
+use crate::fix::Fix;
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::readings::LITTLE_AVAILABLE;
+use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::trigger::{LEVEL, Trigger, gauge, ram};
+
+declare_rule! {
+    /// A large part of RAM is locked: reclaim cannot take it, however long nobody touches it.
+    ///
+    /// ## What it means
+    /// `mlock`, `mlockall`, locked shared memory and ramfs put pages on the unevictable list: they are neither swapped nor
+    /// dropped. A database or a virtual machine that locks its memory is meant to; then all else must fit into the rest, and a
+    /// shortage there cannot be relieved by what lies idle here.
+    /// ## How it is recognised
+    /// Unevictable is 25 % of RAM or more for 10 s. It is information, and a warning where less than 10 % of RAM is available
+    /// meanwhile. Processes' own figures (VmLck) say who; Mlocked tells locked pages from ramfs and locked segments.
+    /// ## Not this
+    /// - `hugetlb-unused`: reserved huge pages are never on the list.
+    /// - `shmem-growth`: shared memory that is not locked can be swapped.
+    /// - Pages pinned for devices (VFIO, RDMA) cannot be moved either, and are in no counter of the host.
+    /// ## What to do
+    /// Make the locked part smaller (heap, buffer pool, memory of the guest), or do not lock what may be swapped:
+    /// `LimitMEMLOCK=` in the unit file; `bootstrap.memory_lock` of Elasticsearch, `lock_sga` of Oracle, `<locked/>` of
+    /// libvirt. ramfs has no size: use tmpfs. Verify: Unevictable below 25 % of RAM, or 10 % and more available.
+    /// ## References
+    /// - kernel Documentation/mm/unevictable-lru.rst
+    /// - mlock(2), systemd.exec(5) LimitMEMLOCK
+    pub(crate) RULE = {
+        id: "locked-memory-large", since: "0.1.0", class: Growth,
+        trigger: trigger, story: story,
+        cause: "Programs lock their memory so that it is always there, and the kernel may evict only the rest.",
+        verify: "memtide check at the same load: 10 % of RAM or more available",
+        brings_about: WANT_AND_THRASH,
+    }
+}
+
+/// An engineering choice. Labelled captures, November 2026: 1.3 % at most, the recorder's own memory.
+const LARGE: Ratio = Ratio::from_percent(25.0);
+/// The processes named hold at least this part of it, else they do not explain it.
+const EXPLAINS: Ratio = Ratio::from_percent(50.0);
+/// Recorders and time servers lock a few megabytes.
+const WORTH_NAMING: Bytes = Bytes::from_mib(16);
+
+fn trigger() -> Trigger {
+    let large = gauge(MEM_UNEVICTABLE).at_least("unevictable memory", ram().share(LARGE));
+    Trigger::on_host(LEVEL, large)
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let (stretch, ram) = (&incident.stretch, cx.ram()?);
+    let unevictable = cx.gauge(MEM_UNEVICTABLE)?;
+    let Some((most, index)) = unevictable.max_in(stretch) else {
+        return clear!("unevictable memory was not measured");
+    };
+    let share = cx.of_ram(most)?;
+    let available = cx.lowest_in(MEM_AVAILABLE, stretch);
+    let little = available.filter(|(left, _)| *left < ram.share(LITTLE_AVAILABLE));
+    let lockers = lockers(cx, index);
+    let top = lockers.first();
+    let top = top.filter(|(_, locked)| *locked >= most.share(EXPLAINS));
+    let who = top.map_or_else(String::new, |(name, locked)| {
+        format!(" ({name} locks {locked})")
+    });
+    let (severity, rest) = little.map_or((Severity::Info, String::new()), |(left, _)| {
+        (
+            Severity::Warning,
+            format!(", and {left} are left for the rest"),
+        )
+    });
+    let title = format!("Reclaim may not touch {most}, {share} of RAM{who}{rest}.");
+    let at = |index: usize| Some(cx.timeline.times()[index]);
+    let text = format!("{most} unevictable, {share} of RAM");
+    let mut finding = RULE
+        .found(severity, title)
+        .graph("unevictable memory", &unevictable)
+        .shows_from(MEM_UNEVICTABLE, most, ram.share(LARGE), at(index), text);
+    let mut kinds = vec!["the unevictable list"];
+    if let Some(locked) = cx.gauge(MEM_MLOCKED).ok().and_then(|it| it.at(index)) {
+        let rest = most.saturating_sub(locked);
+        let other = if rest >= WORTH_NAMING {
+            format!(", {rest} in ramfs or locked segments")
+        } else {
+            String::new()
+        };
+        let text = format!("{locked} of it locked by mlock{other}");
+        finding = finding.shows(MEM_MLOCKED, locked, at(index), text);
+    }
+    if let Some((left, index)) = available {
+        let text = format!("down to {left} available");
+        let limit = ram.share(LITTLE_AVAILABLE);
+        finding = finding.shows_below(MEM_AVAILABLE, left, limit, at(index), text);
+    }
+    kinds.extend(little.map(|_| "little available"));
+    kinds.extend(top.map(|_| "the processes' own figures"));
+    let open = match top {
+        Some(_) => "whether it is meant so is not known",
+        None => "processes' VmLck, ipcs and findmnt would say who locks it",
+    };
+    Ok(finding
+        .not("hugetlb-unused", "reserved huge pages are not on this list")
+        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look(
+            "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs",
+        ))
+        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, memory of a guest), or forbid locking with LimitMEMLOCK= in the unit file of who need not lock; it holds from the next start on."))
+        .affects(lockers.iter().take(3).map(affected))
+        .sure(cx.confidence(&kinds, open))
+        .into())
+}
+
+/// Programs by what their processes have locked around a sample.
+fn lockers(cx: &Evidence<'_>, index: usize) -> Vec<(String, Bytes)> {
+    let Some(index) = cx.rows_at(Entity::Process, index) else {
+        return Vec::new();
+    };
+    let mut programs: BTreeMap<&str, Bytes> = BTreeMap::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        if let Some(locked) = cx.timeline.at_of(process, PROC_LOCKED, index) {
+            *programs.entry(&process.label).or_default() += locked;
+        }
+    }
+    let programs = programs.into_iter();
+    let mut programs: Vec<_> = programs
+        .filter(|(_, locked)| *locked >= WORTH_NAMING)
+        .map(|(name, locked)| (name.to_owned(), locked))
+        .collect();
+    programs.sort_by_key(|(_, locked)| std::cmp::Reverse(*locked));
+    programs
+}
+
+fn affected((name, locked): &(String, Bytes)) -> Affected {
+    Affected {
+        kind: "process",
+        name: name.clone(),
+        what: format!("{locked} locked"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, amid_calm, clear, found, not_evaluated, times};
+    use timeline::signals::{HUGEPAGE_SIZE, HUGEPAGES_TOTAL, MEM_SHMEM, MEM_TOTAL};
+    use units::Count;
+
+    const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    /// A host of 1,000 MiB with so much locked and available.
+    fn host(locked: u64, available: u64) -> Case {
+        Case::over(20)
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_UNEVICTABLE, MIB(locked))
+            .gauge(MEM_MLOCKED, MIB(locked))
+            .gauge(MEM_AVAILABLE, MIB(available))
+    }
+
+    #[test]
+    fn a_database_that_locks_its_buffers_is_information_and_named() {
+        let case = host(400, 300)
+            .gauge_of(Entity::Process, "9@1", PROC_LOCKED, MIB(390))
+            .named("9@1", "oracle");
+        let finding = found(RULE, &case);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.title.contains("(oracle locks 390 MiB)"),
+            "{}",
+            finding.title
+        );
+        assert_eq!(finding.confidence.word(), "confirmed");
+        assert_eq!(finding.affected[0].name, "oracle");
+    }
+
+    #[test]
+    fn it_is_a_warning_where_little_is_left_for_the_rest() {
+        let finding = found(RULE, &host(700, 60));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding.title.contains("60 MiB are left"),
+            "{}",
+            finding.title
+        );
+    }
+
+    #[test]
+    fn one_look_is_enough_for_a_level() {
+        let case = Case::once()
+            .gauge(MEM_TOTAL, MIB(1000))
+            .gauge(MEM_UNEVICTABLE, MIB(300));
+        assert_eq!(found(RULE, &case).confidence.word(), "probable");
+    }
+
+    #[test]
+    fn what_a_recorder_locks_is_clear() {
+        clear(RULE, &host(6, 800));
+    }
+
+    #[test]
+    fn shared_memory_and_huge_pages_that_nobody_locked_are_clear() {
+        let case = host(0, 60)
+            .gauge(MEM_SHMEM, MIB(500))
+            .gauge(HUGEPAGES_TOTAL, Count::new(200))
+            .gauge(HUGEPAGE_SIZE, MIB(2));
+        clear(RULE, &case);
+    }
+
+    #[test]
+    fn half_a_minute_within_a_calm_hour_is_found() {
+        let hour = |locked| {
+            Case::over(3600)
+                .gauge(MEM_TOTAL, MIB(1000))
+                .gauge_steps(MEM_UNEVICTABLE, &amid_calm(MIB(locked), MIB(5)))
+        };
+        assert_eq!(times(&found(RULE, &hour(300))), [(1799, 1829)]);
+        assert_eq!(
+            clear(RULE, &hour(200)),
+            "unevictable memory: at most 200 MiB, threshold 250 MiB"
+        );
+    }
+
+    #[test]
+    fn needs_the_figure() {
+        assert_eq!(
+            not_evaluated(RULE, &Case::once()).names,
+            ["mem.unevictable"]
+        );
+    }
+}

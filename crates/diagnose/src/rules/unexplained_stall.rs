@@ -1,0 +1,133 @@
+//! Tasks waited for memory, and no other rule says why.
+
+use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+use units::Ratio;
+
+use crate::evidence::Evidence;
+use crate::finding::Severity;
+use crate::fix::Fix;
+use crate::incident::Incident;
+use crate::missing::Missing;
+use crate::rule::{Outcome, declare_rule};
+use crate::stalls::Stalls;
+use crate::trigger::{LEVEL, Trigger, stall};
+
+declare_rule! {
+    /// Tasks waited for memory, and nothing else in the source says why.
+    ///
+    /// ## What it means
+    /// The kernel counts the time in which tasks wait for memory: in reclaim, for pages to come back, or because a
+    /// control group is slowed down. Each of these has a rule of its own. Where none of them fires at that time, the
+    /// source lacks what would name the cause, as the files of control groups.
+    /// ## How it is recognised
+    /// Memory stalls of 10 % of the time or more for 10 s, while no other rule has an incident. It is a warning when
+    /// nothing ran for a quarter of that time, else information.
+    /// ## Not this
+    /// - Any incident at the same time: it is the cause then.
+    /// ## What to do
+    /// Record control groups and `/proc/vmstat` too (`memtide record` as root). Verify: the next such stall has a cause.
+    /// ## References
+    /// - kernel Documentation/accounting/psi.rst
+    pub(crate) RULE = {
+        id: "unexplained-stall", since: "0.1.0", class: Unexplained,
+        trigger: trigger, waits: Memory, story: story,
+        cause: "Nothing in this source says why: reclaim and refaults were quiet or not measured, and control groups were not read or not at a limit.",
+        verify: "the next such stall has a cause in memtide check",
+    }
+}
+
+/// As for a control group: a tenth of the time is what users notice.
+const STALLED: Ratio = Ratio::from_percent(10.0);
+
+fn trigger() -> Trigger {
+    Trigger::on_host(
+        LEVEL,
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+    )
+}
+
+fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
+    let stretch = &incident.stretch;
+    let stalled = cx.stall(PSI_MEMORY_SOME)?;
+    let some = cx.mean_in(stretch, PSI_MEMORY_SOME, &stalled)?;
+    let full = cx
+        .stall(PSI_MEMORY_FULL)
+        .ok()
+        .and_then(|full| full.mean_in(stretch));
+    let severity = match full {
+        Some(full) if full >= Stalls::STANDSTILL => Severity::Warning,
+        _ => Severity::Info,
+    };
+    let waited = full.filter(|full| *full >= Stalls::MEMORY).map_or_else(
+        || format!("Tasks waited for memory {some} of the time"),
+        |full| format!("Tasks stood still for memory {full} of the time"),
+    );
+    let title = format!(
+        "{waited} for {}, and nothing in this source says why.",
+        stretch.lasts()
+    );
+    let mut finding = RULE.found(severity, title).graph("memory stalls", &stalled);
+    finding = finding.shows_from(
+        PSI_MEMORY_SOME,
+        some,
+        STALLED,
+        None,
+        format!("memory stalls: some {some}"),
+    );
+    if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
+        let at = Some(cx.timeline.times()[index]);
+        finding = finding.shows(
+            MEM_AVAILABLE,
+            least,
+            at,
+            format!("at least {least} available"),
+        );
+    }
+    let look = "grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head";
+    Ok(finding
+        .fix(Fix::say("See which control group waits while it lasts.").look(look))
+        .sure(cx.confidence(
+            &["memory stalls"],
+            "the files of the control groups would settle it",
+        ))
+        .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{Case, clear, found, not_evaluated};
+
+    /// An hour of calm with `seconds` of stalls in the middle.
+    fn stalled(seconds: usize, some: u64, full: u64) -> Case {
+        let steps = |micros| {
+            let mut steps = vec![0; 3600];
+            steps[1800..1800 + seconds].fill(micros);
+            steps
+        };
+        Case::over(3600)
+            .counter_steps(PSI_MEMORY_SOME, &steps(some))
+            .counter_steps(PSI_MEMORY_FULL, &steps(full))
+    }
+
+    #[test]
+    fn a_standstill_that_no_rule_explains_is_a_warning_within_an_hour_of_calm() {
+        let finding = found(RULE, &stalled(22, 900_000, 600_000));
+        assert_eq!(finding.severity, Severity::Warning);
+        let when = finding.when.expect("it has a time");
+        assert_eq!((when.first, when.last), (1800, 1822));
+    }
+
+    #[test]
+    fn waits_without_a_standstill_are_worth_knowing() {
+        let finding = found(RULE, &stalled(22, 300_000, 10_000));
+        assert_eq!(finding.severity, Severity::Info);
+    }
+
+    #[test]
+    fn a_burst_is_clear_and_without_pressure_files_nothing_is_said() {
+        clear(RULE, &stalled(3, 900_000, 600_000));
+        let missing = not_evaluated(RULE, &Case::over(30));
+        assert_eq!(missing.names, ["psi.memory.some"]);
+    }
+}

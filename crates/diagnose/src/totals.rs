@@ -1,0 +1,135 @@
+//! Whether the kernel's own figures agree about how much memory there is: zones, nodes, MemTotal, and the disjoint terms.
+
+use timeline::{
+    Entity, EntitySeries, Gauge, Signal,
+    signals::{MEM_FREE, MEM_TOTAL, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED},
+};
+use units::{Bytes, Pages, Quantity, Ratio};
+
+use crate::accounting::account;
+use crate::evidence::Evidence;
+
+/// Up to 1 % is legitimate drift between files of one sample; the labelled captures show 0.0 %.
+pub(crate) const TOLERANCE: Ratio = Ratio::from_percent(2.0);
+/// Samples looked at, spread over the look; the middle one counts, for files of one sample are not read at one instant.
+const LOOKS: usize = 9;
+
+/// What the checks found; each absent where the source lacks its figures.
+pub(crate) struct Checks {
+    pub(crate) managed: Option<Difference>,
+    pub(crate) free: Option<Difference>,
+    pub(crate) nodes: Option<Difference>,
+    pub(crate) over: Option<Ratio>,
+}
+
+/// Two figures that should be one.
+#[derive(Clone, Copy)]
+pub(crate) struct Difference {
+    pub(crate) sum: Bytes,
+    pub(crate) whole: Bytes,
+    pub(crate) of_ram: f64,
+}
+
+impl Difference {
+    pub(crate) fn matters(&self) -> bool {
+        self.of_ram.abs() > TOLERANCE.get()
+    }
+}
+
+impl Checks {
+    pub(crate) fn of(cx: &Evidence<'_>) -> Self {
+        let page = cx.facts.page_size;
+        let zones = |signal: Signal<Gauge<Pages>>| {
+            move |index: usize| {
+                sum_of(cx, Entity::Zone, |zone| {
+                    Some(cx.timeline.latest_of(zone, signal, index)?.to_bytes(page?))
+                })
+            }
+        };
+        let nodes = |index: usize| {
+            sum_of(cx, Entity::Node, |node| {
+                cx.timeline.latest_of(node, NODE_TOTAL, index)
+            })
+        };
+        let over = middle(cx, |index| {
+            let accounting = account(cx, index).ok()?;
+            Some((accounting.unaccounted_share().get(), accounting))
+        })
+        .filter(|(_, accounting)| accounting.is_broken())
+        .map(|(share, _)| Ratio::new(-share));
+        Self {
+            managed: difference(cx, zones(ZONE_MANAGED), MEM_TOTAL),
+            free: difference(cx, zones(ZONE_FREE), MEM_FREE),
+            nodes: difference(cx, nodes, MEM_TOTAL),
+            over,
+        }
+    }
+
+    /// Whether the source has any of these figures.
+    pub(crate) fn are_measured(&self) -> bool {
+        self.managed.is_some() || self.nodes.is_some() || self.over.is_some()
+    }
+
+    /// Whether the figures disagree so much that shares of MemTotal mean little.
+    pub(crate) fn disagree(&self) -> bool {
+        let differences = [self.managed, self.free, self.nodes];
+        differences.into_iter().flatten().any(|d| d.matters()) || self.over.is_some()
+    }
+}
+
+fn sum_of(
+    cx: &Evidence<'_>,
+    entity: Entity,
+    size: impl Fn(&EntitySeries) -> Option<Bytes>,
+) -> Option<Bytes> {
+    let mut sizes = cx.timeline.entities(entity).filter_map(size).peekable();
+    sizes.peek()?;
+    Some(sizes.sum())
+}
+
+/// The middle difference between a sum over entities and a host figure, as a share of RAM.
+fn difference(
+    cx: &Evidence<'_>,
+    sum: impl Fn(usize) -> Option<Bytes>,
+    whole: Signal<Gauge<Bytes>>,
+) -> Option<Difference> {
+    let (_, difference) = middle(cx, |index| {
+        let sum = sum(index)?;
+        let ram = cx.timeline.at(MEM_TOTAL, index)?.as_f64();
+        let whole = cx.timeline.at(whole, index)?;
+        let of_ram = (sum.as_f64() - whole.as_f64()) / ram.max(1.0);
+        Some((of_ram, Difference { sum, whole, of_ram }))
+    })?;
+    Some(difference)
+}
+
+/// What is measured at the sample whose value is the middle one.
+fn middle<T>(cx: &Evidence<'_>, measure: impl Fn(usize) -> Option<(f64, T)>) -> Option<(f64, T)> {
+    let mut measured: Vec<(f64, T)> = spread(cx.timeline.len(), LOOKS)
+        .filter_map(measure)
+        .collect();
+    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = measured.len() / 2;
+    measured.into_iter().nth(at)
+}
+
+/// At most `most` indices spread over `len` samples, the first and the last among them.
+fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
+    let looks = len.min(most);
+    (0..looks).map(move |i| match looks {
+        1 => len - 1,
+        _ => i * (len - 1) / (looks - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_spread_from_the_first_to_the_last() {
+        assert_eq!(spread(0, 4).count(), 0);
+        assert_eq!(spread(1, 4).collect::<Vec<_>>(), [0]);
+        assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 33, 66, 99]);
+    }
+}

@@ -1,0 +1,184 @@
+//! A trigger: what must hold for an incident, as data.
+//!
+//! One definition has four readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which it
+//! could hold ([`screen`]), PromQL ([`promql`]), and the sentence that says how near a quiet host came to it ([`clear`]).
+
+mod clear;
+mod evaluate;
+mod promql;
+mod reading;
+mod screen;
+mod words;
+
+use timeline::{Entity, EntitySeries};
+use units::Span;
+
+use crate::evidence::Evidence;
+use crate::missing::Missing;
+use crate::rule::Outcome;
+
+pub(crate) use evaluate::Subject;
+pub(crate) use reading::{
+    Numbers, Predicate, Reading, computed, computed_of, fact, gauge, limit, over, ram, rate, stall,
+    total,
+};
+pub use screen::{could_hold, signals as screened_signals};
+
+/// When an incident of a rule begins and ends.
+#[derive(Debug, Clone)]
+pub(crate) enum Trigger {
+    /// As long as a predicate holds.
+    While(While),
+    /// At times that a function finds: kills, kernel reports, levels that rose.
+    Found(Found),
+    /// Never: the rule is asked once, about all that was watched.
+    Source,
+}
+
+/// A predicate over the readings of an entity, and for how long it must hold.
+#[derive(Debug, Clone)]
+pub(crate) struct While {
+    pub(crate) scope: Scope,
+    pub(crate) when: Predicate,
+    /// What lasts less is no evidence.
+    pub(crate) at_least: Span,
+}
+
+/// A question about all that was watched.
+pub(crate) type Ask = fn(&Evidence<'_>) -> Result<Outcome, Missing>;
+
+/// Incidents that no predicate at one instant expresses.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
+    /// What holds in a minute in which one begins; `None` where only kernel reports tell.
+    pub(crate) could: Option<Predicate>,
+    pub(crate) scope: Scope,
+    /// What is said where there is none: why, or a finding that is of no time. `None`: how near it came to `could`.
+    pub(crate) none: Option<Ask>,
+}
+
+/// From one sample to another, in an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Occurrence {
+    /// Index of the first sample.
+    pub(crate) first: usize,
+    /// Index of the last sample.
+    pub(crate) last: usize,
+    /// Key of the entity, which need not have any sample: a kernel report names it. `None` for the host.
+    pub(crate) key: Option<String>,
+}
+
+impl Occurrence {
+    /// On the host.
+    pub(crate) const fn on_host(first: usize, last: usize) -> Self {
+        Self {
+            first,
+            last,
+            key: None,
+        }
+    }
+}
+
+/// Occurrences in order of time, those in one entity joined whose ends are no further apart than this, or that overlap.
+pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
+    let times = cx.timeline.times();
+    all.sort_by(|a, b| (&a.key, a.last, a.first).cmp(&(&b.key, b.last, b.first)));
+    let mut joined: Vec<Occurrence> = Vec::new();
+    for next in all {
+        match joined.last_mut().filter(|known| known.key == next.key) {
+            Some(known)
+                if next.first < known.last || times[next.last] - times[known.last] <= within =>
+            {
+                known.first = known.first.min(next.first);
+                known.last = next.last;
+            }
+            _ => joined.push(next),
+        }
+    }
+    joined.sort_by_key(|one| (one.first, one.last));
+    joined
+}
+
+/// Which entities a trigger is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scope {
+    /// The host as a whole.
+    Host,
+    /// Each entity of a kind that the function accepts.
+    Each(Entity, fn(&Evidence<'_>, &EntitySeries) -> bool),
+}
+
+impl Scope {
+    /// Every control group.
+    pub(crate) const fn each_cgroup() -> Self {
+        Self::Each(Entity::Cgroup, |_, _| true)
+    }
+
+    /// The kind of entity.
+    pub(crate) const fn entity(self) -> Entity {
+        match self {
+            Self::Host => Entity::Host,
+            Self::Each(entity, _) => entity,
+        }
+    }
+}
+
+/// A stall or a thrash is evidence from here on: four samples of a second.
+pub(crate) const STALL: Span = Span::from_secs(4);
+/// A level or a setting that held for this long was no passing dip.
+pub(crate) const LEVEL: Span = Span::from_secs(10);
+
+impl Trigger {
+    /// On the host, as long as this holds.
+    pub(crate) fn on_host(at_least: Span, when: Predicate) -> Self {
+        Self::on(Scope::Host, at_least, when)
+    }
+
+    /// In each such entity, as long as this holds.
+    pub(crate) fn on(scope: Scope, at_least: Span, when: Predicate) -> Self {
+        Self::While(While {
+            scope,
+            when,
+            at_least,
+        })
+    }
+
+    /// The kind of entity that it is about.
+    pub(crate) fn entity(&self) -> Entity {
+        match self {
+            Self::While(it) => it.scope.entity(),
+            Self::Found(it) => it.scope.entity(),
+            Self::Source => Entity::Host,
+        }
+    }
+
+    /// How long an incident lasts at least.
+    pub(crate) fn at_least(&self) -> Span {
+        match self {
+            Self::While(it) => it.at_least,
+            Self::Found(_) | Self::Source => STALL,
+        }
+    }
+
+    /// What is watched: the predicate of a long recording's screen.
+    pub(crate) fn predicate(&self) -> Option<(&Predicate, Scope)> {
+        match self {
+            Self::While(it) => Some((&it.when, it.scope)),
+            Self::Found(it) => Some((it.could.as_ref()?, it.scope)),
+            Self::Source => None,
+        }
+    }
+}
+
+/// All of these hold.
+macro_rules! all {
+    ($($part:expr),+ $(,)?) => { crate::trigger::Predicate::All(vec![$($part),+]) };
+}
+
+/// One of these holds.
+macro_rules! any {
+    ($($part:expr),+ $(,)?) => { crate::trigger::Predicate::Any(vec![$($part),+]) };
+}
+
+pub(crate) use {all, any};

@@ -1,0 +1,199 @@
+//! The exact evaluation of a trigger: over samples.
+
+use timeline::{Condition, Entity, EntitySeries, SignalId, Stretch};
+use units::{Quantity as _, Ratio, Span};
+
+use super::reading::{Comparison, Expr, Numbers, Predicate};
+use crate::evidence::Evidence;
+use crate::finding::ThresholdSide;
+use crate::missing::{Missing, Need};
+
+/// What a trigger is evaluated on: a source, and one entity of it or the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) cx: &'a Evidence<'a>,
+    pub(crate) of: Option<&'a EntitySeries>,
+}
+
+impl Predicate {
+    /// For how long it held on end, about a stretch of the host.
+    pub(crate) fn longest_in(&self, cx: &Evidence<'_>, stretch: &Stretch) -> Span {
+        let runs = self.holds(Subject { cx, of: None });
+        let runs = runs.map_or_else(|_| Vec::new(), |holds| holds.bridged_runs());
+        let inside = runs.iter().filter(|run| run.overlaps(stretch));
+        inside.map(Stretch::lasts).max().unwrap_or(Span::ZERO)
+    }
+
+    /// Where it holds.
+    ///
+    /// # Errors
+    /// [`Missing`] where the source lacks what it reads, and nothing else rules it out.
+    pub(crate) fn holds(&self, subject: Subject<'_>) -> Result<Condition, Missing> {
+        match self {
+            Self::Compare(comparison) => comparison.holds(subject),
+            Self::All(parts) => all(parts, subject),
+            Self::Any(parts) => any(parts, subject),
+            Self::Measured(this, other) => match (this.holds(subject), other) {
+                (Ok(holds), _) => Ok(holds),
+                (Err(_), Some(other)) => other.holds(subject),
+                (Err(_), None) => Ok(subject.cx.timeline.always()),
+            },
+        }
+    }
+}
+
+/// Without one part nothing is known, unless another rules it out: where `vm.overcommit_memory` is 0, no file is missed.
+fn all(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> {
+    let mut joined = subject.cx.timeline.always();
+    let mut lacks = None;
+    for part in parts {
+        match part.holds(subject) {
+            Ok(holds) => joined = joined.and(&holds),
+            Err(missing) => lacks = lacks.or(Some(missing)),
+        }
+    }
+    match lacks {
+        Some(missing) if joined.could_hold() => Err(missing),
+        _ => Ok(joined),
+    }
+}
+
+/// A part that cannot be evaluated holds nowhere, as long as another one can.
+fn any(parts: &[Predicate], subject: Subject<'_>) -> Result<Condition, Missing> {
+    let mut joined: Option<Condition> = None;
+    let mut lacks = None;
+    for part in parts {
+        match (part.holds(subject), &joined) {
+            (Ok(holds), Some(others)) => joined = Some(others.or(&holds)),
+            (Ok(holds), None) => joined = Some(holds),
+            (Err(missing), _) => lacks = lacks.or(Some(missing)),
+        }
+    }
+    joined.ok_or_else(|| lacks.unwrap_or_else(|| Missing::because(Vec::new(), Need::SameTime)))
+}
+
+impl Comparison {
+    fn holds(&self, subject: Subject<'_>) -> Result<Condition, Missing> {
+        let left = self.left.numbers(subject)?;
+        let right = self.right.numbers(subject)?;
+        Ok(match self.side {
+            ThresholdSide::From => left.at_least_track(&right),
+            ThresholdSide::Below => left.at_most_track(&right),
+        })
+    }
+}
+
+impl Expr {
+    /// Its value at each sample.
+    ///
+    /// # Errors
+    /// [`Missing`] where the source does not have what it reads.
+    pub(crate) fn numbers(&self, subject: Subject<'_>) -> Result<Numbers, Missing> {
+        let Subject { cx, of } = subject;
+        let pair = |a: &Self, b: &Self| Ok((a.numbers(subject)?, b.numbers(subject)?));
+        let constant = |value: f64| Ok(cx.timeline.constant(Ratio::new(value)));
+        match self {
+            Self::Gauge(signal) => gauge(cx, of, *signal),
+            Self::Rate(signal) => rate(cx, of, *signal),
+            Self::Fact(fact) => {
+                cx.number(*fact)?;
+                let times = cx.timeline.times().iter();
+                let values = times.map(|at| cx.facts.number_at(*fact, *at).map(as_f64));
+                Ok(cx.timeline.track(values.collect()))
+            }
+            Self::Constant(value) => constant(*value),
+            Self::Ram => constant(cx.ram()?.as_f64()),
+            Self::PageSize => constant(cx.page_size()?.bytes().as_f64()),
+            Self::Sum(parts) => sum(parts, subject),
+            Self::Both(a, b) => pair(a, b).map(|(a, b)| a.plus(&b)),
+            Self::Difference(a, b) => pair(a, b).map(|(a, b)| a.minus(&b)),
+            Self::Product(a, b) => pair(a, b).map(|(a, b)| a.zip(&b, |a, b| a * b)),
+            Self::Quotient(a, b) => pair(a, b).map(|(a, b)| a.ratio_of(&b)),
+            Self::Least(a, b) => pair(a, b).map(|(a, b)| a.lower(&b)),
+            Self::Most(a, b) => pair(a, b).map(|(a, b)| a.zip(&b, f64::max)),
+            Self::FirstOf(parts) => first_of(parts, subject),
+            Self::SumOver(entity, each) => sum_over(*entity, each, subject),
+            Self::Computed(computed) => (computed.of)(cx),
+            Self::ComputedOf(computed) => match of {
+                Some(of) => (computed.of)(cx, of),
+                None => Err(Missing::because(Vec::new(), Need::SameTime)),
+            },
+        }
+    }
+}
+
+/// The sum over entities; those that lack it are left out, as zones without pages are.
+fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
+    let Subject { cx, of } = subject;
+    let belongs = |one: &&EntitySeries| match of {
+        Some(node) if node.entity == Entity::Node => {
+            one.key.split('/').next() == Some(node.key.as_str())
+        }
+        _ => true,
+    };
+    let all = cx.timeline.entities(entity).filter(belongs);
+    let numbers = all.filter_map(|one| each.numbers(Subject { cx, of: Some(one) }).ok());
+    numbers.reduce(|a, b| a.plus(&b)).ok_or_else(|| {
+        let signals = each.signals();
+        let own = signals.iter().map(|signal| signal.def());
+        match own.into_iter().find(|def| def.entity == entity) {
+            Some(def) => Missing::because(vec![def.name], Need::File(def.file)),
+            None => Missing::because(Vec::new(), Need::SameTime),
+        }
+    })
+}
+
+fn sum(parts: &[Expr], subject: Subject<'_>) -> Result<Numbers, Missing> {
+    let mut parts = parts.iter();
+    let first = parts.next().map(|first| first.numbers(subject));
+    let mut sum = first.unwrap_or_else(|| Err(Missing::because(Vec::new(), Need::SameTime)))?;
+    for part in parts {
+        if let Ok(part) = part.numbers(subject) {
+            sum = sum.plus(&part);
+        }
+    }
+    Ok(sum)
+}
+
+fn first_of(parts: &[Expr], subject: Subject<'_>) -> Result<Numbers, Missing> {
+    let mut lacks = None;
+    for part in parts {
+        match part.numbers(subject) {
+            Ok(numbers) => return Ok(numbers),
+            Err(missing) => lacks = lacks.or(Some(missing)),
+        }
+    }
+    Err(lacks.unwrap_or_else(|| Missing::because(Vec::new(), Need::SameTime)))
+}
+
+/// Of an entity only what is its own.
+fn own(of: Option<&EntitySeries>, signal: SignalId) -> Option<&EntitySeries> {
+    of.filter(|_| signal.def().entity != Entity::Host)
+}
+
+fn gauge(
+    cx: &Evidence<'_>,
+    of: Option<&EntitySeries>,
+    signal: SignalId,
+) -> Result<Numbers, Missing> {
+    let levels = cx.timeline.levels(own(of, signal), signal);
+    levels.ok_or_else(|| cx.lacks_signal(signal))
+}
+
+fn rate(
+    cx: &Evidence<'_>,
+    of: Option<&EntitySeries>,
+    signal: SignalId,
+) -> Result<Numbers, Missing> {
+    let rates = cx.timeline.increases(own(of, signal), signal);
+    let rates = rates.ok_or_else(|| cx.lacks_signal(signal))?;
+    if rates.is_empty() {
+        return Err(Missing::because(vec![signal.def().name], Need::TwoLooks));
+    }
+    Ok(rates)
+}
+
+#[allow(clippy::cast_precision_loss)] // settings are small
+fn as_f64(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,399 @@
+//! Readings and comparisons, as data: what is typed while a trigger is written is a plain tree once it is.
+
+use std::marker::PhantomData;
+
+use timeline::{Counter, Entity, EntitySeries, Fact, Gauge, Signal, SignalId, Track};
+use units::{Bytes, BytesPerSecond, Count, Limit, Micros, Pages, PerSecond, Quantity, Ratio, Unit};
+
+use crate::evidence::Evidence;
+use crate::finding::ThresholdSide;
+use crate::missing::Missing;
+use crate::trigger::Subject;
+
+/// A quantity at an instant.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading<Q> {
+    pub(crate) expr: Expr,
+    quantity: PhantomData<fn() -> Q>,
+}
+
+/// Plain numbers; what they measure is known where the tree was written.
+pub(crate) type Numbers = Track<Ratio>;
+
+/// How a number is made of readings.
+#[derive(Debug, Clone)]
+pub(crate) enum Expr {
+    /// The level of a gauge.
+    Gauge(SignalId),
+    /// What a counter rises by in a second.
+    Rate(SignalId),
+    /// A setting's number at that time.
+    Fact(Fact),
+    Constant(f64),
+    /// MemTotal.
+    Ram,
+    /// Bytes of a page.
+    PageSize,
+    /// The first and, of the others, those that the source has.
+    Sum(Vec<Expr>),
+    /// Two that are needed.
+    Both(Box<Expr>, Box<Expr>),
+    /// Never below zero.
+    Difference(Box<Expr>, Box<Expr>),
+    Product(Box<Expr>, Box<Expr>),
+    /// Unknown where the divisor is zero.
+    Quotient(Box<Expr>, Box<Expr>),
+    Least(Box<Expr>, Box<Expr>),
+    Most(Box<Expr>, Box<Expr>),
+    /// The first that the source has.
+    FirstOf(Vec<Expr>),
+    /// Over the entities of a kind that have it; zones of a NUMA node where the trigger is about nodes, else all.
+    SumOver(Entity, Box<Expr>),
+    /// What takes more than arithmetic; a screen cannot see through it.
+    Computed(Computed),
+    /// The same of an entity that takes others into account.
+    ComputedOf(ComputedOf),
+}
+
+/// A number that a function makes of the samples of an entity.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ComputedOf {
+    pub(crate) name: &'static str,
+    pub(crate) of: fn(&Evidence<'_>, &EntitySeries) -> Result<Numbers, Missing>,
+}
+
+/// A number that a function makes of the samples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Computed {
+    pub(crate) name: &'static str,
+    pub(crate) of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
+}
+
+/// What holds at an instant or does not.
+#[derive(Debug, Clone)]
+pub(crate) enum Predicate {
+    Compare(Comparison),
+    /// All of them.
+    All(Vec<Predicate>),
+    /// One of them.
+    Any(Vec<Predicate>),
+    /// This, or where the source cannot tell the other; `None`: it holds.
+    Measured(Box<Predicate>, Option<Box<Predicate>>),
+}
+
+/// A reading against its threshold.
+#[derive(Debug, Clone)]
+pub(crate) struct Comparison {
+    /// What it measures, as people read it: `swapped in`.
+    pub(crate) name: &'static str,
+    pub(crate) left: Expr,
+    pub(crate) side: ThresholdSide,
+    pub(crate) right: Expr,
+    /// How a value is printed.
+    pub(crate) print: fn(f64) -> String,
+}
+
+impl<Q> Reading<Q> {
+    const fn new(expr: Expr) -> Self {
+        Self {
+            expr,
+            quantity: PhantomData,
+        }
+    }
+
+    fn with<R>(self, other: Self, join: fn(Box<Expr>, Box<Expr>) -> Expr) -> Reading<R> {
+        Reading::new(join(Box::new(self.expr), Box::new(other.expr)))
+    }
+}
+
+impl<Q: Quantity> Reading<Q> {
+    /// Its values at the samples of the host.
+    ///
+    /// # Errors
+    /// [`Missing`] where the source does not have what it reads.
+    pub(crate) fn track(&self, cx: &Evidence<'_>) -> Result<Track<Q>, Missing> {
+        Ok(self.expr.numbers(Subject { cx, of: None })?.cast())
+    }
+
+    /// Its values of an entity.
+    ///
+    /// # Errors
+    /// [`Missing`] where the source does not have what it reads.
+    pub(crate) fn track_of(
+        &self,
+        cx: &Evidence<'_>,
+        of: &EntitySeries,
+    ) -> Result<Track<Q>, Missing> {
+        Ok(self.expr.numbers(Subject { cx, of: Some(of) })?.cast())
+    }
+
+    /// A value that never changes.
+    pub(crate) fn constant(value: Q) -> Self {
+        Self::new(Expr::Constant(value.as_f64()))
+    }
+
+    /// The sum with others that this kernel may have.
+    pub(crate) fn plus(self, others: impl IntoIterator<Item = Self>) -> Self {
+        let others = others.into_iter().map(|it| it.expr);
+        Self::new(Expr::Sum(
+            std::iter::once(self.expr).chain(others).collect(),
+        ))
+    }
+
+    /// The sum of both, which the source must have.
+    pub(crate) fn and(self, other: Self) -> Self {
+        self.with(other, Expr::Both)
+    }
+
+    /// The difference, never below zero.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        self.with(other, Expr::Difference)
+    }
+
+    /// A multiple.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        let factor = Box::new(Expr::Constant(factor));
+        Self::new(Expr::Product(Box::new(self.expr), factor))
+    }
+
+    /// A part.
+    pub(crate) fn share(self, share: Ratio) -> Self {
+        self.times(share.get())
+    }
+
+    /// What part of another it is.
+    pub(crate) fn ratio_of(self, whole: Self) -> Reading<Ratio> {
+        self.with(whole, Expr::Quotient)
+    }
+
+    /// The smaller of the two.
+    pub(crate) fn min(self, other: impl Into<Self>) -> Self {
+        self.with(other.into(), Expr::Least)
+    }
+
+    /// The larger of the two.
+    pub(crate) fn max(self, other: impl Into<Self>) -> Self {
+        self.with(other.into(), Expr::Most)
+    }
+
+    /// Another reading where the source does not have this one.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self::new(Expr::FirstOf(vec![self.expr, other.expr]))
+    }
+
+    /// Holds where it is at least this.
+    pub(crate) fn at_least(self, name: &'static str, threshold: impl Into<Self>) -> Predicate {
+        self.compare(name, ThresholdSide::From, threshold.into())
+    }
+
+    /// Holds where it is at most this.
+    pub(crate) fn at_most(self, name: &'static str, threshold: impl Into<Self>) -> Predicate {
+        self.compare(name, ThresholdSide::Below, threshold.into())
+    }
+
+    /// Holds where it is at most so many for each of another.
+    pub(crate) fn at_most_of<R>(
+        self,
+        other: &Reading<R>,
+        name: &'static str,
+        factor: f64,
+    ) -> Predicate {
+        let many = Box::new(other.expr.clone());
+        let most = Expr::Product(many, Box::new(Expr::Constant(factor)));
+        self.compare(name, ThresholdSide::Below, Self::new(most))
+    }
+
+    fn compare(self, name: &'static str, side: ThresholdSide, threshold: Self) -> Predicate {
+        Predicate::Compare(Comparison {
+            name,
+            left: self.expr,
+            side,
+            right: threshold.expr,
+            print: |value| Q::from_f64(value).to_string(),
+        })
+    }
+}
+
+impl<Q: Quantity> From<Q> for Reading<Q> {
+    fn from(value: Q) -> Self {
+        Self::constant(value)
+    }
+}
+
+impl Reading<Pages> {
+    /// The same in bytes.
+    pub(crate) fn bytes(self) -> Reading<Bytes> {
+        Reading::new(in_bytes(self.expr))
+    }
+}
+
+impl Reading<PerSecond<Pages>> {
+    /// The same in bytes.
+    pub(crate) fn bytes(self) -> Reading<BytesPerSecond> {
+        Reading::new(in_bytes(self.expr))
+    }
+}
+
+impl Reading<Count> {
+    /// So many of this size.
+    pub(crate) fn of_size(self, size: Reading<Bytes>) -> Reading<Bytes> {
+        Reading::new(Expr::Product(Box::new(self.expr), Box::new(size.expr)))
+    }
+}
+
+fn in_bytes(pages: Expr) -> Expr {
+    Expr::Product(Box::new(pages), Box::new(Expr::PageSize))
+}
+
+impl Predicate {
+    /// The other where the source cannot tell this.
+    pub(crate) fn or_without(self, other: Self) -> Self {
+        Self::Measured(Box::new(self), Some(Box::new(other)))
+    }
+
+    /// Nothing is asked where the source cannot tell.
+    pub(crate) fn if_measured(self) -> Self {
+        Self::Measured(Box::new(self), None)
+    }
+}
+
+impl Predicate {
+    /// Whether it rests on what moves: rates, not only levels and settings. Where a level alone is enough, or what moves is
+    /// only asked where it is measured, it does not.
+    pub(crate) fn is_flow(&self) -> bool {
+        match self {
+            Self::Compare(it) => it.left.has_rate() || it.right.has_rate(),
+            Self::All(parts) => parts.iter().any(Self::is_flow),
+            Self::Any(parts) => parts.iter().all(Self::is_flow),
+            Self::Measured(_, None) => false,
+            Self::Measured(this, Some(other)) => this.is_flow() || other.is_flow(),
+        }
+    }
+
+    /// The signals that it reads.
+    pub(crate) fn signals(&self) -> Vec<SignalId> {
+        let mut all = Vec::new();
+        self.visit(&mut |expr| match expr {
+            Expr::Gauge(signal) | Expr::Rate(signal) if !all.contains(signal) => all.push(*signal),
+            _ => {}
+        });
+        all
+    }
+
+    fn visit(&self, see: &mut impl FnMut(&Expr)) {
+        match self {
+            Self::Compare(comparison) => {
+                comparison.left.visit(see);
+                comparison.right.visit(see);
+            }
+            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.visit(see)),
+            Self::Measured(this, other) => {
+                this.visit(see);
+                other.iter().for_each(|other| other.visit(see));
+            }
+        }
+    }
+}
+
+impl Expr {
+    fn has_rate(&self) -> bool {
+        let mut has_rate = false;
+        self.visit(&mut |expr| has_rate |= matches!(expr, Self::Rate(_)));
+        has_rate
+    }
+
+    /// The signals that it reads.
+    pub(crate) fn signals(&self) -> Vec<SignalId> {
+        let mut all = Vec::new();
+        self.visit(&mut |expr| match expr {
+            Self::Gauge(signal) | Self::Rate(signal) if !all.contains(signal) => all.push(*signal),
+            _ => {}
+        });
+        all
+    }
+
+    fn visit(&self, see: &mut impl FnMut(&Self)) {
+        see(self);
+        match self {
+            Self::Sum(parts) | Self::FirstOf(parts) => {
+                parts.iter().for_each(|part| part.visit(see));
+            }
+            Self::Both(a, b)
+            | Self::Difference(a, b)
+            | Self::Product(a, b)
+            | Self::Quotient(a, b)
+            | Self::Least(a, b)
+            | Self::Most(a, b) => {
+                a.visit(see);
+                b.visit(see);
+            }
+            Self::SumOver(_, of) => of.visit(see),
+            Self::Gauge(_)
+            | Self::Rate(_)
+            | Self::Fact(_)
+            | Self::Constant(_)
+            | Self::Ram
+            | Self::PageSize
+            | Self::Computed(_)
+            | Self::ComputedOf(_) => {}
+        }
+    }
+}
+
+/// The level of a gauge.
+pub(crate) fn gauge<U: Unit>(signal: Signal<Gauge<U>>) -> Reading<U> {
+    Reading::new(Expr::Gauge(signal.id()))
+}
+
+/// What a counter stands at, since boot.
+pub(crate) fn total<U: Unit>(signal: Signal<Counter<U>>) -> Reading<U> {
+    Reading::new(Expr::Gauge(signal.id()))
+}
+
+/// The sum over all entities of a kind that have it; of a NUMA node, over its zones.
+pub(crate) fn over<Q: Quantity>(entity: Entity, reading: Reading<Q>) -> Reading<Q> {
+    Reading::new(Expr::SumOver(entity, Box::new(reading.expr)))
+}
+
+/// A limit; one that is not set is larger than anything.
+pub(crate) fn limit(signal: Signal<Gauge<Limit>>) -> Reading<Bytes> {
+    Reading::new(Expr::Gauge(signal.id()))
+}
+
+/// What a counter rises by in a second.
+pub(crate) fn rate<U: Unit>(signal: Signal<Counter<U>>) -> Reading<PerSecond<U>> {
+    Reading::new(Expr::Rate(signal.id()))
+}
+
+/// Share of the time that tasks waited, from a pressure total in microseconds.
+pub(crate) fn stall(signal: Signal<Counter<Micros>>) -> Reading<Ratio> {
+    let micros = Box::new(Expr::Rate(signal.id()));
+    let share = Expr::Product(micros, Box::new(Expr::Constant(1e-6)));
+    Reading::new(Expr::Least(Box::new(share), Box::new(Expr::Constant(1.0))))
+}
+
+/// MemTotal.
+pub(crate) fn ram() -> Reading<Bytes> {
+    Reading::new(Expr::Ram)
+}
+
+/// A setting's number at that time.
+pub(crate) fn fact(fact: Fact) -> Reading<Count> {
+    Reading::new(Expr::Fact(fact))
+}
+
+/// A number that takes more than arithmetic.
+pub(crate) fn computed<Q: Quantity>(
+    name: &'static str,
+    of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
+) -> Reading<Q> {
+    Reading::new(Expr::Computed(Computed { name, of }))
+}
+
+/// A number of an entity that takes more than arithmetic.
+pub(crate) fn computed_of<Q: Quantity>(
+    name: &'static str,
+    of: fn(&Evidence<'_>, &EntitySeries) -> Result<Numbers, Missing>,
+) -> Reading<Q> {
+    Reading::new(Expr::ComputedOf(ComputedOf { name, of }))
+}

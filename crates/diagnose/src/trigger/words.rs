@@ -1,0 +1,98 @@
+//! A trigger in words: the thresholds of a rule's documentation, written from the data that decides.
+
+use units::Ratio;
+
+use super::reading::{Comparison, Expr, Predicate};
+use super::{Scope, Trigger};
+use crate::finding::ThresholdSide;
+use crate::rule::Rule;
+
+impl Rule {
+    /// Its trigger in words: `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where it is found in another way.
+    pub fn trigger_in_words(&self) -> Option<String> {
+        let Trigger::While(it) = (self.trigger)() else {
+            return None;
+        };
+        let scope = match it.scope {
+            Scope::Host => "on the host".to_owned(),
+            Scope::Each(entity, _) => format!("in a {}", entity.name()),
+        };
+        Some(format!(
+            "{}; for {} or longer, {scope}",
+            it.when.words(),
+            it.at_least
+        ))
+    }
+}
+
+impl Predicate {
+    fn words(&self) -> String {
+        match self {
+            Self::Compare(comparison) => comparison.words(),
+            Self::All(parts) => joined(parts, " and "),
+            Self::Any(parts) => format!("({})", joined(parts, ", or ")),
+            Self::Measured(this, Some(other)) => {
+                format!(
+                    "({}, or where that is not measured {})",
+                    this.words(),
+                    other.words()
+                )
+            }
+            Self::Measured(this, None) => format!("{} (where that is measured)", this.words()),
+        }
+    }
+}
+
+fn joined(parts: &[Predicate], word: &str) -> String {
+    let parts: Vec<String> = parts.iter().map(Predicate::words).collect();
+    parts.join(word)
+}
+
+impl Comparison {
+    fn words(&self) -> String {
+        let side = match self.side {
+            ThresholdSide::From => "at least",
+            ThresholdSide::Below => "at most",
+        };
+        format!("{} {side} {}", self.name, self.right.words(self.print))
+    }
+}
+
+impl Expr {
+    fn words(&self, print: fn(f64) -> String) -> String {
+        let pair =
+            |a: &Self, word: &str, b: &Self| format!("{}{word}{}", a.words(print), b.words(print));
+        match self {
+            Self::Gauge(signal) | Self::Rate(signal) => signal.def().name.to_owned(),
+            Self::Fact(fact) => fact.name.to_owned(),
+            Self::Constant(value) => print(*value),
+            Self::Ram => "RAM".to_owned(),
+            Self::PageSize => "a page".to_owned(),
+            Self::Product(a, b) => match b.as_ref() {
+                Self::PageSize => a.words(print),
+                Self::Constant(share) if *share < 10.0 => {
+                    format!("{} of {}", Ratio::new(*share), a.words(print))
+                }
+                _ => pair(a, " × ", b),
+            },
+            Self::Sum(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.words(print)).collect();
+                parts.join(" + ")
+            }
+            Self::Both(a, b) => pair(a, " + ", b),
+            Self::SumOver(entity, each) => {
+                format!("{} of all {}s", each.words(print), entity.name())
+            }
+            Self::Difference(a, b) => pair(a, " − ", b),
+            Self::Quotient(a, b) => pair(a, " / ", b),
+            Self::Least(a, b) => format!("{}, at most {}", a.words(print), b.words(print)),
+            Self::Most(a, b) => format!("{}, at least {}", a.words(print), b.words(print)),
+            Self::FirstOf(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.words(print)).collect();
+                parts.join(" (or where that is not known ") + &")".repeat(parts.len() - 1)
+            }
+            Self::Computed(computed) => computed.name.to_owned(),
+            Self::ComputedOf(computed) => computed.name.to_owned(),
+        }
+    }
+}

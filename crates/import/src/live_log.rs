@@ -1,0 +1,118 @@
+//! The kernel's log beside a look at this host: who was killed shortly before it and while it lasts, without a recorder.
+
+use probe::kmsg::KMSG;
+use probe::{LogWatch, Root, Written, host_facts};
+use timeline::signals::OOM_KILLS;
+use timeline::{Absence, Timeline};
+use units::{Count, Span};
+
+use crate::problems::Problems;
+use crate::reports;
+
+/// So many reports are kept, the last ones: a storm of kills tells no more.
+const MOST: usize = 1_000;
+
+/// The log while a host is watched.
+#[derive(Debug)]
+pub(crate) struct LiveLog {
+    watch: LogWatch,
+    /// What was written before this, on the boot clock, is passed over.
+    from: Span,
+    found: Vec<Written>,
+    /// When it was read last, on the boot clock.
+    read: Option<Span>,
+}
+
+impl LiveLog {
+    /// Opens the log and reads what it holds of a time before now.
+    pub(crate) fn open(root: &Root, recent: Span) -> Self {
+        let mut log = Self {
+            watch: LogWatch::open(root, None),
+            from: probe::now().boot.saturating_sub(recent),
+            found: Vec::new(),
+            read: None,
+        };
+        log.look(false);
+        log
+    }
+
+    /// Reads what has come since.
+    pub(crate) fn look(&mut self, is_end: bool) {
+        let now = probe::now();
+        let since = self.read.map(|read| now.boot - read);
+        self.watch.read(now, since);
+        self.read = Some(now.boot);
+        let written = self.watch.settled(now, is_end).into_iter();
+        self.found
+            .extend(written.filter(|it| it.stamp.boot >= self.from));
+        let too_many = self.found.len().saturating_sub(MOST);
+        self.found.drain(..too_many);
+    }
+
+    /// Puts what was found into the timeline, and says what could not be looked up where that matters.
+    pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
+        self.look(true);
+        for Written { stamp, lines, .. } in &self.found {
+            reports::place(timeline, *stamp, lines, None);
+        }
+        let counted = timeline.last(OOM_KILLS).map_or(0, Count::get);
+        if let (Some(absence), true) = (self.watch.absence(), counted > 0) {
+            problems.note(unread(absence, counted));
+        }
+    }
+}
+
+/// What nobody can tell of kills that were counted.
+fn unread(why: &Absence, counted: u64) -> String {
+    let kills = match counted {
+        1 => "an OOM kill".to_owned(),
+        n => format!("{} OOM kills", Count::new(n)),
+    };
+    let (why, help) = match why {
+        Absence::PermissionDenied if host_facts::user_is_root() => (
+            "permission denied, CAP_SYSLOG is missing".to_owned(),
+            String::new(),
+        ),
+        Absence::PermissionDenied => (
+            "permission denied, as kernel.dmesg_restrict is 1".to_owned(),
+            "; root would have looked".to_owned(),
+        ),
+        Absence::NotFound => ("it is not there".to_owned(), String::new()),
+        Absence::Failed(why) => (why.clone(), String::new()),
+    };
+    format!(
+        "the host counts {kills} since boot; when and of which process is in the kernel's log, which cannot be read \
+         ({KMSG}: {why}){help}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Sample;
+
+    fn finished(kills: u64) -> Vec<String> {
+        let nowhere = tempfile::tempdir().unwrap();
+        let log = LiveLog::open(&Root::at(nowhere.path()), Span::from_mins(15));
+        let mut timeline = Timeline::default();
+        let mut sample = Sample::at(Span::from_secs(1));
+        sample.host.set(OOM_KILLS, Count::new(kills));
+        timeline.push(&sample).unwrap();
+        let mut problems = Problems::default();
+        log.finish(&mut timeline, &mut problems);
+        problems.into_texts()
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_read_is_a_problem_where_somebody_was_killed() {
+        assert_eq!(finished(0), [""; 0]);
+        let said = finished(3);
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].contains("3 OOM kills") && said[0].contains(KMSG),
+            "{said:?}"
+        );
+        let denied = unread(&Absence::PermissionDenied, 1);
+        assert!(denied.contains("an OOM kill since boot"), "{denied}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Processes that the kernel kills while somebody looks, and just before: each told once, with its own time.
+
+use std::ops::ControlFlow;
+use std::time::SystemTime;
+
+use import::Watch;
+use probe::{Closeness, Root};
+use serde_json::Value;
+use timeline::recent_kills;
+use units::Span;
+
+use crate::record::{Group, Running, is_root, lacks, skip, status, until};
+use crate::support::{json, memtide, stderr};
+
+/// As much as the clock of the kernel's log may be off, and a busy machine late.
+const NEAR_S: f64 = 3.0;
+
+/// A control group in which processes can be killed, where this user may make one and read the kernel's log.
+fn group(name: &str) -> Option<Group> {
+    if !is_root() {
+        skip("making a control group needs root: run the tests as root");
+        return None;
+    }
+    if let Err(error) = probe::kmsg::KernelLog::open(&Root::default()) {
+        lacks(&format!("the kernel log may not be read here: {error}"));
+        return None;
+    }
+    let made = Group::make(name, "16777216");
+    made.map_err(|why| skip(&format!("{why}: mount the v1 memory controller")))
+        .ok()
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap().as_secs_f64()
+}
+
+/// Kills of one group that `memtide events` tells of.
+fn kills_of(group: &Group, directory: &str) -> Vec<Value> {
+    let output = memtide(&[
+        "events", directory, "--format", "json", "--kind", "oom-kill",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut all = json(&output)["events"].take();
+    let all = std::mem::take(all.as_array_mut().unwrap()).into_iter();
+    let name = group.name();
+    all.filter(|kill| kill["text"].as_str().unwrap().contains(&name))
+        .collect()
+}
+
+fn seconds(at: &Value) -> f64 {
+    let at: jiff::Timestamp = at.as_str().unwrap().parse().unwrap();
+    at.as_duration().as_secs_f64()
+}
+
+#[test]
+fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
+    let Some(group) = group("story") else { return };
+    let mut killed = vec![(group.have_one_killed(), now())];
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let running = Running::started(place, &[]);
+    let before = status(place)["recorder"]["kernel_log"]["reports"].as_u64();
+    killed.push((group.have_one_killed(), now()));
+    until("the report", || {
+        status(place)["recorder"]["kernel_log"]["reports"].as_u64() > before
+    });
+    assert_eq!(running.end().status.code(), Some(0));
+    let told = kills_of(&group, place.to_str().unwrap());
+    assert_eq!(told.len(), 2, "{told:#?}");
+    for (told, (pid, at)) in told.iter().zip(&killed) {
+        let subject = told["subject"].as_str().unwrap();
+        assert!(subject.ends_with(&format!("({pid})")), "{subject}");
+        assert_eq!(told["dated"], "exactly");
+        assert!((seconds(&told["at"]) - at).abs() < NEAR_S, "{told} {at}");
+    }
+    let is_before = |told: &Value| {
+        let text = told["text"].as_str().unwrap();
+        let says = text.ends_with("before the recording began");
+        (told["offset_s"].as_f64().unwrap() < 0.0, says)
+    };
+    assert_eq!(is_before(&told[0]), (true, true), "{}", told[0]);
+    assert_eq!(is_before(&told[1]), (false, false), "{}", told[1]);
+}
+
+#[test]
+fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts() {
+    let Some(group) = group("look") else { return };
+    let mut killed = vec![group.have_one_killed()];
+    let watch = Watch {
+        lasts: Span::from_secs(2),
+        every: Span::from_millis(200),
+        last: Closeness::default(),
+        recent: Span::from_mins(15),
+    };
+    let mut during = None;
+    let opened = import::watch(&Root::default(), watch, &mut |_| {
+        during.get_or_insert_with(|| group.have_one_killed());
+        ControlFlow::Continue(())
+    });
+    killed.extend(during);
+    let lately = |within| {
+        let kills = recent_kills(&opened.timeline, &opened.facts, within);
+        let path = format!("/{}", group.name());
+        let own = kills.into_iter();
+        own.filter(|kill| kill.group.as_ref() == Some(&path))
+            .collect::<Vec<_>>()
+    };
+    let told = lately(Span::from_mins(15));
+    let pids: Vec<_> = told.iter().filter_map(|kill| kill.pid).collect();
+    assert_eq!(pids, killed, "{told:#?}");
+    assert!(
+        told.iter()
+            .all(|kill| kill.count == 1 && kill.since.is_none())
+    );
+    let own = |pid| {
+        let mut reports = opened.timeline.reports();
+        reports.any(|it| it.report.killed.iter().any(|killed| killed.pid == pid))
+    };
+    assert_eq!(
+        [own(killed[0]), own(killed[1])],
+        [false, true],
+        "{killed:?}"
+    );
+    assert!(!opened.timeline.earlier_reports().is_empty());
+}

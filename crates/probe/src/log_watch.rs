@@ -1,0 +1,432 @@
+//! Reports of OOM kills and failed allocations, taken from the kernel log as they are written, with their lines.
+//!
+//! A report is many records that come within milliseconds; it is taken when nothing of it has come for a second. At the
+//! start the log holds what happened since boot: what was read before is passed over by its number.
+
+use timeline::{Absence, KernelReport, Stamp};
+use units::{Count, Span, WallClock};
+
+use crate::error::ReadError;
+use crate::kernel_file::Root;
+use crate::kernel_report;
+use crate::kmsg::{KernelLog, Next, Record};
+
+/// When a report is whole: its lines follow each other within milliseconds, on a thrashing host within tenths.
+const SETTLED: Span = Span::from_secs(1);
+/// As much as waits to be whole; a table of 10,000 tasks has 1 MB.
+const MOST_WAITING: usize = 2 << 20;
+/// As much of a report as is kept: its beginning, which names the cause, and its end, which names the victim.
+const MOST_KEPT: usize = 64 << 10;
+const END_KEPT: usize = 16 << 10;
+/// For how long a measured difference of clocks holds: at 50 parts in a million they part by a second in this time.
+const SKEW_HOLDS: Span = Span::from_hours(6);
+
+/// A report, as the log has it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// When its first line was written, on all clocks.
+    pub stamp: Stamp,
+    /// What the kernel said.
+    pub report: KernelReport,
+    /// Its lines; of a very long one beginning and end.
+    pub lines: String,
+}
+
+/// The kernel log, watched for reports. Nothing here waits.
+#[derive(Debug)]
+pub struct LogWatch {
+    log: Option<KernelLog>,
+    /// Why the log is not read.
+    absence: Option<Absence>,
+    /// The record that comes next; `None` before the first.
+    next: Option<u64>,
+    /// Records that were gone before they were read.
+    overwritten: u64,
+    reports: u64,
+    skew: Skew,
+    waiting: Waiting,
+}
+
+impl LogWatch {
+    /// Opens the log, to read from a record on: the first that nobody has seen in this boot; from the oldest where that is
+    /// `None`.
+    pub fn open(root: &Root, from: Option<u64>) -> Self {
+        let opened = KernelLog::open(root);
+        Self {
+            absence: opened.as_ref().err().map(ReadError::absence),
+            log: opened.ok(),
+            next: from,
+            overwritten: 0,
+            reports: 0,
+            skew: Skew::default(),
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// The device, to wait for more of it; `None` where it is not read.
+    pub fn device(&self) -> Option<&KernelLog> {
+        self.log.as_ref()
+    }
+
+    /// Why the log is not read; `None` where it is.
+    pub fn absence(&self) -> Option<&Absence> {
+        self.absence.as_ref()
+    }
+
+    /// Whether lines wait to be a whole report.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.lines.is_empty()
+    }
+
+    /// Where somebody after this one is to read on: what waits here is not told yet.
+    pub fn resume_at(&self) -> Option<u64> {
+        let first = self.waiting.lines.first().map(|line| line.sequence);
+        first.or(self.next)
+    }
+
+    /// Records that were overwritten before they were read.
+    pub fn overwritten(&self) -> u64 {
+        self.overwritten
+    }
+
+    /// Reports taken so far.
+    pub fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    /// Reads what has come. `within`: how long ago it was written at most, zero where it was waited for; `None` where
+    /// nobody knows, as at the first time.
+    pub fn read(&mut self, now: Stamp, within: Option<Span>) {
+        let Some(log) = &mut self.log else { return };
+        let mut within = within;
+        loop {
+            match log.read() {
+                Ok(Next::Record(record)) => {
+                    if let Some(within) = within.take() {
+                        self.skew.learn(record.at, now, within);
+                    }
+                    if let Some(expected) = self.next {
+                        if record.sequence < expected {
+                            continue;
+                        }
+                        self.overwritten += record.sequence - expected;
+                    }
+                    self.next = Some(record.sequence + 1);
+                    self.waiting.take(record, now.boot);
+                }
+                Ok(Next::Unreadable) => {}
+                Ok(Next::Nothing) => return,
+                Err(error) => {
+                    self.absence = Some(error.absence());
+                    self.log = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The reports that are whole by now; at the end all that there is.
+    pub fn settled(&mut self, now: Stamp, is_end: bool) -> Vec<Written> {
+        let mut all = Vec::new();
+        let skew = self.skew;
+        self.waiting.settle(now.boot, is_end, |lines, report| {
+            let stamp = lines.first().map(|line| skew.stamp(line.at, now));
+            all.push(Written {
+                stamp: stamp.unwrap_or(now),
+                report,
+                lines: kept(lines),
+            });
+        });
+        self.reports += u64::try_from(all.len()).unwrap_or(0);
+        all
+    }
+}
+
+/// How far the kernel's clock is from CLOCK_MONOTONIC: nobody adjusts it, so over weeks of uptime they part by minutes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Skew {
+    /// What must be added to a time of the log, in nanoseconds, and when that was measured.
+    measured: Option<(i64, Span)>,
+}
+
+impl Skew {
+    /// A record was written just before now, or so long before. Of several measurements the smallest has the least delay in
+    /// it; one that no more than the delay explains tells nothing.
+    fn learn(&mut self, at: Span, now: Stamp, within: Span) {
+        let Some(awake) = now.awake else { return };
+        let ahead = signed(awake).saturating_sub(signed(at));
+        if (0..signed(within)).contains(&ahead) {
+            return;
+        }
+        let holds = |(known, when): &(i64, Span)| *known <= ahead && awake - *when < SKEW_HOLDS;
+        if !self.measured.as_ref().is_some_and(holds) {
+            self.measured = Some((ahead, awake));
+        }
+    }
+
+    /// A time of the log on all clocks. Nothing is later than now.
+    fn stamp(self, at: Span, now: Stamp) -> Stamp {
+        let Some(awake) = now.awake else { return now };
+        let ahead = self.measured.map_or(0, |(ahead, _)| ahead);
+        let ago = signed(awake) - signed(at).saturating_add(ahead);
+        let ago = Span::from_nanos(u64::try_from(ago).unwrap_or(0));
+        Stamp {
+            boot: now.boot - ago,
+            awake: Some(awake - ago),
+            wall: now.wall.map(|wall| {
+                let nanos = wall.unix_nanos().saturating_sub(signed(ago));
+                WallClock::from_unix_nanos(nanos)
+            }),
+        }
+    }
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A line of the log that may be of a report.
+#[derive(Debug)]
+struct Line {
+    sequence: u64,
+    /// When it was written, on the kernel's clock.
+    at: Span,
+    /// When it was read, on the boot clock.
+    read: Span,
+    text: String,
+}
+
+/// Lines from the beginning of a report on, until it is whole.
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<Line>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Takes a record's lines, unless no report is being read and none begins there.
+    fn take(&mut self, record: Record, read: Span) {
+        if !record.is_of_kernel {
+            return;
+        }
+        if record.goes_on
+            && let Some(last) = self.lines.last_mut()
+        {
+            last.text.push_str(&record.text);
+            self.bytes += record.text.len();
+            return;
+        }
+        for text in record.text.lines() {
+            if self.lines.is_empty() && kernel_report::read([text]).is_none() {
+                continue;
+            }
+            self.bytes += text.len();
+            self.lines.push(Line {
+                sequence: record.sequence,
+                at: record.at,
+                read,
+                text: text.to_owned(),
+            });
+        }
+    }
+
+    /// Hands on the reports that are whole by now, with their lines, and forgets them and what stands between them.
+    fn settle(&mut self, now: Span, is_end: bool, mut found: impl FnMut(&[Line], KernelReport)) {
+        let at_once = is_end || self.bytes > MOST_WAITING;
+        let mut done = 0;
+        while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
+            let texts = rest.iter().map(|line| line.text.as_str());
+            let Some((count, report)) = kernel_report::read(texts) else {
+                done += 1;
+                continue;
+            };
+            let lines = rest.get(..count.max(1)).unwrap_or(rest);
+            let last = lines.last().map_or(now, |line| line.read);
+            if now - last < SETTLED && !at_once {
+                break;
+            }
+            // A dump that somebody asked for (SysRq m) is no event.
+            done += lines.len();
+            if !report.is_memory_dump() {
+                found(lines, report);
+            }
+        }
+        self.lines.drain(..done.min(self.lines.len()));
+        self.bytes = self.lines.iter().map(|line| line.text.len()).sum();
+    }
+}
+
+/// The lines of a report; of a very long one beginning and end, and how many lines are between them.
+fn kept(lines: &[Line]) -> String {
+    let sizes = || lines.iter().map(|line| line.text.len() + 1);
+    if sizes().sum::<usize>() <= MOST_KEPT {
+        return joined(lines);
+    }
+    let fitting = |room: usize, sizes: &mut dyn Iterator<Item = usize>| {
+        let sums = sizes.scan(0, |sum, size| {
+            *sum += size;
+            Some(*sum)
+        });
+        sums.take_while(|sum| *sum <= room).count()
+    };
+    let first = fitting(MOST_KEPT - END_KEPT, &mut sizes());
+    let last = fitting(END_KEPT - 100, &mut sizes().rev());
+    let between = lines.len() - first - last;
+    let between = Count::new(u64::try_from(between).unwrap_or(u64::MAX));
+    format!(
+        "{}\n[{between} lines are left out here]\n{}",
+        joined(&lines[..first]),
+        joined(&lines[lines.len() - last..])
+    )
+}
+
+fn joined(lines: &[Line]) -> String {
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::kernel_report::ReportKind;
+
+    fn at(seconds: u64) -> Stamp {
+        Stamp {
+            boot: Span::from_secs(seconds + 100),
+            awake: Some(Span::from_secs(seconds)),
+            wall: Some(WallClock::from_unix_nanos(signed(Span::from_secs(
+                seconds + 1_000,
+            )))),
+        }
+    }
+
+    fn record(sequence: u64, seconds: u64, text: &str) -> Record {
+        Record {
+            sequence,
+            at: Span::from_secs(seconds),
+            is_of_kernel: true,
+            goes_on: false,
+            text: text.to_owned(),
+        }
+    }
+
+    fn report(pid: u32, tasks: usize) -> Vec<String> {
+        let mut lines = vec![
+            "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+                .to_owned(),
+            "Tasks state (memory values in pages):".to_owned(),
+            "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
+                .to_owned(),
+        ];
+        let task = |pid| {
+            format!(
+                "[{pid:7}]     0 {pid:5}    34512     7812   233472        0             0 java"
+            )
+        };
+        lines.extend((0..tasks).map(|i| task(i + 1)));
+        lines.push(format!("Out of memory: Killed process {pid} (java) total-vm:4096kB, anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:40kB oom_score_adj:0"));
+        lines
+    }
+
+    /// A watch that was given these lines, a record each, at second 10.
+    fn watch(lines: &[String]) -> LogWatch {
+        let nowhere = tempfile::tempdir().unwrap();
+        let mut watch = LogWatch::open(&Root::at(nowhere.path()), None);
+        for (sequence, line) in lines.iter().enumerate() {
+            let sequence = u64::try_from(sequence).unwrap();
+            watch.waiting.take(record(sequence, 10, line), at(10).boot);
+        }
+        watch
+    }
+
+    #[test]
+    fn a_report_is_whole_when_nothing_of_it_has_come_for_a_second() {
+        let mut lines = report(812, 3);
+        lines.insert(0, "usb 1-1: new device".to_owned());
+        lines.push("eth0: link up".to_owned());
+        let mut watch = watch(&lines);
+        assert!(watch.settled(at(10), false).is_empty());
+        assert!(watch.is_waiting());
+        assert_eq!(watch.resume_at(), Some(1));
+        let found = watch.settled(at(12), false);
+        let [written] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        assert_eq!(written.report.kind, ReportKind::OomKill);
+        assert_eq!(written.report.subject(), "java (812)");
+        assert_eq!(written.stamp, at(10));
+        assert_eq!(written.lines, report(812, 3).join("\n"));
+        assert!(!watch.is_waiting());
+    }
+
+    #[test]
+    fn each_kill_of_a_storm_is_a_report_of_its_own() {
+        let lines: Vec<String> = (1..=5).flat_map(|pid| report(pid, 2)).collect();
+        let subjects: Vec<String> = watch(&lines)
+            .settled(at(20), false)
+            .into_iter()
+            .map(|it| it.report.subject())
+            .collect();
+        assert_eq!(
+            subjects,
+            ["java (1)", "java (2)", "java (3)", "java (4)", "java (5)"]
+        );
+    }
+
+    #[test]
+    fn of_a_very_long_report_beginning_and_end_are_kept_and_the_cut_is_named() {
+        let lines = report(812, 2_000);
+        let found = watch(&lines).settled(at(20), false);
+        let text = &found[0].lines;
+        assert!(text.len() <= MOST_KEPT, "{}", text.len());
+        assert!(text.starts_with("java invoked") && text.contains("Killed process 812"));
+        let kept = text.lines().count() - 1;
+        let cut = Count::new(u64::try_from(lines.len() - kept).unwrap());
+        assert!(
+            text.contains(&format!("[{cut} lines are left out here]")),
+            "{cut}"
+        );
+    }
+
+    #[test]
+    fn what_programs_write_to_the_log_is_no_kill() {
+        let mut watch = watch(&[]);
+        for line in report(1, 1) {
+            let forged = Record {
+                is_of_kernel: false,
+                ..record(1, 1, &line)
+            };
+            watch.waiting.take(forged, at(1).boot);
+        }
+        assert!(watch.settled(at(9), true).is_empty());
+    }
+
+    #[test]
+    fn lines_of_one_record_are_lines_of_the_report() {
+        let whole = report(812, 2).join("\n");
+        let found = watch(&[whole]).settled(at(20), true);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].lines.lines().count(), report(812, 2).len());
+    }
+
+    #[test]
+    fn the_kernels_clock_is_brought_in_line_by_what_was_waited_for() {
+        let mut skew = Skew::default();
+        assert_eq!(skew.stamp(Span::from_secs(70), at(100)), at(70));
+        // What was written at some time in the last two seconds may have been written now or a second ago.
+        skew.learn(Span::from_secs(99), at(100), Span::from_secs(2));
+        assert_eq!(skew.stamp(Span::from_secs(70), at(100)), at(70));
+        // The log is 30 s behind, and the first measurement had a second of delay in it.
+        skew.learn(Span::from_secs(69), at(100), Span::ZERO);
+        skew.learn(Span::from_secs(80), at(110), Span::ZERO);
+        assert_eq!(skew.stamp(Span::from_secs(75), at(120)), at(105));
+        // Nothing is later than now, and an old measurement gives way.
+        assert_eq!(skew.stamp(Span::from_secs(119), at(120)), at(120));
+        let later = 110 + 7 * 3600;
+        skew.learn(Span::from_secs(later - 40), at(later), Span::ZERO);
+        assert_eq!(
+            skew.stamp(Span::from_secs(later - 45), at(later)),
+            at(later - 5)
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Roll-ups as data: of a segment from its file, of a head file from its samples.
+
+use std::ops::Range;
+
+use timeline::{Entity, Minute as Rolled, RollUp, RollUps, SignalId, Timeline};
+use units::Span;
+
+use super::read::{ASTRAY, Minutes, Series, column, text};
+use super::roll::{Counted, Grid};
+use super::{Before, FIRST, INCREASE, LAST, MAX, MIN, breaks, minutes};
+use crate::segment::host::Taken;
+use crate::segment::table::Cells;
+
+/// Some signals of the catalogue.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    is_wanted: Vec<bool>,
+}
+
+impl Signals {
+    pub(crate) fn new(signals: impl IntoIterator<Item = SignalId>) -> Self {
+        let mut is_wanted = vec![false; timeline::signals::ALL.len()];
+        for signal in signals {
+            is_wanted[signal.place()] = true;
+        }
+        Self { is_wanted }
+    }
+
+    pub(crate) fn has(&self, signal: SignalId) -> bool {
+        self.is_wanted.get(signal.place()) == Some(&true)
+    }
+}
+
+/// Minutes of which these are the last samples, after a part that ended with `before`.
+fn minutes_of(ends: &[Taken], before: Option<&Taken>) -> Vec<Rolled> {
+    const UNKNOWN: Span = Span::from_mins(1);
+    let mut before = before;
+    let mut minutes = Vec::with_capacity(ends.len());
+    for end in ends {
+        let lasts = match before.filter(|before| !breaks(before, end)) {
+            Some(before) => end.stamp.boot - before.stamp.boot,
+            None => UNKNOWN,
+        };
+        minutes.push(Rolled {
+            end: end.stamp,
+            lasts,
+        });
+        before = Some(end);
+    }
+    minutes
+}
+
+/// Some rows of a file, kept from file to file.
+#[derive(Default)]
+pub(crate) struct Columns {
+    /// Which rows they are, in order and apart.
+    rows: Vec<Range<usize>>,
+    /// For each of these ranges how many rows lie before it.
+    before: Vec<usize>,
+    first: Vec<i32>,
+    last: Vec<i32>,
+    min: Sparse,
+    max: Sparse,
+    increase: Sparse,
+}
+
+/// A column of which some rows have a value.
+#[derive(Default)]
+struct Sparse {
+    cells: Cells,
+    /// For each row how many values lie before it.
+    before: Vec<u32>,
+}
+
+impl Sparse {
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.before.clear();
+    }
+
+    fn index(&mut self) {
+        self.before.clear();
+        let mut so_far = 0;
+        for present in &self.cells.present {
+            self.before.push(so_far);
+            so_far += u32::from(*present > 0);
+        }
+    }
+
+    fn at(&self, row: usize) -> Option<u64> {
+        let is_present = *self.cells.present.get(row)? > 0;
+        let at = usize::try_from(*self.before.get(row)?).ok()?;
+        let value = self.cells.values.get(at).filter(|_| is_present);
+        value.map(|value| value.cast_unsigned())
+    }
+}
+
+impl Minutes {
+    /// What it says of some signals, after a part that ended with `before`.
+    pub(crate) fn roll_ups(
+        &self,
+        wanted: &Signals,
+        before: Option<&Taken>,
+        columns: &mut Columns,
+    ) -> Result<RollUps, String> {
+        let mut rolled = RollUps::new(minutes_of(self.taken(), before));
+        for kind in self.kinds() {
+            let wanted = kind.series.iter().filter(|it| wanted.has(it.signal));
+            // Of counters there are increases, of gauges levels: what is not there need not be unpacked.
+            let (counters, gauges): (Vec<&Series>, Vec<&Series>) =
+                wanted.partition(|series| series.signal.def().is_counter);
+            for (series, are_counters) in [(counters, true), (gauges, false)] {
+                if series.is_empty() {
+                    continue;
+                }
+                columns.choose(&series);
+                self.fill(kind.part, are_counters, columns)?;
+                for series in series {
+                    columns.put(self, kind.entity, series, &mut rolled)?;
+                }
+            }
+        }
+        Ok(rolled)
+    }
+
+    /// Reads the rows that were chosen.
+    fn fill(&self, part: usize, are_counters: bool, columns: &mut Columns) -> Result<(), String> {
+        let file = self.file();
+        let read = file.part(part).map_err(text)?;
+        let rows = &columns.rows;
+        for (name, ordinals) in [(FIRST, &mut columns.first), (LAST, &mut columns.last)] {
+            read.ordinals_at(column(file, name)?, rows, ordinals)
+                .map_err(text)?;
+        }
+        for (name, is_counters, sparse) in [
+            (MIN, false, &mut columns.min),
+            (MAX, false, &mut columns.max),
+            (INCREASE, true, &mut columns.increase),
+        ] {
+            sparse.clear();
+            if is_counters == are_counters {
+                let column = column(file, name)?;
+                read.numbers_at(column, rows, &mut sparse.cells)
+                    .map_err(text)?;
+                sparse.index();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Columns {
+    /// Chooses the rows of some series.
+    fn choose(&mut self, series: &[&Series]) {
+        let mut rows: Vec<Range<usize>> = series.iter().map(|it| it.rows.clone()).collect();
+        rows.sort_unstable_by_key(|range| range.start);
+        self.rows.clear();
+        self.before.clear();
+        let mut so_far = 0;
+        for range in rows {
+            let length = range.len();
+            match self.rows.last_mut().filter(|last| range.start <= last.end) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => {
+                    self.before.push(so_far);
+                    self.rows.push(range);
+                }
+            }
+            so_far += length;
+        }
+    }
+
+    /// Where a row lies among those that were chosen.
+    fn place(&self, row: usize) -> Option<usize> {
+        let at = self.rows.partition_point(|range| range.start <= row);
+        let at = at.checked_sub(1)?;
+        Some(self.before.get(at)? + row - self.rows.get(at)?.start)
+    }
+
+    /// Puts what rows say of a signal of an entity in its place.
+    fn put(
+        &self,
+        from: &Minutes,
+        entity: Entity,
+        series: &Series,
+        into: &mut RollUps,
+    ) -> Result<(), String> {
+        let key = from.key(series).ok_or(ASTRAY)?;
+        let start = self.place(series.rows.start).ok_or(ASTRAY)?;
+        let is_counter = series.signal.def().is_counter;
+        let cells = into.entry(entity, key, series.signal);
+        for row in start..start + series.rows.len() {
+            let ends = self.first.get(row).zip(self.last.get(row));
+            let ends = ends.map(|(first, last)| (usize::try_from(*first), usize::try_from(*last)));
+            let Some((Ok(first), Ok(last))) = ends else {
+                return Err("its rows are of minutes that it does not have".to_owned());
+            };
+            let levels = self.min.at(row).zip(self.max.at(row));
+            let roll_up = match levels.filter(|_| !is_counter) {
+                Some((min, max)) => RollUp::Level { min, max },
+                None => RollUp::Increase(self.increase.at(row)),
+            };
+            put(first..last + 1, roll_up, from.taken(), entity, cells)?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts one row in the minutes in which its table was read.
+fn put(
+    minutes: Range<usize>,
+    roll_up: RollUp,
+    taken: &[Taken],
+    entity: Entity,
+    cells: &mut [Option<RollUp>],
+) -> Result<(), String> {
+    let its = taken.get(minutes.clone()).zip(cells.get_mut(minutes));
+    let (taken, cells) = its.ok_or("its rows are of minutes that it does not have")?;
+    for (at, (taken, cell)) in taken.iter().zip(cells).enumerate() {
+        // A row may reach over minutes in which the table was not read; it begins and ends with one.
+        if at == 0 || taken.was_read(entity) {
+            *cell = Some(roll_up);
+        }
+    }
+    Ok(())
+}
+
+/// What samples say of some signals by the minute, after a part that ended with `before`.
+pub(crate) fn of_samples(
+    timeline: &Timeline,
+    taken: &[Taken],
+    before: &Before,
+    wanted: &Signals,
+) -> RollUps {
+    let ranges = minutes(taken);
+    let ends: Vec<Taken> = ranges.iter().map(|minute| minute.end(taken)).collect();
+    let mut rolled = RollUps::new(minutes_of(&ends, before.last()));
+    let goes_on = taken.first().is_some_and(|first| before.goes_on(first));
+    let before = goes_on.then_some(before);
+    let mut rows = Vec::new();
+    for entity in Entity::ALL {
+        let grid = Grid::new(&ranges, taken, entity);
+        let host = (entity == Entity::Host).then(|| timeline.host_runs().map(|it| ("", it)));
+        let entities = timeline.entities(entity);
+        let others = entities.flat_map(|it| it.runs().map(|runs| (it.key.as_str(), runs)));
+        for (key, (signal, runs)) in host.into_iter().flatten().chain(others) {
+            if !wanted.has(signal) {
+                continue;
+            }
+            let counted = match signal.def().is_counter {
+                true => Counted::From(before.and_then(|it| it.reading(entity, key, signal))),
+                false => Counted::Not,
+            };
+            rows.clear();
+            grid.roll(runs, counted, &mut rows);
+            let cells = rolled.entry(entity, key, signal);
+            for row in &rows {
+                let _ = put(
+                    row.first_minute()..row.last_minute() + 1,
+                    row.told(),
+                    &ends,
+                    entity,
+                    cells,
+                );
+            }
+        }
+    }
+    rolled
+}

@@ -1,0 +1,284 @@
+//! The look over roll-ups that tells which minutes of a long range are read sample by sample.
+//!
+//! Whoever asks says in which minutes something could hold. Those are opened, with a minute on each side; where they are more
+//! than fit in memory, the worst ones.
+
+use timeline::signals::{
+    CGROUP_EVENTS_OOM_KILL, OOM_KILLS, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+};
+use timeline::{Entity, RollUp, RollUps, SignalId};
+use units::WallClock;
+
+use crate::head;
+
+/// Says of each minute of a piece of recording whether something could hold in it, where all that is known are roll-ups. A minute
+/// for which there is no answer is suspicious.
+pub struct Screen<'a> {
+    /// The signals whose roll-ups it asks for.
+    pub signals: &'a [SignalId],
+    /// For each minute whether something could hold in it. Called once for each part of a recording, in order.
+    pub could_hold: &'a mut dyn FnMut(&RollUps) -> Vec<bool>,
+}
+
+/// What came of a look over roll-ups.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Screened {
+    /// How many minutes were looked over.
+    pub minutes: usize,
+    /// In how many of them something could hold.
+    pub suspicious: usize,
+    /// How many were read sample by sample, those beside suspicious ones included.
+    pub opened: usize,
+    /// How many suspicious ones were not, because they were more than are held at once.
+    pub unopened: usize,
+}
+
+/// Samples of minutes that are opened at most: two hours at one a second, the worst minutes first. With the week around them, 200 busy host signals
+/// and what is kept of entities, a load stays below 256 MiB (`cargo bench --bench read`).
+pub(super) const MOST_SAMPLES: usize = 2 * 3_600;
+
+/// How a minute is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Take {
+    /// Its roll-up: the last reading of each signal, at its last sample.
+    #[default]
+    RollUp,
+    /// Its last sample, and those in which a table was read last: before a minute that is read as a whole. A roll-up does not
+    /// tell when processes were read, and a rate from there to the first sample after it would be that of a shorter time.
+    Last,
+    /// Every sample.
+    All,
+}
+
+/// How bad a minute was: kills, microseconds of memory pressure, microseconds of I/O pressure.
+type Harm = (u64, u64, u64);
+
+/// What decides how bad a minute was.
+pub(super) const HARMS: [SignalId; 6] = [
+    OOM_KILLS.id(),
+    CGROUP_EVENTS_OOM_KILL.id(),
+    PSI_MEMORY_SOME.id(),
+    PSI_MEMORY_FULL.id(),
+    PSI_IO_SOME.id(),
+    PSI_IO_FULL.id(),
+];
+
+/// The minutes of a recording, part after part, and which of them are suspicious.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// For each part how many minutes were looked over.
+    parts: Vec<usize>,
+    /// How many samples a minute of each part has.
+    samples: Vec<usize>,
+    /// For each suspicious minute its number among all, and how bad it was.
+    suspicious: Vec<(usize, Harm)>,
+    minutes: usize,
+}
+
+/// How each minute of a recording is read.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// For each part; empty where all of it is read by its roll-ups.
+    parts: Vec<Vec<Take>>,
+    pub(super) screened: Screened,
+}
+
+impl Survey {
+    /// Adds a part. `samples`: how many a minute of it has.
+    pub(super) fn add(
+        &mut self,
+        rolled: &RollUps,
+        samples: usize,
+        window: head::Window,
+        screen: &mut Screen<'_>,
+    ) {
+        let answer = match rolled.is_empty() {
+            true => Vec::new(),
+            false => (screen.could_hold)(rolled),
+        };
+        let mut harm = None;
+        for (at, minute) in rolled.minutes().iter().enumerate() {
+            let is_suspicious = answer.get(at).copied().unwrap_or(true);
+            if is_suspicious && touches(window, minute.start(), minute.end.wall) {
+                let harm = harm.get_or_insert_with(|| harms(rolled));
+                self.suspicious.push((self.minutes + at, harm[at]));
+            }
+        }
+        self.minutes += rolled.len();
+        self.parts.push(rolled.len());
+        self.samples.push(samples);
+    }
+
+    /// Adds a part that is not looked over.
+    pub(super) fn pass(&mut self) {
+        self.parts.push(0);
+        self.samples.push(0);
+    }
+
+    /// Chooses what is opened: the worst where it is more than `most` samples.
+    pub(super) fn plan(mut self, most: usize) -> Plan {
+        let mut take = vec![Take::RollUp; self.minutes];
+        let cost: Vec<usize> = (self.parts.iter().zip(&self.samples))
+            .flat_map(|(minutes, samples)| std::iter::repeat_n(*samples, *minutes))
+            .collect();
+        // Of two that are as bad the later one: what is going on now is asked for most.
+        self.suspicious
+            .sort_by_key(|(at, harm)| std::cmp::Reverse((*harm, *at)));
+        let mut left = most;
+        for (at, _) in &self.suspicious {
+            let with_margin = at.saturating_sub(1)..(at + 2).min(take.len());
+            let more = with_margin.clone().filter(|one| take[*one] != Take::All);
+            let more: usize = more.map(|one| cost[one]).sum();
+            if let Some(rest) = left.checked_sub(more) {
+                left = rest;
+                take[with_margin].fill(Take::All);
+            }
+        }
+        for at in 1..take.len() {
+            if take[at] == Take::All && take[at - 1] == Take::RollUp {
+                take[at - 1] = Take::Last;
+            }
+        }
+        let is_opened = |at: &usize| take[*at] == Take::All;
+        let unopened = self.suspicious.iter().filter(|(at, _)| !is_opened(at));
+        let screened = Screened {
+            minutes: take.len(),
+            suspicious: self.suspicious.len(),
+            opened: (0..take.len()).filter(is_opened).count(),
+            unopened: unopened.count(),
+        };
+        Plan {
+            parts: cut(&take, &self.parts),
+            screened,
+        }
+    }
+}
+
+/// Cuts a list in parts of these lengths; those in which nothing is opened are left empty.
+fn cut(take: &[Take], lengths: &[usize]) -> Vec<Vec<Take>> {
+    let mut rest = take;
+    let part = |length: &usize| {
+        let (part, after) = rest.split_at(*length);
+        rest = after;
+        match part.iter().all(|take| *take == Take::RollUp) {
+            true => Vec::new(),
+            false => part.to_vec(),
+        }
+    };
+    lengths.iter().map(part).collect()
+}
+
+impl Plan {
+    /// How the minutes of a part are read; empty where all of it is read by its roll-ups.
+    pub(super) fn part(&self, number: usize) -> &[Take] {
+        self.parts.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// What share of a part's minutes is read sample by sample.
+    pub(super) fn share(&self, number: usize) -> f64 {
+        let part = self.part(number);
+        let all = part.iter().filter(|take| **take == Take::All).count();
+        #[allow(clippy::cast_precision_loss)] // a share of minutes
+        let share = all as f64 / part.len().max(1) as f64;
+        share
+    }
+}
+
+/// Whether a time has anything in common with a window.
+fn touches((since, until): head::Window, start: Option<WallClock>, end: Option<WallClock>) -> bool {
+    let Some((start, end)) = start.zip(end) else {
+        return since.is_none() && until.is_none();
+    };
+    since.is_none_or(|since| since <= end) && until.is_none_or(|until| start <= until)
+}
+
+/// How bad each minute was.
+fn harms(rolled: &RollUps) -> Vec<Harm> {
+    let sum = |at: usize, signals: &[SignalId]| {
+        let of = |signal: &SignalId| {
+            let host = rolled.host(*signal)?;
+            host[at].and_then(RollUp::increase)
+        };
+        signals.iter().filter_map(of).fold(0, u64::saturating_add)
+    };
+    let killed_in_groups = |at: usize| {
+        let groups = rolled.entities(Entity::Cgroup).iter();
+        let kills = groups.filter_map(|group| {
+            group.get(CGROUP_EVENTS_OOM_KILL.id())?[at].and_then(RollUp::increase)
+        });
+        // Those above a group count its kills as well.
+        kills.max().unwrap_or(0)
+    };
+    let harm = |at: usize| {
+        let kills = sum(at, &[OOM_KILLS.id()]).max(killed_in_groups(at));
+        let memory = sum(at, &[PSI_MEMORY_SOME.id(), PSI_MEMORY_FULL.id()]);
+        let io = sum(at, &[PSI_IO_SOME.id(), PSI_IO_FULL.id()]);
+        (kills, memory, io)
+    };
+    (0..rolled.len()).map(harm).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(parts: &[usize], suspicious: &[(usize, Harm)]) -> Survey {
+        Survey {
+            parts: parts.to_vec(),
+            samples: vec![60; parts.len()],
+            suspicious: suspicious.to_vec(),
+            minutes: parts.iter().sum(),
+        }
+    }
+
+    fn drawn(plan: &Plan, parts: usize) -> String {
+        let draw = |take: &Take| match take {
+            Take::RollUp => '.',
+            Take::Last => 'l',
+            Take::All => 'A',
+        };
+        let part = |number| plan.part(number).iter().map(draw).collect::<String>();
+        (0..parts).map(part).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn a_minute_on_each_side_is_opened_too_also_in_the_next_part() {
+        assert_eq!(drawn(&survey(&[5, 2], &[]).plan(MOST_SAMPLES), 2), "|");
+        let at = |at| (at, (0, 1, 0));
+        let plan = survey(&[5, 5, 2], &[at(5), at(11)]).plan(MOST_SAMPLES);
+        assert_eq!(drawn(&plan, 3), "...lA|AA..l|AA");
+        assert_eq!(
+            plan.screened,
+            Screened {
+                minutes: 12,
+                suspicious: 2,
+                opened: 5,
+                unopened: 0
+            }
+        );
+        let plan = survey(&[5, 5], &[at(6)]).plan(MOST_SAMPLES);
+        assert_eq!(drawn(&plan, 2), "....l|AAA..");
+    }
+
+    #[test]
+    fn where_there_are_too_many_kills_come_first_then_pressure_then_the_latest() {
+        let suspicious = [
+            (1, (0, 5, 0)),
+            (5, (0, 0, 9)),
+            (9, (1, 0, 0)),
+            (13, (0, 0, 9)),
+        ];
+        for (most, expected, unopened) in [
+            (0, "", 4),
+            (3, ".......lAAA....", 3),
+            (6, "AAA....lAAA....", 2),
+            (9, "AAA....lAAAlAAA", 1),
+            (8, "AAA....lAAA....", 2),
+            (12, "AAAlAAAlAAAlAAA", 0),
+        ] {
+            let plan = survey(&[15], &suspicious).plan(most * 60);
+            assert_eq!(drawn(&plan, 1), expected, "{most}");
+            assert_eq!(plan.screened.unopened, unopened);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A segment of which some minutes are read sample by sample and the others by their roll-ups: readings of both, put in one
+//! order.
+
+use std::collections::BTreeMap;
+
+use timeline::{Entity, Run, SignalId, Timeline};
+
+use crate::segment::picks::Picks;
+use crate::segment::runs::Sink;
+
+/// Readings of one kind of entity from one table, kept until those of the other table are there.
+#[derive(Default)]
+pub(super) struct Apart {
+    rows: BTreeMap<String, Row>,
+}
+
+/// Readings of one entity; of the host itself the only ones.
+#[derive(Default)]
+struct Row {
+    label: String,
+    group: String,
+    signals: BTreeMap<SignalId, Vec<Run>>,
+}
+
+impl Row {
+    fn extend(&mut self, runs: impl Iterator<Item = (SignalId, Run)>) {
+        let mut runs = runs.peekable();
+        while let Some((signal, run)) = runs.next() {
+            let column = self.signals.entry(signal).or_default();
+            column.push(run);
+            while let Some((_, run)) = runs.next_if(|(next, _)| *next == signal) {
+                column.push(run);
+            }
+        }
+    }
+}
+
+impl Sink for Apart {
+    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>) {
+        let row = self.rows.entry(String::new()).or_default();
+        row.signals.entry(signal).or_default().extend(runs);
+    }
+
+    fn entity(
+        &mut self,
+        _: Entity,
+        [key, label, group]: [&str; 3],
+        runs: impl Iterator<Item = (SignalId, Run)>,
+    ) {
+        if !self.rows.contains_key(key) {
+            let row = Row {
+                label: label.to_owned(),
+                group: group.to_owned(),
+                signals: BTreeMap::new(),
+            };
+            self.rows.insert(key.to_owned(), row);
+        }
+        if let Some(row) = self.rows.get_mut(key) {
+            row.extend(runs);
+        }
+    }
+}
+
+/// What was read of a kind of entity in one of both ways.
+pub(super) struct Way<'a> {
+    pub(super) readings: Apart,
+    /// Where it was read.
+    pub(super) picks: Picks,
+    /// From where to where samples lie that are read the other way, in order: none of these tells of them.
+    pub(super) others: &'a [(usize, usize)],
+}
+
+impl Way<'_> {
+    fn cut(&self, runs: &[Run]) -> Vec<Run> {
+        cut(runs, self.others, self.picks.places())
+    }
+}
+
+/// Appends readings of a kind of entity to a timeline.
+pub(super) fn append(
+    entity: Entity,
+    mut rolled: Way<'_>,
+    mut opened: Way<'_>,
+    into: &mut Timeline,
+) {
+    let mut rows = std::mem::take(&mut opened.readings.rows);
+    for (key, row) in std::mem::take(&mut rolled.readings.rows) {
+        let mut other = rows.remove(&key).unwrap_or_default();
+        let mut woven: Vec<(SignalId, Vec<Run>)> = Vec::with_capacity(row.signals.len());
+        for (signal, runs) in row.signals {
+            let beside = other.signals.remove(&signal).unwrap_or_default();
+            woven.push((signal, weave(rolled.cut(&runs), opened.cut(&beside))));
+        }
+        let alone = other.signals.into_iter();
+        woven.extend(alone.map(|(signal, runs)| (signal, opened.cut(&runs))));
+        put(entity, &key, &row.label, &row.group, woven, into);
+    }
+    for (key, row) in rows {
+        let alone = row.signals.into_iter();
+        let cut = alone.map(|(signal, runs)| (signal, opened.cut(&runs)));
+        put(entity, &key, &row.label, &row.group, cut.collect(), into);
+    }
+}
+
+fn put(
+    entity: Entity,
+    key: &str,
+    label: &str,
+    group: &str,
+    signals: Vec<(SignalId, Vec<Run>)>,
+    into: &mut Timeline,
+) {
+    if entity == Entity::Host {
+        for (signal, runs) in signals {
+            into.fill_host(signal, runs);
+        }
+        return;
+    }
+    let runs = signals.into_iter();
+    let mut runs = runs
+        .flat_map(|(signal, runs)| runs.into_iter().map(move |run| (signal, run)))
+        .peekable();
+    if runs.peek().is_some() {
+        into.fill(entity, key, label, group, runs);
+    }
+}
+
+/// Cuts runs of one way of reading, which are in order, at samples that are read the other way, as readings that are alike were
+/// joined across them. `places`: where it was read.
+fn cut(runs: &[Run], others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
+    let mut pieces = Vec::with_capacity(runs.len());
+    let mut others = others;
+    for run in runs {
+        while others.first().is_some_and(|(_, last)| *last < run.first) {
+            others = &others[1..];
+        }
+        let is_crossed = others.first().is_some_and(|(first, _)| *first <= run.last);
+        if !is_crossed {
+            pieces.push(*run);
+            continue;
+        }
+        let within = others.iter().take_while(|(first, _)| *first <= run.last);
+        let mut start = run.first;
+        for (first, last) in within {
+            pieces.extend(piece(run, start, *first, places));
+            start = last + 1;
+        }
+        pieces.extend(piece(run, start, run.last + 1, places));
+    }
+    pieces
+}
+
+/// What of a run lies from a place to before another, from the first reading there to the last.
+fn piece(run: &Run, start: usize, end: usize, places: &[usize]) -> Option<Run> {
+    let from = places.partition_point(|place| *place < start);
+    let to = places.partition_point(|place| *place < end);
+    let within = places.get(from..to)?;
+    Some(Run {
+        first: *within.first()?,
+        last: *within.last()?,
+        value: run.value,
+    })
+}
+
+/// Puts runs of two lists in order, of which no two have a place in common.
+fn weave(a: Vec<Run>, b: Vec<Run>) -> Vec<Run> {
+    if b.is_empty() {
+        return a;
+    }
+    let mut woven: Vec<Run> = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        let next = match (a.peek(), b.peek()) {
+            (Some(one), Some(other)) if one.first < other.first => a.next(),
+            (_, Some(_)) => b.next(),
+            (_, None) => a.next(),
+        };
+        let Some(next) = next else {
+            return woven;
+        };
+        match woven.last_mut() {
+            Some(last) if last.value == next.value && last.last + 1 == next.first => {
+                last.last = next.last;
+            }
+            _ => woven.push(next),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(first: usize, last: usize, value: u64) -> Run {
+        Run { first, last, value }
+    }
+
+    #[test]
+    fn a_run_of_one_way_says_nothing_where_the_other_does() {
+        let places = [0, 1, 5, 6, 9];
+        let zones = [(2, 4), (7, 8)];
+        let cut = |first, last| cut(&[run(first, last, 7)], &zones, &places);
+        assert_eq!(cut(0, 9), [run(0, 1, 7), run(5, 6, 7), run(9, 9, 7)]);
+        assert_eq!(cut(5, 6), [run(5, 6, 7)]);
+        assert_eq!(cut(1, 5), [run(1, 1, 7), run(5, 5, 7)]);
+    }
+
+    #[test]
+    fn runs_of_both_are_in_order_and_joined() {
+        let rolled = vec![run(0, 1, 7), run(5, 6, 8), run(9, 9, 8)];
+        let opened = vec![run(2, 2, 7), run(3, 3, 9), run(7, 8, 8)];
+        assert_eq!(
+            weave(rolled, opened),
+            [run(0, 2, 7), run(3, 3, 9), run(5, 9, 8)]
+        );
+    }
+}

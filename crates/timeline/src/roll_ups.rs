@@ -1,0 +1,232 @@
+//! What is known of a piece of recording without reading its samples: each minute's least and largest level, and by how much
+//! a counter grew in it. Enough to tell where a threshold cannot have been reached.
+
+use std::collections::BTreeMap;
+
+use units::{Span, WallClock};
+
+use crate::sample::Stamp;
+use crate::signals::{Entity, SignalId};
+
+/// A minute of a recording: of the wall clock, or of the boot clock where there is no other. A reboot ends one, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minute {
+    /// The clocks at its last sample.
+    pub end: Stamp,
+    /// The time that its increases were counted over: from the last sample before it, gaps included, to its own last one. Where
+    /// nothing before it is known, a whole minute, which may be too long.
+    pub lasts: Span,
+}
+
+impl Minute {
+    /// When the time that its increases were counted over began; `None` without a wall clock.
+    pub fn start(&self) -> Option<WallClock> {
+        self.end.wall.map(|end| end.minus(self.lasts))
+    }
+}
+
+/// What is known of a signal in a minute in which it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RollUp {
+    /// Of a gauge: the least and the largest of all readings, in the catalogue's unit.
+    Level {
+        /// The least.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// Of a counter: by how much it grew since the reading before the minute's first one, in the catalogue's unit; `None` where
+    /// the roll-ups do not tell. Never below zero, and without what a reset, a reboot or a beginning hides: of these intervals
+    /// samples tell nothing either.
+    Increase(Option<u64>),
+}
+
+impl RollUp {
+    /// The least level; `None` of a counter.
+    pub fn min(self) -> Option<u64> {
+        match self {
+            Self::Level { min, .. } => Some(min),
+            Self::Increase(_) => None,
+        }
+    }
+
+    /// The largest level; `None` of a counter.
+    pub fn max(self) -> Option<u64> {
+        match self {
+            Self::Level { max, .. } => Some(max),
+            Self::Increase(_) => None,
+        }
+    }
+
+    /// By how much a counter grew; `None` of a gauge, and where it is not known.
+    pub fn increase(self) -> Option<u64> {
+        match self {
+            Self::Level { .. } => None,
+            Self::Increase(increase) => increase,
+        }
+    }
+}
+
+/// The minutes of a piece of recording, in order, and what is known of signals in them. Only those signals are there that
+/// were asked for.
+#[derive(Debug, Clone, Default)]
+pub struct RollUps {
+    minutes: Vec<Minute>,
+    entities: BTreeMap<Entity, Vec<EntityRollUps>>,
+}
+
+/// What is known of one entity, minute by minute.
+#[derive(Debug, Clone)]
+pub struct EntityRollUps {
+    /// What identifies it; empty for the host.
+    pub key: String,
+    /// In order of the signals; for each a place for every minute.
+    signals: Vec<(SignalId, Vec<Option<RollUp>>)>,
+}
+
+impl RollUps {
+    /// Those of minutes of which no signal is known yet.
+    pub fn new(minutes: Vec<Minute>) -> Self {
+        Self {
+            minutes,
+            entities: BTreeMap::new(),
+        }
+    }
+
+    /// The minutes, in order. What is known of signals lies at the same places.
+    pub fn minutes(&self) -> &[Minute] {
+        &self.minutes
+    }
+
+    /// How many minutes there are.
+    pub fn len(&self) -> usize {
+        self.minutes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.minutes.is_empty()
+    }
+
+    /// The entities of a kind of which something is known, by key; of the host itself one with an empty key.
+    pub fn entities(&self, entity: Entity) -> &[EntityRollUps] {
+        self.entities.get(&entity).map_or(&[], Vec::as_slice)
+    }
+
+    /// An entity by its key.
+    pub fn entity(&self, entity: Entity, key: &str) -> Option<&EntityRollUps> {
+        let all = self.entities(entity);
+        let at = all.binary_search_by(|one| one.key.as_str().cmp(key)).ok()?;
+        all.get(at)
+    }
+
+    /// A signal of the host, minute by minute; `None` where it was read in none of them.
+    pub fn host(&self, signal: SignalId) -> Option<&[Option<RollUp>]> {
+        self.entity(Entity::Host, "")?.get(signal)
+    }
+
+    /// A signal of an entity, minute by minute; `None` where it was read in none of them.
+    pub fn get(&self, entity: Entity, key: &str, signal: SignalId) -> Option<&[Option<RollUp>]> {
+        self.entity(entity, key)?.get(signal)
+    }
+
+    /// Where the readings of a signal of an entity go, to be filled: a place for each minute, nothing in it at first.
+    pub fn entry(&mut self, entity: Entity, key: &str, signal: SignalId) -> &mut [Option<RollUp>] {
+        let minutes = self.minutes.len();
+        let all = self.entities.entry(entity).or_default();
+        let found = all.binary_search_by(|one| one.key.as_str().cmp(key));
+        let at = found.unwrap_or_else(|at| {
+            let key = key.to_owned();
+            let signals = Vec::new();
+            all.insert(at, EntityRollUps { key, signals });
+            at
+        });
+        let signals = &mut all[at].signals;
+        let found = signals.binary_search_by_key(&signal, |(id, _)| *id);
+        let at = found.unwrap_or_else(|at| {
+            signals.insert(at, (signal, vec![None; minutes]));
+            at
+        });
+        &mut signals[at].1
+    }
+}
+
+impl EntityRollUps {
+    /// A signal of it, minute by minute: `None` in a minute in which it was not read; `None` where it was read in none.
+    pub fn get(&self, signal: SignalId) -> Option<&[Option<RollUp>]> {
+        let at = self.signals.binary_search_by_key(&signal, |(id, _)| *id);
+        Some(&self.signals[at.ok()?].1)
+    }
+
+    /// Its signals of which something is known.
+    pub fn signals(&self) -> impl Iterator<Item = (SignalId, &[Option<RollUp>])> {
+        self.signals
+            .iter()
+            .map(|(signal, all)| (*signal, all.as_slice()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signals::{CGROUP_CURRENT, CGROUP_EVENTS_MAX, MEM_FREE, PSWPIN};
+
+    fn two_minutes() -> RollUps {
+        let minute = |number: u64| Minute {
+            end: Stamp {
+                boot: Span::from_secs(60 * number),
+                awake: None,
+                wall: Some(WallClock::from_unix_nanos(
+                    (60 * number).cast_signed() * 1_000_000_000,
+                )),
+            },
+            lasts: Span::from_mins(1),
+        };
+        RollUps::new(vec![minute(1), minute(2)])
+    }
+
+    #[test]
+    fn what_is_filled_in_is_found_by_entity_key_and_signal() {
+        let mut rolled = two_minutes();
+        rolled.entry(Entity::Host, "", PSWPIN.id())[1] = Some(RollUp::Increase(Some(7)));
+        rolled.entry(Entity::Host, "", MEM_FREE.id())[0] = Some(RollUp::Level { min: 1, max: 3 });
+        for key in ["/web", "/db"] {
+            let level = RollUp::Level { min: 2, max: 2 };
+            rolled
+                .entry(Entity::Cgroup, key, CGROUP_CURRENT.id())
+                .fill(Some(level));
+        }
+        rolled.entry(Entity::Cgroup, "/db", CGROUP_EVENTS_MAX.id())[0] =
+            Some(RollUp::Increase(None));
+        let swapped = rolled.host(PSWPIN.id()).unwrap();
+        assert_eq!(swapped, [None, Some(RollUp::Increase(Some(7)))]);
+        assert_eq!(swapped[1].and_then(RollUp::increase), Some(7));
+        let free = rolled.host(MEM_FREE.id()).unwrap()[0].unwrap();
+        assert_eq!(
+            (free.min(), free.max(), free.increase()),
+            (Some(1), Some(3), None)
+        );
+        let keys = rolled
+            .entities(Entity::Cgroup)
+            .iter()
+            .map(|one| one.key.as_str());
+        assert_eq!(keys.collect::<Vec<_>>(), ["/db", "/web"]);
+        let db = rolled.entity(Entity::Cgroup, "/db").unwrap();
+        assert_eq!(db.signals().count(), 2);
+        assert!(
+            rolled
+                .get(Entity::Cgroup, "/web", CGROUP_EVENTS_MAX.id())
+                .is_none()
+        );
+        assert!(rolled.entities(Entity::Process).is_empty());
+        assert!(rolled.entity(Entity::Cgroup, "/other").is_none());
+    }
+
+    #[test]
+    fn a_minute_knows_when_its_counting_began() {
+        let rolled = two_minutes();
+        assert_eq!(rolled.len(), 2);
+        let start = rolled.minutes()[1].start();
+        assert_eq!(start, rolled.minutes()[0].end.wall);
+    }
+}

@@ -1,0 +1,171 @@
+//! Samples that stand for a minute: a long recording is read by the last sample of each, but for what is looked at closely.
+//!
+//! Such a timeline is of two resolutions. A step of a minute is no gap in one part of it and a long one in the other, and an
+//! answer can say how closely it has looked.
+
+use units::Span;
+
+use super::Timeline;
+
+/// Samples beside each other of which each is the last of a stretch of recorded time; the others of it were left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thinned {
+    /// Index of the first.
+    pub first: usize,
+    /// Index of the last.
+    pub last: usize,
+    /// The length of time that one sample was kept of.
+    pub to: Span,
+}
+
+impl Timeline {
+    /// Says of all samples that are appended from now on that each is the last of such a length of time, or, with `None`, that
+    /// none was left out.
+    pub fn thin_from_here(&mut self, to: Option<Span>) {
+        self.thinning = to;
+    }
+
+    /// The length of time that a sample is the only one of: what was shorter than that may be missing. `None` where all samples
+    /// are there that were taken.
+    pub fn resolution_at(&self, index: usize) -> Option<Span> {
+        let end = self.thinned.partition_point(|range| range.first <= index);
+        let range = self.thinned[..end].last()?;
+        (index <= range.last).then_some(range.to)
+    }
+
+    /// Where samples were left out, in order.
+    pub fn thinned(&self) -> &[Thinned] {
+        &self.thinned
+    }
+
+    /// Notes how the last sample was read.
+    pub(super) fn note_thinning(&mut self) {
+        let Some(to) = self.thinning else {
+            return;
+        };
+        let index = self.len() - 1;
+        match self.thinned.last_mut() {
+            Some(range) if range.last + 1 == index && range.to == to => range.last = index,
+            _ => self.thinned.push(Thinned {
+                first: index,
+                last: index,
+                to,
+            }),
+        }
+    }
+
+    /// Of the samples from `first` to before `end`, counted from `first`, those that were thinned.
+    pub(super) fn thinned_within(&self, first: usize, end: usize) -> Vec<Thinned> {
+        let within = self.thinned.iter().filter_map(|range| {
+            let (from, to) = (range.first.max(first), (range.last + 1).min(end));
+            (from < to).then(|| Thinned {
+                first: from - first,
+                last: to - 1 - first,
+                ..*range
+            })
+        });
+        within.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Thinned;
+    use crate::signals::PSWPIN;
+    use crate::{BreakKind, Entity, Sample, Timeline};
+    use units::{Pages, Span};
+
+    const MINUTE: Span = Span::from_mins(1);
+
+    /// Samples at these seconds; `true` where each is the last of its minute.
+    fn mixed(samples: impl IntoIterator<Item = (u64, bool)>) -> Timeline {
+        let mut timeline = Timeline::default();
+        for (second, is_thinned) in samples {
+            let mut sample = Sample::at(Span::from_secs(second));
+            sample.host.set(PSWPIN, Pages::new(second));
+            sample.table_mut(Entity::Cgroup).entry("/web");
+            timeline.thin_from_here(is_thinned.then_some(MINUTE));
+            timeline.push(&sample).unwrap();
+        }
+        timeline
+    }
+
+    /// Ten minutes, three of them second by second, ten more minutes.
+    fn looked_at_closely() -> Timeline {
+        let minutes = |range: std::ops::Range<u64>| range.map(|minute| (minute * 60 + 59, true));
+        let seconds = (600..780).map(|second| (second, false));
+        mixed(minutes(0..10).chain(seconds).chain(minutes(13..23)))
+    }
+
+    #[test]
+    fn minutes_beside_seconds_are_no_gaps_however_many_seconds_there_are() {
+        let timeline = looked_at_closely();
+        assert_eq!(timeline.len(), 200);
+        assert_eq!(timeline.breaks(), []);
+        assert_eq!(timeline.lasts(), Span::from_secs(22 * 60));
+        let rate = timeline.rate(PSWPIN).unwrap();
+        assert!(rate.values()[1..].iter().all(|rate| *rate == Some(1.0)));
+    }
+
+    #[test]
+    fn a_gap_is_judged_by_how_samples_are_read_beside_it() {
+        let seconds = |range: std::ops::Range<u64>| range.map(|second| (second, false));
+        let late = mixed(seconds(0..60).chain([(119, true), (600, true), (661, true)]));
+        assert_eq!(late.breaks(), [], "minutes are judged by minutes");
+        let gap = mixed(seconds(0..60).chain([(119, true), (720, true)]));
+        assert_eq!(gap.breaks()[0].kind, BreakKind::Gap(Span::from_secs(601)));
+        let gap = mixed(
+            [(59, true), (119, true)]
+                .into_iter()
+                .chain(seconds(120..130))
+                .chain([(170, false)]),
+        );
+        assert_eq!(gap.breaks()[0].kind, BreakKind::Gap(Span::from_secs(41)));
+        assert_eq!(gap.breaks().len(), 1);
+    }
+
+    #[test]
+    fn it_tells_how_closely_each_sample_was_read() {
+        let timeline = looked_at_closely();
+        for (index, resolution) in [
+            (0, Some(MINUTE)),
+            (9, Some(MINUTE)),
+            (10, None),
+            (189, None),
+            (190, Some(MINUTE)),
+            (200, None),
+        ] {
+            assert_eq!(timeline.resolution_at(index), resolution, "{index}");
+        }
+        assert_eq!(timeline.interval(), Some(MINUTE), "the coarser one");
+        assert_eq!(timeline.part(10, 190).interval(), Some(Span::from_secs(1)));
+        let part = timeline.part(5, 195);
+        let ranges = [(0, 4), (185, 189)].map(|(first, last)| Thinned {
+            first,
+            last,
+            to: MINUTE,
+        });
+        assert_eq!(part.thinned(), ranges);
+        let mut kept = timeline.clone();
+        kept.keep_last(20);
+        assert_eq!(
+            (kept.resolution_at(9), kept.resolution_at(10)),
+            (None, Some(MINUTE))
+        );
+    }
+
+    #[test]
+    fn what_is_appended_keeps_how_closely_it_was_read() {
+        let mut timeline = mixed([(59, true), (119, true)]);
+        timeline
+            .append(&mixed((130..140).map(|second| (second, false))))
+            .unwrap();
+        assert_eq!(
+            (timeline.resolution_at(1), timeline.resolution_at(2)),
+            (Some(MINUTE), None)
+        );
+        let mut timeline = mixed([(0, false)]);
+        timeline.append(&mixed([(59, true)])).unwrap();
+        assert_eq!(timeline.resolution_at(1), Some(MINUTE));
+    }
+}
