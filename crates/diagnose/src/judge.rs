@@ -137,9 +137,17 @@ fn wherever(trigger: &While, subjects: &[Subject<'_>]) -> Result<Vec<Occurrence>
     for subject in subjects {
         match trigger.when.holds(*subject) {
             Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
-                lacks = lacks.or(Some(flows_of(trigger)));
+                lacks = lacks.or(Some(flows_of(trigger, Need::TwoLooks)));
             }
-            Ok(holds) => occurrences.extend(lasting(&holds, trigger, subject.of)),
+            Ok(holds) => {
+                let lasting = lasting(&holds, trigger, subject.of);
+                if lasting.is_empty() {
+                    let every = one_long_interval(&holds, trigger);
+                    let more = |every| flows_of(trigger, Need::MoreSamples { every });
+                    lacks = lacks.or(every.map(more));
+                }
+                occurrences.extend(lasting);
+            }
             Err(missing) => lacks = lacks.or(Some(missing)),
         }
     }
@@ -154,11 +162,19 @@ fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool 
     cx.is_single_look() && trigger.when.is_flow() && holds.ever_holds()
 }
 
-fn flows_of(trigger: &While) -> Missing {
+/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a
+/// moment of it from all of it.
+fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
+    let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
+    let lasts = runs.map(|run| run.lasts());
+    lasts.filter(|lasts| *lasts >= trigger.at_least).max()
+}
+
+fn flows_of(trigger: &While, need: Need) -> Missing {
     let mut signals = trigger.when.signals().into_iter();
     let flow = signals.find(|signal| signal.def().is_counter);
     let names = flow.into_iter().map(|signal| signal.def().name);
-    Missing::because(names.collect(), Need::TwoLooks)
+    Missing::because(names.collect(), need)
 }
 
 /// What a trigger is evaluated on: the host, or each entity that it is about.

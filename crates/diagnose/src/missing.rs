@@ -1,5 +1,7 @@
 //! Why a rule could not be evaluated: which signals or facts the source lacks, and what would supply them.
 
+use units::Span;
+
 use timeline::{Absence, Fact, SignalDef, facts::KernelVersion};
 
 /// What a rule asked for and did not get.
@@ -27,6 +29,11 @@ pub enum Need {
     Root(&'static str),
     /// Rates need two looks.
     TwoLooks,
+    /// One interval between two samples shows it, and it may have been a moment of that.
+    MoreSamples {
+        /// How long the interval is.
+        every: Span,
+    },
     /// It was read, but not while the rest of what proves it held.
     SameTime,
     /// The figures are rounded, and the rule would say otherwise of others within the rounding.
@@ -93,6 +100,10 @@ impl std::fmt::Display for Need {
             Self::TwoLooks => {
                 f.write_str("two looks some seconds apart: memtide check on that host")
             }
+            Self::MoreSamples { every } => write!(
+                f,
+                "samples more often: one interval of {every} shows it, and it may have been a moment of that"
+            ),
             Self::FinerFigures => f.write_str(
                 "figures that are less rounded (free -k, /proc/meminfo): these could mean either",
             ),

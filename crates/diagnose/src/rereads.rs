@@ -54,9 +54,6 @@ pub(crate) fn evicted_by_another(
             "{again} came back after eviction, but the host itself evicts nothing: a control group's limit does (cgroup-cache-starved), or it was evicted long before"
         ));
     }
-    if !has_free(cx, stretch) {
-        return None;
-    }
     let in_groups: f64 = groups::with(cx, CGROUP_REFAULT_FILE)
         .unwrap_or_default()
         .into_iter()
@@ -66,10 +63,25 @@ pub(crate) fn evicted_by_another(
             Some(rate.mean_in(stretch)?.get())
         })
         .fold(0.0, f64::max);
+    let has_free = has_free(cx, stretch);
     if in_groups >= again.get() * IN_GROUPS.get() {
-        return Some(format!(
-            "{again} came back after eviction, in a control group at its limit while the host has free memory (cgroup-cache-starved)"
-        ));
+        if has_free {
+            return Some(format!(
+                "{again} came back after eviction, in a control group at its limit while the host has free memory (cgroup-cache-starved)"
+            ));
+        }
+        let rest = PerSecond::<Pages>::new(again.get() - in_groups);
+        if cx
+            .page_size()
+            .is_ok_and(|page| rest.to_bytes(page) < READ_AGAIN)
+        {
+            return Some(format!(
+                "{again} came back after eviction, hardly any of it outside a control group at its limit (cgroup-cache-starved)"
+            ));
+        }
+    }
+    if !has_free {
+        return None;
     }
     let mode = cx.facts.number(ZONE_RECLAIM_MODE);
     let nodes = cx

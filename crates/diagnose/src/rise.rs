@@ -201,7 +201,8 @@ pub(crate) fn heights(cx: &Evidence<'_>, track: &Track<Bytes>) -> Numbers {
     cx.timeline.track(heights)
 }
 
-/// Times of a level that lasts, and of rises: what overlaps is one.
+/// Times of a level that lasts, and of rises: what overlaps is one. A level that a rise leads to belongs to it however short it
+/// is, as a recording may end there.
 pub(crate) fn with_levels(
     cx: &Evidence<'_>,
     level: Predicate,
@@ -210,21 +211,35 @@ pub(crate) fn with_levels(
     let level = While {
         scope: Scope::Host,
         when: level,
-        at_least: LEVEL,
+        at_least: Span::ZERO,
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
-    let mut all = judge::lasting(&holds, &level, None);
-    let rises = rises.into_iter().map(|rise| rise.stretch);
-    all.extend(rises.map(|stretch| Occurrence::on_host(stretch.first, stretch.last)));
-    all.sort_by_key(|one| (one.first, one.last));
-    let mut joined: Vec<Occurrence> = Vec::new();
-    for one in all {
-        match joined.last_mut().filter(|before| one.first <= before.last) {
-            Some(before) => before.last = before.last.max(one.last),
-            None => joined.push(one),
+    let rises = rises.into_iter().map(|rise| (rise.stretch, true));
+    let levels = judge::lasting(&holds, &level, None).into_iter();
+    let levels = levels.filter_map(|one| {
+        let stretch = cx.timeline.stretch(one.first, one.last)?;
+        let is_alone = stretch.lasts() >= LEVEL || one.first == one.last;
+        Some((stretch, is_alone))
+    });
+    let mut all: Vec<(Stretch, bool)> = rises.chain(levels).collect();
+    all.sort_by_key(|(stretch, _)| (stretch.first, stretch.last));
+    let mut joined: Vec<(Stretch, bool)> = Vec::new();
+    for (stretch, counts) in all {
+        match joined
+            .last_mut()
+            .filter(|(before, _)| stretch.first <= before.last)
+        {
+            Some((before, known)) => {
+                before.last = before.last.max(stretch.last);
+                *known |= counts;
+            }
+            None => joined.push((stretch, counts)),
         }
     }
-    Ok(joined)
+    let counted = joined.into_iter().filter(|(_, counts)| *counts);
+    Ok(counted
+        .map(|(stretch, _)| Occurrence::on_host(stretch.first, stretch.last))
+        .collect())
 }
 
 #[cfg(test)]

@@ -2,19 +2,73 @@
 //! more), allocation stalls, major faults, blocked tasks. Each is absent where the source does not measure it; absence is not calm.
 
 use timeline::{
-    Stretch,
+    Stretch, Track,
     signals::{
         PGMAJFAULT, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME, RECORDER_LATE,
         TASKS_BLOCKED,
     },
 };
-use units::{Count, Micros, Pages, PerSecond, Ratio};
+use units::{Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
 use crate::lately::Lately;
 
-/// Means over a stretch.
+/// The time over which waiting is judged: the worst ten seconds of an incident, as the kernel's avg10. A mean over an incident
+/// would depend on how long its level stays after tasks have gone on, and on where a recording is cut.
+const WORST: Span = Span::from_secs(10);
+
+/// The mean over the worst ten seconds of a stretch.
+pub(crate) fn worst<Q: Quantity>(track: &Track<Q>, stretch: &Stretch) -> Option<Q> {
+    track.highest_mean_in(stretch, WORST)
+}
+
+/// Of what time a share is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Over {
+    /// All of a short incident.
+    #[default]
+    Whole,
+    /// The worst part of a longer one: ten seconds, or the time between two samples.
+    Worst(Span),
+    /// The minute before the only sample, as the kernel's avg60 has it.
+    LastMinute,
+}
+
+impl Over {
+    /// Of what [`worst`] gives the share.
+    pub(crate) fn of(stretch: &Stretch) -> Self {
+        #[allow(clippy::cast_precision_loss)] // a count of samples
+        let intervals = (stretch.last - stretch.first).max(1) as f64;
+        let interval = stretch.lasts().as_secs_f64() / intervals;
+        let worst = WORST.max(Span::from_secs_f64(interval.round()));
+        if stretch.lasts() <= worst.times(1.5) {
+            Self::Whole
+        } else {
+            Self::Worst(worst)
+        }
+    }
+
+    /// A share in a sentence: `up to 61 % of the time`.
+    pub(crate) fn time(self, share: Ratio) -> String {
+        match self {
+            Self::Whole => format!("{share} of the time"),
+            Self::Worst(_) => format!("up to {share} of the time"),
+            Self::LastMinute => format!("{share} of the last minute"),
+        }
+    }
+
+    /// After the shares in a line of evidence.
+    pub(crate) fn remark(self) -> String {
+        match self {
+            Self::Whole => String::new(),
+            Self::Worst(span) => format!(" in the worst {span}"),
+            Self::LastMinute => " (avg60)".to_owned(),
+        }
+    }
+}
+
+/// Of the worst ten seconds of a stretch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stalls {
     /// At least one task waited for memory.
@@ -30,8 +84,7 @@ pub(crate) struct Stalls {
     blocked: Option<f64>,
     /// By how much a recorder came late itself, at most.
     late: Option<Micros>,
-    /// Whether shares are the kernel's averages of the last minute, for want of two totals.
-    averaged: bool,
+    over: Over,
 }
 
 impl Stalls {
@@ -64,11 +117,7 @@ impl Stalls {
 
     /// What the source tells of `stretch`.
     pub(crate) fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
-        let share = |signal| {
-            cx.stall(signal)
-                .ok()
-                .and_then(|track| track.mean_in(stretch))
-        };
+        let share = |signal| worst(&cx.stall(signal).ok()?, stretch);
         let measured = [share(PSI_MEMORY_SOME), share(PSI_IO_SOME)];
         let averaged = measured.iter().all(Option::is_none);
         let (memory, io) = if averaged {
@@ -76,32 +125,28 @@ impl Stalls {
         } else {
             (None, None)
         };
+        let rate = |track: Result<Track<_>, _>| worst(&track.ok()?, stretch);
         Self {
-            averaged: memory.is_some() || io.is_some(),
+            over: if memory.is_some() || io.is_some() {
+                Over::LastMinute
+            } else {
+                Over::of(stretch)
+            },
             memory_some: measured[0].or(memory.map(|lately| lately.some)),
             memory_full: share(PSI_MEMORY_FULL).or(memory.and_then(|lately| lately.full)),
             io_some: measured[1].or(io.map(|lately| lately.some)),
             io_full: share(PSI_IO_FULL).or(io.and_then(|lately| lately.full)),
-            allocation_stalls: cx
-                .allocation_stalls()
-                .ok()
-                .and_then(|track| track.mean_in(stretch)),
-            major_faults: cx
-                .rate(PGMAJFAULT)
-                .ok()
-                .and_then(|track| track.mean_in(stretch)),
+            allocation_stalls: rate(cx.allocation_stalls()),
+            major_faults: rate(cx.rate(PGMAJFAULT)),
             late: cx
                 .gauge(RECORDER_LATE)
                 .ok()
                 .and_then(|track| track.max_in(stretch))
                 .map(|(late, _)| late),
             blocked: cx.gauge(TASKS_BLOCKED).ok().and_then(|track| {
-                // A mean of counts must keep its fraction: half a task is a task every second look.
-                let looks: Vec<f64> = (stretch.first..=stretch.last)
-                    .filter_map(|i| track.values()[i])
-                    .collect();
-                #[allow(clippy::cast_precision_loss)]
-                (!looks.is_empty()).then(|| looks.iter().sum::<f64>() / looks.len() as f64)
+                // A mean of counts must keep its fraction: half a task is a task in every second sample.
+                let tasks: Track<Ratio> = track.cast();
+                Some(worst(&tasks, stretch)?.get())
             }),
         }
     }
@@ -176,15 +221,10 @@ impl Stalls {
     pub(crate) fn sentence(&self) -> String {
         match self.longest() {
             Some(full) if full >= Self::MEMORY => {
-                format!(" Tasks stood still {full} of the {}.", self.time())
+                format!(" Tasks stood still {}.", self.over.time(full))
             }
             _ => String::new(),
         }
-    }
-
-    /// Of which time the shares are.
-    fn time(&self) -> &'static str {
-        if self.averaged { "last minute" } else { "time" }
     }
 
     /// What would settle the matter, where pressure is not measured.
@@ -196,10 +236,6 @@ impl Stalls {
         }
     }
 
-    fn averages(&self) -> &'static str {
-        if self.averaged { " (avg60)" } else { "" }
-    }
-
     /// Adds the stalls that were measured to a finding's evidence.
     pub(crate) fn shown_in(&self, mut finding: Finding) -> Finding {
         if let (Some(some), Some(full)) = (self.memory_some, self.memory_full) {
@@ -208,7 +244,10 @@ impl Stalls {
                 some,
                 Self::MEMORY,
                 None,
-                format!("memory stalls: some {some}, full {full}{}", self.averages()),
+                format!(
+                    "memory stalls: some {some}, full {full}{}",
+                    self.over.remark()
+                ),
             );
         }
         if let (Some(some), Some(full)) = (self.io_some, self.io_full) {
@@ -217,7 +256,7 @@ impl Stalls {
                 some,
                 Self::IO,
                 None,
-                format!("I/O stalls: some {some}, full {full}{}", self.averages()),
+                format!("I/O stalls: some {some}, full {full}{}", self.over.remark()),
             );
         }
         if let Some(late) = self.late.filter(|late| *late >= Self::LATE && self.any()) {

@@ -123,6 +123,10 @@ impl<Q: Quantity> Track<Q> {
 
     /// The mean over a stretch, weighted by time; time that was not measured, or not recorded, is left out.
     pub fn mean_in(&self, stretch: &Stretch) -> Option<Q> {
+        self.mean_of(stretch).map(Q::from_f64)
+    }
+
+    fn mean_of(&self, stretch: &Stretch) -> Option<f64> {
         let (mut sum, mut seconds) = (0.0, 0.0);
         for i in self.inside(stretch) {
             let Some(value) = self.values[i] else {
@@ -137,7 +141,26 @@ impl<Q: Quantity> Track<Q> {
             sum += value * weight;
             seconds += weight;
         }
-        (seconds > 0.0).then(|| Q::from_f64(sum / seconds))
+        (seconds > 0.0).then(|| sum / seconds)
+    }
+
+    /// The largest mean over any part of a stretch that lasts so long, or as little longer as its samples allow; of a shorter
+    /// stretch its mean.
+    pub fn highest_mean_in(&self, stretch: &Stretch, lasting: Span) -> Option<Q> {
+        if stretch.lasts() <= lasting {
+            return self.mean_in(stretch);
+        }
+        let inside = self.inside(stretch);
+        let mut first = inside.start;
+        let means = inside.filter_map(|last| {
+            let lasts = |first: usize| self.clock.stretch_lasts(first - 1, last);
+            while first < last && lasts(first + 1) >= lasting {
+                first += 1;
+            }
+            let part = self.clock.stretch(first - 1, last);
+            (lasts(first) >= lasting).then(|| self.mean_of(&part))?
+        });
+        means.max_by(f64::total_cmp).map(Q::from_f64)
     }
 
     /// The value below which `share` of the measured samples lie (nearest rank).
@@ -354,6 +377,23 @@ mod tests {
         let whole = track.whole().unwrap();
         assert_eq!(track.mean_in(&whole), Some(BytesPerSecond::new(4.0)));
         assert_eq!(track.integral_in(&whole), 16.0);
+    }
+
+    #[test]
+    fn the_highest_mean_of_some_seconds_is_found_wherever_they_lie() {
+        let mut values = vec![Some(0.0); 101];
+        values[40..50].fill(Some(8.0));
+        values[70] = Some(30.0);
+        let track: Track<BytesPerSecond> =
+            Track::new(clock((0..101).map(Span::from_secs), &[]), values);
+        let whole = track.whole().unwrap();
+        let highest = |stretch, lasting| track.highest_mean_in(stretch, Span::from_secs(lasting));
+        assert_eq!(highest(&whole, 10), Some(BytesPerSecond::new(8.0)));
+        assert_eq!(highest(&whole, 5), Some(BytesPerSecond::new(8.0)));
+        assert_eq!(highest(&whole, 1), Some(BytesPerSecond::new(30.0)));
+        assert_eq!(highest(&whole, 200), track.mean_in(&whole));
+        let part = track.stretch(60, 80).unwrap();
+        assert_eq!(highest(&part, 10), Some(BytesPerSecond::new(3.0)));
     }
 
     #[test]

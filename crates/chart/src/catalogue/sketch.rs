@@ -218,7 +218,11 @@ fn named(cx: &Evidence<'_>, mut missing: Missing) -> Missing {
 /// Why something cannot be drawn, with the file and what would help.
 fn why(missing: &Missing) -> String {
     match &missing.need {
-        need @ (Need::TwoLooks | Need::SameTime | Need::FinerFigures | Need::PageSize) => {
+        need @ (Need::TwoLooks
+        | Need::MoreSamples { .. }
+        | Need::SameTime
+        | Need::FinerFigures
+        | Need::PageSize) => {
             format!("cannot be drawn: needs {need}")
         }
         need => format!("not recorded: needs {need}"),

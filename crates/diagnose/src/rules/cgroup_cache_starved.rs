@@ -18,7 +18,7 @@ use crate::missing::{Missing, Need};
 use crate::readings::{READ_AGAIN, refaults_file};
 use crate::rereads::has_free;
 use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Over, Stalls};
 use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, rate};
 
 declare_rule! {
@@ -239,13 +239,14 @@ struct Waits {
     full: Option<Ratio>,
     /// Somebody waited long enough to notice.
     any: bool,
+    over: Over,
 }
 
 impl Waits {
     fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
         let share = |signal| {
             let stalled = cx.timeline.rate_of(group, signal)?;
-            stalled.to_share().mean_in(stretch)
+            stalls::worst(&stalled.to_share(), stretch)
         };
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
@@ -262,6 +263,7 @@ impl Waits {
             io,
             full: full.reduce(f64::max).map(Ratio::new),
             any,
+            over: Over::of(stretch),
         }
     }
 
@@ -284,7 +286,10 @@ impl Waits {
             (CGROUP_PSI_IO_SOME, self.io, "I/O"),
         ] {
             if let Some(some) = some {
-                let text = format!("{what} stalls of the group: some {some}");
+                let text = format!(
+                    "{what} stalls of the group: some {some}{}",
+                    self.over.remark()
+                );
                 finding = finding.shows_from(signal, some, STALLED, None, text);
             }
         }

@@ -14,7 +14,7 @@ use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::readings::LITTLE_AVAILABLE;
 use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Over, Stalls};
 use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, stall};
 
 declare_rule! {
@@ -82,11 +82,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let Throttled { high, held, events } = throttled;
     let share = |signal| {
-        cx.timeline
-            .rate_of(group, signal)?
-            .to_share()
-            .mean_in(stretch)
+        let stalled = cx.timeline.rate_of(group, signal)?;
+        stalls::worst(&stalled.to_share(), stretch)
     };
+    let over = Over::of(stretch);
     let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
     let severity = match full {
         Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
@@ -94,9 +93,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let waits = match (full, some) {
         (Some(full), _) if full >= Stalls::MEMORY => {
-            format!(", and its tasks stood still {full} of the time")
+            format!(", and its tasks stood still {}", over.time(full))
         }
-        (_, Some(some)) => format!(", and its tasks waited {some} of the time"),
+        (_, Some(some)) => format!(", and its tasks waited {}", over.time(some)),
         _ => String::new(),
     };
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
@@ -115,7 +114,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let mut kinds = vec!["the group's high events"];
     if let Some(some) = some {
         let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-        let text = format!("memory stalls of the group: some {some}{full}");
+        let text = format!(
+            "memory stalls of the group: some {some}{full}{}",
+            over.remark()
+        );
         finding = finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text);
         kinds.push("its memory stalls");
     }

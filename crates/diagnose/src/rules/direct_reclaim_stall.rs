@@ -17,7 +17,7 @@ use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::readings::LITTLE_AVAILABLE;
 use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Over, Stalls};
 use crate::trigger::{STALL, Trigger, all, rate, stall};
 use crate::who;
 
@@ -92,14 +92,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
         );
     }
-    let share = |signal| cx.stall(signal).ok()?.mean_in(stretch);
+    let share = |signal| stalls::worst(&cx.stall(signal).ok()?, stretch);
     let (some, full) = (share(PSI_MEMORY_SOME), share(PSI_MEMORY_FULL));
+    let over = Over::of(stretch);
     let severity = match full {
         Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
         _ => Severity::Warning,
     };
     let waited = some.map_or_else(String::new, |some| {
-        format!(" Tasks waited for memory {some} of that time.")
+        format!(" Tasks waited for memory {}.", over.time(some))
     });
     let title = format!(
         "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
@@ -117,7 +118,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let mut kinds = vec!["allocation stalls"];
     if let Some(some) = some {
         let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-        let text = format!("memory stalls: some {some}{full}");
+        let text = format!("memory stalls: some {some}{full}{}", over.remark());
         finding = finding.shows_from(PSI_MEMORY_SOME, some, STALLED, None, text);
         kinds.push("memory stalls");
     }

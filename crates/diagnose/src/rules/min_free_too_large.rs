@@ -74,11 +74,13 @@ const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
 const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 
 fn trigger() -> Trigger {
-    // Large base pages take the kernel's own choice to nearly all of what it may be.
-    let min = ram().share(MIN).times(NEARLY_ALL);
+    // Large base pages take the kernel's own choice to nearly all of what it may be. With small ones that share is usual on
+    // small hosts, where it is not worth a word.
+    let min = ram().share(MIN);
+    let least = min.clone().times(NEARLY_ALL).max(WORTH_A_WORD).min(min);
     let of_zones = any![
         floor().at_least("the watermarks", ram().share(FLOOR)),
-        mins().at_least("the min watermarks", min),
+        mins().at_least("the min watermarks", least),
     ];
     // The kernel's own choice ends at 5 %, rounded; one step beyond is certainly set by hand.
     let by_hand = ram().share(MIN).times(BEYOND_DEFAULT);

@@ -267,7 +267,7 @@ mod tests {
     fn work_that_stands_still_is_critical() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 40, 15));
         assert_eq!(finding.severity, Severity::Critical);
-        assert!(finding.title.contains("stood still 40 %"));
+        assert!(finding.title.contains("stood still up to 40 %"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, SwapState};
 use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, refaults_file};
 use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Stalls};
 use crate::trigger::{Found, LEVEL, Occurrence, Predicate, Scope, Trigger, While, all, gauge, ram};
 use crate::who;
 
@@ -105,7 +105,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("the kernel's report is not about RAM and swap of the host");
     }
     let free = cx.gauge(SWAP_FREE)?;
-    let left = cx.mean_in(stretch, SWAP_FREE, &free)?;
+    let Some((left, _)) = free.min_in(stretch) else {
+        return clear!("free swap was not measured");
+    };
     let total = cx.timeline.at(SWAP_TOTAL, stretch.last);
     let total = total.unwrap_or_default();
     let little = cx.ram()?.share(LITTLE);
@@ -114,7 +116,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let stalls = Stalls::during(cx, stretch);
     let again = refaults_file().bytes().track(cx).ok();
-    let again = again.and_then(|again| again.mean_in(stretch));
+    let again = again.and_then(|again| stalls::worst(&again, stretch));
     let again = again.filter(|again| *again >= READ_AGAIN);
     let is_wanted = again.is_some() || stalls.for_memory();
     let severity = match left < total.share(FULL) && !cx.is_single_look() && is_wanted {

@@ -9,7 +9,7 @@ use crate::fix::Fix;
 use crate::incident::Incident;
 use crate::missing::Missing;
 use crate::rule::{Outcome, declare_rule};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Over, Stalls};
 use crate::trigger::{LEVEL, Trigger, stall};
 
 declare_rule! {
@@ -49,22 +49,23 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
-    let some = cx.mean_in(stretch, PSI_MEMORY_SOME, &stalled)?;
-    let full = cx
-        .stall(PSI_MEMORY_FULL)
-        .ok()
-        .and_then(|full| full.mean_in(stretch));
+    let some =
+        stalls::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
+    let full = cx.stall(PSI_MEMORY_FULL).ok();
+    let full = full.and_then(|full| stalls::worst(&full, stretch));
+    let over = Over::of(stretch);
     let severity = match full {
         Some(full) if full >= Stalls::STANDSTILL => Severity::Warning,
         _ => Severity::Info,
     };
-    let waited = full.filter(|full| *full >= Stalls::MEMORY).map_or_else(
-        || format!("Tasks waited for memory {some} of the time"),
-        |full| format!("Tasks stood still for memory {full} of the time"),
-    );
+    let (waited, share) = match full.filter(|full| *full >= Stalls::MEMORY) {
+        Some(full) => ("stood still", full),
+        None => ("waited", some),
+    };
     let title = format!(
-        "{waited} for {}, and nothing in this source says why.",
-        stretch.lasts()
+        "For {} tasks {waited} for memory, {}, and nothing in this source says why.",
+        stretch.lasts(),
+        over.time(share)
     );
     let mut finding = RULE.found(severity, title).graph("memory stalls", &stalled);
     finding = finding.shows_from(
@@ -72,7 +73,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         some,
         STALLED,
         None,
-        format!("memory stalls: some {some}"),
+        format!("memory stalls: some {some}{}", over.remark()),
     );
     if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
         let at = Some(cx.timeline.times()[index]);
