@@ -3,12 +3,9 @@ CARGO ?= cargo
 .PHONY: run test lint web docs bench fuzz rule
 
 run: ## set up, build, check this machine
-	scripts/setup.sh build
-	$(CARGO) build --release --locked --package memtide
-	scripts/check.sh
+	scripts/run.sh
 
 test: ## set up and run all tests
-	scripts/setup.sh test
 	scripts/test.sh
 
 lint: ## format, clippy, dependencies

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what `make run` (build) or `make test` (test) needs and is missing. Debian and its relatives; elsewhere it
+# Installs what scripts/run.sh (build) or scripts/test.sh (test) needs and is missing. Debian and its relatives; elsewhere it
 # says what is missing.
 set -eu
 want=${1:-build}

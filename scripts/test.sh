@@ -1,6 +1,8 @@
 #!/bin/sh
-# All tests. The last line counts them.
+# Sets up and runs all tests. The last line counts them.
 set -eu
+cd "$(dirname "$0")/.."
+scripts/setup.sh test
 echo "== format, clippy, licences"
 scripts/lint.sh
 echo "== release build"
