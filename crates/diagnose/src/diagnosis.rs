@@ -95,6 +95,15 @@ pub fn diagnose_now(
     }
 }
 
+impl Diagnosis {
+    /// The same of a source that has more than was read: whatever happened then is not known.
+    #[must_use]
+    pub fn of_a_beginning(mut self, read: Span) -> Self {
+        self.verdict = self.verdict.of_a_beginning(read);
+        self
+    }
+}
+
 /// Adds the times of incidents that are too many to be told to the findings of their kind.
 fn join(untold: Vec<judge::Untold>, findings: &mut [Finding]) {
     for one in untold {

@@ -148,6 +148,25 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// The same where only so much of the source was read: it cannot say that memory is enough.
+    pub(crate) fn of_a_beginning(mut self, read: Span) -> Self {
+        if self.level == Level::Ok {
+            self.level = Level::Unknown;
+            self.headline = format!(
+                "Nothing was found in the first {read}; what happened after that was not read."
+            );
+        } else {
+            self.remarks.push(format!(
+                "This is of the first {read}; what happened after that was not read."
+            ));
+        }
+        // How it stands at the end is not known.
+        self.now = None;
+        self
+    }
+}
+
 /// What ended longer ago than this before the end of what was watched is over.
 const OVER: Span = Span::from_mins(1);
 
