@@ -15,7 +15,7 @@ use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
 use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
 use crate::groups;
-use crate::incident::Scope;
+use crate::incident::{Occasion, Scope};
 use crate::rules;
 
 /// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
@@ -120,16 +120,34 @@ fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
 impl Finding {
     /// Joins what the same rule found at another time: the worst of them speaks for all.
     pub(crate) fn join(&mut self, other: Self) {
-        let harm = self.harm.plus(other.harm);
-        let mut occasions = std::mem::take(&mut self.occasions);
-        occasions.extend(other.occasions.iter().cloned());
-        occasions.sort_by_key(|one| one.stretch.first);
         let rank = |f: &Self| (f.severity, f.harm, f.when.map(|when| when.lasts()));
-        if rank(&other) > rank(self) {
-            *self = other;
+        let other_speaks = rank(&other) > rank(self);
+        self.join_later(other, other_speaks);
+        self.occasions.sort_by_key(|one| one.stretch.first);
+    }
+
+    /// Joins what the same rule found later: one of the two speaks for both, with the times and the harm of both.
+    pub(crate) fn join_later(&mut self, mut later: Self, later_speaks: bool) {
+        let harm = self.harm.plus(later.harm);
+        let has_times = !(self.occasions.is_empty() && later.occasions.is_empty());
+        // Two states without a beginning are one.
+        let (mut times, more) = match has_times {
+            true => (self.take_times(), later.take_times()),
+            false => Default::default(),
+        };
+        times.extend(more);
+        if later_speaks {
+            *self = later;
         }
-        self.occasions = occasions;
+        self.occasions = times;
         self.harm = harm;
+    }
+
+    fn take_times(&mut self) -> Vec<Occasion> {
+        match self.occasions.is_empty() {
+            true => self.occasion().into_iter().collect(),
+            false => std::mem::take(&mut self.occasions),
+        }
     }
 }
 

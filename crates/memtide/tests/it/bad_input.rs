@@ -64,7 +64,7 @@ fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
     let long = file(&directory, "long.jsonl", text.as_bytes());
     let output = memtide(&["check", &long]);
     assert_eq!(output.status.code(), Some(3));
-    let says = folded(&stdout(&output));
+    let says = folded(&output);
     assert!(
         says.contains("what happened after that was not read"),
         "{says}"
