@@ -93,15 +93,33 @@ fn lend_severity(groups: &mut [(Group, Finding)]) {
     }
 }
 
+/// What leads, the least first.
+fn lead(finding: &Finding) -> impl Ord + use<> {
+    (
+        Reverse((finding.severity, finding.event)),
+        Reverse(finding.harm),
+        place(finding.id),
+    )
+}
+
+/// Puts what was before the first sample among what was found in the samples: it brought nothing about that was watched,
+/// nor followed from it. Of the same weight the newer leads.
+pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<Finding> {
+    let mut families: Vec<Vec<Finding>> = Vec::new();
+    for finding in ordered {
+        match families.last_mut().filter(|_| finding.caused_by.is_some()) {
+            Some(family) => family.push(finding),
+            None => families.push(vec![finding]),
+        }
+    }
+    families.extend(earlier.into_iter().map(|one| vec![one]));
+    families.sort_by_key(|family| family.first().map(lead));
+    families.into_iter().flatten().collect()
+}
+
 /// The worst root first, each followed by its consequences.
 fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
-    groups.sort_by_key(|(group, finding)| {
-        (
-            Reverse((finding.severity, finding.event)),
-            Reverse(finding.harm),
-            place(group.own.0),
-        )
-    });
+    groups.sort_by_key(|(_, finding)| lead(finding));
     let mut roots: Vec<(Disease, Finding)> = Vec::new();
     let mut consequences: HashMap<Disease, Vec<Finding>> = HashMap::new();
     for (group, finding) in groups {
@@ -303,6 +321,30 @@ mod tests {
         failed.event = Some(Event::FailedAllocation);
         let level = incident("unaccounted-memory", Warning, (0, 60));
         assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
+    }
+
+    #[test]
+    fn a_kill_of_before_the_first_sample_has_the_place_of_its_weight() {
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let watched = vec![
+            incident("swap-thrash", Critical, (10, 20)),
+            incident("direct-reclaim-stall", Warning, (10, 20)),
+            incident("thp-bloat", Warning, (10, 20)),
+        ];
+        let mut kill = incident("oom-cgroup", Warning, (0, 0));
+        kill.event = Some(Event::Kill);
+        let watched = order(&Evidence::new(&timeline, &facts), watched);
+        let findings = with_earlier(watched, vec![kill]);
+        let ids: Vec<_> = findings.iter().map(|f| f.id).collect();
+        assert_eq!(
+            ids,
+            [
+                "swap-thrash",
+                "direct-reclaim-stall",
+                "oom-cgroup",
+                "thp-bloat"
+            ]
+        );
     }
 
     #[test]

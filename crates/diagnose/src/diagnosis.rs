@@ -69,9 +69,8 @@ pub fn diagnose_now(
     let end = timeline.times().last().copied().unwrap_or_default();
     let is_now = |finding: &Finding| finding.when.is_none_or(|when| end - when.to <= recent);
     let (now, earlier): (Vec<_>, Vec<_>) = answers.incidents.into_iter().partition(is_now);
-    // Of before the first sample: they bring nothing about that was watched.
-    let mut findings = recent_kills::findings(timeline, facts, recent);
-    findings.extend(causes::order(&all, now));
+    let kills = recent_kills::findings(timeline, facts, recent);
+    let findings = causes::with_earlier(causes::order(&all, now), kills);
     let mut earlier = causes::order(&all, earlier);
     join(answers.untold, &mut earlier);
     earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);

@@ -179,7 +179,11 @@ fn now(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
     let is_now = |finding: &&Finding| {
         let occasions = finding.occasions.iter().map(|one| one.stretch);
         let last = occasions.chain(finding.when).map(|when| when.to).max();
-        last.is_none_or(|last| end.saturating_sub(last) <= OVER)
+        let ago = match finding.before {
+            Some(before) => Some(before.plus(end)),
+            None => last.map(|last| end.saturating_sub(last)),
+        };
+        ago.is_none_or(|ago| ago <= OVER)
     };
     let worst = findings
         .iter()

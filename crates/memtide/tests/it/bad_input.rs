@@ -57,7 +57,8 @@ fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
             "{{\"t\":{t},\"files\":{{\"/proc/meminfo\":\"{meminfo}\",\"/proc/vmstat\":\"{vmstat}\"}}}}\n"
         )
     };
-    let mut text: String = (0..MOST_SAMPLES).map(sample).collect();
+    let mut text = String::from("{\"interval_s\":1.0,\"page_size\":4096}\n");
+    text.extend((0..MOST_SAMPLES).map(sample));
     let (code, message) = check(&file(&directory, "whole.jsonl", text.as_bytes()));
     assert_eq!((code, message.as_str()), (0, ""));
     text.push_str(&sample(MOST_SAMPLES));
