@@ -196,8 +196,8 @@ fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
         input += &series(host, "node_vmstat_pswpin", 60_000);
         input += &series(host, "node_vmstat_pswpout", 60_000);
     }
-    input += &series("again", "node_vmstat_workingset_refault_anon", 60_000);
-    input += &series("not-again", "node_vmstat_workingset_refault_anon", 0);
+    input += &series("again", "memtide_vm_workingset_refault_anon", 60_000);
+    input += &series("not-again", "memtide_vm_workingset_refault_anon", 0);
     let fires = |host: &str| {
         format!("      - exp_labels: {{instance: {host}}}\n        exp_annotations: {{}}\n")
     };
