@@ -3,117 +3,55 @@
 //! What can follow from what stands with the rules (`brings_about`). An incident belongs to a root that overlaps it in time
 //! and in scope, and that no finding's evidence rules out. Two diseases at once stay two roots.
 
+mod overlaps;
+mod roots;
+
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use timeline::Entity;
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
-use units::Span;
 
 use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
 use crate::groups;
-use crate::incident::Scope;
+use crate::incident::{Occasion, Scope};
 use crate::rules;
-
-/// A consequence may begin or end so much before or after its root: samples are read one file after the other.
-const LAG: Span = Span::from_secs(3);
 
 /// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
 /// severity of its worst consequence, and orders: worst root first, each followed by what it brings about.
 pub(crate) fn order(cx: &Evidence<'_>, incidents: Vec<Finding>) -> Vec<Finding> {
-    let roots = roots(cx, &incidents);
+    let disease = |one: &Finding| (one.id, one.scope.clone());
+    let roots = roots::roots(cx, &incidents).into_iter();
+    let roots: Vec<_> = roots
+        .map(|root| root.map(|at| disease(&incidents[at])))
+        .collect();
     let mut groups: Vec<(Group, Finding)> = Vec::new();
-    for (finding, root) in incidents.iter().zip(&roots) {
+    let mut numbers: HashMap<Group, usize> = HashMap::new();
+    for (mut finding, root) in incidents.into_iter().zip(roots) {
         let group = Group {
-            id: finding.id,
-            scope: finding.scope.clone(),
-            root: root.map(|at| (incidents[at].id, incidents[at].scope.clone())),
+            own: disease(&finding),
+            root,
         };
-        let mut finding = finding.clone();
         finding.caused_by = group.root.as_ref().map(|(id, _)| *id);
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, known)) => known.join(finding),
-            None => groups.push((group, finding)),
+        let next = groups.len();
+        match *numbers.entry(group.clone()).or_insert(next) {
+            number if number == next => groups.push((group, finding)),
+            number => groups[number].1.join(finding),
         }
     }
     lend_severity(&mut groups);
     in_order(groups)
 }
 
+/// A rule, and in what it found something.
+type Disease = (&'static str, Scope);
+
 /// What is told as one finding.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Group {
-    id: &'static str,
-    scope: Scope,
-    root: Option<(&'static str, Scope)>,
-}
-
-impl Group {
-    fn is_root_of(&self, other: &Self) -> bool {
-        self.root.is_none()
-            && other
-                .root
-                .as_ref()
-                .is_some_and(|(id, scope)| *id == self.id && *scope == self.scope)
-    }
-}
-
-/// For each incident the one that it follows from in the end.
-fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
-    let excluded = excluded(incidents);
-    let limited: Vec<bool> = incidents
-        .iter()
-        .map(|one| is_limited(cx, &one.scope))
-        .collect();
-    let follows = |root: usize, other: usize| {
-        let (cause, effect) = (&incidents[root], &incidents[other]);
-        // A mere note on the side explains nothing that is worse than itself.
-        root != other
-            && cause.severity > Severity::Info
-            && brings_about(cause.id, effect.id)
-            && !is_excluded(cause.id, effect, &excluded)
-            && !leads(effect, cause)
-            && at_the_same_time(cause, effect)
-            && cause.scope.reaches(&effect.scope, limited[other])
-    };
-    let count = incidents.len();
-    let direct: Vec<Vec<usize>> = (0..count)
-        .map(|other| (0..count).filter(|root| follows(*root, other)).collect())
-        .collect();
-    (0..count)
-        .map(|at| ultimate(&direct, incidents, at))
-        .collect()
-}
-
-/// From cause to cause up to one that nothing brings about. Where two bring about each other, the rule that is listed
-/// first is the root.
-fn ultimate(direct: &[Vec<usize>], incidents: &[Finding], at: usize) -> Option<usize> {
-    let mut seen = vec![at];
-    let mut here = at;
-    loop {
-        let causes = direct[here]
-            .iter()
-            .copied()
-            .filter(|cause| !seen.contains(cause));
-        let next = causes.min_by_key(|cause| (direct[*cause].len(), place(incidents[*cause].id)));
-        match next {
-            Some(next) => {
-                seen.push(next);
-                here = next;
-            }
-            None => break,
-        }
-    }
-    // In a circle everything follows from its first rule.
-    let is_circle = direct[here].contains(&at) || here == at;
-    let first = seen
-        .iter()
-        .copied()
-        .min_by_key(|one| place(incidents[*one].id));
-    match is_circle {
-        true => first.filter(|first| *first != at),
-        false => Some(here),
-    }
+    own: Disease,
+    root: Option<Disease>,
 }
 
 fn place(id: &str) -> usize {
@@ -123,16 +61,9 @@ fn place(id: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-fn brings_about(root: &str, consequence: &str) -> bool {
-    rules::by_id(root).is_some_and(|rule| rule.brings_about.contains(&consequence))
-}
-
 /// Whether a control group has a limit of its own, so that what happens in it need not come from the host.
-fn is_limited(cx: &Evidence<'_>, scope: &Scope) -> bool {
-    if scope.entity != Entity::Cgroup {
-        return false;
-    }
-    let group = cx.timeline.entity(Entity::Cgroup, &scope.key);
+fn has_limit(cx: &Evidence<'_>, group: &str) -> bool {
+    let group = cx.timeline.entity(Entity::Cgroup, group);
     group.is_some_and(|group| {
         [CGROUP_MAX, CGROUP_HIGH]
             .into_iter()
@@ -140,92 +71,101 @@ fn is_limited(cx: &Evidence<'_>, scope: &Scope) -> bool {
     })
 }
 
-/// Findings of weight with what they rule out.
-fn excluded(findings: &[Finding]) -> Vec<(&Finding, Vec<&'static str>)> {
-    let of_weight = findings.iter().filter(|f| f.severity > Severity::Info);
-    of_weight
-        .map(|f| (f, f.ruled_out.iter().map(|other| other.id).collect()))
-        .collect()
-}
-
-/// What a finding's evidence excludes did not bring it about, nor what it brings about itself at that time.
-fn is_excluded(root: &str, effect: &Finding, excluded: &[(&Finding, Vec<&'static str>)]) -> bool {
-    excluded.iter().any(|(finding, others)| {
-        let is_meant = finding.id == effect.id || brings_about(finding.id, effect.id);
-        others.contains(&root) && is_meant && at_the_same_time(finding, effect)
-    })
-}
-
 /// A kill that the kernel reported is what the reader came for, and says itself what filled memory: it is not told as a
 /// mere consequence of a level.
-fn leads(finding: &Finding, root: &Finding) -> bool {
-    finding.event > Some(Event::FailedAllocation)
-        && finding.severity > Severity::Info
-        && root.event.is_none()
-}
-
-/// A state without a beginning is there all the time.
-fn at_the_same_time(a: &Finding, b: &Finding) -> bool {
-    match (a.when, b.when) {
-        (Some(a), Some(b)) => a.from <= b.to.plus(LAG) && b.from <= a.to.plus(LAG),
-        _ => true,
-    }
+fn leads(finding: &Finding) -> bool {
+    finding.event > Some(Event::FailedAllocation) && finding.severity > Severity::Info
 }
 
 /// A root is as grave as the worst that it brings about.
 fn lend_severity(groups: &mut [(Group, Finding)]) {
-    for at in 0..groups.len() {
-        let own = &groups[at].0;
-        let worst = groups
-            .iter()
-            .filter(|(group, _)| own.is_root_of(group))
-            .map(|(_, finding)| finding.severity)
-            .max();
-        if let Some(worst) = worst {
-            let finding = &mut groups[at].1;
-            finding.severity = finding.severity.max(worst);
+    let mut worst: HashMap<Disease, Severity> = HashMap::new();
+    for (group, finding) in groups.iter() {
+        if let Some(root) = &group.root {
+            let worst = worst.entry(root.clone()).or_insert(finding.severity);
+            *worst = finding.severity.max(*worst);
         }
     }
+    let roots = groups.iter_mut().filter(|(group, _)| group.root.is_none());
+    for (group, finding) in roots {
+        let worst = worst.get(&group.own).copied();
+        finding.severity = finding.severity.max(worst.unwrap_or(finding.severity));
+    }
+}
+
+/// What leads, the least first.
+fn lead(finding: &Finding) -> impl Ord + use<> {
+    (
+        Reverse((finding.severity, finding.event)),
+        Reverse(finding.harm),
+        place(finding.id),
+    )
+}
+
+/// Puts what was before the first sample among what was found in the samples: it brought nothing about that was watched,
+/// nor followed from it. Of the same weight the newer leads.
+pub(crate) fn with_earlier(ordered: Vec<Finding>, earlier: Vec<Finding>) -> Vec<Finding> {
+    let mut families: Vec<Vec<Finding>> = Vec::new();
+    for finding in ordered {
+        match families.last_mut().filter(|_| finding.caused_by.is_some()) {
+            Some(family) => family.push(finding),
+            None => families.push(vec![finding]),
+        }
+    }
+    families.extend(earlier.into_iter().map(|one| vec![one]));
+    families.sort_by_key(|family| family.first().map(lead));
+    families.into_iter().flatten().collect()
 }
 
 /// The worst root first, each followed by its consequences.
 fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
-    groups.sort_by_key(|(group, finding)| {
-        (
-            Reverse((finding.severity, finding.event)),
-            Reverse(finding.harm),
-            place(group.id),
-        )
-    });
-    let (roots, mut rest): (Vec<_>, Vec<_>) = groups
-        .into_iter()
-        .partition(|(group, _)| group.root.is_none());
-    let mut ordered = Vec::new();
-    for (group, root) in roots {
-        ordered.push(root);
-        let (own, others): (Vec<_>, Vec<_>) = rest
-            .into_iter()
-            .partition(|(other, _)| group.is_root_of(other));
-        ordered.extend(own.into_iter().map(|(_, finding)| finding));
-        rest = others;
+    groups.sort_by_key(|(_, finding)| lead(finding));
+    let mut roots: Vec<(Disease, Finding)> = Vec::new();
+    let mut consequences: HashMap<Disease, Vec<Finding>> = HashMap::new();
+    for (group, finding) in groups {
+        match group.root {
+            None => roots.push((group.own, finding)),
+            Some(root) => consequences.entry(root).or_default().push(finding),
+        }
     }
-    ordered.extend(rest.into_iter().map(|(_, finding)| finding));
-    ordered
+    let families = roots.into_iter().flat_map(|(disease, root)| {
+        let own = consequences.remove(&disease).unwrap_or_default();
+        std::iter::once(root).chain(own)
+    });
+    families.collect()
 }
 
 impl Finding {
     /// Joins what the same rule found at another time: the worst of them speaks for all.
     pub(crate) fn join(&mut self, other: Self) {
-        let harm = self.harm.plus(other.harm);
-        let mut occasions = std::mem::take(&mut self.occasions);
-        occasions.extend(other.occasions.iter().cloned());
-        occasions.sort_by_key(|one| one.stretch.first);
         let rank = |f: &Self| (f.severity, f.harm, f.when.map(|when| when.lasts()));
-        if rank(&other) > rank(self) {
-            *self = other;
+        let other_speaks = rank(&other) > rank(self);
+        self.join_later(other, other_speaks);
+        self.occasions.sort_by_key(|one| one.stretch.first);
+    }
+
+    /// Joins what the same rule found later: one of the two speaks for both, with the times and the harm of both.
+    pub(crate) fn join_later(&mut self, mut later: Self, later_speaks: bool) {
+        let harm = self.harm.plus(later.harm);
+        let has_times = !(self.occasions.is_empty() && later.occasions.is_empty());
+        // Two states without a beginning are one.
+        let (mut times, more) = match has_times {
+            true => (self.take_times(), later.take_times()),
+            false => Default::default(),
+        };
+        times.extend(more);
+        if later_speaks {
+            *self = later;
         }
-        self.occasions = occasions;
+        self.occasions = times;
         self.harm = harm;
+    }
+
+    fn take_times(&mut self) -> Vec<Occasion> {
+        match self.occasions.is_empty() {
+            true => self.occasion().into_iter().collect(),
+            false => std::mem::take(&mut self.occasions),
+        }
     }
 }
 
@@ -233,6 +173,7 @@ impl Finding {
 mod tests {
     use super::*;
     use timeline::{Facts, Stretch, Timeline};
+    use units::Span;
 
     fn stretch(from: u64, to: u64) -> Stretch {
         let index = |second: u64| usize::try_from(second).unwrap();
@@ -380,6 +321,30 @@ mod tests {
         failed.event = Some(Event::FailedAllocation);
         let level = incident("unaccounted-memory", Warning, (0, 60));
         assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
+    }
+
+    #[test]
+    fn a_kill_of_before_the_first_sample_has_the_place_of_its_weight() {
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let watched = vec![
+            incident("swap-thrash", Critical, (10, 20)),
+            incident("direct-reclaim-stall", Warning, (10, 20)),
+            incident("thp-bloat", Warning, (10, 20)),
+        ];
+        let mut kill = incident("oom-cgroup", Warning, (0, 0));
+        kill.event = Some(Event::Kill);
+        let watched = order(&Evidence::new(&timeline, &facts), watched);
+        let findings = with_earlier(watched, vec![kill]);
+        let ids: Vec<_> = findings.iter().map(|f| f.id).collect();
+        assert_eq!(
+            ids,
+            [
+                "swap-thrash",
+                "direct-reclaim-stall",
+                "oom-cgroup",
+                "thp-bloat"
+            ]
+        );
     }
 
     #[test]

@@ -69,9 +69,8 @@ pub fn diagnose_now(
     let end = timeline.times().last().copied().unwrap_or_default();
     let is_now = |finding: &Finding| finding.when.is_none_or(|when| end - when.to <= recent);
     let (now, earlier): (Vec<_>, Vec<_>) = answers.incidents.into_iter().partition(is_now);
-    // Of before the first sample: they bring nothing about that was watched.
-    let mut findings = recent_kills::findings(timeline, facts, recent);
-    findings.extend(causes::order(&all, now));
+    let kills = recent_kills::findings(timeline, facts, recent);
+    let findings = causes::with_earlier(causes::order(&all, now), kills);
     let mut earlier = causes::order(&all, earlier);
     join(answers.untold, &mut earlier);
     earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);
@@ -92,6 +91,15 @@ pub fn diagnose_now(
         next: next::steps(&look, &answers.not_evaluated),
         not_evaluated: answers.not_evaluated,
         accounting,
+    }
+}
+
+impl Diagnosis {
+    /// The same of a source that has more than was read: whatever happened then is not known.
+    #[must_use]
+    pub fn of_a_beginning(mut self, read: Span) -> Self {
+        self.verdict = self.verdict.of_a_beginning(read);
+        self
     }
 }
 

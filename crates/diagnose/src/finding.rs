@@ -206,6 +206,8 @@ pub struct Finding {
     /// When it held, the longest time of several: what the evidence is about. `None` where it is about a state without a
     /// beginning.
     pub when: Option<Stretch>,
+    /// How long before the first sample it was, where it is known from the kernel's log only; `when` cannot tell that.
+    pub before: Option<Span>,
     /// What proves it; the strongest first.
     pub evidence: Vec<EvidenceLine>,
     /// What it is not.
@@ -257,6 +259,7 @@ impl Rule {
             severity,
             title: title.into(),
             when: None,
+            before: None,
             evidence: Vec::new(),
             ruled_out: Vec::new(),
             cause: String::new(),

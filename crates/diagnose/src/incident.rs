@@ -31,7 +31,7 @@ impl<'a> Incident<'a> {
 }
 
 /// In what an incident happened.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
     /// The kind of entity.
     pub entity: Entity,
@@ -45,20 +45,6 @@ impl Scope {
         Self {
             entity: Entity::Host,
             key: String::new(),
-        }
-    }
-
-    /// Whether what happens in one can bring about what happens in the other: within the host everything that has no limit
-    /// of its own, which `is_limited` tells; within a control group what lies below it.
-    pub(crate) fn reaches(&self, other: &Self, is_limited: bool) -> bool {
-        match (self.entity, other.entity) {
-            (Entity::Cgroup, Entity::Cgroup) => {
-                timeline::cgroup::ancestors(&other.key).any(|group| group == self.key)
-            }
-            // A group's own limit explains nothing that happens to the host.
-            (Entity::Cgroup, _) => false,
-            (_, Entity::Cgroup) => !is_limited,
-            _ => true,
         }
     }
 }

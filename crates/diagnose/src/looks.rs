@@ -2,6 +2,7 @@
 //! by itself; here the answers become one.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use timeline::{Timeline, signals::MEM_TOTAL};
 
@@ -9,11 +10,12 @@ use crate::causes;
 use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
 use crate::finding::{EvidenceLine, Finding};
+use crate::incident::Bursts;
 use crate::missing::Missing;
 use crate::oom;
 use crate::verdict::{Level, Verdict, two_machines};
 
-/// One answer of several. A finding that several looks show is told once, as the worst of them shows it.
+/// One answer of several. A finding that several looks show is told once, as the worst of them shows it, with all its times.
 pub(crate) fn merge<'a>(
     cx: &Evidence<'_>,
     judged: impl Iterator<Item = (&'a Timeline, Diagnosis)>,
@@ -32,22 +34,23 @@ pub(crate) fn merge<'a>(
     newest_last(&mut looks);
     let mut findings = Vec::new();
     let mut notes = Vec::new();
+    let mut bursts = BTreeMap::new();
     for one in &mut looks {
-        let place = Place {
-            number: one.number,
-            timeline: one.timeline,
-            count,
-        };
+        let place = |finding| Seen::of(finding, one.number, one.timeline);
         let diagnosis = &mut one.diagnosis;
-        findings.extend(diagnosis.findings.drain(..).map(|f| place.of(f)));
-        notes.extend(diagnosis.notes.drain(..).map(|f| place.of(f)));
+        findings.extend(diagnosis.findings.drain(..).map(place));
+        notes.extend(diagnosis.notes.drain(..).map(place));
+        for more in diagnosis.bursts.drain(..) {
+            add_bursts(&mut bursts, more, one.timeline.origin());
+        }
     }
-    let mut findings = causes::order(cx, worst_of_each(findings));
+    let mut findings = causes::order(cx, joined(findings, count));
     if let Some(lead) = findings.first_mut().filter(|_| left_out > 0) {
         lead.evidence.push(aftermath(left_out));
     }
-    let notes = worst_of_each(notes);
-    let said = |id: &str| findings.iter().chain(&notes).any(|f| f.id == id);
+    let notes = joined(notes, count);
+    let said =
+        |id: &str| findings.iter().chain(&notes).any(|f| f.id == id) || bursts.contains_key(id);
     let mut clear = BTreeMap::new();
     let mut not_evaluated: BTreeMap<&'static str, Missing> = BTreeMap::new();
     for Look { diagnosis, .. } in &mut looks {
@@ -81,7 +84,7 @@ pub(crate) fn merge<'a>(
         findings,
         notes,
         earlier: Vec::new(),
-        bursts: Vec::new(),
+        bursts: bursts.into_values().collect(),
         clear: clear.into_iter().collect(),
         not_evaluated: not_evaluated.into_iter().collect(),
         accounting: lead.accounting,
@@ -136,46 +139,77 @@ fn newest_last(looks: &mut [Look<'_>]) {
     }
 }
 
-/// A look's place among the others.
-struct Place<'a> {
-    number: usize,
-    count: usize,
-    timeline: &'a Timeline,
+/// A finding on the whole source's samples, and the looks that show it.
+struct Seen {
+    finding: Finding,
+    looks: Vec<usize>,
 }
 
-impl Place<'_> {
-    /// A finding of this look on the whole source's samples.
-    fn of(&self, mut finding: Finding) -> Finding {
-        let origin = self.timeline.origin();
+impl Seen {
+    fn of(mut finding: Finding, number: usize, timeline: &Timeline) -> Self {
         finding.caused_by = None;
-        finding.when = finding.when.or_else(|| self.timeline.whole());
-        finding.move_by(origin);
-        finding.tells(format!(
-            "seen in look {} of {}",
-            self.number + 1,
-            self.count
-        ))
-    }
-}
-
-/// Each id once: of the same severity the surer, of the same sureness the later.
-fn worst_of_each(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut worst: Vec<Finding> = Vec::new();
-    for finding in findings {
-        let outdoes = |known: &Finding| {
-            let sureness = finding.confidence.value.total_cmp(&known.confidence.value);
-            finding.severity.cmp(&known.severity).then(sureness).is_ge()
-        };
-        match worst
-            .iter_mut()
-            .find(|known| known.id == finding.id && known.scope == finding.scope)
-        {
-            Some(known) if outdoes(known) => *known = finding,
-            Some(_) => {}
-            None => worst.push(finding),
+        finding.when = finding.when.or_else(|| timeline.whole());
+        finding.move_by(timeline.origin());
+        Self {
+            finding,
+            looks: vec![number + 1],
         }
     }
-    worst
+
+    /// Of the same severity the surer speaks for both, of the same sureness the later.
+    fn join(&mut self, other: Self) {
+        self.looks.extend(other.looks);
+        self.looks.dedup();
+        let (one, other) = (&mut self.finding, other.finding);
+        let sureness = other.confidence.value.total_cmp(&one.confidence.value);
+        let other_speaks = other.severity.cmp(&one.severity).then(sureness).is_ge();
+        one.join_later(other, other_speaks);
+    }
+
+    fn told(self, count: usize) -> Finding {
+        let looks = match self.looks.as_slice() {
+            [one] => format!("look {one} of {count}"),
+            [one, other] => format!("looks {one} and {other} of {count}"),
+            several => format!("{} of {count} looks", several.len()),
+        };
+        self.finding.tells(format!("seen in {looks}"))
+    }
+}
+
+/// Each rule once for what it is about.
+fn joined(findings: Vec<Seen>, count: usize) -> Vec<Finding> {
+    let mut joined: Vec<Seen> = Vec::new();
+    for one in findings {
+        let is_same = |known: &&mut Seen| {
+            known.finding.id == one.finding.id && known.finding.scope == one.finding.scope
+        };
+        match joined.iter_mut().find(is_same) {
+            Some(known) => known.join(one),
+            None => joined.push(one),
+        }
+    }
+    joined.into_iter().map(|one| one.told(count)).collect()
+}
+
+/// Adds bursts of a look that begins at a sample of the whole.
+fn add_bursts(all: &mut BTreeMap<&'static str, Bursts>, mut more: Bursts, origin: usize) {
+    for stretch in &mut more.stretches {
+        stretch.first += origin;
+        stretch.last += origin;
+    }
+    match all.entry(more.id) {
+        Entry::Vacant(free) => {
+            free.insert(more);
+        }
+        Entry::Occupied(mut known) => {
+            let known = known.get_mut();
+            known.stretches.extend(more.stretches);
+            known.waited = match (known.waited, more.waited) {
+                (Some(a), Some(b)) => Some(a.plus(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
 }
 
 /// The look whose verdict speaks for all: the one that shows the worst finding, else the last that is not calm.
@@ -210,8 +244,9 @@ fn verdict(mut lead: Verdict, count: usize) -> Verdict {
 #[cfg(test)]
 mod tests {
     use timeline::kernel_report::{Invoker, LogStamp};
+    use timeline::signals::{PSWPIN, PSWPOUT, REFAULT_ANON};
     use timeline::{Facts, KernelReport, Sample, Stamp};
-    use units::Span;
+    use units::{PageSize, Pages, Span};
 
     use super::*;
     use crate::diagnose;
@@ -280,6 +315,61 @@ mod tests {
         };
         assert!(is_part(at(101)));
         assert!(!is_part(at(3_700)));
+    }
+
+    #[test]
+    fn a_finding_of_several_looks_has_the_times_and_the_kills_of_all() {
+        let kill = |name: &str, text: &str, at| {
+            let mut report = Report::of_a_host().killing(20, name);
+            report.0.tasks.clear();
+            stamped(report, text, at)
+        };
+        let diagnosis = source(vec![
+            kill("java", "Nov 21 04:12:01", 500),
+            kill("nginx", "Nov 20 04:12:01", 100),
+            kill("nginx", "Nov 22 04:12:01", 900),
+        ]);
+        let one = &diagnosis.findings[0];
+        assert!(one.title.contains("nginx"), "{}", one.title);
+        // The log is not in order of time; the answer is.
+        let samples: Vec<_> = one.stretches().iter().map(|when| when.first).collect();
+        assert_eq!(samples, [1, 0, 2]);
+        assert_eq!(one.harm.killed, 3);
+        assert!(
+            one.evidence
+                .iter()
+                .any(|e| e.text == "seen in 3 of 3 looks")
+        );
+    }
+
+    /// Two stretches of which nothing tells how they lie in time, each calm but for some short and cheap thrash.
+    #[test]
+    fn bursts_of_all_looks_are_counted() {
+        let mut timeline = Timeline::default();
+        let mut pages = 0;
+        for look in 0..2 {
+            for second in 0..60 {
+                let mut sample = Sample::at(Span::from_secs(look * 1000 + second));
+                pages += if (20..25).contains(&second) { 3000 } else { 0 };
+                for counter in [PSWPIN, PSWPOUT, REFAULT_ANON] {
+                    sample.host.set(counter, Pages::new(pages));
+                }
+                match second {
+                    0 => timeline.push_unrelated(&sample),
+                    _ => timeline.push(&sample).expect("in order"),
+                }
+            }
+        }
+        let mut facts = Facts::default();
+        facts.page_size = PageSize::from_bytes(4096);
+        let diagnosis = diagnose(&timeline, &facts);
+        let bursts = &diagnosis.bursts[0];
+        let samples: Vec<_> = bursts.stretches.iter().map(|when| when.first).collect();
+        assert_eq!(
+            (bursts.id, samples.as_slice()),
+            ("swap-thrash", &[19, 79][..])
+        );
+        assert!(!diagnosis.clear.iter().any(|(id, _)| *id == "swap-thrash"));
     }
 
     #[test]

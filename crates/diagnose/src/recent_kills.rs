@@ -40,28 +40,34 @@ pub(crate) fn findings(timeline: &Timeline, facts: &Facts, recent: Span) -> Vec<
     }
     // The last one is what somebody asks about.
     newest.sort_by_key(|(_, known, _)| std::cmp::Reverse(known.stamp.boot));
+    let watched = timeline.times().last().copied().unwrap_or_default();
     let all = newest.into_iter();
-    all.flat_map(|(_, known, count)| of(known, count, facts, end.boot))
-        .collect()
+    all.flat_map(|(_, known, count)| {
+        let ago = end.boot.saturating_sub(known.stamp.boot);
+        let findings = of(known, count, facts).into_iter();
+        findings.map(move |finding| Finding {
+            title: format!("{ago} ago: {}", finding.title),
+            when: None,
+            before: Some(ago.saturating_sub(watched)),
+            ..finding
+        })
+    })
+    .collect()
 }
 
 /// What the rules make of a report, on its own.
-fn of(known: &EarlierReport, count: u64, facts: &Facts, end: Span) -> Vec<Finding> {
+fn of(known: &EarlierReport, count: u64, facts: &Facts) -> Vec<Finding> {
     let mut sample = Sample::default();
     sample.stamp = known.stamp;
     sample.host = known.report.host.clone();
     let mut timeline = Timeline::default();
     timeline.push_unrelated(&sample);
     timeline.report(known.report.clone(), known.text.clone());
-    let ago = end.saturating_sub(known.stamp.boot);
     let incidents = Answers::of(&Evidence::new(&timeline, facts)).incidents;
     let of_weight = incidents
         .into_iter()
         .filter(|finding| finding.severity > Severity::Info && finding.event.is_some());
-    let dated = of_weight.map(|mut finding| {
-        finding.title = format!("{ago} ago: {}", finding.title);
-        // Its time lies before the first sample.
-        finding.when = None;
+    let counted = of_weight.map(|mut finding| {
         finding.occasions.clear();
         finding.harm.killed = count;
         if count > 1 {
@@ -71,5 +77,50 @@ fn of(known: &EarlierReport, count: u64, facts: &Facts, end: Span) -> Vec<Findin
         }
         finding
     });
-    dated.collect()
+    counted.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::signals::{MEM_AVAILABLE, MEM_TOTAL};
+    use timeline::{KernelReport, Stamp};
+    use units::Bytes;
+
+    use super::*;
+    use crate::oom::testing::Report;
+    use crate::{Diagnosis, Level, diagnose_now};
+
+    /// A calm host that is watched from second 1,000 on, with reports of so many seconds before.
+    fn watched(reports: Vec<(u64, KernelReport)>) -> Diagnosis {
+        let mut timeline = Timeline::default();
+        for second in 0..20 {
+            let mut sample = Sample::at(Span::from_secs(1_000 + second));
+            sample.host.set(MEM_TOTAL, Bytes::from_gib(4));
+            sample.host.set(MEM_AVAILABLE, Bytes::from_gib(3));
+            timeline.push(&sample).expect("in order");
+        }
+        for (before, report) in reports {
+            let stamp = Stamp {
+                boot: Span::from_secs(1_000 - before),
+                ..Stamp::default()
+            };
+            timeline.report_earlier(stamp, report, None);
+        }
+        let facts = Facts::default();
+        diagnose_now(&timeline, 0, &facts, Span::from_mins(15))
+    }
+
+    #[test]
+    fn a_kill_of_minutes_ago_is_over_and_one_of_a_moment_ago_is_not() {
+        let killed = |before| watched(vec![(before, Report::of_a_host().0)]);
+        let over = killed(300);
+        assert_eq!(over.findings[0].before, Some(Span::from_secs(300)));
+        assert!(over.findings[0].title.starts_with("5.3 min ago: "));
+        assert_eq!(
+            (over.verdict.level, over.verdict.now),
+            (Level::Critical, Some(Level::Ok))
+        );
+        let fresh = killed(30).verdict;
+        assert_eq!((fresh.level, fresh.now), (Level::Critical, None));
+    }
 }

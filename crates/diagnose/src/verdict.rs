@@ -148,6 +148,25 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// The same where only so much of the source was read: it cannot say that memory is enough.
+    pub(crate) fn of_a_beginning(mut self, read: Span) -> Self {
+        if self.level == Level::Ok {
+            self.level = Level::Unknown;
+            self.headline = format!(
+                "Nothing was found in the first {read}; what happened after that was not read."
+            );
+        } else {
+            self.remarks.push(format!(
+                "This is of the first {read}; what happened after that was not read."
+            ));
+        }
+        // How it stands at the end is not known.
+        self.now = None;
+        self
+    }
+}
+
 /// What ended longer ago than this before the end of what was watched is over.
 const OVER: Span = Span::from_mins(1);
 
@@ -160,7 +179,11 @@ fn now(cx: &Evidence<'_>, level: Level, findings: &[Finding]) -> Option<Level> {
     let is_now = |finding: &&Finding| {
         let occasions = finding.occasions.iter().map(|one| one.stretch);
         let last = occasions.chain(finding.when).map(|when| when.to).max();
-        last.is_none_or(|last| end.saturating_sub(last) <= OVER)
+        let ago = match finding.before {
+            Some(before) => Some(before.plus(end)),
+            None => last.map(|last| end.saturating_sub(last)),
+        };
+        ago.is_none_or(|ago| ago <= OVER)
     };
     let worst = findings
         .iter()

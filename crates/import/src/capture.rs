@@ -159,11 +159,23 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
 
 /// Reads a capture's text. Whatever is wrong with it is among the problems; whatever is good is kept.
 pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
+    read_at_most(MOST_SAMPLES, text, packing)
+}
+
+fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Opened {
     let mut reader = Reader::default();
     let mut lines = Lines::new(text, LONGEST_LINE);
     loop {
         match lines.next() {
             Ok(Line::End) => break,
+            Ok(_) if reader.timeline.len() >= most_samples => {
+                reader.is_cut_short = true;
+                reader.problems.note(format!(
+                    "only its first {most_samples} samples were read, {} of it; cut it into parts to read the rest",
+                    reader.timeline.lasts(),
+                ));
+                break;
+            }
             Ok(Line::TooLong(bytes)) => reader.problems.note(format!(
                 "line {} has {} and was passed over; a sample's line has at most {}",
                 lines.count,
@@ -185,13 +197,8 @@ pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
                 break;
             }
         }
-        if reader.timeline.len() >= MOST_SAMPLES {
-            reader.problems.note(format!(
-                "only the first {MOST_SAMPLES} samples are used; cut the capture into parts"
-            ));
-            break;
-        }
         if lines.count >= MOST_LINES {
+            reader.is_cut_short = true;
             reader.problems.note(format!(
                 "only the first {MOST_LINES} lines are read, of which {} are samples",
                 reader.timeline.len()
@@ -212,6 +219,7 @@ struct Reader {
     sample: Sample,
     out_of_order: usize,
     first_disorder: usize,
+    is_cut_short: bool,
 }
 
 impl Reader {
@@ -321,6 +329,7 @@ impl Reader {
             thinned_to: None,
             screened: None,
             cut_at: None,
+            is_cut_short: self.is_cut_short,
         }
     }
 }
@@ -378,6 +387,7 @@ fn line(output: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Moment, Range};
     use timeline::signals::MEM_FREE;
     use units::Bytes;
 
@@ -399,6 +409,27 @@ mod tests {
         assert_eq!(opened.problems, Vec::<String>::new());
         assert_eq!(opened.timeline.lasts(), Span::from_secs_f64(1.5));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(8)));
+    }
+
+    #[test]
+    fn more_samples_than_memory_has_room_for_are_said() {
+        let text: String = (0..3).map(|t| sample(f64::from(t), 4)).collect();
+        let read = |most| read_at_most(most, &mut text.as_bytes(), "file");
+        let whole = read(3);
+        assert_eq!((whole.problems.len(), whole.is_cut_short), (0, false));
+        let cut = read(2);
+        assert_eq!((cut.timeline.len(), cut.is_cut_short), (2, true));
+        assert!(
+            cut.problems[0].starts_with("only its first 2 samples were read, 1 s of it"),
+            "{:?}",
+            cut.problems
+        );
+        let part = |until| Range {
+            until: Some(Moment::AfterStart(Span::from_secs(until))),
+            ..Range::default()
+        };
+        assert!(!read(2).within(part(0)).unwrap().is_cut_short);
+        assert!(read(2).within(part(1)).unwrap().is_cut_short);
     }
 
     #[test]

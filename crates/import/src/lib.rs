@@ -111,6 +111,8 @@ pub struct Opened {
     /// Where only a part of the source was wanted: how long after the source's first sample that of the part lies. `None`
     /// where nothing of it was left out.
     pub cut_at: Option<Span>,
+    /// Whether it has more samples after these, which were not read as they take too much memory.
+    pub is_cut_short: bool,
 }
 
 /// A block that was recognised in a text.

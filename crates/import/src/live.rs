@@ -88,6 +88,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
         thinned_to: None,
         screened: None,
         cut_at: None,
+        is_cut_short: false,
     }
 }
 

@@ -230,6 +230,7 @@ impl Paste {
             thinned_to: None,
             screened: None,
             cut_at: None,
+            is_cut_short: false,
         }
     }
 }

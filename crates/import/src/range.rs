@@ -142,12 +142,14 @@ impl Opened {
         let (Some(first), Some(last)) = (first, last) else {
             return Err(not_there(timeline, range));
         };
-        let is_cut = first > 0 || last + 1 < timeline.len();
+        let is_to_the_end = last + 1 == timeline.len();
+        let is_cut = first > 0 || !is_to_the_end;
         let before = self.cut_at.unwrap_or_default();
         Ok(Self {
             cut_at: is_cut.then(|| before.plus(times[first])).or(self.cut_at),
             facts: self.facts.within(times[first], times[last]),
             timeline: timeline.part(first, last + 1).alone(),
+            is_cut_short: self.is_cut_short && is_to_the_end,
             ..self
         })
     }
@@ -202,6 +204,7 @@ mod tests {
             thinned_to: None,
             screened: None,
             cut_at: None,
+            is_cut_short: false,
         }
     }
 

@@ -150,6 +150,7 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
         thinned_to: loaded.thinned_to,
         screened: loaded.screened,
         cut_at: None,
+        is_cut_short: false,
     }
 }
 

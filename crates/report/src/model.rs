@@ -391,11 +391,12 @@ pub struct Finding {
     pub confidence_word: String,
     /// What the confidence rests on, and what would settle it.
     pub confidence_why: String,
-    /// When it began; null where the source has no wall clock, or it is a state without a beginning.
+    /// When it began, be it before the first sample; null where the source has no wall clock, or it is a state without a
+    /// beginning.
     pub from: Option<Timestamp>,
     /// When it ended.
     pub to: Option<Timestamp>,
-    /// When it began, from the first sample on; null where it is a state without a beginning.
+    /// When it began, from the first sample on; null where it is a state without a beginning, or was before that.
     pub from_s: Option<f64>,
     /// When it ended, from the first sample on.
     pub to_s: Option<f64>,

@@ -1,70 +1,120 @@
 //! How near a quiet host came to a trigger: the sentence of a rule that found nothing.
 
-use units::{Count, Quantity as _, Span};
+use std::cmp::Ordering;
+
+use timeline::Condition;
+use units::{Count, Quantity, Span};
 
 use super::evaluate::Subject;
-use super::reading::{Comparison, Predicate};
-use super::{Found, While};
+use super::reading::{Comparison, Numbers, Predicate};
+use super::{Found, Scope, While};
 use crate::evidence::Evidence;
 use crate::finding::ThresholdSide;
 
 impl While {
-    /// Why it held nowhere for long enough: the first part that never held, else the longest time that all did.
+    /// Why it held nowhere for long enough: of the entity that came nearest the first part that never held, else the longest
+    /// time that all did.
     pub(crate) fn clear(&self, subjects: &[Subject<'_>]) -> String {
-        let Some(nearest) = subjects.first() else {
+        if subjects.is_empty() {
             return match self.scope {
-                super::Scope::Host => "nothing was measured".to_owned(),
-                super::Scope::Each(entity, _) => format!("no {} to look at", entity.name()),
+                Scope::Host => "nothing was measured".to_owned(),
+                Scope::Each(entity, _) => format!("no {} to look at", entity.name()),
             };
-        };
-        // Of many entities the one that came nearest is not worth finding: their number is said.
-        let of = match (self.scope, subjects.len()) {
-            (super::Scope::Host, _) => String::new(),
-            (super::Scope::Each(entity, _), count) => {
-                let count = Count::new(u64::try_from(count).unwrap_or(u64::MAX));
-                format!("{}: {count}; ", entity.name())
+        }
+        let mut nearest: Option<(Subject<'_>, Near)> = None;
+        for subject in subjects {
+            let Some(came) = self.came(*subject) else {
+                continue;
+            };
+            let is_nearer = |(_, known): &(Subject<'_>, Near)| came.compared(known).is_gt();
+            if nearest.as_ref().is_none_or(is_nearer) {
+                nearest = Some((*subject, came));
             }
+        }
+        let (of, near) = nearest.map_or((subjects[0], None), |(of, near)| (of, Some(near)));
+        let near = near.map_or_else(|| NEVER_TOGETHER.to_owned(), |near| near.text);
+        format!("{}{near}", self.named(of, subjects.len()))
+    }
+
+    /// `cgroup: 12, nearest /app; `
+    fn named(&self, nearest: Subject<'_>, count: usize) -> String {
+        let (Scope::Each(entity, _), Some(of)) = (self.scope, nearest.of) else {
+            return String::new();
         };
-        let never: Vec<String> = subjects
-            .iter()
-            .filter_map(|subject| self.when.never(*subject))
-            .collect();
-        match never.first() {
-            Some(why) if never.len() == subjects.len() => format!("{of}{why}"),
-            _ => format!("{of}{}", self.too_short(*nearest, subjects)),
+        let number = Count::new(u64::try_from(count).unwrap_or(u64::MAX));
+        match count {
+            1 => format!("{}: {number}; ", entity.name()),
+            _ => {
+                let name = Some(&of.label).filter(|label| !label.is_empty());
+                let name = name.unwrap_or(&of.key);
+                format!("{}: {number}, nearest {name}; ", entity.name())
+            }
         }
     }
 
-    fn too_short(&self, nearest: Subject<'_>, subjects: &[Subject<'_>]) -> String {
-        let longest = subjects
-            .iter()
-            .filter_map(|subject| self.when.holds(*subject).ok()?.longest_run())
-            .map(|run| run.lasts())
-            .max()
-            .unwrap_or(Span::ZERO);
-        let peak = self.when.first_flow(nearest).unwrap_or_default();
-        match longest {
-            Span::ZERO => format!("{peak}its conditions never held together"),
+    /// How near it came in an entity; `None` where the source cannot tell.
+    fn came(&self, subject: Subject<'_>) -> Option<Near> {
+        if let Some(miss) = self.when.never(subject) {
+            return Some(miss);
+        }
+        let longest = self.when.holds(subject).ok()?.longest_run();
+        let longest = longest.map_or(Span::ZERO, |run| run.lasts());
+        let peak = self.when.rarest(subject).unwrap_or_default();
+        let text = match longest {
+            Span::ZERO => format!("{peak}{NEVER_TOGETHER}"),
             longest => format!(
                 "{peak}for {longest} at most, or seen too rarely; it takes {}",
                 self.at_least
             ),
-        }
+        };
+        Some(Near {
+            all_held: Some(longest),
+            share: 1.0,
+            text,
+        })
     }
 }
+
+const NEVER_TOGETHER: &str = "its conditions never held together";
 
 impl Found {
     /// Why it was not there: how near its signs came, where a predicate says them.
     pub(crate) fn clear(&self, cx: &Evidence<'_>) -> String {
         let host = Subject { cx, of: None };
-        let never = self.could.as_ref().and_then(|could| could.never(host));
-        never.unwrap_or_default()
+        let Some(could) = &self.could else {
+            return String::new();
+        };
+        could.never(host).map_or_else(
+            || {
+                let peak = could.rarest(host).unwrap_or_default();
+                format!("{peak}but nothing else showed it")
+            },
+            |near| near.text,
+        )
+    }
+}
+
+/// How near something came to a predicate that held nowhere for long enough.
+#[derive(Debug)]
+pub(crate) struct Near {
+    /// Where each part held at some time: for how long all of them did on end.
+    all_held: Option<Span>,
+    /// Of the part that never held: the share of its threshold that was reached.
+    share: f64,
+    /// In words.
+    text: String,
+}
+
+impl Near {
+    fn compared(&self, other: &Self) -> Ordering {
+        let share = self.share.total_cmp(&other.share);
+        self.all_held.cmp(&other.all_held).then(share)
     }
 }
 
 impl Predicate {
-    /// The part that held at no time, in words; `None` where each part held at some time.
-    pub(crate) fn never(&self, subject: Subject<'_>) -> Option<String> {
+    /// The part that held at no time; `None` where each part held at some time.
+    pub(crate) fn never(&self, subject: Subject<'_>) -> Option<Near> {
         match self {
             Self::Compare(comparison) => {
                 let holds = self.holds(subject).ok()?;
@@ -72,7 +122,7 @@ impl Predicate {
             }
             Self::All(parts) => parts.iter().find_map(|part| part.never(subject)),
             Self::Any(parts) => {
-                let never: Option<Vec<String>> =
+                let never: Option<Vec<Near>> =
                     parts.iter().map(|part| part.never(subject)).collect();
                 never?.into_iter().next()
             }
@@ -84,21 +134,31 @@ impl Predicate {
         }
     }
 
-    /// How far the first of its parts went.
-    fn first_flow(&self, subject: Subject<'_>) -> Option<String> {
+    /// How far that part went which held for the least of the time, with a comma behind it.
+    fn rarest(&self, subject: Subject<'_>) -> Option<String> {
         match self {
-            Self::Compare(comparison) => Some(format!("{}, ", comparison.nearest_miss(subject)?)),
-            Self::All(parts) | Self::Any(parts) => {
-                parts.iter().find_map(|part| part.first_flow(subject))
+            Self::Compare(comparison) => {
+                Some(format!("{}, ", comparison.nearest_miss(subject)?.text))
             }
-            Self::Measured(this, _) => this.first_flow(subject),
+            Self::All(parts) | Self::Any(parts) => {
+                let held = |part: &Self| part.holds(subject).as_ref().map(Condition::total).ok();
+                let told = parts.iter().filter_map(|part| {
+                    let held = held(part)?;
+                    Some((held, part.rarest(subject)?))
+                });
+                told.min_by_key(|(held, _)| *held).map(|(_, text)| text)
+            }
+            Self::Measured(this, other) => match (this.holds(subject), other) {
+                (Err(_), Some(other)) => other.rarest(subject),
+                _ => this.rarest(subject),
+            },
         }
     }
 }
 
 impl Comparison {
     /// `swapped in: at most 0.4 MiB/s, threshold 1 MiB/s`.
-    fn nearest_miss(&self, subject: Subject<'_>) -> Option<String> {
+    fn nearest_miss(&self, subject: Subject<'_>) -> Option<Near> {
         let left = self.left.numbers(subject).ok()?;
         let right = self.right.numbers(subject).ok()?;
         let (word, best) = match self.side {
@@ -106,13 +166,116 @@ impl Comparison {
             ThresholdSide::Below => ("at least", left.min()?),
         };
         let (value, index) = best;
-        let threshold = right.at(index).or_else(|| right.last())?;
+        let threshold = at(&right, index)?;
         let print = self.print;
-        Some(format!(
-            "{}: {word} {}, threshold {}",
-            self.name,
-            print(value.as_f64()),
-            print(threshold.as_f64())
-        ))
+        Some(Near {
+            all_held: None,
+            share: self.share(value.as_f64(), threshold),
+            text: format!(
+                "{}: {word} {}, threshold {}",
+                self.name,
+                print(value.as_f64()),
+                print(threshold)
+            ),
+        })
+    }
+
+    /// What of the way to the threshold was gone.
+    fn share(&self, value: f64, threshold: f64) -> f64 {
+        let (part, whole) = match self.side {
+            ThresholdSide::From => (value, threshold),
+            ThresholdSide::Below => (threshold, value),
+        };
+        if whole > 0.0 { part / whole } else { 0.0 }
+    }
+}
+
+fn at(numbers: &Numbers, index: usize) -> Option<f64> {
+    let number = numbers.at(index).or_else(|| numbers.last())?;
+    Some(number.as_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::Entity;
+    use timeline::signals::{CGROUP_CURRENT, MEM_AVAILABLE, MEM_FREE};
+    use units::Bytes;
+
+    use super::*;
+    use crate::rules::testing::Case;
+    use crate::trigger::{LEVEL, Trigger, all, gauge};
+
+    const MIB: fn(u64) -> Bytes = Bytes::from_mib;
+
+    /// What is said of groups that have so many MiB at each of 20 seconds; it takes 100 for 10 s.
+    fn said(groups: &[(&str, [u64; 21])]) -> String {
+        let case = groups.iter().fold(Case::over(20), |case, (key, mib)| {
+            let steps = mib.map(MIB);
+            case.gauge_steps_of(Entity::Cgroup, key, CGROUP_CURRENT, &steps)
+        });
+        let large = gauge(CGROUP_CURRENT).at_least("memory", MIB(100));
+        let Trigger::While(trigger) = Trigger::on(Scope::each_cgroup(), LEVEL, large) else {
+            unreachable!("a predicate is watched")
+        };
+        case.with(|cx| {
+            let all = cx.timeline.entities(Entity::Cgroup);
+            let subjects: Vec<_> = all.map(|of| Subject { cx, of: Some(of) }).collect();
+            trigger.clear(&subjects)
+        })
+    }
+
+    #[test]
+    fn of_many_entities_the_nearest_to_the_threshold_is_told() {
+        assert_eq!(
+            said(&[("/a", [10; 21]), ("/b", [90; 21]), ("/c", [50; 21])]),
+            "cgroup: 3, nearest /b; memory: at most 90 MiB, threshold 100 MiB"
+        );
+        assert_eq!(
+            said(&[("/a", [10; 21])]),
+            "cgroup: 1; memory: at most 10 MiB, threshold 100 MiB"
+        );
+    }
+
+    #[test]
+    fn nearer_than_any_level_is_what_was_reached_for_a_while_the_longer_the_nearer() {
+        let for_seconds = |seconds: usize| {
+            let mut mib = [10; 21];
+            mib[5..=5 + seconds].fill(120);
+            mib
+        };
+        let text = said(&[
+            ("/a", [99; 21]),
+            ("/b", for_seconds(3)),
+            ("/c", for_seconds(5)),
+        ]);
+        assert!(text.starts_with("cgroup: 3, nearest /c; "), "{text}");
+        assert!(text.contains("for 6 s at most"), "{text}");
+    }
+
+    #[test]
+    fn what_is_found_in_another_way_says_how_near_its_signs_came() {
+        let found = Found {
+            find: |_| Ok(Vec::new()),
+            could: Some(all![
+                gauge(MEM_FREE).at_most("free", MIB(100)),
+                gauge(MEM_AVAILABLE).at_most("available", MIB(100)),
+            ]),
+            scope: Scope::Host,
+            none: None,
+        };
+        let said = |available: [u64; 3]| {
+            Case::over(2)
+                .gauge(MEM_FREE, MIB(20))
+                .gauge_steps(MEM_AVAILABLE, &available.map(MIB))
+                .with(|cx| found.clear(cx))
+        };
+        assert_eq!(
+            said([300, 200, 300]),
+            "available: at least 200 MiB, threshold 100 MiB"
+        );
+        assert_eq!(
+            said([300, 90, 300]),
+            "available: at least 90 MiB, threshold 100 MiB, but nothing else showed it"
+        );
     }
 }

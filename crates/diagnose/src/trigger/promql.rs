@@ -24,36 +24,106 @@ impl Rule {
 }
 
 impl Predicate {
+    /// The hosts of which it holds.
     fn promql(&self) -> Option<String> {
         match self {
-            Self::Compare(comparison) => comparison.promql(),
-            Self::All(parts) => joined(parts, " and "),
-            Self::Any(parts) => joined(parts, " or "),
-            // An engine drops what it does not have: then the other decides.
+            Self::Compare(comparison) => comparison.promql(""),
+            Self::All(parts) => all(parts),
+            Self::Any(parts) => joined(parts, Self::promql, " or "),
+            Self::Measured(this, Some(other)) => Some(format!(
+                "({} or ({} unless {}))",
+                this.promql()?,
+                other.promql()?,
+                this.measured()?
+            )),
+            Self::Measured(this, None) => Some(format!(
+                "({} unless {})",
+                EVERY_HOST.promql()?,
+                this.refuted()?
+            )),
+        }
+    }
+
+    /// The hosts that have what it reads, whether it holds or not.
+    fn measured(&self) -> Option<String> {
+        match self {
+            Self::Compare(comparison) => comparison.measured(),
+            Self::All(parts) => joined(parts, Self::measured, " and "),
+            Self::Any(parts) => joined(parts, Self::measured, " or "),
             Self::Measured(this, Some(other)) => {
-                Some(format!("({} or {})", this.promql()?, other.promql()?))
+                Some(format!("({} or {})", this.measured()?, other.measured()?))
             }
-            Self::Measured(this, None) => this.promql(),
+            Self::Measured(_, None) => EVERY_HOST.promql(),
+        }
+    }
+
+    /// The hosts of which it is measured not to hold.
+    fn refuted(&self) -> Option<String> {
+        match self {
+            Self::Compare(comparison) => comparison.refuted(),
+            Self::All(parts) => joined(parts, Self::refuted, " or "),
+            _ => Some(format!("({} unless {})", self.measured()?, self.promql()?)),
         }
     }
 }
 
-fn joined(parts: &[Predicate], word: &str) -> Option<String> {
-    let parts: Option<Vec<String>> = parts.iter().map(Predicate::promql).collect();
+/// node_exporter tells the size of RAM of every host.
+const EVERY_HOST: Expr = Expr::Ram;
+
+/// An `and` would drop the hosts that do not have a part which is only asked where it is measured.
+fn all(parts: &[Predicate]) -> Option<String> {
+    let (asked, needed): (Vec<_>, Vec<_>) = parts
+        .iter()
+        .partition(|part| matches!(part, Predicate::Measured(_, None)));
+    let needed: Option<Vec<String>> = needed.into_iter().map(Predicate::promql).collect();
+    let mut promql = match needed?.join(" and ") {
+        none if none.is_empty() => EVERY_HOST.promql()?,
+        needed => needed,
+    };
+    for part in asked {
+        if let Predicate::Measured(this, None) = part {
+            promql = format!("{promql} unless {}", this.refuted()?);
+        }
+    }
+    Some(format!("({promql})"))
+}
+
+fn joined(
+    parts: &[Predicate],
+    promql: fn(&Predicate) -> Option<String>,
+    word: &str,
+) -> Option<String> {
+    let parts: Option<Vec<String>> = parts.iter().map(promql).collect();
     Some(format!("({})", parts?.join(word)))
 }
 
 impl Comparison {
-    fn promql(&self) -> Option<String> {
+    /// The hosts of which it holds; with the modifier `bool` all that have both sides.
+    fn promql(&self, modifier: &str) -> Option<String> {
         let sign = match self.side {
             ThresholdSide::From => ">=",
             ThresholdSide::Below => "<=",
         };
-        Some(format!(
-            "({} {sign} {})",
-            self.left.promql()?,
-            self.right.promql()?
-        ))
+        self.compared(&format!("{sign}{modifier}"))
+    }
+
+    fn refuted(&self) -> Option<String> {
+        self.compared(match self.side {
+            ThresholdSide::From => "<",
+            ThresholdSide::Below => ">",
+        })
+    }
+
+    fn measured(&self) -> Option<String> {
+        match self.right {
+            Expr::Constant(_) => self.left.promql(),
+            _ => self.promql(" bool"),
+        }
+    }
+
+    fn compared(&self, sign: &str) -> Option<String> {
+        let (left, right) = (self.left.promql()?, self.right.promql()?);
+        Some(format!("({left} {sign} {right})"))
     }
 }
 
@@ -145,4 +215,57 @@ fn number(value: f64) -> String {
     // Writing to a String cannot fail.
     let _ = write!(text, "{value}");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::signals::{MEM_AVAILABLE, MEM_FREE, MEM_SHMEM};
+    use units::Bytes;
+
+    use super::*;
+    use crate::trigger::{all, any, gauge};
+
+    const FREE: &str = "node_memory_MemFree_bytes";
+    const AVAILABLE: &str = "node_memory_MemAvailable_bytes";
+
+    fn free() -> Predicate {
+        gauge(MEM_FREE).at_most("free", Bytes::new(7))
+    }
+
+    fn available() -> Predicate {
+        gauge(MEM_AVAILABLE).at_most("available", Bytes::new(8))
+    }
+
+    fn shared() -> Predicate {
+        gauge(MEM_SHMEM).at_least("shared", Bytes::new(9))
+    }
+
+    #[test]
+    fn a_fallback_is_asked_only_of_hosts_that_do_not_have_the_first() {
+        let promql = available().or_without(free()).promql().unwrap();
+        assert_eq!(
+            promql,
+            format!("(({AVAILABLE} <= 8) or (({FREE} <= 7) unless {AVAILABLE}))")
+        );
+        let of_ram = gauge(MEM_AVAILABLE).at_most("available", gauge(MEM_FREE));
+        let promql = of_ram.or_without(free()).promql().unwrap();
+        assert!(
+            promql.ends_with(&format!("unless ({AVAILABLE} <= bool {FREE})))")),
+            "{promql}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_where_it_is_measured_drops_the_hosts_where_it_does_not_hold() {
+        let asked = all![available().if_measured(), free(), shared()];
+        assert_eq!(
+            asked.promql().unwrap(),
+            format!("(({FREE} <= 7) and (node_memory_Shmem_bytes >= 9) unless ({AVAILABLE} > 8))")
+        );
+        let one_of = any![free(), available().if_measured()];
+        assert_eq!(
+            one_of.promql().unwrap(),
+            format!("(({FREE} <= 7) or (node_memory_MemTotal_bytes unless ({AVAILABLE} > 8)))")
+        );
+    }
 }

@@ -27,6 +27,7 @@ fn opened(timeline: Timeline) -> Opened {
         thinned_to: None,
         screened: None,
         cut_at: None,
+        is_cut_short: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Part;
+use super::Around;
 use super::typed::event_kinds;
 
 /// List what happened: kills, failed allocations, limits that were met, changed settings, reboots, gaps
@@ -17,6 +17,7 @@ use super::typed::event_kinds;
 Examples:
   memtide events                          of this host's recording
   memtide events --since yesterday --kind oom-kill,cgroup-limit
+  memtide events --at 02:14               in the minutes around it
   memtide events oom.log --verbose        with the kernel's own lines
   memtide events sick.jsonl.zst --format json | jq -r '.events[].text'
 
@@ -32,7 +33,7 @@ pub(crate) struct Events {
     pub(crate) source: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) around: Around,
 
     /// Only these kinds, separated by commas
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = event_kinds())]

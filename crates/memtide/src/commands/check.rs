@@ -100,7 +100,7 @@ fn history(look: &Opened) -> Option<History> {
 }
 
 fn judge(source: &Opened, exit: &mut Exit) -> Answer {
-    let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
+    let diagnosis = source::diagnosis(source);
     let info = source::info(source);
     answer(&diagnosis, &source.timeline, &source.facts, &info, exit)
 }

@@ -94,7 +94,7 @@ impl Side {
         Ok(Self {
             path: path.to_owned(),
             range,
-            diagnosis: diagnose::diagnose(&opened.timeline, &opened.facts),
+            diagnosis: source::diagnosis(&opened),
             info: source::info(&opened),
             opened,
         })

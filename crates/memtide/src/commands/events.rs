@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use import::Wanted;
 use import::export::quoted;
 use report::model::EventsReport;
 use report::text::Detail;
@@ -14,7 +15,11 @@ use crate::output::Output;
 
 pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
     let path = default_recording::unless_named(args.source.as_deref())?;
-    let opened = source::open_part(Path::new(&path), args.part.wanted(), output)?;
+    let wanted = Wanted {
+        range: source::range(&args.around)?,
+        ..Wanted::default()
+    };
+    let opened = source::open_part(Path::new(&path), wanted, output)?;
     let mut events = timeline::events(&opened.timeline, &opened.facts);
     events.retain(|told| {
         let name = told.event.kind.name();

@@ -49,7 +49,10 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         if count == 1 { "sample" } else { "samples" },
         host.name
     ));
-    Ok(Exit::Ok)
+    Ok(match opened.is_cut_short {
+        true => Exit::Unknown,
+        false => Exit::Ok,
+    })
 }
 
 /// Whose samples they are: as the source says, else its name stands for the host.

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let info = source::info(&opened);
-    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
+    let diagnosis = source::diagnosis(&opened);
     let judged = Judged {
         path: &path,
         range,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use anyhow::bail;
+use diagnose::Diagnosis;
 use import::{OpenError, Opened, Range, Screen, SourceKind, Wanted, Watch};
 use timeline::SignalId;
 use units::Span;
@@ -98,6 +99,15 @@ pub(crate) fn screen() -> Screen {
     Screen {
         signals: &SIGNALS,
         could_hold: diagnose::could_hold,
+    }
+}
+
+/// What the rules say of a source.
+pub(crate) fn diagnosis(source: &Opened) -> Diagnosis {
+    let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
+    match source.is_cut_short {
+        true => diagnosis.of_a_beginning(source.timeline.lasts()),
+        false => diagnosis,
     }
 }
 

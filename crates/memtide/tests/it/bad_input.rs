@@ -47,6 +47,40 @@ fn what_is_no_capture_is_named() {
 }
 
 #[test]
+fn a_capture_of_more_samples_than_fit_in_memory_is_not_called_ok() {
+    const MOST_SAMPLES: usize = 100_000;
+    let directory = tempfile::tempdir().unwrap();
+    let sample = |t: usize| {
+        let meminfo = "MemTotal: 4000000 kB\\nMemFree: 3000000 kB\\nMemAvailable: 3000000 kB\\n";
+        let vmstat = "pswpin 0\\nworkingset_refault_file 0\\n";
+        format!(
+            "{{\"t\":{t},\"files\":{{\"/proc/meminfo\":\"{meminfo}\",\"/proc/vmstat\":\"{vmstat}\"}}}}\n"
+        )
+    };
+    let mut text = String::from("{\"interval_s\":1.0,\"page_size\":4096}\n");
+    text.extend((0..MOST_SAMPLES).map(sample));
+    let (code, _) = check(&file(&directory, "whole.jsonl", text.as_bytes()));
+    assert_eq!(code, 0);
+    text.push_str(&sample(MOST_SAMPLES));
+    let long = file(&directory, "long.jsonl", text.as_bytes());
+    let output = memtide(&["check", &long]);
+    assert_eq!(output.status.code(), Some(3));
+    let says = folded(&output);
+    assert!(
+        says.contains("what happened after that was not read"),
+        "{says}"
+    );
+    assert!(
+        says.contains("only its first 100000 samples were read"),
+        "{says}"
+    );
+    let to = directory.path().join("kept");
+    let kept = memtide(&["record", "--from", &long, "--to", to.to_str().unwrap()]);
+    assert_eq!(kept.status.code(), Some(3));
+    assert!(stderr(&kept).contains("only its first 100000 samples were read"));
+}
+
+#[test]
 fn a_cut_file_gives_what_was_before_the_cut() {
     let directory = tempfile::tempdir().unwrap();
     let whole = healthy();

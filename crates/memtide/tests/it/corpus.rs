@@ -20,6 +20,8 @@ struct Case {
     commands: BTreeSet<String>,
     /// Of these what changes something, and what takes it back.
     changes: BTreeSet<(String, String)>,
+    /// Rules that found nothing and do not say what they looked at.
+    silent: Vec<&'static str>,
 }
 
 impl Case {
@@ -56,6 +58,12 @@ impl Case {
                 .flat_map(|f| &f.fixes)
                 .filter(|fix| !fix.now.is_empty() && !fix.is_look)
                 .map(|fix| (fix.now.clone(), fix.undo.clone()))
+                .collect(),
+            silent: diagnosis
+                .clear
+                .iter()
+                .filter(|(_, why)| why.is_empty() || why == "nothing showed it")
+                .map(|(id, _)| *id)
                 .collect(),
         }
     }
@@ -145,6 +153,13 @@ fn every_labelled_case_is_judged_right() {
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn a_rule_that_found_nothing_says_what_it_looked_at() {
+    for case in &*CAPTURED {
+        assert_eq!(case.silent, Vec::<&str>::new(), "{}", case.name);
+    }
 }
 
 /// Rules that no labelled capture or paste makes fire.

@@ -76,6 +76,29 @@ fn events_are_chosen_by_kind_and_time() {
     assert_eq!(late.lines().count(), 2, "{late}");
 }
 
+/// Kills at 10 s and at 20 min.
+#[test]
+fn events_are_those_of_the_minutes_around_a_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let sample = |second: u32| {
+        let kills = u32::from(second >= 10) + u32::from(second >= 1200);
+        vec![
+            (
+                "/proc/meminfo",
+                "MemTotal: 1000 kB\nMemFree: 500 kB\n".to_owned(),
+            ),
+            ("/proc/vmstat", format!("oom_kill {kills}\n")),
+        ]
+    };
+    let samples: Vec<_> = (0..1_600).map(sample).collect();
+    let source = file(&directory, "kills.jsonl", capture(&samples));
+    let kills = |more: &[&str]| events(&source, &[&["--format", "csv"], more].concat());
+    assert_eq!(kills(&[]).matches("oom-kill").count(), 2);
+    let around = kills(&["--at", "+20m"]);
+    assert_eq!(around.matches("oom-kill").count(), 1, "{around}");
+    assert_eq!(kills(&["--at", "+10m"]).matches("oom-kill").count(), 0);
+}
+
 #[test]
 fn a_hostile_group_is_shown_harmless_to_people_and_whole_to_programs() {
     let name = "/evil\u{1b}[2J,\"x";

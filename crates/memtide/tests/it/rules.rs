@@ -139,7 +139,16 @@ fn called(promql: &str) -> Vec<&str> {
 /// Prometheus, VictoriaMetrics, Mimir and Thanos all have these.
 #[test]
 fn promql_uses_portable_functions_only() {
-    const PORTABLE: [&str; 6] = ["rate", "clamp_min", "clamp_max", "by", "and", "or"];
+    const PORTABLE: [&str; 8] = [
+        "rate",
+        "clamp_min",
+        "clamp_max",
+        "by",
+        "and",
+        "or",
+        "unless",
+        "bool",
+    ];
     let mut asked = 0;
     for (id, promql) in expressions() {
         for word in called(&promql) {
@@ -167,4 +176,43 @@ fn prometheus_takes_the_promql_of_every_rule() {
     let (is_fine, says) = promtool(&["check", "rules", &path], "");
     assert!(is_fine, "{says}");
     assert!(says.contains(&format!("{rules} rules found")), "{says}");
+}
+
+/// Pages came back from swap and went out, on three hosts: one whose kernel counts that they were used again, one that
+/// counts that they were not, and one that does not count it.
+#[test]
+fn prometheus_asks_for_the_second_sign_only_where_the_first_is_not_measured() {
+    if !has("promtool") {
+        return;
+    }
+    let (_, promql) = expressions().find(|(id, _)| *id == "swap-thrash").unwrap();
+    let series = |host: &str, metric: &str, each_minute: u32| {
+        format!(
+            "    - series: '{metric}{{instance=\"{host}\"}}'\n      values: '0+{each_minute}x10'\n"
+        )
+    };
+    let mut input = String::new();
+    for host in ["again", "not-again", "old-kernel"] {
+        input += &series(host, "node_vmstat_pswpin", 60_000);
+        input += &series(host, "node_vmstat_pswpout", 60_000);
+    }
+    input += &series("again", "memtide_vm_workingset_refault_anon", 60_000);
+    input += &series("not-again", "memtide_vm_workingset_refault_anon", 0);
+    let fires = |host: &str| {
+        format!("      - exp_labels: {{instance: {host}}}\n        exp_annotations: {{}}\n")
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let rules = format!(
+        "groups:\n- name: memtide\n  rules:\n  - alert: thrash\n    expr: >-\n      {promql}\n"
+    );
+    file(&directory, "rules.yml", rules);
+    let tests = format!(
+        "rule_files: [rules.yml]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n{input}    \
+         alert_rule_test:\n    - eval_time: 5m\n      alertname: thrash\n      exp_alerts:\n{}{}",
+        fires("again"),
+        fires("old-kernel")
+    );
+    let path = file(&directory, "tests.yml", tests);
+    let (is_fine, says) = promtool(&["test", "rules", &path], "");
+    assert!(is_fine, "{promql}\n{says}");
 }

@@ -1,7 +1,7 @@
 //! From a diagnosis to the report: a change of clothes, nothing is judged here.
 
 use diagnose::Diagnosis;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -411,6 +411,10 @@ impl Context<'_> {
         let when = finding.when;
         let watched = self.timeline.recorded().as_secs_f64();
         let stretches = finding.stretches();
+        let before = || {
+            let ago = SignedDuration::from_secs_f64(finding.before?.as_secs_f64());
+            self.wall(Span::ZERO)?.checked_sub(ago).ok()
+        };
         Finding {
             id: finding.id.to_owned(),
             severity: finding.severity.into(),
@@ -420,8 +424,8 @@ impl Context<'_> {
             confidence: finite(finding.confidence.value).map_or(0.0, |c| c.clamp(0.0, 1.0)),
             confidence_word: finding.confidence.word().to_owned(),
             confidence_why: finding.confidence.why.clone(),
-            from: when.and_then(|w| self.wall(w.from)),
-            to: when.and_then(|w| self.wall(w.to)),
+            from: when.map_or_else(before, |w| self.wall(w.from)),
+            to: when.map_or_else(before, |w| self.wall(w.to)),
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
             share: finding

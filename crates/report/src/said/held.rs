@@ -12,9 +12,9 @@ pub(crate) fn when(clock: &Clock<'_>, finding: &Finding) -> Option<String> {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     match finding.stretches.as_slice() {
         [first, .., last] => Some(format!(
-            "{} times, {}, first {}, last {}",
+            "{} times, {}first {}, last {}",
             Count::new(u64::try_from(finding.stretches.len()).unwrap_or(u64::MAX)),
-            each(&finding.stretches),
+            each(&finding.stretches).map_or_else(String::new, |each| format!("{each}, ")),
             at(first.from_s, first.from)?,
             at(last.from_s, last.from)?,
         )),
@@ -50,13 +50,14 @@ pub(crate) fn lasts(finding: &Finding) -> Option<Span> {
     Some(Span::from_secs_f64(all)).filter(|all| *all > Span::ZERO)
 }
 
-/// `10 min each`, or `8 min to 12 min each`.
-fn each(stretches: &[Stretch]) -> String {
+/// `10 min each`, or `8 min to 12 min each`; `None` of moments.
+fn each(stretches: &[Stretch]) -> Option<String> {
     let lasting = || stretches.iter().map(|one| one.recorded_s);
-    let least = Span::from_secs_f64(lasting().fold(f64::INFINITY, f64::min)).to_string();
-    let most = Span::from_secs_f64(lasting().fold(0.0, f64::max)).to_string();
-    match least == most {
+    let least = Span::from_secs_f64(lasting().fold(f64::INFINITY, f64::min));
+    let most = Span::from_secs_f64(lasting().fold(0.0, f64::max));
+    let text = match least.to_string() == most.to_string() {
         true => format!("{most} each"),
         false => format!("{least} to {most} each"),
-    }
+    };
+    (most > Span::ZERO).then_some(text)
 }

@@ -1,0 +1,117 @@
+//! What overlaps in time, without comparing each with each.
+
+use std::cmp::Reverse;
+
+use units::Span;
+
+use crate::finding::Finding;
+
+/// A consequence may begin or end so much before or after its root: samples are read one file after the other.
+const LAG: Span = Span::from_secs(3);
+
+/// From when to when an incident lasts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time {
+    from: Span,
+    to: Span,
+}
+
+impl Time {
+    /// A state without a beginning is there all the time.
+    pub(super) fn of(finding: &Finding) -> Self {
+        let always = Self {
+            from: Span::ZERO,
+            to: Span::from_nanos(u64::MAX),
+        };
+        finding.when.map_or(always, |when| Self {
+            from: when.from,
+            to: when.to,
+        })
+    }
+
+    /// What begins later is of another time.
+    fn end(self) -> Span {
+        self.to.plus(LAG)
+    }
+}
+
+/// Beginnings and ends of some times, each in order.
+#[derive(Debug)]
+pub(super) struct Overlaps {
+    beginnings: Vec<Span>,
+    ends: Vec<Span>,
+}
+
+impl Overlaps {
+    pub(super) fn of(times: impl Iterator<Item = Time>) -> Self {
+        let (mut beginnings, mut ends): (Vec<_>, Vec<_>) =
+            times.map(|time| (time.from, time.end())).unzip();
+        beginnings.sort_unstable();
+        ends.sort_unstable();
+        Self { beginnings, ends }
+    }
+
+    /// How many of them overlap a time: those that have begun at its end without those that are over at its beginning.
+    pub(super) fn count(&self, time: Time) -> usize {
+        let begun = self.beginnings.partition_point(|at| *at <= time.end());
+        begun - self.ends.partition_point(|at| *at < time.from)
+    }
+}
+
+/// For each effect the least of the causes that overlap it. In order of time: an effect is asked when all causes are known
+/// that begin before its end, and of those it wants the ones that end after its beginning.
+pub(super) fn least<T: Copy + Ord>(causes: &[(Time, T)], effects: &[Time]) -> Vec<Option<T>> {
+    let mut ends: Vec<Span> = causes.iter().map(|(time, _)| time.end()).collect();
+    ends.sort_unstable_by_key(|end| Reverse(*end));
+    let mut upcoming: Vec<&(Time, T)> = causes.iter().collect();
+    upcoming.sort_by_key(|(time, _)| Reverse(time.from));
+    let mut asked: Vec<usize> = (0..effects.len()).collect();
+    asked.sort_by_key(|effect| effects[*effect].end());
+    let mut begun = LeastOfFirst::new(causes.len());
+    let mut found = vec![None; effects.len()];
+    for effect in asked {
+        let time = effects[effect];
+        while let Some((cause, rank)) = upcoming.pop_if(|(cause, _)| cause.from <= time.end()) {
+            begun.add(ends.partition_point(|end| *end > cause.end()), *rank);
+        }
+        found[effect] = begun.among(ends.partition_point(|end| *end >= time.from));
+    }
+    found
+}
+
+/// The least among the first so many places of a list: a binary indexed tree.
+#[derive(Debug)]
+struct LeastOfFirst<T> {
+    /// Entry `i`, from 1: the least of the `i & -i` places up to the `i`th.
+    tree: Vec<Option<T>>,
+}
+
+impl<T: Copy + Ord> LeastOfFirst<T> {
+    fn new(places: usize) -> Self {
+        Self {
+            tree: vec![None; places + 1],
+        }
+    }
+
+    fn add(&mut self, place: usize, one: T) {
+        let mut at = place + 1;
+        while let Some(known) = self.tree.get_mut(at) {
+            *known = Some(known.map_or(one, |known| known.min(one)));
+            at += lowest_bit(at);
+        }
+    }
+
+    fn among(&self, first: usize) -> Option<T> {
+        let mut at = first;
+        let mut least = None;
+        while at > 0 {
+            least = least.into_iter().chain(self.tree[at]).min();
+            at -= lowest_bit(at);
+        }
+        least
+    }
+}
+
+const fn lowest_bit(number: usize) -> usize {
+    number & number.wrapping_neg()
+}

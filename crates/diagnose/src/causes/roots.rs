@@ -1,0 +1,389 @@
+//! For each incident the one that it follows from in the end.
+//!
+//! A long recording has thousands of incidents, so they are not compared in pairs: those that can be causes stand in lists
+//! by rule and control group, and each list is swept in order of time. That takes n log n for n incidents.
+
+use std::collections::HashMap;
+
+use timeline::Entity;
+use timeline::cgroup::ancestors;
+
+use super::overlaps::{Overlaps, Time, least};
+use super::{has_limit, leads, place};
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Severity};
+use crate::rules;
+
+/// For each incident its root; `None` where it is one itself.
+pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
+    let all: Vec<Incident<'_>> = incidents.iter().map(Incident::of).collect();
+    let lists = Lists::of(&all);
+    let lists_of = lists_of(cx, &all, &lists);
+    let nearest = nearest(&all, &lists, &lists_of);
+    let ultimate = |at: usize| {
+        // This ends: no rule brings itself about, whatever lies between.
+        std::iter::successors(nearest[at], |cause| nearest[*cause]).last()
+    };
+    (0..incidents.len()).map(ultimate).collect()
+}
+
+/// What decides about cause and effect.
+struct Incident<'a> {
+    finding: &'a Finding,
+    /// Place of its rule.
+    rule: usize,
+    /// The control group that it happened in; `None` for the host and its parts.
+    group: Option<&'a str>,
+    time: Time,
+}
+
+impl<'a> Incident<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        let scope = &finding.scope;
+        Self {
+            finding,
+            rule: place(finding.id),
+            group: (scope.entity == Entity::Cgroup).then_some(scope.key.as_str()),
+            time: Time::of(finding),
+        }
+    }
+
+    /// A mere note on the side explains nothing that is worse than itself.
+    fn is_of_weight(&self) -> bool {
+        self.finding.severity > Severity::Info
+    }
+
+    fn kind(&self) -> Kind<'a> {
+        Kind {
+            rule: self.rule,
+            group: self.group,
+            is_event: self.finding.event.is_some(),
+        }
+    }
+}
+
+/// What decides, but for the time, what an incident can bring about.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind<'a> {
+    rule: usize,
+    group: Option<&'a str>,
+    /// Whether the kernel reported it.
+    is_event: bool,
+}
+
+/// The incidents that can be causes: indices, by kind.
+#[derive(Default)]
+struct Lists<'a> {
+    numbers: HashMap<Kind<'a>, usize>,
+    members: Vec<Vec<usize>>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(all: &[Incident<'a>]) -> Self {
+        let mut lists = Self::default();
+        for (index, one) in all.iter().enumerate().filter(|(_, one)| one.is_of_weight()) {
+            let next = lists.members.len();
+            let number = *lists.numbers.entry(one.kind()).or_insert(next);
+            if number == next {
+                lists.members.push(Vec::new());
+            }
+            lists.members[number].push(index);
+        }
+        lists
+    }
+}
+
+/// For each incident the lists that its causes stand in, where these are of its time.
+fn lists_of(cx: &Evidence<'_>, all: &[Incident<'_>], lists: &Lists<'_>) -> Vec<Vec<usize>> {
+    let rules = causes_of_rules();
+    let ruled_out = ruled_out(all);
+    let reaching = reaching(cx, all);
+    let own = |effect: &Incident<'_>| {
+        let is_ruled_out = |cause: usize| {
+            let by = ruled_out.get(&(cause, effect.rule));
+            by.is_some_and(|by| by.count(effect.time) > 0)
+        };
+        let groups = effect.group.map_or(&[None][..], |group| &reaching[group]);
+        let events = if leads(effect.finding) {
+            &[true][..]
+        } else {
+            &[true, false]
+        };
+        let mut own = Vec::new();
+        for rule in rules[effect.rule]
+            .iter()
+            .filter(|rule| !is_ruled_out(**rule))
+        {
+            for group in groups {
+                own.extend(events.iter().filter_map(|is_event| {
+                    let kind = Kind {
+                        rule: *rule,
+                        group: *group,
+                        is_event: *is_event,
+                    };
+                    lists.numbers.get(&kind)
+                }));
+            }
+        }
+        own
+    };
+    all.iter().map(own).collect()
+}
+
+/// For each rule, by place, those that bring it about.
+fn causes_of_rules() -> Vec<Vec<usize>> {
+    let mut causes = vec![Vec::new(); rules::ALL.len()];
+    for (cause, rule) in rules::ALL.iter().enumerate() {
+        for effect in rule.brings_about {
+            causes[place(effect)].push(cause);
+        }
+    }
+    causes
+}
+
+/// When the evidence of a finding of weight excludes a cause of an effect: the effect is its own rule's, or one that it
+/// brings about.
+fn ruled_out(all: &[Incident<'_>]) -> HashMap<(usize, usize), Overlaps> {
+    let mut times: HashMap<(usize, usize), Vec<Time>> = HashMap::new();
+    for one in all.iter().filter(|one| one.is_of_weight()) {
+        let effects = rules::ALL[one.rule].brings_about.iter().map(|id| place(id));
+        let effects: Vec<usize> = effects.chain([one.rule]).collect();
+        for cause in one.finding.ruled_out.iter().map(|other| place(other.id)) {
+            for effect in &effects {
+                times.entry((cause, *effect)).or_default().push(one.time);
+            }
+        }
+    }
+    let overlaps = |(pair, times): (_, Vec<Time>)| (pair, Overlaps::of(times.into_iter()));
+    times.into_iter().map(overlaps).collect()
+}
+
+/// For each control group those whose incidents can bring about its own: itself, those above it, and the host (`None`)
+/// where it has no limit of its own.
+fn reaching<'a>(cx: &Evidence<'_>, all: &[Incident<'a>]) -> HashMap<&'a str, Vec<Option<&'a str>>> {
+    let mut reaching = HashMap::new();
+    for group in all.iter().filter_map(|one| one.group) {
+        reaching.entry(group).or_insert_with(|| {
+            let host = (!has_limit(cx, group)).then_some(None);
+            ancestors(group).map(Some).chain(host).collect()
+        });
+    }
+    reaching
+}
+
+/// For each incident, of its causes the one that has the fewest causes itself; of several that of the rule which is listed
+/// first, of one rule the first incident.
+fn nearest(all: &[Incident<'_>], lists: &Lists<'_>, lists_of: &[Vec<usize>]) -> Vec<Option<usize>> {
+    let times = |members: &Vec<usize>| Overlaps::of(members.iter().map(|one| all[*one].time));
+    let overlaps: Vec<Overlaps> = lists.members.iter().map(times).collect();
+    let count = |(effect, own): (&Incident<'_>, &Vec<usize>)| -> usize {
+        own.iter()
+            .map(|list| overlaps[*list].count(effect.time))
+            .sum()
+    };
+    let counts: Vec<usize> = all.iter().zip(lists_of).map(count).collect();
+    let mut effects_of = vec![Vec::new(); lists.members.len()];
+    for (effect, own) in lists_of.iter().enumerate() {
+        own.iter().for_each(|list| effects_of[*list].push(effect));
+    }
+    let mut nearest = vec![None; all.len()];
+    for (members, effects) in lists.members.iter().zip(effects_of) {
+        let rank = |one: usize| (counts[one], all[one].rule, one);
+        let causes: Vec<_> = members
+            .iter()
+            .map(|one| (all[*one].time, rank(*one)))
+            .collect();
+        let times: Vec<_> = effects.iter().map(|one| all[*one].time).collect();
+        for (effect, cause) in effects.into_iter().zip(least(&causes, &times)) {
+            nearest[effect] = nearest[effect].into_iter().chain(cause).min();
+        }
+    }
+    let index = |rank: Option<(usize, usize, usize)>| rank.map(|(_, _, index)| index);
+    nearest.into_iter().map(index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+    use timeline::Stretch;
+    use timeline::signals::CGROUP_MAX;
+    use units::{Bytes, Limit, Span};
+
+    use super::*;
+    use crate::finding::Event;
+    use crate::incident::Scope;
+    use crate::rules::testing::Case;
+
+    /// The definition: each incident is compared with each.
+    mod definition {
+        use super::*;
+
+        const LAG: Span = Span::from_secs(3);
+
+        pub(super) fn roots(cx: &Evidence<'_>, incidents: &[Finding]) -> Vec<Option<usize>> {
+            let all = || 0..incidents.len();
+            let follows = |cause: &usize, effect: usize| follows(cx, incidents, *cause, effect);
+            let direct: Vec<Vec<usize>> = all()
+                .map(|effect| all().filter(|cause| follows(cause, effect)).collect())
+                .collect();
+            let nearest = |at: usize| {
+                let rank = |cause: &usize| (direct[*cause].len(), place(incidents[*cause].id));
+                direct[at].iter().copied().min_by_key(rank)
+            };
+            let ultimate = |at| std::iter::successors(nearest(at), |at| nearest(*at)).last();
+            all().map(ultimate).collect()
+        }
+
+        fn follows(cx: &Evidence<'_>, incidents: &[Finding], cause: usize, effect: usize) -> bool {
+            let (cause, effect) = (&incidents[cause], &incidents[effect]);
+            cause.severity > Severity::Info
+                && brings_about(cause.id, effect.id)
+                && !incidents.iter().any(|one| rules_out(one, cause.id, effect))
+                && !(leads(effect) && cause.event.is_none())
+                && at_the_same_time(cause, effect)
+                && reaches(cx, &cause.scope, &effect.scope)
+        }
+
+        fn brings_about(cause: &str, effect: &str) -> bool {
+            rules::by_id(cause).is_some_and(|rule| rule.brings_about.contains(&effect))
+        }
+
+        fn rules_out(one: &Finding, cause: &str, effect: &Finding) -> bool {
+            one.severity > Severity::Info
+                && one.ruled_out.iter().any(|other| other.id == cause)
+                && (one.id == effect.id || brings_about(one.id, effect.id))
+                && at_the_same_time(one, effect)
+        }
+
+        fn at_the_same_time(a: &Finding, b: &Finding) -> bool {
+            match (a.when, b.when) {
+                (Some(a), Some(b)) => a.from <= b.to.plus(LAG) && b.from <= a.to.plus(LAG),
+                _ => true,
+            }
+        }
+
+        /// Within the host everything that has no limit of its own; within a control group what lies below it. A group's
+        /// own limit explains nothing that happens to the host.
+        fn reaches(cx: &Evidence<'_>, cause: &Scope, effect: &Scope) -> bool {
+            match (cause.entity, effect.entity) {
+                (Entity::Cgroup, Entity::Cgroup) => {
+                    ancestors(&effect.key).any(|group| group == cause.key)
+                }
+                (Entity::Cgroup, _) => false,
+                (_, Entity::Cgroup) => !has_limit(cx, &effect.key),
+                _ => true,
+            }
+        }
+    }
+
+    /// A host with a limited group and one without a limit.
+    fn host() -> Case {
+        let limit = Limit::Bytes(Bytes::from_mib(80));
+        Case::once()
+            .gauge_of(Entity::Cgroup, "/lim", CGROUP_MAX, limit)
+            .gauge_of(Entity::Cgroup, "/app", CGROUP_MAX, Limit::Unlimited)
+    }
+
+    fn stretch((from, lasts): (u64, u64)) -> Stretch {
+        Stretch {
+            from: Span::from_secs(from),
+            to: Span::from_secs(from + lasts),
+            ..Stretch::empty()
+        }
+    }
+
+    fn a_scope() -> impl Strategy<Value = Scope> {
+        let groups = ["/", "/app", "/app/web", "/lim", "/lim/web"].map(|key| (Entity::Cgroup, key));
+        let hosts = [(Entity::Host, ""), (Entity::Host, ""), (Entity::Node, "0")];
+        let all: Vec<_> = groups.into_iter().chain(hosts).collect();
+        prop::sample::select(all).prop_map(|(entity, key)| Scope {
+            entity,
+            key: key.to_owned(),
+        })
+    }
+
+    prop_compose! {
+        fn an_incident()(
+            rule in prop::sample::select(rules::ALL),
+            severity in prop::sample::select(vec![Severity::Info, Severity::Warning, Severity::Critical]),
+            when in prop::option::weighted(0.9, (0..300_u64, 0..40_u64)),
+            scope in a_scope(),
+            event in prop::option::weighted(0.2, prop::sample::select(vec![Event::FailedAllocation, Event::Kill])),
+            ruled_out in prop::option::weighted(0.2, prop::sample::select(rules::ALL)),
+        ) -> Finding {
+            let mut finding = rule.found(severity, "");
+            finding.when = when.map(stretch);
+            finding.scope = scope;
+            finding.event = event;
+            match ruled_out {
+                Some(other) => finding.not(other.id, ""),
+                None => finding,
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn they_are_those_of_the_definition(incidents in prop::collection::vec(an_incident(), 0..120)) {
+            host().with(|cx| {
+                assert_eq!(roots(cx, &incidents), definition::roots(cx, &incidents));
+            });
+        }
+    }
+
+    #[test]
+    fn no_rule_brings_itself_about_whatever_lies_between() {
+        let causes = causes_of_rules();
+        for rule in 0..rules::ALL.len() {
+            let mut above = causes[rule].clone();
+            let mut next = 0;
+            while let Some(cause) = above.get(next).copied() {
+                let new = causes[cause].iter().copied();
+                let new: Vec<_> = new.filter(|one| !above.contains(one)).collect();
+                above.extend(new);
+                next += 1;
+            }
+            assert!(!above.contains(&rule), "{}", rules::ALL[rule].id);
+        }
+    }
+
+    /// Thrash, and what it brings about, all the time: what makes comparing in pairs most expensive.
+    fn crowd(count: u64) -> Vec<Finding> {
+        let ids = [
+            "swap-thrash",
+            "page-cache-thrash",
+            "direct-reclaim-stall",
+            "kswapd-saturated",
+        ];
+        let at = |(index, id): (u64, &&str)| {
+            let rule = rules::by_id(id).unwrap_or_else(|| panic!("no rule {id}"));
+            rule.found(Severity::Warning, "")
+                .during(stretch((index, 600)))
+        };
+        (0..count).zip(ids.iter().cycle()).map(at).collect()
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // a test may look at a clock
+    fn ten_times_as_many_incidents_cost_little_more_than_ten_times_as_much() {
+        let cost = |count| {
+            let incidents = crowd(count);
+            let took = |_| {
+                let start = Instant::now();
+                host().with(|cx| roots(cx, &incidents));
+                start.elapsed()
+            };
+            // Of several the one that nothing else on the machine delayed.
+            (0..5).map(took).min().unwrap_or(Duration::MAX)
+        };
+        let (once, tenfold) = (cost(800), cost(8_000));
+        // 13 times by n log n, 100 times where each is compared with each.
+        assert!(
+            tenfold < once * 40,
+            "{once:?} for 800, {tenfold:?} for 8,000"
+        );
+    }
+}
