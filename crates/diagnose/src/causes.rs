@@ -11,10 +11,10 @@ use std::collections::HashMap;
 
 use timeline::Entity;
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
+use units::Bytes;
 
 use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
-use crate::groups;
 use crate::incident::{Occasion, Scope};
 use crate::rules;
 
@@ -61,13 +61,15 @@ fn place(id: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Whether a control group has a limit of its own, so that what happens in it need not come from the host.
-fn has_limit(cx: &Evidence<'_>, group: &str) -> bool {
-    let group = cx.timeline.entity(Entity::Cgroup, group);
+/// Whether the control group of an incident had a limit of its own then, so that what happened in it need not come from the
+/// host.
+fn has_limit(cx: &Evidence<'_>, incident: &Finding) -> bool {
+    let group = cx.timeline.entity(Entity::Cgroup, &incident.scope.key);
+    let last = incident.when.map_or(cx.timeline.len(), |when| when.last);
     group.is_some_and(|group| {
-        [CGROUP_MAX, CGROUP_HIGH]
-            .into_iter()
-            .any(|limit| groups::limit(cx, group, limit).is_some())
+        let limits = [CGROUP_MAX, CGROUP_HIGH].into_iter();
+        let mut limits = limits.filter_map(|limit| cx.timeline.latest_of(group, limit, last));
+        limits.any(|limit| limit.limited().is_some_and(|limit| limit > Bytes::ZERO))
     })
 }
 
@@ -173,7 +175,9 @@ impl Finding {
 mod tests {
     use super::*;
     use timeline::{Facts, Stretch, Timeline};
-    use units::Span;
+    use units::{Limit, Span};
+
+    use crate::rules::testing::Case;
 
     fn stretch(from: u64, to: u64) -> Stretch {
         let index = |second: u64| usize::try_from(second).unwrap();
@@ -321,6 +325,26 @@ mod tests {
         failed.event = Some(Event::FailedAllocation);
         let level = incident("unaccounted-memory", Warning, (0, 60));
         assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
+    }
+
+    #[test]
+    fn a_limit_of_another_time_keeps_no_cause_of_the_host_away() {
+        let mut limits = vec![Limit::Unlimited; 101];
+        limits[60..].fill(Limit::Bytes(Bytes::from_mib(80)));
+        let case = Case::over(100).gauge_steps_of(Entity::Cgroup, "/app", CGROUP_MAX, &limits);
+        let root = |(from, to)| {
+            let starved = in_group(
+                incident("cgroup-cache-starved", Warning, (from, to)),
+                "/app",
+            );
+            let both = vec![incident("swap-thrash", Critical, (from, to)), starved];
+            let findings = case.with(|cx| order(cx, both));
+            findings.into_iter().find_map(|finding| finding.caused_by)
+        };
+        assert_eq!(
+            (root((10, 20)), root((80, 90))),
+            (Some("swap-thrash"), None)
+        );
     }
 
     #[test]

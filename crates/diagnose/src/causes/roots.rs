@@ -97,13 +97,12 @@ impl<'a> Lists<'a> {
 fn lists_of(cx: &Evidence<'_>, all: &[Incident<'_>], lists: &Lists<'_>) -> Vec<Vec<usize>> {
     let rules = causes_of_rules();
     let ruled_out = ruled_out(all);
-    let reaching = reaching(cx, all);
     let own = |effect: &Incident<'_>| {
         let is_ruled_out = |cause: usize| {
             let by = ruled_out.get(&(cause, effect.rule));
             by.is_some_and(|by| by.count(effect.time) > 0)
         };
-        let groups = effect.group.map_or(&[None][..], |group| &reaching[group]);
+        let groups = reaching(cx, effect);
         let events = if leads(effect.finding) {
             &[true][..]
         } else {
@@ -114,7 +113,7 @@ fn lists_of(cx: &Evidence<'_>, all: &[Incident<'_>], lists: &Lists<'_>) -> Vec<V
             .iter()
             .filter(|rule| !is_ruled_out(**rule))
         {
-            for group in groups {
+            for group in &groups {
                 own.extend(events.iter().filter_map(|is_event| {
                     let kind = Kind {
                         rule: *rule,
@@ -158,17 +157,12 @@ fn ruled_out(all: &[Incident<'_>]) -> HashMap<(usize, usize), Overlaps> {
     times.into_iter().map(overlaps).collect()
 }
 
-/// For each control group those whose incidents can bring about its own: itself, those above it, and the host (`None`)
-/// where it has no limit of its own.
-fn reaching<'a>(cx: &Evidence<'_>, all: &[Incident<'a>]) -> HashMap<&'a str, Vec<Option<&'a str>>> {
-    let mut reaching = HashMap::new();
-    for group in all.iter().filter_map(|one| one.group) {
-        reaching.entry(group).or_insert_with(|| {
-            let host = (!has_limit(cx, group)).then_some(None);
-            ancestors(group).map(Some).chain(host).collect()
-        });
-    }
-    reaching
+/// The control groups whose incidents can bring about one: its own, those above it, and the host (`None`) where the group had
+/// no limit of its own then.
+fn reaching<'a>(cx: &Evidence<'_>, effect: &Incident<'a>) -> Vec<Option<&'a str>> {
+    let groups = effect.group.into_iter().flat_map(ancestors);
+    let host = (effect.group.is_none() || !has_limit(cx, effect.finding)).then_some(None);
+    groups.map(Some).chain(host).collect()
 }
 
 /// For each incident, of its causes the one that has the fewest causes itself; of several that of the rule which is listed
@@ -243,7 +237,7 @@ mod tests {
                 && !incidents.iter().any(|one| rules_out(one, cause.id, effect))
                 && !(leads(effect) && cause.event.is_none())
                 && at_the_same_time(cause, effect)
-                && reaches(cx, &cause.scope, &effect.scope)
+                && reaches(cx, cause, effect)
         }
 
         fn brings_about(cause: &str, effect: &str) -> bool {
@@ -266,13 +260,13 @@ mod tests {
 
         /// Within the host everything that has no limit of its own; within a control group what lies below it. A group's
         /// own limit explains nothing that happens to the host.
-        fn reaches(cx: &Evidence<'_>, cause: &Scope, effect: &Scope) -> bool {
-            match (cause.entity, effect.entity) {
+        fn reaches(cx: &Evidence<'_>, cause: &Finding, effect: &Finding) -> bool {
+            match (cause.scope.entity, effect.scope.entity) {
                 (Entity::Cgroup, Entity::Cgroup) => {
-                    ancestors(&effect.key).any(|group| group == cause.key)
+                    ancestors(&effect.scope.key).any(|group| group == cause.scope.key)
                 }
                 (Entity::Cgroup, _) => false,
-                (_, Entity::Cgroup) => !has_limit(cx, &effect.key),
+                (_, Entity::Cgroup) => !has_limit(cx, effect),
                 _ => true,
             }
         }
