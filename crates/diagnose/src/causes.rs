@@ -333,10 +333,7 @@ mod tests {
         limits[60..].fill(Limit::Bytes(Bytes::from_mib(80)));
         let case = Case::over(100).gauge_steps_of(Entity::Cgroup, "/app", CGROUP_MAX, &limits);
         let root = |(from, to)| {
-            let starved = in_group(
-                incident("cgroup-cache-starved", Warning, (from, to)),
-                "/app",
-            );
+            let starved = in_group(incident("page-cache-thrash", Warning, (from, to)), "/app");
             let both = vec![incident("swap-thrash", Critical, (from, to)), starved];
             let findings = case.with(|cx| order(cx, both));
             findings.into_iter().find_map(|finding| finding.caused_by)
