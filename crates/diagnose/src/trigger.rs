@@ -22,7 +22,7 @@ pub(crate) use reading::{
     Numbers, Predicate, Reading, computed, computed_of, fact, gauge, limit, over, ram, rate, stall,
     total,
 };
-pub use screen::{could_hold, signals as screened_signals};
+pub use screen::{could_hold, could_hold_by_rule, signals as screened_signals};
 
 /// When an incident of a rule begins and ends.
 #[derive(Debug, Clone)]

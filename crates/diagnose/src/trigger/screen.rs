@@ -47,26 +47,42 @@ struct Minutes<'a> {
 /// For each minute, whether the trigger of any rule could hold in it so that its samples are needed: a level that holds
 /// throughout is seen by the minute as well.
 pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
+    let mut any = vec![false; rolled.len()];
+    for (_, could) in could_hold_by_rule(rolled, facts) {
+        any.iter_mut()
+            .zip(could)
+            .for_each(|(any, could)| *any |= could);
+    }
+    any
+}
+
+/// The same for each rule by itself.
+pub fn could_hold_by_rule<'a>(
+    rolled: &'a RollUps,
+    facts: &'a Facts,
+) -> impl Iterator<Item = (&'static str, Vec<bool>)> {
+    screened().map(|rule| (rule.id, of_rule(rule, rolled, facts)))
+}
+
+fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut could = vec![false; rolled.len()];
-    for rule in screened() {
-        let trigger = (rule.trigger)();
-        let Some((predicate, scope)) = trigger.predicate() else {
-            continue;
+    let trigger = (rule.trigger)();
+    let Some((predicate, scope)) = trigger.predicate() else {
+        return could;
+    };
+    let visible_s = trigger.at_least().as_secs_f64() / 2.0;
+    let is_flow = predicate.is_flow();
+    let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
+    for key in keys(rolled, scope) {
+        let minutes = Minutes {
+            rolled,
+            facts,
+            entity: scope.entity(),
+            key,
+            visible_s,
         };
-        let visible_s = trigger.at_least().as_secs_f64() / 2.0;
-        for key in keys(rolled, scope) {
-            let minutes = Minutes {
-                rolled,
-                facts,
-                entity: scope.entity(),
-                key,
-                visible_s,
-            };
-            let is_flow = predicate.is_flow();
-            let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
-            for (could, holds) in could.iter_mut().zip(minutes.holds(predicate)) {
-                *could |= needed(holds);
-            }
+        for (could, holds) in could.iter_mut().zip(minutes.holds(predicate)) {
+            *could |= needed(holds);
         }
     }
     could
