@@ -6,7 +6,7 @@
 //! So a rate of θ is a rise of θ times that in this minute, its fastest second reaches θ, and so does a gauge's most (or
 //! least).
 
-use timeline::{Condition, Entity, Facts, RollUp, RollUps, SignalId};
+use timeline::{Condition, Entity, Fact, Facts, RollUp, RollUps, SignalId};
 use units::{Quantity as _, Span};
 
 use super::reading::{Comparison, Expr, Predicate};
@@ -219,8 +219,7 @@ impl Minutes<'_> {
                 Some(size) => self.constant(size.bytes().as_f64()),
                 None => self.unknown(),
             },
-            // A setting may have had another value in between.
-            Expr::Fact(fact) => self.facts.number(*fact).and_then(|_| self.unknown()),
+            Expr::Fact(fact) => self.of_fact(*fact),
             Expr::Computed(_) | Expr::ComputedOf(_) => self.unknown(),
             Expr::SumOver(entity, each) => self.sum_over(*entity, each),
             Expr::MostOfOthers(each) => self.most_of_others(each),
@@ -241,6 +240,21 @@ impl Minutes<'_> {
             most: value,
         };
         Some(vec![Some(bounds); self.rolled.len()])
+    }
+
+    /// A setting may have had another value then.
+    #[allow(clippy::cast_precision_loss)] // settings are small
+    fn of_fact(&self, fact: Fact) -> Numbers {
+        self.facts.number(fact)?;
+        let all = self.facts.numbers(fact);
+        let bounds = all.fold(None, |bounds: Option<Bounds>, number| {
+            let number = number as f64;
+            Some(Bounds {
+                least: bounds.map_or(number, |bounds| bounds.least.min(number)),
+                most: bounds.map_or(number, |bounds| bounds.most.max(number)),
+            })
+        });
+        Some(vec![bounds; self.rolled.len()])
     }
 
     fn unknown(&self) -> Numbers {
@@ -396,8 +410,10 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
+    use timeline::facts::OVERCOMMIT_MEMORY;
     use timeline::signals::{
-        ALLOCSTALL, NODE_FREE, NODE_TOTAL, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH, ZONE_MANAGED,
+        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, NODE_FREE, NODE_TOTAL, PSI_MEMORY_SOME, PSWPOUT,
+        ZONE_HIGH, ZONE_MANAGED,
     };
     use timeline::{Minute, Stamp};
     use units::{PageSize, WallClock};
@@ -505,6 +521,32 @@ mod tests {
         assert_eq!(swapping(None), [false]);
         assert_eq!(swapping(Some(50)), [false]);
         assert_eq!(swapping(Some(400)), [true]);
+    }
+
+    #[test]
+    fn a_setting_is_one_of_those_that_it_had() {
+        let mut rolled = minutes(1);
+        for (signal, least, most) in [(COMMITTED_AS, 50, 110), (COMMIT_LIMIT, 100, 100)] {
+            let level = RollUp::Level {
+                min: least << 30,
+                max: most << 30,
+            };
+            rolled.entry(Entity::Host, "", signal.id())[0] = Some(level);
+        }
+        for (modes, expected) in [
+            (&["0"][..], false),
+            (&["2"], true),
+            (&["2", "0"], true),
+            (&["1", "0"], false),
+        ] {
+            let mut facts = Facts::default();
+            for (at, mode) in (0..).zip(modes) {
+                facts.record(Span::from_secs(at), OVERCOMMIT_MEMORY, mode);
+            }
+            let mut all = could_hold_by_rule(&rolled, &facts);
+            let (_, could) = all.find(|(id, _)| *id == "overcommit-limit").unwrap();
+            assert_eq!(could, [expected], "{modes:?}");
+        }
     }
 
     #[test]
