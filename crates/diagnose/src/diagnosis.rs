@@ -152,8 +152,14 @@ impl Answers {
             not_evaluated: Vec::new(),
         };
         let prepared = Prepared::of(cx);
-        for rule in rules::ALL {
-            let answer = judge::ask(rule, cx, &prepared)
+        let mut looked: Vec<_> = rules::ALL
+            .iter()
+            .map(|rule| judge::look(rule, cx, &prepared))
+            .collect();
+        judge::tell_all(cx, &prepared, looked.iter_mut().flatten());
+        for (rule, looked) in rules::ALL.iter().zip(looked) {
+            let answer = looked
+                .and_then(|looked| looked.answer(cx))
                 .and_then(|answer| rounding::survives(cx, rule, answer));
             match answer {
                 Ok(answer) => all.take(rule, answer),

@@ -69,30 +69,105 @@ impl Untold {
         finding.harm = finding.harm.plus(self.harm);
     }
 }
+/// What a rule found, whose stories may still have to be told.
+pub(crate) enum Looked {
+    Answered(Answer),
+    Incidents(Incidents),
+}
 
-/// Asks a rule.
+/// The incidents of a rule.
+pub(crate) struct Incidents {
+    rule: &'static Rule,
+    entity: Entity,
+    /// Those whose stories are told, each with its story once that is done.
+    told: Vec<(Weighed, Option<Result<Outcome, Missing>>)>,
+    /// Those that are too short and too cheap.
+    bursts: Vec<Weighed>,
+    /// Those that are too many.
+    untold: Vec<Weighed>,
+}
+
+/// Asks one rule.
 ///
 /// # Errors
-/// [`Missing`] where the source lacks what it needs.
+/// [`Missing`] where the source lacks what it reads.
 pub(crate) fn ask(
     rule: &'static Rule,
     cx: &Evidence<'_>,
     prepared: &Prepared,
 ) -> Result<Answer, Missing> {
-    match (rule.trigger)() {
-        Trigger::Source => of_source(rule, cx),
+    let mut looked = look(rule, cx, prepared)?;
+    tell_all(cx, prepared, std::iter::once(&mut looked));
+    looked.answer(cx)
+}
+
+/// Finds the incidents of one rule.
+///
+/// # Errors
+/// [`Missing`] where the source lacks what it reads.
+pub(crate) fn look(
+    rule: &'static Rule,
+    cx: &Evidence<'_>,
+    prepared: &Prepared,
+) -> Result<Looked, Missing> {
+    let occurrences = match (rule.trigger)() {
+        Trigger::Source => return Ok(Looked::Answered(of_source(rule, cx)?)),
         Trigger::While(trigger) => {
             let subjects = subjects(cx, trigger.scope, &trigger.when)?;
-            let occurrences = wherever(&trigger, &subjects)?;
-            let clear = || trigger.clear(&subjects);
-            tell(rule, cx, prepared, occurrences, clear)
+            wherever(&trigger, &subjects)?
         }
         Trigger::Found(found) => {
             let occurrences = (found.find)(cx)?;
             match found.none {
-                Some(none) if occurrences.is_empty() => Ok(said(rule, none(cx)?)),
-                _ => tell(rule, cx, prepared, occurrences, || found.clear(cx)),
+                Some(none) if occurrences.is_empty() => {
+                    return Ok(Looked::Answered(said(rule, none(cx)?)));
+                }
+                _ => occurrences,
             }
+        }
+    };
+    Ok(Looked::Incidents(sorted_out(
+        rule,
+        cx,
+        prepared,
+        occurrences,
+    )))
+}
+
+/// Tells the stories of all incidents, in order of time whatever rule they are of: those of different rules lie together,
+/// and their windows are cut from the same part of a long recording.
+pub(crate) fn tell_all<'l>(
+    cx: &Evidence<'_>,
+    prepared: &Prepared,
+    looked: impl IntoIterator<Item = &'l mut Looked>,
+) {
+    let mut all: Vec<_> = looked
+        .into_iter()
+        .filter_map(|looked| match looked {
+            Looked::Answered(_) => None,
+            Looked::Incidents(incidents) => Some(incidents),
+        })
+        .flat_map(
+            |Incidents {
+                 rule, entity, told, ..
+             }| { told.iter_mut().map(|one| (*rule, *entity, one)) },
+        )
+        .collect();
+    all.sort_by_key(|(_, _, ((occurrence, ..), _))| (occurrence.first, occurrence.last));
+    for (rule, entity, ((occurrence, _, harm), story)) in all {
+        *story = Some(told(rule, (cx, prepared), entity, occurrence, *harm));
+    }
+}
+
+impl Looked {
+    /// What the rule says, once its stories are told.
+    ///
+    /// # Errors
+    /// [`Missing`] where every story lacks something.
+    pub(crate) fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
+        match self {
+            Self::Answered(answer) => Ok(answer),
+            Self::Incidents(incidents) => incidents.answer(cx),
         }
     }
 }
@@ -262,17 +337,16 @@ pub(crate) fn lasting(
         .collect()
 }
 
-/// Tells each occurrence that is no burst.
-fn tell(
+/// Weighs occurrences: what is a burst, what is told, and what is too much to be told.
+fn sorted_out(
     rule: &'static Rule,
     cx: &Evidence<'_>,
     prepared: &Prepared,
     occurrences: Vec<Occurrence>,
-    clear: impl FnOnce() -> String,
-) -> Result<Answer, Missing> {
+) -> Incidents {
     let trigger = (rule.trigger)();
     let (entity, is_found) = (trigger.entity(), matches!(trigger, Trigger::Found(_)));
-    let mut weighed: Vec<(Occurrence, Stretch, Harm)> = Vec::new();
+    let mut weighed: Vec<Weighed> = Vec::new();
     for occurrence in occurrences {
         let of = series(cx.timeline, entity, &occurrence);
         let Some(stretch) = cx.timeline.stretch(occurrence.first, occurrence.last) else {
@@ -302,38 +376,59 @@ fn tell(
     } else {
         beyond(&mut incidents, MOST_TOLD)
     };
-    let mut answer = Answer::default();
-    let mut lacks = None;
-    for (occurrence, _, harm) in incidents {
-        match told(rule, (cx, prepared), entity, &occurrence, harm) {
-            Ok(Outcome::Found(finding)) => answer.incidents.push(*finding),
-            Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
-            Ok(Outcome::Clear(_)) => {}
-            Err(missing) => lacks = lacks.or(Some(missing)),
-        }
+    Incidents {
+        rule,
+        entity,
+        told: incidents.into_iter().map(|one| (one, None)).collect(),
+        bursts,
+        untold,
     }
-    answer
-        .incidents
-        .sort_by_key(|finding| finding.when.map(|when| when.from));
-    answer.bursts = bursts::counted(rule, &bursts);
-    answer.untold = untold
-        .into_iter()
-        .map(|(occurrence, stretch, harm)| Untold {
-            id: rule.id,
-            key: occurrence.key.unwrap_or_default(),
-            stretch,
-            harm,
-        })
-        .collect();
-    match lacks {
-        Some(missing) if answer.incidents.is_empty() && answer.clear.is_empty() => Err(missing),
-        _ => {
-            if answer.clear.is_empty() {
-                answer.clear = clear();
+}
+
+impl Incidents {
+    fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
+        let mut answer = Answer::default();
+        let mut lacks = None;
+        for story in self.told.into_iter().filter_map(|(_, story)| story) {
+            match story {
+                Ok(Outcome::Found(finding)) => answer.incidents.push(*finding),
+                Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
+                Ok(Outcome::Clear(_)) => {}
+                Err(missing) => lacks = lacks.or(Some(missing)),
             }
-            Ok(answer)
+        }
+        answer
+            .incidents
+            .sort_by_key(|finding| finding.when.map(|when| when.from));
+        answer.bursts = bursts::counted(self.rule, &self.bursts);
+        let untold = self.untold.into_iter();
+        answer.untold = untold
+            .map(|(occurrence, stretch, harm)| Untold {
+                id: self.rule.id,
+                key: occurrence.key.unwrap_or_default(),
+                stretch,
+                harm,
+            })
+            .collect();
+        match lacks {
+            Some(missing) if answer.incidents.is_empty() && answer.clear.is_empty() => Err(missing),
+            _ => {
+                if answer.clear.is_empty() {
+                    answer.clear = how_near(self.rule, cx)?;
+                }
+                Ok(answer)
+            }
         }
     }
+}
+
+/// How near it came to an incident.
+fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
+    Ok(match (rule.trigger)() {
+        Trigger::Source => String::new(),
+        Trigger::While(trigger) => trigger.clear(&subjects(cx, trigger.scope, &trigger.when)?),
+        Trigger::Found(found) => found.clear(cx),
+    })
 }
 
 /// Takes out what no story is asked about: of each entity the costliest is told, of all the last ones, and of the rest the

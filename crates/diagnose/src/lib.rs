@@ -60,5 +60,5 @@ pub use missing::{Missing, Need};
 pub use next::{Step, worth_a_closer_look};
 pub use own_limit::OwnLimit;
 pub use rule::{Class, Outcome, Rule};
-pub use trigger::{could_hold, screened_signals};
+pub use trigger::{could_hold, could_hold_by_rule, screened_signals};
 pub use verdict::{Level, RECENT, Verdict};

@@ -19,10 +19,10 @@ use crate::rule::Outcome;
 
 pub(crate) use evaluate::Subject;
 pub(crate) use reading::{
-    Numbers, Predicate, Reading, computed, computed_of, fact, gauge, limit, over, ram, rate, stall,
-    total,
+    Numbers, Predicate, Reading, computed, computed_of, fact, gauge, limit, most_of_others, over,
+    ram, rate, stall, total,
 };
-pub use screen::{could_hold, signals as screened_signals};
+pub use screen::{could_hold, could_hold_by_rule, signals as screened_signals};
 
 /// When an incident of a rule begins and ends.
 #[derive(Debug, Clone)]

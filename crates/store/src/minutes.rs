@@ -125,7 +125,8 @@ impl<'a> Rolled<'a> {
             taken,
         };
         for entity in BY_IMPORTANCE {
-            let grid = Grid::new(&rolled.minutes, taken, entity);
+            let last = before.and_then(Before::last);
+            let grid = Grid::new(&rolled.minutes, taken, entity, last);
             // Signal by signal: what is alike then lies together, for people and for packing.
             for (of, signal, runs) in by_signal(&mut rolled.names, timeline, entity, facts) {
                 let counted = match signal.def().is_counter {

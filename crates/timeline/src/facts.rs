@@ -243,6 +243,14 @@ impl Facts {
         number(self.text(fact)?)
     }
 
+    /// All numbers that a fact is known to have had.
+    pub fn numbers(&self, fact: Fact) -> impl Iterator<Item = u64> {
+        let changes = self.changes.iter().filter(move |it| it.fact == fact);
+        let of_changes = changes.flat_map(|change| [&change.from, &change.to]);
+        let texts = of_changes.map(String::as_str).chain(self.text(fact));
+        texts.filter_map(number)
+    }
+
     /// The chosen word of a fact that lists its choices: `always [madvise] never`.
     pub fn choice(&self, fact: Fact) -> Option<&str> {
         let (_, rest) = self.text(fact)?.split_once('[')?;

@@ -35,10 +35,14 @@ pub enum RollUp {
         /// The largest.
         max: u64,
     },
-    /// Of a counter: by how much it grew since the reading before the minute's first one, in the catalogue's unit; `None` where
-    /// the roll-ups do not tell. Never below zero, and without what a reset, a reboot or a beginning hides: of these intervals
-    /// samples tell nothing either.
-    Increase(Option<u64>),
+    /// Of a counter, in the catalogue's unit. Never below zero, and without what a reset, a reboot or a beginning hides: of
+    /// these intervals samples tell nothing either.
+    Increase {
+        /// By how much it grew since the reading before the minute's first one; `None` where the roll-ups do not tell.
+        by: Option<u64>,
+        /// The most that it grew by in a second, from one reading to the next, rounded up; `None` where they do not tell.
+        fastest: Option<u64>,
+    },
 }
 
 impl RollUp {
@@ -46,7 +50,7 @@ impl RollUp {
     pub fn min(self) -> Option<u64> {
         match self {
             Self::Level { min, .. } => Some(min),
-            Self::Increase(_) => None,
+            Self::Increase { .. } => None,
         }
     }
 
@@ -54,7 +58,7 @@ impl RollUp {
     pub fn max(self) -> Option<u64> {
         match self {
             Self::Level { max, .. } => Some(max),
-            Self::Increase(_) => None,
+            Self::Increase { .. } => None,
         }
     }
 
@@ -62,7 +66,7 @@ impl RollUp {
     pub fn increase(self) -> Option<u64> {
         match self {
             Self::Level { .. } => None,
-            Self::Increase(increase) => increase,
+            Self::Increase { by, .. } => by,
         }
     }
 }
@@ -188,7 +192,11 @@ mod tests {
     #[test]
     fn what_is_filled_in_is_found_by_entity_key_and_signal() {
         let mut rolled = two_minutes();
-        rolled.entry(Entity::Host, "", PSWPIN.id())[1] = Some(RollUp::Increase(Some(7)));
+        let seven = RollUp::Increase {
+            by: Some(7),
+            fastest: Some(2),
+        };
+        rolled.entry(Entity::Host, "", PSWPIN.id())[1] = Some(seven);
         rolled.entry(Entity::Host, "", MEM_FREE.id())[0] = Some(RollUp::Level { min: 1, max: 3 });
         for key in ["/web", "/db"] {
             let level = RollUp::Level { min: 2, max: 2 };
@@ -196,10 +204,12 @@ mod tests {
                 .entry(Entity::Cgroup, key, CGROUP_CURRENT.id())
                 .fill(Some(level));
         }
-        rolled.entry(Entity::Cgroup, "/db", CGROUP_EVENTS_MAX.id())[0] =
-            Some(RollUp::Increase(None));
+        rolled.entry(Entity::Cgroup, "/db", CGROUP_EVENTS_MAX.id())[0] = Some(RollUp::Increase {
+            by: None,
+            fastest: None,
+        });
         let swapped = rolled.host(PSWPIN.id()).unwrap();
-        assert_eq!(swapped, [None, Some(RollUp::Increase(Some(7)))]);
+        assert_eq!(swapped, [None, Some(seven)]);
         assert_eq!(swapped[1].and_then(RollUp::increase), Some(7));
         let free = rolled.host(MEM_FREE.id()).unwrap()[0].unwrap();
         assert_eq!(

@@ -59,7 +59,7 @@ pub struct Condition {
 
 impl Condition {
     /// How much of a stretch must satisfy the condition: an engineering choice.
-    const SUSTAINED: f64 = 0.7;
+    pub const SUSTAINED: f64 = 0.7;
     /// What is interrupted for no longer than this goes on: an engineering choice, a late sample and its neighbours.
     const SHORT_HOLE: Span = Span::from_secs(5);
     /// The same, where samples are rarer.

@@ -20,8 +20,7 @@ use crate::readings::swapped_out;
 use crate::rule::{Explains, Outcome, clear, declare_rule};
 use crate::stalls::Stalls;
 use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Scope, Trigger, all, any, computed_of, fact, gauge, rate,
-    stall,
+    Predicate, Reading, STALL, Scope, Trigger, all, any, fact, gauge, most_of_others, rate, stall,
 };
 
 declare_rule! {
@@ -107,15 +106,7 @@ fn goes_elsewhere() -> Predicate {
 
 /// The largest free share of the other nodes.
 fn most_free_elsewhere() -> Reading<Ratio> {
-    computed_of("free share of another node", |cx, of| {
-        let others = others(cx, of).map(|other| {
-            let free = cx.gauge_of(other, NODE_FREE)?;
-            Ok(free.ratio_of(&cx.gauge_of(other, NODE_TOTAL)?).cast())
-        });
-        let shares: Result<Vec<Numbers>, Missing> = others.collect();
-        let most = shares?.into_iter().reduce(|a, b| a.zip(&b, f64::max));
-        Ok(most.unwrap_or_else(|| cx.timeline.constant(Ratio::new(0.0))))
-    })
+    most_of_others(gauge(NODE_FREE).ratio_of(gauge(NODE_TOTAL)))
 }
 
 fn others<'a>(cx: &Evidence<'a>, of: &EntitySeries) -> impl Iterator<Item = &'a EntitySeries> {

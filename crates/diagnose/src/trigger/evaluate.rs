@@ -113,6 +113,7 @@ impl Expr {
             Self::Most(a, b) => pair(a, b).map(|(a, b)| a.zip(&b, f64::max)),
             Self::FirstOf(parts) => first_of(parts, subject),
             Self::SumOver(entity, each) => sum_over(*entity, each, subject),
+            Self::MostOfOthers(each) => most_of_others(each, subject),
             Self::Computed(computed) => (computed.of)(cx),
             Self::ComputedOf(computed) => match of {
                 Some(of) => (computed.of)(cx, of),
@@ -141,6 +142,21 @@ fn sum_over(entity: Entity, each: &Expr, subject: Subject<'_>) -> Result<Numbers
             None => Missing::because(Vec::new(), Need::SameTime),
         }
     })
+}
+
+/// The largest of the others, all of which must have it.
+fn most_of_others(each: &Expr, subject: Subject<'_>) -> Result<Numbers, Missing> {
+    let Subject { cx, of } = subject;
+    let of = of.ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))?;
+    let others = cx.timeline.entities(of.entity);
+    let others = others.filter(|other| other.key != of.key);
+    let numbers = others.map(|other| {
+        let of = Some(other);
+        each.numbers(Subject { cx, of })
+    });
+    let numbers: Result<Vec<Numbers>, Missing> = numbers.collect();
+    let most = numbers?.into_iter().reduce(|a, b| a.zip(&b, f64::max));
+    Ok(most.unwrap_or_else(|| cx.timeline.constant(Ratio::new(0.0))))
 }
 
 fn sum(parts: &[Expr], subject: Subject<'_>) -> Result<Numbers, Missing> {

@@ -159,7 +159,7 @@ impl Expr {
                 format!("({})", parts?.join(" or "))
             }
             Self::SumOver(_, each) => format!("sum by (instance, job) ({})", each.promql()?),
-            Self::Computed(_) | Self::ComputedOf(_) => return None,
+            Self::MostOfOthers(_) | Self::Computed(_) | Self::ComputedOf(_) => return None,
         })
     }
 }

@@ -49,6 +49,8 @@ pub(crate) enum Expr {
     FirstOf(Vec<Expr>),
     /// Over the entities of a kind that have it; zones of a NUMA node where the trigger is about nodes, else all.
     SumOver(Entity, Box<Expr>),
+    /// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
+    MostOfOthers(Box<Expr>),
     /// What takes more than arithmetic; a screen cannot see through it.
     Computed(Computed),
     /// The same of an entity that takes others into account.
@@ -270,6 +272,13 @@ impl Predicate {
         }
     }
 
+    /// Whether any part of it rests on a rate.
+    pub(crate) fn has_rate(&self) -> bool {
+        let mut has_rate = false;
+        self.visit(&mut |expr| has_rate |= matches!(expr, Expr::Rate(_)));
+        has_rate
+    }
+
     /// The signals that it reads.
     pub(crate) fn signals(&self) -> Vec<SignalId> {
         let mut all = Vec::new();
@@ -327,7 +336,7 @@ impl Expr {
                 a.visit(see);
                 b.visit(see);
             }
-            Self::SumOver(_, of) => of.visit(see),
+            Self::SumOver(_, of) | Self::MostOfOthers(of) => of.visit(see),
             Self::Gauge(_)
             | Self::Rate(_)
             | Self::Fact(_)
@@ -353,6 +362,11 @@ pub(crate) fn total<U: Unit>(signal: Signal<Counter<U>>) -> Reading<U> {
 /// The sum over all entities of a kind that have it; of a NUMA node, over its zones.
 pub(crate) fn over<Q: Quantity>(entity: Entity, reading: Reading<Q>) -> Reading<Q> {
     Reading::new(Expr::SumOver(entity, Box::new(reading.expr)))
+}
+
+/// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
+pub(crate) fn most_of_others<Q: Quantity>(reading: Reading<Q>) -> Reading<Q> {
+    Reading::new(Expr::MostOfOthers(Box::new(reading.expr)))
 }
 
 /// A limit; one that is not set is larger than anything.

@@ -1,11 +1,13 @@
 //! The screening of a long recording: in which of its minutes a trigger could hold.
 //!
-//! A minute's roll-up tells the least and the most of each gauge, and what each counter rose by. That a trigger holds for
-//! some seconds leaves traces in it: a rate of θ for `d` seconds is a rise of θ·d/2 in one of the two minutes that these
-//! seconds lie in, and a gauge's most (or least) reaches the threshold..
+//! A minute's roll-up tells the least and the most of each gauge, what each counter rose by, and the most that it rose by in a
+//! second. That a trigger holds for some seconds leaves traces in it. An incident of `d` seconds lies in two minutes at most,
+//! and its trigger holds in a part of it only ([`Condition::SUSTAINED`]): in one of the minutes it holds for half of that part.
+//! So a rate of θ is a rise of θ times that in this minute, its fastest second reaches θ, and so does a gauge's most (or
+//! least).
 
-use timeline::{Entity, Facts, RollUp, RollUps, SignalId};
-use units::Quantity as _;
+use timeline::{Condition, Entity, Fact, Facts, RollUp, RollUps, SignalId};
+use units::{Quantity as _, Span};
 
 use super::reading::{Comparison, Expr, Predicate};
 use super::{Scope, Trigger};
@@ -40,36 +42,58 @@ struct Minutes<'a> {
     facts: &'a Facts,
     entity: Entity,
     key: &'a str,
-    /// Half of the shortest incident, in seconds: a rate need not have lasted for longer in any one minute.
+    /// For how many seconds it holds in one of the minutes at least.
     visible_s: f64,
 }
 
 /// For each minute, whether the trigger of any rule could hold in it so that its samples are needed: a level that holds
 /// throughout is seen by the minute as well.
 pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
+    let mut any = vec![false; rolled.len()];
+    for (_, could) in could_hold_by_rule(rolled, facts) {
+        any.iter_mut()
+            .zip(could)
+            .for_each(|(any, could)| *any |= could);
+    }
+    any
+}
+
+/// The same for each rule by itself.
+pub fn could_hold_by_rule<'a>(
+    rolled: &'a RollUps,
+    facts: &'a Facts,
+) -> impl Iterator<Item = (&'static str, Vec<bool>)> {
+    screened().map(|rule| (rule.id, of_rule(rule, rolled, facts)))
+}
+
+fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut could = vec![false; rolled.len()];
-    for rule in screened() {
-        let trigger = (rule.trigger)();
-        let Some((predicate, scope)) = trigger.predicate() else {
-            continue;
+    let trigger = (rule.trigger)();
+    let Some((predicate, scope)) = trigger.predicate() else {
+        return could;
+    };
+    let visible_s = visible_s(trigger.at_least());
+    let is_flow = predicate.is_flow();
+    let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
+    for key in keys(rolled, scope) {
+        let minutes = Minutes {
+            rolled,
+            facts,
+            entity: scope.entity(),
+            key,
+            visible_s,
         };
-        let visible_s = trigger.at_least().as_secs_f64() / 2.0;
-        for key in keys(rolled, scope) {
-            let minutes = Minutes {
-                rolled,
-                facts,
-                entity: scope.entity(),
-                key,
-                visible_s,
-            };
-            let is_flow = predicate.is_flow();
-            let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
-            for (could, holds) in could.iter_mut().zip(minutes.holds(predicate)) {
-                *could |= needed(holds);
-            }
+        for (could, holds) in could.iter_mut().zip(minutes.holds(predicate)) {
+            *could |= needed(holds);
         }
     }
     could
+}
+
+/// For how many seconds a trigger holds in one minute at least, somewhere in an incident that lasts so long. Up to a minute,
+/// an incident lies in two of them; a longer one fills others and holds for as much in one of these.
+fn visible_s(at_least: Span) -> f64 {
+    Condition::SUSTAINED * at_least.min(Span::from_mins(1)).as_secs_f64() / 2.0
 }
 
 /// The signals that triggers read: no others need be rolled up.
@@ -102,12 +126,28 @@ fn keys(rolled: &RollUps, scope: Scope) -> Vec<&str> {
     }
 }
 
+/// In how many ways rates can make it hold: a level that is reached shows whether for long or not.
+fn alternatives(predicate: &Predicate) -> f64 {
+    match predicate {
+        Predicate::Any(parts) => parts.iter().map(alternatives).sum(),
+        Predicate::Measured(this, Some(other)) => alternatives(this).max(alternatives(other)),
+        Predicate::Measured(this, None) => alternatives(this),
+        Predicate::Compare(_) | Predicate::All(_) => f64::from(u8::from(predicate.has_rate())),
+    }
+}
+
+fn join(all: &mut [Holds], others: Vec<Holds>, join: fn(Holds, Holds) -> Holds) {
+    for (all, other) in all.iter_mut().zip(others) {
+        *all = join(*all, other);
+    }
+}
+
 impl Minutes<'_> {
     fn holds(&self, predicate: &Predicate) -> Vec<Holds> {
         match predicate {
             Predicate::Compare(comparison) => self.compare(comparison),
-            Predicate::All(parts) => self.joined(parts, Holds::Always, Holds::min),
-            Predicate::Any(parts) => self.joined(parts, Holds::Never, Holds::max),
+            Predicate::All(parts) => self.all(parts),
+            Predicate::Any(parts) => self.any(parts),
             Predicate::Measured(this, other) => match (self.is_absent(this), other) {
                 (false, _) => self.holds(this),
                 (true, Some(other)) => self.holds(other),
@@ -120,18 +160,24 @@ impl Minutes<'_> {
         vec![holds; self.rolled.len()]
     }
 
-    fn joined(
-        &self,
-        parts: &[Predicate],
-        start: Holds,
-        join: fn(Holds, Holds) -> Holds,
-    ) -> Vec<Holds> {
-        let mut all = self.everywhere(start);
+    /// One part may hold for some of the time and another for the rest of it: each need be there for its share only.
+    fn any(&self, parts: &[Predicate]) -> Vec<Holds> {
+        let all: f64 = parts.iter().map(alternatives).sum();
+        let mut any = self.everywhere(Holds::Never);
         for part in parts {
-            let holds = self.holds(part);
-            all.iter_mut()
-                .zip(holds)
-                .for_each(|(all, holds)| *all = join(*all, holds));
+            let of_part = Self {
+                visible_s: self.visible_s * alternatives(part) / all.max(1.0),
+                ..*self
+            };
+            join(&mut any, of_part.holds(part), Holds::max);
+        }
+        any
+    }
+
+    fn all(&self, parts: &[Predicate]) -> Vec<Holds> {
+        let mut all = self.everywhere(Holds::Always);
+        for part in parts {
+            join(&mut all, self.holds(part), Holds::min);
         }
         all
     }
@@ -173,10 +219,10 @@ impl Minutes<'_> {
                 Some(size) => self.constant(size.bytes().as_f64()),
                 None => self.unknown(),
             },
-            // A setting may have had another value in between.
-            Expr::Fact(fact) => self.facts.number(*fact).and_then(|_| self.unknown()),
+            Expr::Fact(fact) => self.of_fact(*fact),
             Expr::Computed(_) | Expr::ComputedOf(_) => self.unknown(),
             Expr::SumOver(entity, each) => self.sum_over(*entity, each),
+            Expr::MostOfOthers(each) => self.most_of_others(each),
             Expr::Sum(parts) => self.sum(parts),
             Expr::Both(a, b) => self.pair(a, b, Bounds::plus),
             Expr::Difference(a, b) => self.pair(a, b, Bounds::minus),
@@ -194,6 +240,21 @@ impl Minutes<'_> {
             most: value,
         };
         Some(vec![Some(bounds); self.rolled.len()])
+    }
+
+    /// A setting may have had another value then.
+    #[allow(clippy::cast_precision_loss)] // settings are small
+    fn of_fact(&self, fact: Fact) -> Numbers {
+        self.facts.number(fact)?;
+        let all = self.facts.numbers(fact);
+        let bounds = all.fold(None, |bounds: Option<Bounds>, number| {
+            let number = number as f64;
+            Some(Bounds {
+                least: bounds.map_or(number, |bounds| bounds.least.min(number)),
+                most: bounds.map_or(number, |bounds| bounds.most.max(number)),
+            })
+        });
+        Some(vec![bounds; self.rolled.len()])
     }
 
     fn unknown(&self) -> Numbers {
@@ -235,6 +296,23 @@ impl Minutes<'_> {
         })
     }
 
+    fn most_of_others(&self, each: &Expr) -> Numbers {
+        let others = self.rolled.entities(self.entity).iter();
+        let others = others.filter(|other| other.key != self.key);
+        let mut most = self.constant(0.0)?;
+        for other in others {
+            let of = Self {
+                key: &other.key,
+                ..*self
+            };
+            let numbers = of.numbers(each)?;
+            for (most, other) in most.iter_mut().zip(numbers) {
+                *most = most.zip(other).map(|(a, b)| a.most(b));
+            }
+        }
+        Some(most)
+    }
+
     fn of_signal(&self, signal: SignalId) -> Numbers {
         let entity = signal.def().entity;
         let key = if entity == Entity::Host { "" } else { self.key };
@@ -253,15 +331,17 @@ impl Minutes<'_> {
                 least: min as f64,
                 most: max as f64,
             }),
-            RollUp::Increase(increase) => {
+            RollUp::Increase { by, fastest } => {
                 let seconds = self.visible_s.min(lasts_s);
-                let increase = increase? as f64;
-                let most = if seconds > 0.0 {
-                    increase / seconds
-                } else {
-                    f64::INFINITY
+                let most = match seconds > 0.0 {
+                    true => by? as f64 / seconds,
+                    false => f64::INFINITY,
                 };
-                Some(Bounds { least: 0.0, most })
+                let fastest = fastest.map_or(f64::INFINITY, |fastest| fastest as f64);
+                Some(Bounds {
+                    least: 0.0,
+                    most: most.min(fastest),
+                })
             }
         }
     }
@@ -325,5 +405,154 @@ impl Bounds {
             least: self.least.max(other.least),
             most: self.most.max(other.most),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::facts::OVERCOMMIT_MEMORY;
+    use timeline::signals::{
+        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, NODE_FREE, NODE_TOTAL, PSI_MEMORY_SOME, PSWPOUT,
+        ZONE_HIGH, ZONE_MANAGED,
+    };
+    use timeline::{Minute, Stamp};
+    use units::{PageSize, WallClock};
+
+    use super::*;
+
+    const SECOND: f64 = 1e6;
+
+    /// So many minutes of which nothing is known.
+    fn minutes(count: i64) -> RollUps {
+        let minute = |number: i64| Minute {
+            end: Stamp {
+                boot: Span::from_mins(number.unsigned_abs()),
+                awake: None,
+                wall: Some(WallClock::from_unix_nanos(number * 60_000_000_000)),
+            },
+            lasts: Span::from_mins(1),
+        };
+        RollUps::new((1..=count).map(minute).collect())
+    }
+
+    /// What a host counter rises by in each minute, and in its fastest second where that is known.
+    fn rises(rolled: &mut RollUps, signal: SignalId, by: &[u64], fastest: Option<u64>) {
+        let cells = rolled.entry(Entity::Host, "", signal);
+        for (cell, by) in cells.iter_mut().zip(by) {
+            *cell = Some(RollUp::Increase {
+                by: Some(*by),
+                fastest,
+            });
+        }
+    }
+
+    fn could(rule: &str, rolled: &RollUps) -> Vec<bool> {
+        let mut facts = Facts::default();
+        facts.page_size = PageSize::from_bytes(4096);
+        let mut all = could_hold_by_rule(rolled, &facts);
+        let found = all.find(|(id, _)| *id == rule);
+        found.map(|(_, could)| could).unwrap_or_default()
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // seconds of a minute
+    fn micros(seconds: f64) -> u64 {
+        (seconds * SECOND).round() as u64
+    }
+
+    #[test]
+    fn an_incident_that_two_minutes_share_and_that_holds_for_seven_tenths_is_seen() {
+        // The shortest, of 10 s from 5 s before a minute's end on: tasks wait just as much as it takes, with holes.
+        let stalled = 0.7 * 10.0 * 0.1001;
+        let mut rolled = minutes(3);
+        let halves = [0.0, stalled / 2.0, stalled / 2.0].map(micros);
+        rises(&mut rolled, PSI_MEMORY_SOME.id(), &halves, None);
+        assert_eq!(could("unexplained-stall", &rolled), [false, true, true]);
+        let mut less = minutes(1);
+        rises(
+            &mut less,
+            PSI_MEMORY_SOME.id(),
+            &[micros(0.49 * stalled)],
+            None,
+        );
+        assert_eq!(could("unexplained-stall", &less), [false]);
+    }
+
+    #[test]
+    fn what_rises_evenly_all_minute_is_no_stall() {
+        // Less than half of the threshold, in a minute, is more than an incident of 10 s need be.
+        let even = [micros(60.0 * 0.04)];
+        let mut rolled = minutes(1);
+        rises(&mut rolled, PSI_MEMORY_SOME.id(), &even, Some(micros(0.04)));
+        assert_eq!(could("unexplained-stall", &rolled), [false]);
+        for fastest in [None, Some(micros(0.1001))] {
+            rises(&mut rolled, PSI_MEMORY_SOME.id(), &even, fastest);
+            assert_eq!(could("unexplained-stall", &rolled), [true]);
+        }
+    }
+
+    /// A full node that swaps out in some seconds and stalls in others, and how much is free on another.
+    fn nodes(swapped_out: u64, stalls: u64, free_elsewhere: Option<u64>) -> RollUps {
+        let level = |level| {
+            Some(RollUp::Level {
+                min: level,
+                max: level,
+            })
+        };
+        let mut rolled = minutes(1);
+        rises(&mut rolled, PSWPOUT.id(), &[swapped_out], None);
+        rises(&mut rolled, ALLOCSTALL.id(), &[stalls], None);
+        let full = Some(("0", 20));
+        for (key, free) in full
+            .into_iter()
+            .chain(free_elsewhere.map(|free| ("1", free)))
+        {
+            rolled.entry(Entity::Node, key, NODE_FREE.id())[0] = level(free << 20);
+            rolled.entry(Entity::Node, key, NODE_TOTAL.id())[0] = level(500 << 20);
+            let zone = format!("{key}/Normal");
+            rolled.entry(Entity::Zone, &zone, ZONE_HIGH.id())[0] = level(20 << 8);
+            rolled.entry(Entity::Zone, &zone, ZONE_MANAGED.id())[0] = level(500 << 8);
+        }
+        rolled
+    }
+
+    #[test]
+    fn a_node_is_compared_with_the_others_and_a_single_one_with_none() {
+        let swapping = |free| could("numa-imbalance", &nodes(100_000, 0, free));
+        assert_eq!(swapping(None), [false]);
+        assert_eq!(swapping(Some(50)), [false]);
+        assert_eq!(swapping(Some(400)), [true]);
+    }
+
+    #[test]
+    fn a_setting_is_one_of_those_that_it_had() {
+        let mut rolled = minutes(1);
+        for (signal, least, most) in [(COMMITTED_AS, 50, 110), (COMMIT_LIMIT, 100, 100)] {
+            let level = RollUp::Level {
+                min: least << 30,
+                max: most << 30,
+            };
+            rolled.entry(Entity::Host, "", signal.id())[0] = Some(level);
+        }
+        for (modes, expected) in [
+            (&["0"][..], false),
+            (&["2"], true),
+            (&["2", "0"], true),
+            (&["1", "0"], false),
+        ] {
+            let mut facts = Facts::default();
+            for (at, mode) in (0..).zip(modes) {
+                facts.record(Span::from_secs(at), OVERCOMMIT_MEMORY, mode);
+            }
+            let mut all = could_hold_by_rule(&rolled, &facts);
+            let (_, could) = all.find(|(id, _)| *id == "overcommit-limit").unwrap();
+            assert_eq!(could, [expected], "{modes:?}");
+        }
+    }
+
+    #[test]
+    fn what_one_of_several_reasons_shows_in_a_part_of_the_time_is_seen() {
+        // Of 1.4 s that lie in this minute at least, a quarter may be of swap-out and the rest of other reasons.
+        assert_eq!(could("numa-imbalance", &nodes(50, 0, Some(400))), [true]);
+        assert_eq!(could("numa-imbalance", &nodes(20, 0, Some(400))), [false]);
     }
 }

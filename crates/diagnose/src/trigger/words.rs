@@ -83,6 +83,7 @@ impl Expr {
             Self::SumOver(entity, each) => {
                 format!("{} of all {}s", each.words(print), entity.name())
             }
+            Self::MostOfOthers(each) => format!("the most {} of the others", each.words(print)),
             Self::Difference(a, b) => pair(a, " − ", b),
             Self::Quotient(a, b) => pair(a, " / ", b),
             Self::Least(a, b) => format!("{}, at most {}", a.words(print), b.words(print)),

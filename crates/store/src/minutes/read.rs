@@ -5,6 +5,7 @@ use std::ops::Range;
 use timeline::{Entity, Run, SignalId, Stamp};
 use units::WallClock;
 
+use super::rolled_up::Signals;
 use super::{
     Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, SIGNAL, SIGNAL_NUMBER, TOLD, Told, VALUE,
     format_1,
@@ -62,8 +63,8 @@ pub(crate) struct Buffers {
 }
 
 impl Minutes {
-    /// Opens a file.
-    pub(crate) fn open(file: Opened) -> Result<Self, String> {
+    /// Opens a file; of some signals only where nothing else of it is asked, by the keys of their entities alone.
+    pub(crate) fn open(file: Opened, wanted: Option<&Signals>) -> Result<Self, String> {
         let told: Vec<Told> = metadata(&file, TOLD)?;
         let taken = told.into_iter().map(|told| Taken {
             stamp: Stamp {
@@ -76,7 +77,7 @@ impl Minutes {
         });
         let whose = match format_1::whose(&file)? {
             Some(whose) => whose,
-            None => whose(&file)?,
+            None => whose(&file, wanted)?,
         };
         Ok(Self {
             taken: taken.collect(),
@@ -190,7 +191,7 @@ impl Minutes {
 pub(super) const ASTRAY: &str = "it does not say whose its rows are";
 
 /// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
-fn whose(file: &Opened) -> Result<Whose, String> {
+fn whose(file: &Opened, wanted: Option<&Signals>) -> Result<Whose, String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
         let mut numbers = Vec::with_capacity(part.rows);
@@ -221,21 +222,33 @@ fn whose(file: &Opened) -> Result<Whose, String> {
     let signals = words(SIGNAL, &signals.rows)?;
     // A later memtide may have written signals that are not known here.
     let signals: Vec<_> = signals.iter().map(|name| names::signal(name)).collect();
+    let is_wanted = |signal: &SignalId| wanted.is_none_or(|wanted| wanted.has(*signal));
     let mut whose = Whose::default();
+    let mut is_named = vec![wanted.is_none(); keys.rows.len()];
     for ((of, signal, start), end) in all.iter().zip(ends) {
-        if let Some(signal) = signals.get(*signal).copied().flatten() {
+        let signal = signals.get(*signal).copied().flatten();
+        if let Some(signal) = signal.filter(is_wanted) {
             let (of, rows) = (*of, *start..end);
+            is_named[of] = true;
             whose.add(Series { of, signal, rows });
         }
     }
-    let (labels, groups) = (words(LABEL, &keys.rows)?, words(GROUP, &keys.rows)?);
-    let names = words(KEY, &keys.rows)?.into_iter().zip(labels).zip(groups);
     for kind in &mut whose.kinds {
         kind.series.sort_by_key(|series| series.of);
     }
-    whose.names = names
-        .map(|((key, label), group)| (key, label, group))
-        .collect();
+    whose.names = vec![Names::default(); keys.rows.len()];
+    let named = || (0..is_named.len()).filter(|of| is_named[*of]);
+    let rows: Vec<usize> = named().map(|of| keys.rows[of]).collect();
+    for (of, key) in named().zip(words(KEY, &rows)?) {
+        whose.names[of].0 = key;
+    }
+    if wanted.is_none() {
+        let labels = words(LABEL, &rows)?.into_iter();
+        let others = labels.zip(words(GROUP, &rows)?);
+        for (of, (label, group)) in named().zip(others) {
+            (whose.names[of].1, whose.names[of].2) = (label, group);
+        }
+    }
     Ok(whose)
 }
 
@@ -374,7 +387,7 @@ mod tests {
         let told = (TOLD.to_owned(), "[[1,null,null,0,1]]".to_owned());
         table::write(&path, &columns, vec![told]).unwrap();
         let file = Opened::new(std::fs::read(path).unwrap()).unwrap();
-        let minutes = Minutes::open(file)?;
+        let minutes = Minutes::open(file, None)?;
         assert!(minutes.kind(Entity::Host).is_some());
         minutes.check(&mut Buffers::default())
     }

@@ -1,6 +1,7 @@
 //! Runs of one signal become rows of minutes.
 
 use timeline::{Entity, RollUp as Known, Run};
+use units::Span;
 
 use super::{Minute, breaks, index};
 use crate::segment::host::Taken;
@@ -16,7 +17,7 @@ pub(super) struct RollUp {
     pub(super) value: i64,
     /// The smallest, of a gauge.
     pub(super) min: Option<i64>,
-    /// The largest, of a gauge.
+    /// The largest, of a gauge; the most that a counter grew by in a second, from one reading to the next, rounded up.
     pub(super) max: Option<i64>,
     /// The mean of all readings, rounded, of a gauge.
     pub(super) mean: Option<i64>,
@@ -40,7 +41,10 @@ impl RollUp {
                 min: min.cast_unsigned(),
                 max: max.cast_unsigned(),
             },
-            None => Known::Increase(self.increase.map(i64::cast_unsigned)),
+            None => Known::Increase {
+                by: self.increase.map(i64::cast_unsigned),
+                fastest: self.max.map(i64::cast_unsigned),
+            },
         }
     }
 
@@ -63,6 +67,11 @@ pub(super) struct Grid<'a> {
     breaks_until: Vec<u32>,
     /// For each minute how many minutes with reads lie before it.
     rank: Vec<u32>,
+    /// For each sample the boot clock, and that of the last sample before.
+    boots: Vec<Span>,
+    before: Option<Span>,
+    /// Whether it is told how fast counters grew at most: of those kinds of which rules ask it, as it takes room.
+    tells_fastest: bool,
 }
 
 /// Whether a signal counts.
@@ -82,12 +91,51 @@ struct Sum {
     sum: u128,
     count: u32,
     value: u64,
-    increase: u64,
+    grown: Grown,
+}
+
+/// What a counter grew by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Grown {
+    by: u64,
+    /// In a second.
+    fastest: u64,
+}
+
+impl Grown {
+    /// In such a time, of which a part may not be known.
+    fn within(by: u64, time: Option<Span>) -> Self {
+        const SECOND: u128 = 1_000_000_000;
+        let nanos = time.map_or(0, Span::as_nanos);
+        let fastest = match (by, nanos) {
+            (0, _) => 0,
+            (_, 0) => u64::MAX,
+            _ => u64::try_from((u128::from(by) * SECOND).div_ceil(u128::from(nanos)))
+                .unwrap_or(u64::MAX),
+        };
+        Self { by, fastest }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            by: self.by.saturating_add(other.by),
+            fastest: self.fastest.max(other.fastest),
+        }
+    }
 }
 
 impl<'a> Grid<'a> {
-    pub(super) fn new(minutes: &'a [Minute], taken: &[Taken], entity: Entity) -> Self {
+    /// `before`: the last sample before these, where they go on from it.
+    pub(super) fn new(
+        minutes: &'a [Minute],
+        taken: &[Taken],
+        entity: Entity,
+        before: Option<&Taken>,
+    ) -> Self {
         let mut grid = Self {
+            boots: taken.iter().map(|sample| sample.stamp.boot).collect(),
+            before: before.map(|before| before.stamp.boot),
+            tells_fastest: matches!(entity, Entity::Host | Entity::Node | Entity::Cgroup),
             minutes,
             minute_of: Vec::with_capacity(taken.len()),
             reads_before: vec![0],
@@ -125,12 +173,14 @@ impl<'a> Grid<'a> {
         let mut sum: Option<Sum> = None;
         let mut before: Option<&Run> = None;
         for run in runs {
-            let mut increase = match (before, counted) {
-                (Some(before), _) => self.increase(before, run),
+            let mut grown = match (before, counted) {
+                (Some(before), _) => self.grown(before, run),
                 (None, Counted::From(Some(end))) if self.breaks_until[run.first] == 0 => {
-                    run.value.saturating_sub(end)
+                    // It was read in the last sample before these or earlier.
+                    let time = self.before.map(|before| self.boots[run.first] - before);
+                    Grown::within(run.value.saturating_sub(end), time)
                 }
-                (None, _) => 0,
+                (None, _) => Grown::default(),
             };
             before = Some(run);
             for number in self.minute_of[run.first]..=self.minute_of[run.last] {
@@ -145,7 +195,7 @@ impl<'a> Grid<'a> {
                 sum.get_or_insert(Sum::of(number, run.value)).add(
                     run.value,
                     count,
-                    std::mem::take(&mut increase),
+                    std::mem::take(&mut grown),
                 );
             }
         }
@@ -155,14 +205,18 @@ impl<'a> Grid<'a> {
     }
 
     /// What a counter has counted from one run to the next: nothing is known of the time before a reset or a reboot.
-    fn increase(&self, before: &Run, run: &Run) -> u64 {
+    fn grown(&self, before: &Run, run: &Run) -> Grown {
         let is_broken = self.breaks_until[before.last] != self.breaks_until[run.first];
-        let increase = run.value.checked_sub(before.value);
-        increase.filter(|_| !is_broken).unwrap_or(0)
+        let by = run.value.checked_sub(before.value);
+        let by = by.filter(|_| !is_broken).unwrap_or(0);
+        Grown::within(by, Some(self.boots[run.first] - self.boots[before.last]))
     }
 
     fn put(&self, sum: &Sum, is_counter: bool, start: usize, rows: &mut Vec<RollUp>) {
-        let row = sum.row(is_counter);
+        let mut row = sum.row(is_counter);
+        if is_counter && !self.tells_fastest {
+            row.max = None;
+        }
         let is_next = |last: u32| self.rank[index(last) + 1] == self.rank[index(row.first)];
         let open = rows[start..].last_mut();
         match open.filter(|open| {
@@ -186,31 +240,32 @@ impl Sum {
             sum: 0,
             count: 0,
             value,
-            increase: 0,
+            grown: Grown::default(),
         }
     }
 
-    fn add(&mut self, value: u64, count: u32, increase: u64) {
+    fn add(&mut self, value: u64, count: u32, grown: Grown) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum += u128::from(value) * u128::from(count);
         self.count += count;
         self.value = value;
-        self.increase = self.increase.saturating_add(increase);
+        self.grown = self.grown.plus(grown);
     }
 
     fn row(&self, is_counter: bool) -> RollUp {
         let count = u128::from(self.count.max(1));
         let mean = u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX);
         let gauge = |value: u64| (!is_counter).then(|| value.cast_signed());
+        let counter = |value: u64| is_counter.then(|| i64::try_from(value).unwrap_or(i64::MAX));
         RollUp {
             first: self.minute,
             last: self.minute,
             value: self.value.cast_signed(),
             min: gauge(self.min),
-            max: gauge(self.max),
+            max: gauge(self.max).or_else(|| counter(self.grown.fastest)),
             mean: gauge(mean),
-            increase: is_counter.then(|| i64::try_from(self.increase).unwrap_or(i64::MAX)),
+            increase: counter(self.grown.by),
         }
     }
 }
@@ -220,7 +275,7 @@ mod tests {
     use super::super::minutes;
     use super::*;
     use timeline::Stamp;
-    use units::{Span, WallClock};
+    use units::WallClock;
 
     /// Samples every 20 s from the start of a minute; `boots` are the boot clock's seconds.
     fn taken(boots: &[u64]) -> Vec<Taken> {
@@ -241,7 +296,7 @@ mod tests {
     fn roll(boots: &[u64], values: &[u64], is_counter: bool) -> Vec<RollUp> {
         let taken = taken(boots);
         let minutes = minutes(&taken);
-        let grid = Grid::new(&minutes, &taken, Entity::Host);
+        let grid = Grid::new(&minutes, &taken, Entity::Host, None);
         let run = |(at, value): (usize, &u64)| Run {
             first: at,
             last: at,
@@ -267,6 +322,33 @@ mod tests {
         assert_eq!((min, max, mean), (Some(1), Some(5), Some(3)));
         assert_eq!((rows[0].value, rows[0].increase), (3, None));
         assert_eq!((rows[1].first, rows[1].last, rows[1].value), (1, 2, 7));
+    }
+
+    #[test]
+    fn a_counter_has_its_fastest_second_rounded_up() {
+        let taken = taken(&STEADY);
+        let minutes = minutes(&taken);
+        let run = |at, value| Run {
+            first: at,
+            last: at,
+            value,
+        };
+        // Read in every other sample of the second minute, and 10 s after the last sample before these.
+        let runs = [run(0, 50), run(1, 50), run(2, 91), run(4, 91 + 801)];
+        let before = Taken {
+            stamp: Stamp {
+                boot: Span::from_secs(10),
+                ..taken[0].stamp
+            },
+            ..taken[0]
+        };
+        let fastest = |entity| {
+            let grid = Grid::new(&minutes, &taken, entity, Some(&before));
+            let mut rows = Vec::new();
+            grid.roll(&runs, Counted::From(Some(0)), &mut rows);
+            rows.iter().map(|row| row.max).collect::<Vec<_>>()
+        };
+        assert_eq!(fastest(Entity::Host), [Some(5), Some(21)]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Minutes {
         let mut rolled = RollUps::new(minutes_of(self.taken(), before));
         for kind in self.kinds() {
             let wanted = kind.series.iter().filter(|it| wanted.has(it.signal));
-            // Of counters there are increases, of gauges levels: what is not there need not be unpacked.
+            // Of counters there are increases, of gauges least levels: what is not there need not be unpacked.
             let (counters, gauges): (Vec<&Series>, Vec<&Series>) =
                 wanted.partition(|series| series.signal.def().is_counter);
             for (series, are_counters) in [(counters, true), (gauges, false)] {
@@ -132,13 +132,13 @@ impl Minutes {
             read.ordinals_at(column(file, name)?, rows, ordinals)
                 .map_err(text)?;
         }
-        for (name, is_counters, sparse) in [
-            (MIN, false, &mut columns.min),
-            (MAX, false, &mut columns.max),
-            (INCREASE, true, &mut columns.increase),
+        for (name, only, sparse) in [
+            (MIN, Some(false), &mut columns.min),
+            (MAX, None, &mut columns.max),
+            (INCREASE, Some(true), &mut columns.increase),
         ] {
             sparse.clear();
-            if is_counters == are_counters {
+            if only.is_none_or(|only| only == are_counters) {
                 let column = column(file, name)?;
                 read.numbers_at(column, rows, &mut sparse.cells)
                     .map_err(text)?;
@@ -198,7 +198,10 @@ impl Columns {
             let levels = self.min.at(row).zip(self.max.at(row));
             let roll_up = match levels.filter(|_| !is_counter) {
                 Some((min, max)) => RollUp::Level { min, max },
-                None => RollUp::Increase(self.increase.at(row)),
+                None => RollUp::Increase {
+                    by: self.increase.at(row),
+                    fastest: self.max.at(row),
+                },
             };
             put(first..last + 1, roll_up, from.taken(), entity, cells)?;
         }
@@ -239,7 +242,8 @@ pub(crate) fn of_samples(
     let before = goes_on.then_some(before);
     let mut rows = Vec::new();
     for entity in Entity::ALL {
-        let grid = Grid::new(&ranges, taken, entity);
+        let last = before.and_then(Before::last);
+        let grid = Grid::new(&ranges, taken, entity, last);
         let host = (entity == Entity::Host).then(|| timeline.host_runs().map(|it| ("", it)));
         let entities = timeline.entities(entity);
         let others = entities.flat_map(|it| it.runs().map(|runs| (it.key.as_str(), runs)));

@@ -169,7 +169,9 @@ struct Looking<'a, 'b> {
 
 impl Looking<'_, '_> {
     fn segment(&mut self, segment: &Segment, is_before_head: bool) {
-        let minutes = match segment.minutes() {
+        // How it ended is asked of all its signals, where what follows it goes on from there.
+        let wanted = (!is_before_head).then_some(&self.wanted);
+        let minutes = match segment.minutes_of(wanted) {
             Ok(minutes) => minutes,
             Err(error) => return self.lost(segment, &error),
         };

@@ -252,21 +252,52 @@ impl Column {
 
     /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
-        let from = self.0.partition_point(|run| run.last < first);
-        let within = self.0[from..].iter().take_while(|run| run.first < end);
-        let cut = within.filter_map(|run| {
+        let from = self.first_until(first);
+        let within = &self.0[from..];
+        // Samples from one run to the next may be any number, but no two runs share one.
+        let within = &within[..within.len().min(end.saturating_sub(first))];
+        let within = &within[..within.partition_point(|run| run.first < end)];
+        let mut cut = Vec::with_capacity(within.len());
+        for run in within {
             let part = Run {
                 first: run.first.max(first),
                 last: run.last.min(end - 1),
                 value: run.value,
             };
-            reads.touch(&part).then(|| Run {
-                first: part.first - first,
-                last: part.last - first,
-                ..part
-            })
-        });
-        Self(cut.collect())
+            if reads.touch(&part) {
+                cut.push(Run {
+                    first: part.first - first,
+                    last: part.last - first,
+                    ..part
+                });
+            }
+        }
+        Self(cut)
+    }
+
+    /// The place of the first run that does not end before a sample. Most signals change at an even pace, so that a guess is
+    /// near: halving the whole of a week's column touches far more memory.
+    fn first_until(&self, index: usize) -> usize {
+        let runs = &self.0;
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+            return 0;
+        };
+        let ends_before = |at: usize| runs[at].last < index;
+        let samples = last.last + 1 - first.first;
+        let passed = index.saturating_sub(first.first).min(samples);
+        let guess = passed.saturating_mul(runs.len()) / samples;
+        let (mut from, mut to, mut step) = (guess, guess, 8);
+        while from > 0 && !ends_before(from - 1) {
+            to = from - 1;
+            from = from.saturating_sub(step);
+            step *= 2;
+        }
+        while to < runs.len() && ends_before(to) {
+            from = to + 1;
+            to = (to + step).min(runs.len());
+            step *= 2;
+        }
+        from + runs[from..to].partition_point(|run| run.last < index)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -530,6 +561,24 @@ mod tests {
         let found: Vec<_> = part.readings(&part_reads).collect();
         assert_eq!(found, [(5, 7), (15, 9)]);
         assert!(column.cut(1, 9, &reads).is_empty(), "nobody read it then");
+    }
+
+    #[test]
+    fn a_cut_begins_at_the_right_run_however_unevenly_they_lie() {
+        let all: Vec<usize> = (0..4_000).collect();
+        let reads = reads(&all);
+        let even: Vec<usize> = (0..2_000).step_by(3).collect();
+        let late: Vec<usize> = (3_000..3_200).collect();
+        let early: Vec<usize> = (0..200).chain([3_999]).collect();
+        for places in [vec![7], even, late, early] {
+            let readings: Vec<_> = places.iter().map(|at| (*at, *at as u64)).collect();
+            let column = column(&reads, &readings);
+            for index in 0..4_001 {
+                let expected = column.0.partition_point(|run| run.last < index);
+                assert_eq!(column.first_until(index), expected, "{index} of {places:?}");
+            }
+        }
+        assert_eq!(Column::default().first_until(3), 0);
     }
 
     #[test]

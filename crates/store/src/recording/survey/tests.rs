@@ -393,7 +393,7 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
                     .host(PSWPIN.id())
                     .unwrap()
                     .iter()
-                    .all(|it| matches!(it, Some(RollUp::Increase(_))))
+                    .all(|it| matches!(it, Some(RollUp::Increase { .. })))
             );
             groups = groups.max(rolled.entities(Entity::Cgroup).len());
             vec![false; rolled.len()]
