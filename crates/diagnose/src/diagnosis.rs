@@ -241,7 +241,8 @@ fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
 mod tests {
     use timeline::signals::{
         CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_SOME, MEM_FREE,
-        MEM_TOTAL, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT, REFAULT_ANON,
+        MEM_TOTAL, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT,
+        REFAULT_ANON, REFAULT_FILE,
     };
     use timeline::{Entity, Gauge, Sample, Signal};
     use units::{Bytes, Limit, Span};
@@ -426,6 +427,35 @@ mod tests {
         let many = cheap(40);
         let told = many.findings.iter().find(|f| f.id == "swap-thrash");
         assert_eq!(told.map(|f| f.occasions.len()), Some(40));
+    }
+
+    #[test]
+    fn bursts_that_their_stories_clear_are_not_counted() {
+        let bursts = |scanned| {
+            let mut again = vec![0; 3600];
+            for at in [100, 900, 2000] {
+                again[at..at + 5].fill(2000);
+            }
+            let scanned: Vec<u64> = again.iter().map(|pages| pages * scanned).collect();
+            let case = Case::over(3600)
+                .counter_steps(REFAULT_FILE, &again)
+                .counter_steps(PGSCAN_KSWAPD, &scanned)
+                .counter(PGSCAN_DIRECT, 0)
+                .counter(PSI_MEMORY_SOME, 0);
+            let diagnosis = diagnosed(&case);
+            let is_it = |id: &str| id == "page-cache-thrash";
+            let counted = diagnosis.bursts.iter().find(|bursts| is_it(bursts.id));
+            let clear = diagnosis.clear.iter().find(|(id, _)| is_it(id));
+            (
+                counted.map(Bursts::count),
+                clear.map(|(_, why)| why.clone()),
+            )
+        };
+        assert_eq!(bursts(1), (Some(3), None));
+        let (counted, clear) = bursts(0);
+        assert_eq!(counted, None);
+        let why = clear.unwrap_or_default();
+        assert!(why.contains("the host itself evicts nothing"), "{why}");
     }
 
     #[test]

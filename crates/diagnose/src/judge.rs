@@ -69,6 +69,7 @@ impl Untold {
         finding.harm = finding.harm.plus(self.harm);
     }
 }
+
 /// What a rule found, whose stories may still have to be told.
 pub(crate) enum Looked {
     Answered(Answer),
@@ -79,13 +80,17 @@ pub(crate) enum Looked {
 pub(crate) struct Incidents {
     rule: &'static Rule,
     entity: Entity,
-    /// Those whose stories are told, each with its story once that is done.
-    told: Vec<(Weighed, Option<Result<Outcome, Missing>>)>,
-    /// Those that are too short and too cheap.
-    bursts: Vec<Weighed>,
-    /// Those that are too many.
+    /// Those of weight.
+    told: Vec<Told>,
+    /// Those that are too many to ask for their stories.
     untold: Vec<Weighed>,
+    /// Those that are too short and too cheap, which are only counted: some of them are asked, as a story may clear them.
+    bursts: Vec<Told>,
+    more_bursts: Vec<Weighed>,
 }
+
+/// An incident, with its story once that is asked.
+type Told = (Weighed, Option<Result<Outcome, Missing>>);
 
 /// Asks one rule.
 ///
@@ -147,11 +152,11 @@ pub(crate) fn tell_all<'l>(
             Looked::Answered(_) => None,
             Looked::Incidents(incidents) => Some(incidents),
         })
-        .flat_map(
-            |Incidents {
-                 rule, entity, told, ..
-             }| { told.iter_mut().map(|one| (*rule, *entity, one)) },
-        )
+        .flat_map(|incidents| {
+            let (rule, entity) = (incidents.rule, incidents.entity);
+            let told = incidents.told.iter_mut().chain(&mut incidents.bursts);
+            told.map(move |one| (rule, entity, one))
+        })
         .collect();
     all.sort_by_key(|(_, _, ((occurrence, ..), _))| (occurrence.first, occurrence.last));
     for (rule, entity, ((occurrence, _, harm), story)) in all {
@@ -369,19 +374,22 @@ fn sorted_out(
             let is_short = !is_found && stretch.lasts() < at_least;
             !is_event && !rule.is_note() && (is_short || weight.is_burst())
         });
-    let (bursts, together) = bursts::apart(bursts);
+    let (mut bursts, together) = bursts::apart(bursts);
     incidents.extend(together);
+    let more_bursts = beyond(&mut bursts, MOST_NOTED);
     let untold = if rule.is_note() {
         beyond(&mut incidents, MOST_NOTED)
     } else {
         beyond(&mut incidents, MOST_TOLD)
     };
+    let not_asked_yet = |all: Vec<Weighed>| all.into_iter().map(|one| (one, None)).collect();
     Incidents {
         rule,
         entity,
-        told: incidents.into_iter().map(|one| (one, None)).collect(),
-        bursts,
+        told: not_asked_yet(incidents),
         untold,
+        bursts: not_asked_yet(bursts),
+        more_bursts,
     }
 }
 
@@ -400,7 +408,11 @@ impl Incidents {
         answer
             .incidents
             .sort_by_key(|finding| finding.when.map(|when| when.from));
-        answer.bursts = bursts::counted(self.rule, &self.bursts);
+        let (bursts, cleared) = real_bursts(self.bursts, self.more_bursts);
+        answer.bursts = bursts::counted(self.rule, &bursts);
+        if answer.clear.is_empty() {
+            answer.clear = cleared.unwrap_or_default();
+        }
         let untold = self.untold.into_iter();
         answer.untold = untold
             .map(|(occurrence, stretch, harm)| Untold {
@@ -420,6 +432,25 @@ impl Incidents {
             }
         }
     }
+}
+
+/// Bursts that their stories do not clear, and why the others are clear. Those that were not asked count where some that were
+/// asked do.
+fn real_bursts(asked: Vec<Told>, mut more: Vec<Weighed>) -> (Vec<Weighed>, Option<String>) {
+    let mut cleared = None;
+    let mut real = Vec::new();
+    for (burst, story) in asked {
+        match story {
+            Some(Ok(Outcome::Found(_))) => real.push(burst),
+            Some(Ok(Outcome::Clear(why))) => cleared = cleared.or(Some(why)),
+            Some(Err(_)) | None => {}
+        }
+    }
+    if real.is_empty() {
+        more.clear();
+    }
+    real.append(&mut more);
+    (real, cleared)
 }
 
 /// How near it came to an incident.
