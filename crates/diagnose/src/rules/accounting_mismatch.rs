@@ -1,17 +1,11 @@
 //! The kernel's own figures disagree about how much memory there is.
 
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
-use units::{Bytes, Ratio};
 
 use crate::accounting::{Accounting, account};
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Says, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::finding::Says;
+use crate::prelude::*;
 use crate::totals::{Checks, Difference, TOLERANCE};
-use crate::trigger::Trigger;
 
 declare_rule! {
     /// MemTotal and the memory zones disagree: the figures belong to different things, or memory is set up lazily.

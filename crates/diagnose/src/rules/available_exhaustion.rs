@@ -3,18 +3,9 @@
 use timeline::signals::{
     HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
 };
-use units::{Bytes, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LITTLE_AVAILABLE, available_at_most, memory_waits};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Predicate, Reading, Trigger, all, any, ram};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::{available_at_most, memory_waits};
 
 declare_rule! {
     /// Hardly any memory is left that could be given to a program.
@@ -109,7 +100,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             stalls.sentence()
         ),
     };
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     let text = format!("{what} fell to {least}{share}");
     let mut finding = RULE
         .found(severity, format!("Hardly any memory is left: {title}"))
@@ -137,7 +128,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// What of RAM is taken for good.
 fn holders(cx: &Evidence<'_>, mut finding: Finding, index: usize) -> Result<Finding, Missing> {
     let much = cx.ram()?.share(LOW);
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     for (signal, what) in [
         (MEM_ANON, "anonymous memory"),
         (MEM_SHMEM, "shared memory"),

@@ -1,21 +1,13 @@
 //! Memory is full of page cache, and that is fine.
 
-use timeline::Stretch;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_SHMEM, MEM_SLAB_RECLAIMABLE,
     MEM_WRITEBACK, PAGE_CACHE, PGPGIN,
 };
-use units::{Bytes, Quantity as _, Ratio};
 
 use crate::calm::{self, Calm};
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
+use crate::prelude::*;
 use crate::readings::page_cache;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Memory looks full, but much of it is cache that is given back on demand, and nobody has missed any.

@@ -4,18 +4,9 @@ use timeline::signals::{
     MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
     REFAULT_FILE,
 };
-use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, floor, page_cache, refaults_file};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Reading, Trigger, all, any, gauge, ram, rate, stall};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::{floor, page_cache, refaults_file};
 
 declare_rule! {
     /// Free memory lies flat on the kernel's floor and hardly any page cache is left: RAM is full although some looks free.
@@ -105,12 +96,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.standstill() {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
+    let severity = Severity::critical_if(stalls.standstill());
     let near = Bytes::from_f64(edge.as_f64() * NEAR);
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     let mut finding = RULE
         .found(
             severity,

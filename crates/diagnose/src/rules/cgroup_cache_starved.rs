@@ -1,25 +1,16 @@
 //! A control group at its limit drops its files and reads them again.
 
-use timeline::{
-    Counter, Entity, EntitySeries, Signal, Stretch, Track,
-    signals::{
-        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
-        CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
-        CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
-    },
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+    CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
+    CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
-use units::{Bytes, BytesPerSecond, Count, Quantity as _, Ratio};
+use timeline::{Counter, Signal};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::{READ_AGAIN, refaults_file};
+use crate::prelude::*;
+use crate::readings::refaults_file;
 use crate::rereads::has_free;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, rate};
 
 declare_rule! {
     /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
@@ -128,11 +119,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
         .cause(format!("The group needs {needs}, which is more than its limit of {limit}."))
         .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller; a quarter more is a beginning.")))
-        .affects([Affected {
-            kind: "cgroup",
-            name: label.clone(),
-            what: format!("{came_back} came back, limit {limit}"),
-        }])
+        .affects([Affected::new("cgroup", label, format!("{came_back} came back, limit {limit}"))])
         .sure(cx.confidence(&kinds, open))
         .into())
 }

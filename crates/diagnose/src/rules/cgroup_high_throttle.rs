@@ -1,21 +1,13 @@
 //! A control group is slowed down for being above its memory.high.
 
+use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_FULL,
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
-use timeline::{Entity, EntitySeries, Stretch, facts::CgroupMode};
-use units::{Bytes, Count, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, stall};
+use crate::prelude::*;
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -132,11 +124,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(of_the_host(cx, finding, available)
         .not("oom-cgroup", "memory.high slows down and does not kill")
         .fix(raised.told(format!("Raise memory.high above what the group needs (it was {high}; a quarter more is a beginning), or make its program smaller.")))
-        .affects([Affected {
-            kind: "cgroup",
-            name: group.label.clone(),
-            what: format!("{held} of memory.high {high}"),
-        }])
+        .affects([Affected::new("cgroup", &group.label, format!("{held} of memory.high {high}"))])
         .sure(cx.confidence(&kinds, open))
         .into())
 }

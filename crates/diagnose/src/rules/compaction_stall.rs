@@ -1,25 +1,13 @@
 //! Compaction: tasks move memory about to make room for a large block, and often in vain.
 
-use timeline::{
-    Stretch,
-    facts::{
-        COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
-    },
-    signals::{
-        COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
-    },
+use timeline::facts::{
+    COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
 };
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
+use timeline::signals::{
+    COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
+};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// Tasks wait while the kernel moves memory about to make a large free block, and most attempts fail.
@@ -88,11 +76,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let waits = Stalls::during(cx, stretch);
-    let severity = if waits.any() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(waits.any());
     let mut finding = RULE
         .found(
             severity,
@@ -104,7 +88,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("waits for a large block", &stalls)
         .shows_from(COMPACT_STALL, rate, STALLS, None, format!("tasks had to compact memory {rate}"))
         .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));
-    let optional = |signal| cx.rate(signal).ok()?.mean_in(stretch);
+    let optional = |signal| cx.mean_rate(signal, stretch);
     if let Some(fallbacks) = optional(THP_FAULT_FALLBACK).filter(|it| it.get() > 0.0) {
         let text = format!("{fallbacks} page faults got small pages instead of a huge one");
         finding = finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text);
@@ -128,7 +112,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// What was available, where that is so little that any block is rare: compaction moves pages into free ones
 /// (mm/compaction.c, isolate_freepages), and fails where there are hardly any.
 fn too_little(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
-    let available = cx.gauge(MEM_AVAILABLE).ok()?.mean_in(stretch)?;
+    let available = cx.mean_level(MEM_AVAILABLE, stretch)?;
     let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);
     (available <= least).then_some(available)
 }

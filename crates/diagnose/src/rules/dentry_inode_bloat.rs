@@ -5,21 +5,10 @@ use timeline::signals::{
     DENTRIES, DENTRIES_NEGATIVE, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PSI_MEMORY_SOME, SLAB_PAGES,
     SLABS_SCANNED,
 };
-use timeline::{Stretch, Track};
-use units::{Bytes, Count, PerSecond, Ratio};
 
-use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::slab;
-use crate::trigger::{
-    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
-};
+use crate::{calm, slab};
 
 declare_rule! {
     /// The kernel's cache of file names and inodes takes a large part of RAM; it is given back when memory is wanted.
@@ -115,11 +104,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
     let hurts = hurts(cx, stretch);
-    let severity = if hurts.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(hurts.is_some());
     let of_ram = cx.ram().ok().and_then(|ram| level.ratio_of(ram));
     let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
     let harmless = harmless(cx, hurts);

@@ -1,25 +1,12 @@
 //! Direct reclaim: tasks that allocate memory have to free some first.
 
-use timeline::{
-    Stretch,
-    facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE},
-    signals::{
-        ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD,
-        NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
-    },
+use timeline::facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD, NR_VMSCAN_IMMEDIATE,
+    PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Trigger, all, rate, stall};
-use crate::who;
+use crate::prelude::*;
 
 declare_rule! {
     /// Tasks that ask for memory have to free some themselves before they get it.
@@ -124,7 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     if let Some((least, index)) = least {
-        let at = Some(cx.timeline.times()[index]);
+        let at = cx.time(index);
         finding = finding.shows(
             MEM_AVAILABLE,
             least,
@@ -157,14 +144,14 @@ fn of_all_scanning(
     stretch: &Stretch,
     direct: PerSecond<Pages>,
 ) -> Option<Ratio> {
-    let kswapd = cx.rate(PGSCAN_KSWAPD).ok()?.mean_in(stretch)?;
+    let kswapd = cx.mean_rate(PGSCAN_KSWAPD, stretch)?;
     let all = direct.get() + kswapd.get();
     (all > 0.0).then(|| Ratio::new(direct.get() / all))
 }
 
 /// Pages that reclaim met under writeback, where they are many.
 fn behind_writeback(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
-    let met = cx.rate(NR_VMSCAN_IMMEDIATE).ok()?.mean_in(stretch)?;
+    let met = cx.mean_rate(NR_VMSCAN_IMMEDIATE, stretch)?;
     (met >= MET_WRITEBACK).then_some(met)
 }
 

@@ -2,26 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Counter, Entity, EntitySeries, Signal, Stretch,
-    facts::{DIRTY_BYTES, DIRTY_RATIO},
-    signals::{
-        DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
-        NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES,
-        PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
-    },
+use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
+use timeline::signals::{
+    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
+    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME,
+    PSI_MEMORY_SOME, PSWPOUT,
 };
-use units::{Bytes, BytesPerSecond, Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
+use timeline::{Counter, Signal};
+use units::Micros;
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{DIRTY_LIMITS, Outcome, clear, declare_rule};
-use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate, stall,
-};
+use crate::prelude::*;
+use crate::rule::DIRTY_LIMITS;
 
 declare_rule! {
     /// Writers wait for the disk: as much unwritten data as the kernel allows is in memory already.
@@ -189,10 +180,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     Ok(remedy(cx, finding, speed, limit)
         .cause(cause(level, speed))
-        .affects(disk.map(|disk| Affected {
-            kind: "disk",
-            name: disk.name,
-            what: format!("busy {} of the time, {} written", disk.busy, disk.written),
+        .affects(disk.map(|disk| {
+            Affected::new(
+                "disk",
+                disk.name,
+                format!("busy {} of the time, {} written", disk.busy, disk.written),
+            )
         }))
         .affects(writers(cx, stretch))
         .sure(cx.confidence(&kinds, open))
@@ -315,7 +308,7 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
         Some((peak, index)) => finding.shows(
             NR_DIRTIED,
             at_limit,
-            Some(cx.timeline.times()[index]),
+            cx.time(index),
             format!("writers got {peak} before the limit and {at_limit} at it"),
         ),
         None => finding.shows(
@@ -343,10 +336,12 @@ fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
     groups
         .into_iter()
         .take(3)
-        .map(|(name, bytes)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("wrote {} meanwhile", Bytes::from_f64(bytes)),
+        .map(|(name, bytes)| {
+            Affected::new(
+                "process",
+                name,
+                format!("wrote {} meanwhile", Bytes::from_f64(bytes)),
+            )
         })
         .collect()
 }

@@ -2,27 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity, Stretch,
-    facts::SWAPPINESS,
-    signals::{
-        MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
-        SWAP_FREE, SWAP_TOTAL,
-    },
+use timeline::facts::SWAPPINESS;
+use timeline::signals::{
+    MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
+    SWAP_FREE, SWAP_TOTAL,
 };
-use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, page_cache};
+use crate::prelude::*;
+use crate::readings::{LOW_SWAPPINESS, page_cache};
 use crate::rereads::{evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, any, fact, gauge, ram};
-use crate::who;
 
 declare_rule! {
     /// Running programs lose their own code to reclaim and read it again: anonymous memory cannot be swapped instead.
@@ -175,7 +163,7 @@ fn mapped(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
         return finding;
     };
     let text = format!("mapped files and shared memory down to {mapped}");
-    finding.shows(MEM_MAPPED, mapped, Some(cx.timeline.times()[index]), text)
+    finding.shows(MEM_MAPPED, mapped, cx.time(index), text)
 }
 
 impl Kept {
@@ -253,7 +241,7 @@ fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Mi
 }
 
 fn major_faults(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
-    cx.rate(PGMAJFAULT).ok()?.mean_in(stretch)
+    cx.mean_rate(PGMAJFAULT, stretch)
 }
 
 /// Processes that took major faults throughout: name and rate. `None` where the source has no processes.
@@ -292,17 +280,17 @@ fn by_name(faulting: &[(&str, PerSecond<Count>)]) -> Vec<Affected> {
                 1 => String::new(),
                 n => format!("{n} processes: "),
             };
-            Affected {
-                kind: "process",
-                name: name.to_owned(),
-                what: format!("{processes}{faults} page faults waited for a disk"),
-            }
+            Affected::new(
+                "process",
+                name,
+                format!("{processes}{faults} page faults waited for a disk"),
+            )
         })
         .collect()
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
-    let mean = |signal| cx.gauge(signal).ok()?.mean_in(stretch);
+    let mean = |signal| cx.mean_level(signal, stretch);
     match (mean(MEM_ANON), mean(MEM_SHMEM)) {
         (Some(anon), Some(shared)) if shared.as_f64() > 0.1 * anon.as_f64() => format!(
             "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to drop."

@@ -1,28 +1,16 @@
 //! External fragmentation: memory is free, but in pieces too small for what is asked.
 
-use timeline::{
-    Condition, Counter, Entity, Signal, Stretch, Track,
-    facts::COMPACTION_PROACTIVENESS,
-    signals::{
-        COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
-        ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
-    },
+use timeline::facts::COMPACTION_PROACTIVENESS;
+use timeline::signals::{
+    COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
+    ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
-use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
+use timeline::{Condition, Counter, Signal};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::judge;
-use crate::missing::{Missing, Need};
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, While, all, computed, gauge,
-    joined,
-};
+use crate::prelude::*;
+use crate::trigger::While;
 
 declare_rule! {
     /// Memory is free, but in pieces too small for what is asked.
@@ -196,11 +184,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let asked = asked_for(cx, stretch);
     let stalls = Stalls::during(cx, stretch);
-    let severity = if asked.is_some() && stalls.any() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(asked.is_some() && stalls.any());
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
     let left = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
@@ -378,7 +362,7 @@ const IN_VAIN: [(Signal<Counter<Count>>, &str); 2] = [
 /// Who asks in vain.
 fn asked_for(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
     IN_VAIN.into_iter().find_map(|(signal, what)| {
-        let rate = cx.rate(signal).ok()?.mean_in(stretch)?;
+        let rate = cx.mean_rate(signal, stretch)?;
         (rate >= ASKED).then_some((signal, rate, what))
     })
 }

@@ -2,25 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity, EntitySeries, SignalDef, Stretch, Track,
-    facts::THP_ENABLED,
-    signals::{
-        MEM_ANON, MEM_AVAILABLE, PROC_OOM_ADJ, PROC_PARENT, PROC_PRIVATE_DIRTY, PROC_RSS,
-        PROC_RSS_ANON, PROC_SHARED_DIRTY,
-    },
+use timeline::SignalDef;
+use timeline::facts::THP_ENABLED;
+use timeline::signals::{
+    MEM_ANON, MEM_AVAILABLE, PROC_OOM_ADJ, PROC_PARENT, PROC_PRIVATE_DIRTY, PROC_RSS,
+    PROC_RSS_ANON, PROC_SHARED_DIRTY,
 };
-use units::{Bytes, Count, Ratio};
 
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// A large process forks, and the pages that parent or child write meanwhile exist twice.
@@ -160,11 +150,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         // Where processes are read rarely, the parent may have grown itself since the look before the child.
         (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
-    let severity = if tight {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(tight);
     let title = format!(
         "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
         fork.size,
@@ -174,7 +160,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let mut finding = copies_shown_in(RULE.found(severity, title), cx, fork, &mut kinds);
     if let Some((before, (least, index))) = fell {
         let text = format!("available fell from {before} to {least}");
-        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
+        finding = finding.shows(MEM_AVAILABLE, least, cx.time(index), text);
     }
     if let Ok(anon) = cx.gauge(MEM_ANON) {
         finding = finding.graph("anonymous memory", &anon);
@@ -253,11 +239,11 @@ fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
 fn affected(process: &EntitySeries, fork: &Fork<'_>) -> Affected {
     let is_parent = std::ptr::eq(process, fork.parent);
     let role = if is_parent { "parent" } else { "child" };
-    Affected {
-        kind: "process",
-        name: process.label.clone(),
-        what: format!("PID {}, {role}", pid(process)),
-    }
+    Affected::new(
+        "process",
+        &process.label,
+        format!("PID {}, {role}", pid(process)),
+    )
 }
 
 /// The process ID in the key `PID@START`.

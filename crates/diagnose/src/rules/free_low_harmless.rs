@@ -1,18 +1,11 @@
 //! Free memory is on its floor, and that is where it belongs.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
-use units::{Bytes, Ratio};
 
 use crate::calm::{self, Calm};
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
 use crate::floor::Floor;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
+use crate::prelude::*;
 use crate::rounding;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Little memory is free, and that is how it should be: the rest works as cache and is given back on demand.
@@ -92,7 +85,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             MEM_AVAILABLE,
             least, ram.share(AVAILABLE),
-            Some(cx.timeline.times()[index]),
+            cx.time(index),
             if told { format!("at least {least} available ({share} of RAM)") } else { format!("at least {least} free or page cache ({share} of RAM)") },
         );
     let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));

@@ -5,16 +5,8 @@ use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_AVAILABLE,
     PROC_HUGETLB,
 };
-use timeline::{Entity, EntitySeries};
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// Memory is reserved for huge pages that nobody uses.
@@ -159,10 +151,8 @@ fn users(cx: &Evidence<'_>) -> Vec<Affected> {
     users
         .into_iter()
         .take(3)
-        .map(|(process, held)| Affected {
-            kind: "process",
-            name: process.label.clone(),
-            what: format!("{held} in huge pages"),
+        .map(|(process, held)| {
+            Affected::new("process", &process.label, format!("{held} in huge pages"))
         })
         .collect()
 }

@@ -1,22 +1,11 @@
 //! kswapd: the kernel's reclaimer works hard and finds little to free.
 
-use timeline::{
-    Entity, EntitySeries, Stretch, Track,
-    facts::MGLRU,
-    signals::{
-        PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
-    },
+use timeline::facts::MGLRU;
+use timeline::signals::{
+    PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
 };
-use units::{Count, Pages, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{Reading, STALL, Trigger, all, computed, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// kswapd burns CPU looking for memory to free and finds little.
@@ -95,10 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.any() {
-        true => Severity::Warning,
-        false => Severity::Info,
-    };
+    let severity = Severity::warning_if(stalls.any());
     let title = format!(
         "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
         stretch.lasts()
@@ -129,11 +115,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
     Ok(with_circumstances(cx, stretch, finding)
         .not("streaming-read", of_a_stream)
-        .affects([Affected {
-            kind: "process",
-            name: name.clone(),
-            what: format!("{used} of a CPU"),
-        }])
+        .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure(cx.confidence(&kinds, ""))
         .into())
 }

@@ -2,20 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity,
-    signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED},
-};
-use units::{Bytes, Ratio};
+use timeline::signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// A large part of RAM is locked: reclaim cannot take it, however long nobody touches it.
@@ -81,7 +70,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )
     });
     let title = format!("Reclaim may not touch {most}, {share} of RAM{who}{rest}.");
-    let at = |index: usize| Some(cx.timeline.times()[index]);
+    let at = |index: usize| cx.time(index);
     let text = format!("{most} unevictable, {share} of RAM");
     let mut finding = RULE
         .found(severity, title)
@@ -141,11 +130,7 @@ fn lockers(cx: &Evidence<'_>, index: usize) -> Vec<(String, Bytes)> {
 }
 
 fn affected((name, locked): &(String, Bytes)) -> Affected {
-    Affected {
-        kind: "process",
-        name: name.clone(),
-        what: format!("{locked} locked"),
-    }
+    Affected::new("process", name, format!("{locked} locked"))
 }
 
 #[cfg(test)]

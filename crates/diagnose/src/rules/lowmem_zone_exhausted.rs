@@ -1,13 +1,7 @@
 //! The part of memory that a request can use is exhausted, while other parts have room.
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A request that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above had room.

@@ -1,23 +1,15 @@
 //! Watermarks set too high: the kernel keeps much memory free that nobody may use.
 
-use timeline::{
-    Condition, Entity, Fact, Stretch, Track,
-    facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE},
-    signals::{
-        MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
-        ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
-    },
+use timeline::facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE};
+use timeline::signals::{
+    MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
+    ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
 };
-use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio};
+use timeline::{Condition, Fact};
+use units::PageSize;
 
 use crate::calm::Calm;
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, STALL, Trigger, any, fact, gauge, over, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.

@@ -2,16 +2,9 @@
 
 use timeline::facts::{MIN_FREE, WATERMARK_SCALE};
 use timeline::signals::MEM_TOTAL;
-use units::{Bytes, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// Network or disk code that cannot wait found no free page: the reserve (`vm.min_free_kbytes`) is too small for its bursts.

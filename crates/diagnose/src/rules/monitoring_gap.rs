@@ -1,20 +1,11 @@
 //! What was watched has holes, so conclusions are limited.
 
-use timeline::{
-    BreakKind,
-    signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE},
-};
-use units::{Count, Micros, Ratio, Span};
+use timeline::BreakKind;
+use timeline::signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE};
+use units::Micros;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::lately::Lately;
-use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::Trigger;
+use crate::prelude::*;
 
 declare_rule! {
     /// The source has holes: what happened in them, or what it does not measure, no rule could see.

@@ -1,18 +1,11 @@
 //! No swap, on a host where that costs something.
 
 use timeline::signals::{MEM_ANON, SWAP_TOTAL};
-use units::{Bytes, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::{Fix, whole_mib};
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::fix::whole_mib;
 use crate::oom;
+use crate::prelude::*;
 use crate::readings::swappable;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
-use crate::who;
 
 declare_rule! {
     /// There is no swap, and programs hold most of RAM: a peak ends in an OOM kill instead of a slow minute.
@@ -84,7 +77,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             MEM_ANON,
             most,
             ram.share(MUCH),
-            Some(cx.timeline.times()[index]),
+            cx.time(index),
             format!("{at_most}{most} of anonymous and shared memory"),
         )
         .fix(Fix::say("Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit. It lasts where systemd's zram-generator is installed.")

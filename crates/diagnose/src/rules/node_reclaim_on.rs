@@ -4,18 +4,8 @@ use timeline::facts::{MIN_UNMAPPED, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS,
 };
-use timeline::{Entity, Stretch};
-use units::{Bytes, BytesPerSecond, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::READ_AGAIN;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{Reading, STALL, Trigger, all, computed, fact, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// A full NUMA node reclaims its own pages although another node has free ones: vm.zone_reclaim_mode is on.
@@ -96,10 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and_then(|again| again.mean_in(stretch));
     let read_again = |from: BytesPerSecond| again.is_some_and(|again| again.to_bytes(page) >= from);
     let waits = Stalls::during(cx, stretch);
-    let severity = match waits.standstill() || read_again(READ_AGAIN_MUCH) {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
+    let severity = Severity::critical_if(waits.standstill() || read_again(READ_AGAIN_MUCH));
     let effect = match read_again(READ_AGAIN) {
         true => "throws away its page cache and reads it again",
         false => "reclaims its own pages",
@@ -134,11 +121,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "the mode explains it; no memory policy is needed",
         )
         .fix(Fix::tunable(cx, ADVICE, ZONE_RECLAIM_MODE, 0))
-        .affects([Affected {
-            kind: "node",
-            name: (*full).to_owned(),
-            what: format!("down to {left} free"),
-        }])
+        .affects([Affected::new("node", *full, format!("down to {left} free"))])
         .sure(cx.confidence(&kinds, ""))
         .into())
 }

@@ -1,28 +1,15 @@
 //! NUMA imbalance: one node is full while another has plenty, and what is bound to the full one suffers.
 
-use timeline::{
-    Entity, EntitySeries, Stretch, Track,
-    facts::{NUMA_BALANCING, ZONE_RECLAIM_MODE},
-    signals::{
-        ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT,
-        PGDEMOTE_KSWAPD, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
-    },
+use timeline::facts::{NUMA_BALANCING, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT, PGDEMOTE_KSWAPD,
+    PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
 use crate::floor::Floor;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
+use crate::prelude::*;
 use crate::readings::swapped_out;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Scope, Trigger, all, any, computed_of, fact, gauge, rate,
-    stall,
-};
+use crate::trigger::computed_of;
 
 declare_rule! {
     /// One NUMA node is full while another has plenty, and programs bound to the full one swap or reclaim.
@@ -197,11 +184,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(finding
         .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
         .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
-        .affects([Affected {
-            kind: "node",
-            name: full_name.clone(),
-            what: format!("{left} free"),
-        }])
+        .affects([Affected::new("node", full_name, format!("{left} free"))])
         .sure(cx.confidence(&kinds, open))
         .into())
 }
@@ -209,7 +192,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// What moves to a slower tier, where something does: then a node is full on purpose.
 fn demoted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
     let rates = [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT].into_iter();
-    let mut rates = rates.filter_map(|signal| cx.rate(signal).ok()?.mean_in(stretch));
+    let mut rates = rates.filter_map(|signal| cx.mean_rate(signal, stretch));
     rates.find(|rate| rate.get() > 0.0)
 }
 

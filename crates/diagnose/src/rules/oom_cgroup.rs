@@ -2,28 +2,17 @@
 
 mod report;
 
-use timeline::{
-    Entity::Cgroup,
-    EntitySeries,
-    facts::CgroupMode,
-    signals::{
-        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
-        CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
-    },
+use timeline::Entity::Cgroup;
+use timeline::facts::CgroupMode;
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+    CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
 use crate::kills::{self, GroupKills};
-use crate::missing::Missing;
 use crate::oom::{self, Limit as Hit};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
-use crate::who;
+use crate::prelude::*;
 
 declare_rule! {
     /// A control group ran into its memory limit and the kernel killed a process in it; the host itself may have plenty.
@@ -118,7 +107,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let count = kills.in_group(worst.group);
     let available = cx.timeline.gauge(MEM_AVAILABLE);
     let available = available.and_then(|available| available.at(worst.from));
-    let at = |index: usize| Some(cx.timeline.times()[index]);
+    let at = |index: usize| cx.time(index);
     let mut finding = RULE
         .found(
             Severity::Critical,
@@ -233,18 +222,20 @@ impl<'a> Kills<'a> {
         let mut affected: Vec<Affected> = Vec::new();
         for kills in worst.into_iter().chain(&self.0) {
             if affected.len() < 5 && affected.iter().all(|a| a.name != kills.group.label) {
-                affected.push(Affected {
-                    kind: "cgroup",
-                    name: kills.group.label.clone(),
-                    what: format!("{} killed", self.in_group(kills.group)),
-                });
+                affected.push(Affected::new(
+                    "cgroup",
+                    &kills.group.label,
+                    format!("{} killed", self.in_group(kills.group)),
+                ));
             }
         }
         let victim = worst.and_then(|worst| who::gone(cx, worst.at));
-        affected.extend(victim.map(|(name, held)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("gone after it had held {held}: likely the victim"),
+        affected.extend(victim.map(|(name, held)| {
+            Affected::new(
+                "process",
+                name,
+                format!("gone after it had held {held}: likely the victim"),
+            )
         }));
         affected
     }
@@ -296,7 +287,7 @@ fn held(
     let Some(index) = cx.rows_at(Cgroup, index) else {
         return finding;
     };
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     for (signal, what) in [
         (CGROUP_CURRENT, "in all"),
         (CGROUP_ANON, "anonymous"),

@@ -1,16 +1,9 @@
 //! An OOM kill on a few nodes of many.
 
 use timeline::kernel_report::Constraint;
-use units::Bytes;
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, Hurdle};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A process was killed because its cpuset or memory policy confined it to NUMA nodes that were full; others need not be.
@@ -101,11 +94,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(remedy(oom::measures(cx, one, finding), one)
         .not("oom-global", "the request was confined to some nodes")
         .affects(oom::victim(one))
-        .affects(one.report.confined_to().map(|nodes| Affected {
-            kind: "node",
-            name: nodes.to_owned(),
-            what: "all that the task may use".to_owned(),
-        }))
+        .affects(
+            one.report
+                .confined_to()
+                .map(|nodes| Affected::new("node", nodes, "all that the task may use")),
+        )
         .affects(one.holders.affected(3))
         .sure(oom::sure(one, 0.95, open))
         .into())

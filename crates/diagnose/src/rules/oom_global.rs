@@ -1,24 +1,15 @@
 //! The host ran out of memory, and the kernel killed a process.
 
+mod report;
+
+use timeline::EventKind;
 use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
     OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
-use timeline::{Entity, EventKind, Track};
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
-mod report;
-
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::kills;
-use crate::missing::{Missing, Need};
-use crate::oom;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
-use crate::who;
+use crate::prelude::*;
+use crate::{kills, oom};
 
 declare_rule! {
     /// The host ran out of memory, and the kernel killed a process to go on.
@@ -156,7 +147,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             OOM_KILLS,
             count,
             Count::new(1),
-            Some(cx.timeline.times()[at]),
+            cx.time(at),
             format!("{count} killed for want of memory"),
         );
     finding = moment.shown_in(cx, &signs, finding);
@@ -179,11 +170,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
         .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
         .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
-        .affects(victim.map(|(name, held)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("gone after it had held {held}: likely the victim"),
-        }))
+        .affects(victim.map(|(name, held)| Affected::new("process", name, format!("gone after it had held {held}: likely the victim"))))
         .affects(who::largest(cx, at - 1, 3))
         .sure(sure)
         .into())
@@ -340,7 +327,7 @@ fn filled(cx: &Evidence<'_>, at: usize, mut finding: Finding) -> Finding {
     ] {
         let held = cx.timeline.gauge(signal).and_then(|track| track.at(at));
         if let Some(held) = held.filter(|held| *held >= ram.share(MUCH)) {
-            let when = Some(cx.timeline.times()[at]);
+            let when = cx.time(at);
             finding = finding.shows(signal, held, when, format!("{held} of {what}"));
         }
     }

@@ -2,14 +2,9 @@
 
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::{Fix, kept_tunable};
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::fix::kept_tunable;
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A process was killed because somebody asked the kernel for an OOM kill (SysRq f), not for want of memory.

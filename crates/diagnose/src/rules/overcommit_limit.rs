@@ -2,16 +2,8 @@
 
 use timeline::facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO};
 use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL};
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, any, fact, gauge};
-use crate::who;
+use crate::prelude::*;
 
 declare_rule! {
     /// Allocations are refused because promised memory has reached the commit limit, whatever is free.
@@ -110,7 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let mode = "vm.overcommit_memory = 2: what exceeds the limit is refused";
     let text = format!("{most} promised, {part} of CommitLimit {allowed}");
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     let mut finding = RULE
         .found(severity, title)
         .graph("promised", &promised)

@@ -1,26 +1,13 @@
 //! Page-cache thrash: file pages are dropped and read again.
 
-use timeline::{
-    Stretch, Track,
-    facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE},
-    signals::{
-        ACTIVATE_FILE, MEM_AVAILABLE, MEM_SHMEM, PAGE_CACHE, PGPGIN, PGSCAN_KSWAPD, REFAULT_FILE,
-        SWAP_TOTAL,
-    },
+use timeline::facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ACTIVATE_FILE, MEM_AVAILABLE, MEM_SHMEM, PAGE_CACHE, PGPGIN, PGSCAN_KSWAPD, REFAULT_FILE,
+    SWAP_TOTAL,
 };
-use units::{Bytes, BytesPerSecond, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::READ_AGAIN;
+use crate::prelude::*;
 use crate::rereads::{OF_READS, evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger};
-use crate::who;
 
 declare_rule! {
     /// The page cache is too small for the files in use: their pages are dropped and read again.
@@ -110,11 +97,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     finding = stalls.shown_in(finding);
     if let Some((cache, index)) = least {
         let text = format!("page cache down to {cache}");
-        finding = finding.shows(PAGE_CACHE, cache, Some(cx.timeline.times()[index]), text);
+        finding = finding.shows(PAGE_CACHE, cache, cx.time(index), text);
     }
     if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
         let text = format!("available fell to {least}, cache in use included");
-        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
+        finding = finding.shows(MEM_AVAILABLE, least, cx.time(index), text);
     }
     let (finding, near) = near_or_far(cx, stretch, &pages, finding);
     let worst = least.map_or(stretch.last, |(_, index)| index);
@@ -130,7 +117,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 /// What part of the disk reads came back after eviction.
 fn of_reads(cx: &Evidence<'_>, stretch: &Stretch, came_back: BytesPerSecond) -> Option<Ratio> {
-    let read = cx.rate(PGPGIN).ok()?.mean_in(stretch)?;
+    let read = cx.mean_rate(PGPGIN, stretch)?;
     (read.get() > 0.0).then(|| Ratio::new((came_back.get() / read.get()).min(1.0)))
 }
 
@@ -144,7 +131,7 @@ fn near_or_far(
 ) -> (Finding, Option<bool>) {
     let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
     let share = || {
-        let near = cx.rate(ACTIVATE_FILE).ok()?.mean_in(stretch)?.get();
+        let near = cx.mean_rate(ACTIVATE_FILE, stretch)?.get();
         let all = pages.mean_in(stretch)?.get();
         (all > 0.0).then(|| Ratio::new(near / all))
     };

@@ -2,23 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity,
-    facts::NR_HUGEPAGES,
-    signals::{
-        HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
-        PROC_RSS_SHMEM,
-    },
+use timeline::facts::NR_HUGEPAGES;
+use timeline::signals::{
+    HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
+    PROC_RSS_SHMEM,
 };
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// The tables that map memory take a large share of RAM: many processes map the same segment with small pages.
@@ -106,7 +96,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             MEM_PAGE_TABLES,
             most,
             if most >= least { least } else { MUCH },
-            Some(cx.timeline.times()[index]),
+            cx.time(index),
             format!("page tables {most}, {part} of RAM"),
         );
     let mut kinds = vec!["the size of page tables"];
@@ -215,10 +205,10 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn affected(&self) -> Affected {
-        Affected {
-            kind: "process",
-            name: self.name.to_owned(),
-            what: match self.processes {
+        Affected::new(
+            "process",
+            self.name,
+            match self.processes {
                 1 => format!("{} of page tables", self.tables),
                 n => format!(
                     "{} processes: {} of page tables",
@@ -226,7 +216,7 @@ impl Group<'_> {
                     self.tables
                 ),
             },
-        }
+        )
     }
 
     /// `120 postgres processes map 8 GiB each`.

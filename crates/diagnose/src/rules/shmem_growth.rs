@@ -2,24 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity,
-    signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_OOM_ADJ, PROC_RSS_SHMEM, SWAP_TOTAL},
-};
-use units::{Bytes, Count, Ratio, Span};
+use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_OOM_ADJ, PROC_RSS_SHMEM, SWAP_TOTAL};
 
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
+use crate::prelude::*;
 use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{
-    Found, Occurrence, Predicate, Scope, Trigger, all, any, computed, gauge, ram,
-};
 
 declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
@@ -104,11 +91,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = calm::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
-    let severity = if (climbs && share >= LARGE) || (share >= MOST && little) {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));
     let mappers = mappers(cx, at);
     let mapped = mappers.first().map(|m| m.1);
     let mapped = mapped.is_some_and(|m| m >= peak.share(MAPPED));
@@ -133,7 +116,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let text = format!("{peak} of shared memory and tmpfs ({share} of RAM)");
-    let when = Some(cx.timeline.times()[at]);
+    let when = cx.time(at);
     finding = if share >= LARGE {
         kinds.push("the level");
         finding.shows_from(MEM_SHMEM, peak, ram.share(LARGE), when, text)
@@ -144,7 +127,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         let share = cx.of_ram(left)?;
         let text =
             format!("down to {left} available ({share} of RAM); shared memory is no part of it");
-        finding = finding.shows(MEM_AVAILABLE, left, Some(cx.timeline.times()[index]), text);
+        finding = finding.shows(MEM_AVAILABLE, left, cx.time(index), text);
     }
     finding = finding.not(
         "cache-full-harmless",
@@ -250,20 +233,18 @@ fn affected(cx: &Evidence<'_>, mappers: Vec<(String, Bytes)>) -> Vec<Affected> {
         .into_iter()
         .filter(|(_, bytes)| *bytes >= Bytes::from_mib(1))
         .take(3)
-        .map(|(name, bytes)| Affected {
-            kind: "process",
-            name,
-            what: format!("maps {bytes}"),
-        });
+        .map(|(name, bytes)| Affected::new("process", name, format!("maps {bytes}")));
     let mounts = cx.facts.memory_mounts.iter();
     let mounts = mounts.filter(|mount| mount.kind != "devtmpfs").take(5);
-    let mounts = mounts.map(|mount| Affected {
-        kind: "mount",
-        name: mount.point.clone(),
-        what: match mount.size {
-            Some(size) => format!("{}, at most {size}", mount.kind),
-            None => mount.kind.clone(),
-        },
+    let mounts = mounts.map(|mount| {
+        Affected::new(
+            "mount",
+            &mount.point,
+            match mount.size {
+                Some(size) => format!("{}, at most {size}", mount.kind),
+                None => mount.kind.clone(),
+            },
+        )
     });
     programs.chain(mounts).collect()
 }

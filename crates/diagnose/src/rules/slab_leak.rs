@@ -1,23 +1,11 @@
 //! Kernel objects pile up that nobody can reclaim.
 
-use timeline::Stretch;
 use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
-use units::{Bytes, Ratio, Span};
 
-use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
+use crate::prelude::*;
 use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::slab;
-use crate::trigger::{
-    Found, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
-};
+use crate::{calm, slab};
 
 declare_rule! {
     /// The kernel holds more and more objects that it cannot reclaim.

@@ -1,17 +1,10 @@
 //! Files are read once each: much disk traffic, no shortage.
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
-use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
 use crate::calm::Calm;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::refaults_file;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, rate};
 
 declare_rule! {
     /// Much is read from disk, but hardly anything twice: a stream, not a cache that is too small.

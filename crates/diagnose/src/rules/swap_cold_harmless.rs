@@ -1,20 +1,11 @@
 //! Swap is used, but nothing moves.
 
-use timeline::Stretch;
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
-use units::{Bytes, Ratio};
 
-use crate::calm;
 use crate::calm::levels::{SWAP_TRAFFIC, SWAP_USED as USED};
-use crate::disk_wait;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::{ROOM, swap_used, swapped_in};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all};
+use crate::{calm, disk_wait};
 
 declare_rule! {
     /// Swap is used, but nobody asks for what lies in it: no shortage.

@@ -1,20 +1,12 @@
 //! Swap is full and little is available: what grows next is killed.
 
 use timeline::signals::{MEM_AVAILABLE, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL};
-use units::{Bytes, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::judge;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, SwapState};
-use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, refaults_file};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Stalls};
-use crate::trigger::{Found, LEVEL, Occurrence, Predicate, Scope, Trigger, While, all, gauge, ram};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::refaults_file;
+use crate::trigger::While;
 
 declare_rule! {
     /// Swap is nearly full and hardly any memory is available: the next growth ends in an OOM kill.
@@ -119,11 +111,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let again = again.and_then(|again| stalls::worst(&again, stretch));
     let again = again.filter(|again| *again >= READ_AGAIN);
     let is_wanted = again.is_some() || stalls.for_memory();
-    let severity = match left < total.share(FULL) && !cx.is_single_look() && is_wanted {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
-    let at = Some(cx.timeline.times()[index]);
+    let severity =
+        Severity::critical_if(left < total.share(FULL) && !cx.is_single_look() && is_wanted);
+    let at = cx.time(index);
     let mut finding = RULE
         .found(
             severity,
@@ -191,10 +181,8 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
         .iter()
         .filter(|program| program.swap > Bytes::ZERO)
         .take(3);
-    let finding = finding.affects(swapped.map(|program| Affected {
-        kind: "process",
-        name: program.name.to_owned(),
-        what: format!("{} in swap", program.swap),
+    let finding = finding.affects(swapped.map(|program| {
+        Affected::new("process", program.name, format!("{} in swap", program.swap))
     }));
     let finding = match oom::moment(cx, one) {
         Some(stretch) => finding.during(stretch),

@@ -1,21 +1,11 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
-use timeline::Stretch;
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
-use units::{BytesPerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
 use crate::groups;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, rate};
-use crate::who;
 
 declare_rule! {
     /// Anonymous memory does not fit into RAM: pages are swapped out and wanted back at once.
@@ -94,10 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.standstill() || stalls.all_blocked(cx) {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
+    let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let mut finding = RULE
         .found(
@@ -113,7 +100,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     finding = with_what_came_back(finding, cx, stretch, went_out);
     finding = stalls.shown_in(finding);
     if let Some((least, index)) = available {
-        let at = Some(cx.timeline.times()[index]);
+        let at = cx.time(index);
         finding = finding.shows(
             MEM_AVAILABLE,
             least,

@@ -1,27 +1,14 @@
 //! vm.swappiness does not fit: it drops files that are in use to keep cold anonymous memory, or the other way round.
 
-use timeline::{
-    Stretch,
-    facts::{MGLRU, SWAPPINESS},
-    signals::{
-        MEM_ANON, MEM_INACTIVE_ANON, MEM_SHMEM, PAGE_CACHE, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
-        SWAP_TOTAL,
-    },
+use timeline::facts::{MGLRU, SWAPPINESS};
+use timeline::signals::{
+    MEM_ANON, MEM_INACTIVE_ANON, MEM_SHMEM, PAGE_CACHE, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
+    SWAP_TOTAL,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, SWAPPED_AGAIN, page_cache, refaults_file};
+use crate::prelude::*;
+use crate::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
 use crate::rereads::{evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate,
-};
 
 declare_rule! {
     /// vm.swappiness makes the kernel drop the pages that are in use and keep the ones that are not.

@@ -5,17 +5,9 @@ use timeline::signals::{
     HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC, THP_FAULT_ALLOC,
     THP_UNDERUSED_SPLIT,
 };
-use timeline::{Counter, Entity, Signal, Stretch};
-use units::{Bytes, Count, Quantity, Ratio};
+use timeline::{Counter, Signal};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// Much anonymous memory is in huge pages that were given unasked; part of it may never have been touched.
@@ -88,18 +80,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .ok_or_else(same_time)?;
     let split = increase(cx, THP_UNDERUSED_SPLIT, stretch);
     let stalls = Stalls::during(cx, stretch);
-    let severity = if split.is_some() && stalls.for_memory() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(split.is_some() && stalls.for_memory());
     let used = used(split.is_some());
     let always = mode.map_or("", |_| " (transparent huge pages are on always)");
     let title = format!(
         "Huge pages hold {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
     );
     let text = format!("{most} in huge pages, {of_anon} of anonymous memory");
-    let at = Some(cx.timeline.times()[index]);
+    let at = cx.time(index);
     let mut finding = RULE
         .found(severity, title)
         .graph("anonymous memory in huge pages", &huge)
@@ -190,10 +178,8 @@ fn holders(cx: &Evidence<'_>) -> Vec<Affected> {
     holders
         .into_iter()
         .take(3)
-        .map(|(process, huge)| Affected {
-            kind: "process",
-            name: process.label.clone(),
-            what: format!("{huge} in huge pages"),
+        .map(|(process, huge)| {
+            Affected::new("process", &process.label, format!("{huge} in huge pages"))
         })
         .collect()
 }

@@ -1,26 +1,16 @@
 //! Memory that no counter of the kernel explains.
 
-use timeline::Track;
 use timeline::signals::{
     MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES,
     MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, ZONE_PCP,
 };
-use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::accounting::{Accounting, account};
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
+use crate::prelude::*;
 use crate::rise::{Rise, with_levels};
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
 use crate::totals::Checks;
-use crate::trigger::{
-    Found, Occurrence, Predicate, Reading, Scope, Subject, Trigger, all, computed, gauge, ram,
-};
+use crate::trigger::Subject;
 
 declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
@@ -179,11 +169,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .ok()
         .and_then(|(t, _)| t.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
-    let severity = if growth.is_some() || of_ram >= TOO_LARGE || little {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
     let title = title(growth.as_ref(), level, of_ram);
     let text = format!(
         "{level} of MemTotal ({ram}) in none of {} terms",

@@ -1,16 +1,8 @@
 //! Tasks waited for memory, and no other rule says why.
 
 use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
-use units::Ratio;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{LEVEL, Trigger, stall};
+use crate::prelude::*;
 
 declare_rule! {
     /// Tasks waited for memory, and nothing else in the source says why.
@@ -76,7 +68,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!("memory stalls: some {some}{}", over.remark()),
     );
     if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
-        let at = Some(cx.timeline.times()[index]);
+        let at = cx.time(index);
         finding = finding.shows(
             MEM_AVAILABLE,
             least,
