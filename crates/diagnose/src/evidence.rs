@@ -93,6 +93,11 @@ impl<'a> Evidence<'a> {
         self.timeline.rate(signal)?.mean_in(stretch)
     }
 
+    /// The level of a gauge at a sample; `None` where it was not measured.
+    pub(crate) fn level<U: Unit>(&self, signal: Signal<Gauge<U>>, index: usize) -> Option<U> {
+        self.timeline.gauge(signal)?.at(index)
+    }
+
     /// When a sample was taken.
     pub(crate) fn time(&self, index: usize) -> Option<Span> {
         self.timeline.times().get(index).copied()

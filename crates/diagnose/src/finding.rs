@@ -1,6 +1,6 @@
 //! What a rule found, with everything a reader needs to believe it and to act.
 
-use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE};
+use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
 use timeline::{AnySignal, Counter, Gauge, Signal, Stretch, Track};
 use units::{
     Bytes, BytesPerSecond, Limit, Micros, Millis, Pages, PerSecond, Quantity, Ratio, Span, Ticks,
@@ -10,6 +10,7 @@ use units::{
 use crate::evidence::Evidence;
 use crate::fix::Fix;
 use crate::incident::{Harm, Occasion, Scope};
+use crate::readings::READ_AGAIN;
 use crate::rule::Rule;
 use crate::stalls::Stalls;
 
@@ -327,6 +328,12 @@ impl Finding {
         }
     }
 
+    /// Goes on with a part of the story that is a function of its own.
+    #[must_use]
+    pub(crate) fn and(self, go_on: impl FnOnce(Self) -> Self) -> Self {
+        go_on(self)
+    }
+
     /// Goes on where a condition holds.
     #[must_use]
     pub(crate) fn when(self, holds: bool, go_on: impl FnOnce(Self) -> Self) -> Self {
@@ -358,6 +365,35 @@ impl Finding {
     ) -> Self {
         self.with(cx.mean_rate(signal, stretch), |finding, mean| {
             finding.shows(signal, mean, None, text(mean))
+        })
+    }
+
+    /// A level that counts from a threshold up, and is worth showing below it too.
+    #[must_use]
+    pub(crate) fn shows_level<Q: Quantity>(
+        self,
+        signal: impl Says<Q>,
+        level: Q,
+        threshold: Q,
+        at: Option<Span>,
+        text: impl Into<String>,
+    ) -> Self {
+        if level >= threshold {
+            self.shows_from(signal, level, threshold, at, text)
+                .counts_as("the level")
+        } else {
+            self.shows(signal, level, at, text)
+        }
+    }
+
+    /// Files that came back after eviction, where that was measured.
+    #[must_use]
+    pub(crate) fn shows_refaults(self, again: Option<BytesPerSecond>) -> Self {
+        self.with(again, |finding, again| {
+            let text = format!("{again} of files came back after eviction");
+            finding
+                .shows_from(REFAULT_FILE, again, READ_AGAIN, None, text)
+                .counts_if(again >= READ_AGAIN, "refaults")
         })
     }
 
@@ -400,6 +436,12 @@ impl Finding {
         })
     }
 
+    /// Several kinds.
+    #[must_use]
+    pub(crate) fn counts_as_all(self, kinds: impl IntoIterator<Item = &'static str>) -> Self {
+        kinds.into_iter().fold(self, Self::counts_as)
+    }
+
     /// The evidence added so far is of this kind, too: see [`Finding::sure_by_kinds`].
     #[must_use]
     pub(crate) fn counts_as(mut self, kind: &'static str) -> Self {
@@ -413,6 +455,15 @@ impl Finding {
     #[must_use]
     pub(crate) fn counts_if(self, is_strong: bool, kind: &'static str) -> Self {
         self.when(is_strong, |finding| finding.counts_as(kind))
+    }
+
+    /// All that was added so far counts as one kind where a condition holds.
+    #[must_use]
+    pub(crate) fn counts_once_if(mut self, is_one: bool) -> Self {
+        if is_one {
+            self.kinds.truncate(1);
+        }
+        self
     }
 
     /// How sure it is by the kinds of evidence that it counts as; `open` says what would settle the rest.

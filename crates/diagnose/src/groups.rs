@@ -99,6 +99,11 @@ pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Str
         .any(|limit| current >= limit.share(AT_LIMIT))
 }
 
+/// A sentence of a title that sets a group's want apart from the host's; empty where that is not known.
+pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
+    available.map_or_else(String::new, |it| format!(" The host had {it} available."))
+}
+
 /// A limit that an administrator can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Knob {

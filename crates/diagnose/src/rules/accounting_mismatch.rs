@@ -3,7 +3,6 @@
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
 
 use crate::accounting::{Accounting, account};
-use crate::finding::Says;
 use crate::prelude::*;
 use crate::totals::{Checks, Difference, TOLERANCE};
 
@@ -37,7 +36,7 @@ declare_rule! {
 }
 
 fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
-    cx.ram()?;
+    let ram = cx.ram()?;
     if let Some(nodes) = confined(cx) {
         return clear!(
             "the kernel's report prints the zones of nodes {nodes} only: the request was confined to them"
@@ -55,38 +54,19 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     if of_box.is_none() && !checks.disagree() {
         return clear!("zones, nodes and MemTotal agree within {TOLERANCE}");
     }
-    let title = title(cx, &checks, of_box.as_deref());
-    let mut finding = RULE.found(Severity::Info, title);
-    finding = shown(
-        finding,
-        ZONE_MANAGED,
-        managed,
-        "managed by the zones, MemTotal is",
-    );
-    finding = shown(finding, ZONE_FREE, free, "free in the zones, MemFree is");
-    finding = shown(finding, NODE_TOTAL, nodes, "on the nodes, MemTotal is");
-    if let Some(over) = checks.over {
-        let limit = Ratio::new(-Accounting::BROKEN.get());
-        let text = format!("the disjoint terms exceed MemTotal by {over}");
-        finding = finding.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text);
-    }
-    let kinds: Vec<&str> = [
-        (managed.is_some(), "zone sizes"),
-        (free.is_some(), "free pages"),
-        (nodes.is_some(), "node sizes"),
-        (checks.over.is_some(), "the sum of all terms"),
-        (of_box.is_some(), "a container's own meminfo"),
-    ]
-    .into_iter()
-    .filter_map(|(is, kind)| is.then_some(kind))
-    .collect();
-    if let Some(signs) = of_box {
-        let ram = cx.ram()?;
-        finding = finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}"));
-    }
-    Ok(finding
+    let limit = Ratio::new(-Accounting::BROKEN.get());
+    Ok(shown(RULE.found(Severity::Info, title(cx, &checks, of_box.as_deref())), [
+            (ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is"),
+            (ZONE_FREE, free, "free pages", "free in the zones, MemFree is"),
+        ])
+        .with(nodes, |it, d| it.shows(NODE_TOTAL, d.sum, None, format!("{} on the nodes, MemTotal is {}", d.sum, d.whole)).counts_as("node sizes"))
+        .with(checks.over, |it, over| {
+            let text = format!("the disjoint terms exceed MemTotal by {over}");
+            it.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text).counts_as("the sum of all terms")
+        })
+        .with(of_box, |it, signs| it.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}")).counts_as("a container's own meminfo"))
         .fix(Fix::say("Nothing to do on the host. memtide takes the floor of free memory from the zones of each sample; read shares of MemTotal with care."))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -148,18 +128,19 @@ fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
         .find_map(|reported| reported.report.confined_to())
 }
 
+/// With the sums over zones that differ.
 fn shown(
     finding: Finding,
-    signal: impl Says<Bytes>,
-    difference: Option<Difference>,
-    what: &str,
+    sums: [(Signal<Gauge<Pages>>, Option<Difference>, &'static str, &str); 2],
 ) -> Finding {
-    match difference {
-        Some(d) => finding.shows(signal, d.sum, None, format!("{} {what} {}", d.sum, d.whole)),
-        None => finding,
-    }
+    sums.into_iter()
+        .fold(finding, |finding, (signal, difference, kind, what)| {
+            finding.with(difference, |it, d| {
+                let text = format!("{} {what} {}", d.sum, d.whole);
+                it.shows(signal, d.sum, None, text).counts_as(kind)
+            })
+        })
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

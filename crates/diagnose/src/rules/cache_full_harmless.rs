@@ -100,7 +100,7 @@ struct Levels {
 impl Levels {
     fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
         let last = stretch.last;
-        let lacks = || Missing::because(vec![MEM_CACHED.def().name], Need::SameTime);
+        let lacks = || Missing::same_time(MEM_CACHED.def());
         let at = |reading: Reading<Bytes>| reading.track(cx)?.at(last).ok_or_else(lacks);
         let (clean, given_back) = (at(clean())?, at(given_back())?);
         let left = at(gauge(MEM_FREE))?;
@@ -121,32 +121,38 @@ impl Levels {
         })
     }
 
-    fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, mut finding: Finding) -> Finding {
+    fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, finding: Finding) -> Finding {
         let (clean, available) = (self.clean, self.available);
-        let text = if shared_is_known {
-            format!("{clean} of clean page cache")
+        let apart = if shared_is_known {
+            ""
         } else {
-            format!("{clean} of clean page cache; shared memory in it could not be told apart")
+            "; shared memory in it could not be told apart"
         };
-        finding = if cx.ram().is_ok() {
+        let text = format!("{clean} of clean page cache{apart}");
+        let finding = if cx.ram().is_ok() {
             finding.shows_from(PAGE_CACHE, clean, self.whole.share(CACHE), None, text)
         } else {
             finding.shows(PAGE_CACHE, clean, None, text)
         };
-        if let Some(slab) = self.slab {
-            let text = format!("{slab} of reclaimable slab: names and inodes of files");
-            finding = finding.shows(MEM_SLAB_RECLAIMABLE, slab, None, text);
-        }
-        if let Ok(share) = cx.of_ram(available) {
-            let text = if self.is_reported {
-                format!("{available} available ({share} of RAM)")
-            } else {
-                format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
-            };
-            let least = self.whole.share(AVAILABLE);
-            finding = finding.shows_from(MEM_AVAILABLE, available, least, None, text);
-        }
         finding
+            .with(self.slab, |it, slab| {
+                let text = format!("{slab} of reclaimable slab: names and inodes of files");
+                it.shows(MEM_SLAB_RECLAIMABLE, slab, None, text)
+            })
+            .with(cx.of_ram(available).ok(), |it, share| {
+                let text = if self.is_reported {
+                    format!("{available} available ({share} of RAM)")
+                } else {
+                    format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
+                };
+                it.shows_from(
+                    MEM_AVAILABLE,
+                    available,
+                    self.whole.share(AVAILABLE),
+                    None,
+                    text,
+                )
+            })
     }
 }
 
@@ -156,13 +162,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Err(why) => return clear!("much of RAM is cache, but {why}"),
     };
     let levels = Levels::of(cx, &stretch)?;
-    let Levels {
-        given_back,
-        share,
-        available,
-        is_reported,
-        ..
-    } = levels;
+    let (given_back, share) = (levels.given_back, levels.share);
+    let (available, is_reported) = (levels.available, levels.is_reported);
     if available <= levels.whole.share(AVAILABLE) {
         return clear!("{share} of RAM is cache, but only {available} are available");
     }
@@ -171,29 +172,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Err(why) => return clear!("{share} of RAM is cache, but {why}"),
     };
     let shared_is_known = cx.timeline.gauge(MEM_SHMEM).is_some();
-    let of_ram = cx
-        .ram()
-        .map_or_else(|_| String::new(), |_| format!(" ({share} of RAM)"));
+    let of_ram = cx.remark_of_ram(given_back);
     let unless = if shared_is_known || is_reported {
         calm.clause(cx)
     } else {
         " unless it is shared memory, which this source does not tell apart"
     };
-    let title =
-        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
-    let mut finding = RULE
-        .found(Severity::Info, title)
-        .during(stretch)
-        .graph("page cache", &clean().track(cx)?);
-    finding = calm.shown_in(levels.shown_in(cx, shared_is_known, finding));
-    let mut kinds = calm.kinds();
-    if is_reported {
-        kinds.insert(0, "available memory");
-    }
-    if !shared_is_known && !is_reported {
-        // Cached may be shared memory to the last page: no kind of evidence excludes it.
-        kinds.clear();
-    }
     let open = if cx.is_single_look() {
         "a second look would tell whether cache is missed"
     } else {
@@ -204,15 +188,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "what was dropped was not wanted again"
     };
-    finding = finding.not("page-cache-thrash", wanted);
-    if shared_is_known {
-        finding = finding.not("shmem-growth", "shared memory is not counted here");
-    }
-    Ok(finding
+    let title =
+        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
+    let finding = RULE
+        .found(Severity::Info, title)
+        .during(stretch)
+        .graph("page cache", &clean().track(cx)?)
+        .counts_if(is_reported, "available memory");
+    // Cached may be shared memory to the last page: then no kind of evidence excludes it.
+    let excludes = shared_is_known || is_reported;
+    Ok(calm
+        .shown_in(levels.shown_in(cx, shared_is_known, finding))
+        .counts_as_all(calm.kinds().into_iter().filter(|_| excludes))
+        .not("page-cache-thrash", wanted)
+        .when(shared_is_known, |it| {
+            it.not("shmem-growth", "shared memory is not counted here")
+        })
         .fix(Fix::say(
             "Nothing to do; dropping caches only makes the next reads slow.",
         ))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 

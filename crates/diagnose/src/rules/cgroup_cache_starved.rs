@@ -5,7 +5,6 @@ use timeline::signals::{
     CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
     CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
-use timeline::{Counter, Signal};
 
 use crate::groups::{self, Knob};
 use crate::prelude::*;
@@ -72,9 +71,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(why) = starved.another_reason(cx, group, stretch) {
         return clear!("{label}: {why}");
     }
-    let Starved {
-        limit, came_back, ..
-    } = starved;
+    let (limit, came_back) = (starved.limit, starved.came_back);
     let waits = Waits::of(cx, group, stretch);
     let mean = |signal| cx.timeline.gauge_of(group, signal)?.mean_in(stretch);
     let anon = mean(CGROUP_ANON);
@@ -86,25 +83,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |cache| format!(" leaves {cache} for files"),
     );
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
-    let mut finding = RULE
-        .found(
-            waits.severity(),
-            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
-        )
-        .graph("read again after eviction", &starved.again);
-    finding = starved.shown_in(cx, group, stretch, finding);
-    if let Some(anon) = anon {
-        finding = finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous"));
-    }
-    if let Some(cache) = cache {
-        let text = format!("{cache} of it page cache");
-        finding = finding.shows(CGROUP_FILE, cache, None, text);
-    }
-    finding = of_the_host(waits.shown_in(finding), available);
-    let mut kinds = vec!["the group at its limit"];
-    kinds.extend(starved.counted.then_some("its refaults"));
-    kinds.extend(waits.of_group().then_some("its stalls"));
+    let host = groups::while_the_host_had(available);
     let open = if starved.counted {
         ""
     } else {
@@ -115,12 +94,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
     let raised = groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit));
-    Ok(finding
+    Ok(RULE
+        .found(
+            waits.severity(),
+            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
+        )
+        .graph("read again after eviction", &starved.again)
+        .counts_as("the group at its limit")
+        .and(|finding| starved.shown_in(cx, group, stretch, finding))
+        .with(anon, |it, anon| it.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous")))
+        .with(cache, |it, cache| it.shows(CGROUP_FILE, cache, None, format!("{cache} of it page cache")))
+        .and(|finding| waits.shown_in(finding))
+        .with(available, |it, available| {
+            let text = format!("at least {available} available on the host");
+            it.shows(MEM_AVAILABLE, available, None, text).not("page-cache-thrash", format!("the host had {available} available"))
+        })
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
         .cause(format!("The group needs {needs}, which is more than its limit of {limit}."))
         .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller; a quarter more is a beginning.")))
         .affects([Affected::new("cgroup", label, format!("{came_back} came back, limit {limit}"))])
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -176,34 +169,28 @@ impl Starved {
         cx: &Evidence<'_>,
         group: &EntitySeries,
         stretch: &Stretch,
-        mut finding: Finding,
+        finding: Finding,
     ) -> Finding {
-        let Self {
-            limit, came_back, ..
-        } = self;
+        let (limit, came_back) = (self.limit, self.came_back);
         let by = if self.counted {
             ""
         } else {
             ", counted by the host"
         };
-        finding = finding.shows_from(
-            CGROUP_REFAULT_FILE,
-            *came_back,
-            READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults{by})"),
-        );
+        let text = format!("{came_back} of files came back after eviction (refaults{by})");
+        let full = limit.share(groups::AT_LIMIT);
         let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
-        if let Some(current) = current.and_then(|current| current.mean_in(stretch)) {
-            let text = format!("{current} of the limit of {limit} used");
-            let full = limit.share(groups::AT_LIMIT);
-            finding = finding.shows_from(CGROUP_CURRENT, current, full, None, text);
-        }
-        if let Some(hits) = self.hits {
-            let text = format!("{hits} times it ran into the limit");
-            finding = finding.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text);
-        }
         finding
+            .shows_from(CGROUP_REFAULT_FILE, came_back, READ_AGAIN, None, text)
+            .counts_if(self.counted, "its refaults")
+            .with(current.and_then(|it| it.mean_in(stretch)), |it, current| {
+                let text = format!("{current} of the limit of {limit} used");
+                it.shows_from(CGROUP_CURRENT, current, full, None, text)
+            })
+            .with(self.hits, |it, hits| {
+                let text = format!("{hits} times it ran into the limit");
+                it.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
+            })
     }
 }
 
@@ -267,39 +254,22 @@ impl Waits {
         }
     }
 
-    fn shown_in(&self, mut finding: Finding) -> Finding {
-        for (signal, some, what) in [
+    fn shown_in(&self, finding: Finding) -> Finding {
+        let some = [
             (CGROUP_PSI_MEMORY_SOME, self.memory, "memory"),
             (CGROUP_PSI_IO_SOME, self.io, "I/O"),
-        ] {
-            if let Some(some) = some {
-                let text = format!(
-                    "{what} stalls of the group: some {some}{}",
-                    self.over.remark()
-                );
-                finding = finding.shows_from(signal, some, STALLED, None, text);
-            }
-        }
-        finding
+        ];
+        let remark = self.over.remark();
+        let each = some
+            .into_iter()
+            .fold(finding, |finding, (signal, some, what)| {
+                finding.with(some, |it, some| {
+                    let text = format!("{what} stalls of the group: some {some}{remark}");
+                    it.shows_from(signal, some, STALLED, None, text)
+                })
+            });
+        each.counts_if(self.of_group(), "its stalls")
     }
-}
-
-/// What the host had meanwhile.
-fn of_the_host(finding: Finding, available: Option<Bytes>) -> Finding {
-    let Some(available) = available else {
-        return finding;
-    };
-    finding
-        .shows(
-            MEM_AVAILABLE,
-            available,
-            None,
-            format!("at least {available} available on the host"),
-        )
-        .not(
-            "page-cache-thrash",
-            format!("the host had {available} available"),
-        )
 }
 
 #[cfg(test)]

@@ -79,10 +79,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let over = Over::of(stretch);
     let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
-    let severity = match full {
-        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
-        _ => Severity::Warning,
-    };
+    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let waits = match (full, some) {
         (Some(full), _) if full >= Stalls::MEMORY => {
             format!(", and its tasks stood still {}", over.time(full))
@@ -91,41 +88,43 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         _ => String::new(),
     };
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Control group {} is slowed down: it wants more than its memory.high of {high}{waits}.{host}",
-                group.label
-            ),
-        )
-        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
-        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
-        .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"));
-    let mut kinds = vec!["the group's high events"];
-    if let Some(some) = some {
-        let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-        let text = format!(
-            "memory stalls of the group: some {some}{full}{}",
-            over.remark()
-        );
-        finding = finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text);
-        kinds.push("its memory stalls");
-    }
-    if let Some(stalled) = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME) {
-        finding = finding.graph("tasks of the group waiting", &stalled.to_share());
-    }
+    let host = groups::while_the_host_had(available);
     let open = match some {
         Some(_) => "",
         None => "the group's memory.pressure would settle it",
     };
     let raised = groups::set_limit(cx, group, Knob::High, groups::more(high.max(held)));
-    Ok(of_the_host(cx, finding, available)
+    let label = &group.label;
+    let title = format!(
+        "Control group {label} is slowed down: it wants more than its memory.high of {high}{waits}.{host}"
+    );
+    let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
+    let is_short = |available: Bytes| {
+        cx.ram()
+            .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
+    };
+    Ok(RULE
+        .found(Severity::critical_if(is_grave), title)
+        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
+        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
+        .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
+        .counts_as("the group's high events")
+        .with(some, |it, some| {
+            let full = full.map_or_else(String::new, |full| format!(", full {full}"));
+            let text = format!("memory stalls of the group: some {some}{full}{}", over.remark());
+            it.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text).counts_as("its memory stalls")
+        })
+        .with(stalled, |it, stalled| it.graph("tasks of the group waiting", &stalled.to_share()))
+        .with(available, |it, available| it.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))
+        // A host that is short itself is not ruled out.
+        .with(available.filter(|it| !is_short(*it)), |it, available| {
+            let why = format!("the host had {available} available; its own memory stalls come from the group");
+            it.not("available-exhaustion", why)
+        })
         .not("oom-cgroup", "memory.high slows down and does not kill")
         .fix(raised.told(format!("Raise memory.high above what the group needs (it was {high}; a quarter more is a beginning), or make its program smaller.")))
-        .affects([Affected::new("cgroup", &group.label, format!("{held} of memory.high {high}"))])
-        .sure(cx.confidence(&kinds, open))
+        .affects([Affected::new("cgroup", label, format!("{held} of memory.high {high}"))])
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -149,26 +148,6 @@ impl Throttled {
             events: Some(events).filter(|events| *events > Count::ZERO)?,
         })
     }
-}
-
-/// What the host had meanwhile.
-fn of_the_host(cx: &Evidence<'_>, finding: Finding, available: Option<Bytes>) -> Finding {
-    let Some(available) = available else {
-        return finding;
-    };
-    let text = format!("at least {available} available on the host");
-    let finding = finding.shows(MEM_AVAILABLE, available, None, text);
-    // A host that is short itself is not ruled out.
-    if cx
-        .ram()
-        .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
-    {
-        return finding;
-    }
-    finding.not(
-        "available-exhaustion",
-        format!("the host had {available} available; its own memory stalls come from the group"),
-    )
 }
 
 #[cfg(test)]

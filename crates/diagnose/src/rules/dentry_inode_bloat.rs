@@ -104,59 +104,46 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
     let hurts = hurts(cx, stretch);
-    let severity = Severity::warning_if(hurts.is_some());
-    let of_ram = cx.ram().ok().and_then(|ram| level.ratio_of(ram));
-    let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
+    let of_ram = cx.remark_of_ram(level);
     let harmless = harmless(cx, hurts);
     let what = contents(cx, &caches, at);
     let title = title(rise.as_ref(), what, &format!("{level}{of_ram}"), &harmless);
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("reclaimable slab", &track);
-    let mut kinds = Vec::new();
-    if let Some(rise) = &rise {
-        kinds.push("a rise");
-        let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
-        finding = finding.shows_from(
-            MEM_SLAB_RECLAIMABLE,
-            rise.by(),
-            least,
-            Some(rise.stretch.to),
-            text,
-        );
-    }
-    let text = format!("{level} of reclaimable slab{of_ram}");
     let large = large().track(cx)?.at(at).unwrap_or_default();
-    finding = if level >= large {
-        kinds.push("the level");
-        finding.shows_from(MEM_SLAB_RECLAIMABLE, level, large, None, text)
-    } else {
-        finding.shows(MEM_SLAB_RECLAIMABLE, level, None, text)
-    };
-    if !caches.is_empty() {
-        kinds.push("slab caches");
-    }
-    finding = contents_shown_in(finding, cx, &caches, at);
     let is_counted = cx.gauge(MEM_SLAB_RECLAIMABLE).is_ok();
-    if is_counted {
-        finding = finding.not(
-            "slab-leak",
-            "the kernel counts these objects as reclaimable",
-        );
-    }
-    if !is_counted || of_ram.is_empty() {
-        kinds.truncate(1);
-    }
+    let finding = RULE
+        .found(Severity::warning_if(hurts.is_some()), title)
+        .graph("reclaimable slab", &track)
+        .with(rise.as_ref(), |it, rise| {
+            let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
+            it.shows_from(
+                MEM_SLAB_RECLAIMABLE,
+                rise.by(),
+                least,
+                Some(rise.stretch.to),
+                text,
+            )
+            .counts_as("a rise")
+        })
+        .shows_level(
+            MEM_SLAB_RECLAIMABLE,
+            level,
+            large,
+            None,
+            format!("{level} of reclaimable slab{of_ram}"),
+        )
+        .counts_if(!caches.is_empty(), "slab caches")
+        .counts_once_if(!is_counted || of_ram.is_empty());
     let open = if caches.is_empty() {
         "slab caches (root) would say which objects they are"
     } else {
         ""
     };
-    Ok(finding
+    Ok(contents_shown_in(finding, cx, &caches, at)
+        .when(is_counted, |it| it.not("slab-leak", "the kernel counts these objects as reclaimable"))
         .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
         .affects(slab::affected(&caches, 3))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -174,26 +161,26 @@ fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String
 
 /// With what the cache holds, and what is left beside it.
 fn contents_shown_in(
-    mut finding: Finding,
+    finding: Finding,
     cx: &Evidence<'_>,
     caches: &[slab::Cache],
     at: usize,
 ) -> Finding {
-    if let Some(cache) = caches.first() {
-        let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
-        finding = finding.shows(SLAB_PAGES, cache.bytes, None, text);
-    }
-    if let Some((negative, share)) = negative(cx, at) {
-        let text = format!("{negative} names that do not exist ({share} of all cached names)");
-        finding = finding.shows(Computed(DENTRIES_NEGATIVE), share, None, text);
-    }
-    if let Some(available) = cx.gauge(MEM_AVAILABLE).ok().and_then(|t| t.at(at)) {
-        let text = format!("{available} available, which includes most of it");
-        finding = finding.shows(MEM_AVAILABLE, available, None, text);
-    }
+    let available = cx.gauge(MEM_AVAILABLE).ok().and_then(|t| t.at(at));
     finding
+        .with(caches.first(), |it, cache| {
+            let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
+            it.shows(SLAB_PAGES, cache.bytes, None, text)
+        })
+        .with(negative(cx, at), |it, (negative, share)| {
+            let text = format!("{negative} names that do not exist ({share} of all cached names)");
+            it.shows(Computed(DENTRIES_NEGATIVE), share, None, text)
+        })
+        .with(available, |it, available| {
+            let text = format!("{available} available, which includes most of it");
+            it.shows(MEM_AVAILABLE, available, None, text)
+        })
 }
-
 /// What became of it when memory was wanted.
 fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
     match hurts {

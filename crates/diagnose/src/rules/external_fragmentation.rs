@@ -1,11 +1,11 @@
 //! External fragmentation: memory is free, but in pieces too small for what is asked.
 
+use timeline::Condition;
 use timeline::facts::COMPACTION_PROACTIVENESS;
 use timeline::signals::{
     COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
     ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
-use timeline::{Condition, Counter, Signal};
 
 use crate::judge;
 use crate::oom::{self, Cause, Explained};
@@ -267,12 +267,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
 fn largest_share(cx: &Evidence<'_>, zones: &[Zone], order: usize) -> Result<Track<Ratio>, Missing> {
     let shares = zones.iter().map(|zone| zone.gives(cx, order));
     let most = shares.reduce(|a, b| a.zip(&b, f64::max));
-    most.ok_or_else(|| {
-        Missing::because(
-            vec![ZONE_BLOCKS_0.def().name],
-            Need::File(ZONE_BLOCKS_0.def().file),
-        )
-    })
+    most.ok_or_else(|| Missing::file(ZONE_BLOCKS_0.def()))
 }
 
 /// Pages in a block of this order.

@@ -86,8 +86,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let lacks = |def: &'static SignalDef| Missing::signal(def, cx.timeline.absent.get(def.file));
     let mut processes = cx.timeline.entities(Entity::Process).peekable();
     if processes.peek().is_none() {
-        let def = PROC_PARENT.def();
-        return Err(Missing::because(vec![def.name], Need::File(def.file)));
+        return Err(Missing::file(PROC_PARENT.def()));
     }
     if !processes.any(|p| cx.timeline.last_of(p, PROC_PARENT).is_some()) {
         return Err(lacks(PROC_PARENT.def()));

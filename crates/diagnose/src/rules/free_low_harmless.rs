@@ -65,7 +65,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let (available, told) = calm::available(cx)?;
     let lowest = available.min_in(&stretch);
-    let lacks = || Missing::because(vec![MEM_AVAILABLE.def().name], Need::SameTime);
+    let lacks = || Missing::same_time(MEM_AVAILABLE.def());
     let (least, index) = lowest.ok_or_else(lacks)?;
     let (share, ram) = (cx.of_ram(least)?, cx.ram()?);
     let free = cx.gauge(MEM_FREE)?;

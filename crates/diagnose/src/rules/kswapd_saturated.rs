@@ -168,10 +168,9 @@ fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
         let both = a.zip(&b, f64::max);
         both.or_else(&a).or_else(&b)
     };
-    let busiest = each.reduce(larger).ok_or_else(|| {
-        let def = PROC_STIME.def();
-        Missing::because(vec![def.name], Need::File(def.file))
-    })?;
+    let busiest = each
+        .reduce(larger)
+        .ok_or_else(|| Missing::file(PROC_STIME.def()))?;
     Ok((threads, busiest))
 }
 

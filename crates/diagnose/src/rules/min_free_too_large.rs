@@ -191,7 +191,7 @@ impl Watermarks {
     fn at(cx: &Evidence<'_>, index: usize) -> Result<Self, Missing> {
         let at = |reading: Reading<Bytes>| {
             let value = reading.track(cx)?.at(index);
-            value.ok_or_else(|| Missing::because(vec![ZONE_MIN.def().name], Need::SameTime))
+            value.ok_or_else(|| Missing::same_time(ZONE_MIN.def()))
         };
         let managed = at(over(Entity::Zone, gauge(ZONE_MANAGED).bytes()))?;
         // Zones up to Normal that have memory: khugepaged keeps some in each.

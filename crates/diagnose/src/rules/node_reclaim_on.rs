@@ -73,8 +73,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let room = cx.ram()?.share(FREE_ELSEWHERE);
     let free = free_of_nodes(cx, stretch);
     let (Some((full, left)), Some((other, idle))) = (free.first(), free.last()) else {
-        let def = NODE_FREE.def();
-        return Err(Missing::because(vec![def.name], Need::File(def.file)));
+        return Err(Missing::file(NODE_FREE.def()));
     };
     if *idle < room {
         return clear!("no node kept {FREE_ELSEWHERE} of RAM free while tasks reclaimed");

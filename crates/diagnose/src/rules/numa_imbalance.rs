@@ -131,7 +131,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (full, stretch) = (incident.entity()?, &incident.stretch);
     let mode = cx.number(ZONE_RECLAIM_MODE).ok();
     let full_name = &full.key;
-    let lacks = || Missing::because(vec![NODE_FREE.def().name], Need::SameTime);
+    let lacks = || Missing::same_time(NODE_FREE.def());
     let (other, idle, total) = freest(cx, full, stretch).ok_or_else(lacks)?;
     let other_name = &other.key;
     let free = cx.gauge_of(full, NODE_FREE)?;

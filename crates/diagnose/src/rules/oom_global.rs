@@ -272,10 +272,7 @@ impl Moment {
                 (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
                 (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
                 (false, ..) => {
-                    return Err(Missing::because(
-                        vec![CGROUP_EVENTS_OOM_KILL.def().name],
-                        Need::File(CGROUP_EVENTS_OOM_KILL.def().file),
-                    ));
+                    return Err(Missing::file(CGROUP_EVENTS_OOM_KILL.def()));
                 }
             },
         ))

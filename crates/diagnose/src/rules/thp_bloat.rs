@@ -5,7 +5,6 @@ use timeline::signals::{
     HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC, THP_FAULT_ALLOC,
     THP_UNDERUSED_SPLIT,
 };
-use timeline::{Counter, Signal};
 
 use crate::prelude::*;
 
@@ -66,7 +65,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("transparent huge pages are on {mode}: nobody gets them unasked");
     }
     let huge = cx.gauge(MEM_ANON_HUGE)?;
-    let same_time = || Missing::because(vec![MEM_ANON.def().name], Need::SameTime);
+    let same_time = || Missing::same_time(MEM_ANON.def());
     let (most, index) = huge.max_in(stretch).ok_or_else(same_time)?;
     let faulted = cx.last(THP_FAULT_ALLOC)?;
     let collapsed = cx.last(THP_COLLAPSE_ALLOC).ok();
