@@ -71,26 +71,38 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let free = cx.gauge(MEM_FREE)?;
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let level_shown = rounding::shown(cx, MEM_FREE, level);
-    let mut finding = RULE
-        .found(
-            Severity::Info,
-            format!(
-                "Only {level_shown} are free, {}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
-                if calm.kinds().is_empty() { "which alone means nothing" } else { "and that is fine" },
-                calm.clause(cx)
-            ),
-        )
+    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
+    let open = match floor {
+        Some(_) => calm.open(),
+        None => "the zones' watermarks (/proc/zoneinfo) would settle it",
+    };
+    let means = match calm.kinds().is_empty() {
+        true => "which alone means nothing",
+        false => "and that is fine",
+    };
+    let title = format!(
+        "Only {level_shown} are free, {means}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
+        calm.clause(cx)
+    );
+    let kind = if told {
+        "available"
+    } else {
+        "free or page cache"
+    };
+    let text = format!("at least {least} {kind} ({share} of RAM)");
+    let finding = RULE
+        .found(Severity::Info, title)
         .during(stretch)
         .graph("free", &free)
         .shows_from(
             MEM_AVAILABLE,
-            least, ram.share(AVAILABLE),
+            least,
+            ram.share(AVAILABLE),
             cx.time(index),
-            if told { format!("at least {least} available ({share} of RAM)") } else { format!("at least {least} free or page cache ({share} of RAM)") },
-        );
-    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
-    let is_measured = floor.is_some();
-    finding = match floor {
+            text,
+        )
+        .counts_as("available memory");
+    let finding = match floor {
         Some(edge) => {
             let text = format!("{level} free; the zones' watermarks keep up to {edge}");
             finding.shows(MEM_FLOOR_HIGH, edge, None, text)
@@ -101,16 +113,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             finding.shows(MEM_FREE, level, None, text)
         }
     };
-    let mut kinds = calm.kinds();
-    kinds.insert(0, "available memory");
-    let open = if is_measured {
-        calm.open()
-    } else {
-        kinds.truncate(1);
-        "the zones' watermarks (/proc/zoneinfo) would settle it"
-    };
-    finding = calm.shown_in(finding);
-    Ok(finding
+    Ok(calm
+        .shown_in(finding)
+        .counts_as_all(calm.kinds().into_iter().filter(|_| floor.is_some()))
         .not(
             "available-exhaustion",
             format!("{share} of RAM are available"),
@@ -118,7 +123,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::say(
             "Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.",
         ))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 

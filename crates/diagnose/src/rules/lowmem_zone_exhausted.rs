@@ -32,12 +32,7 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find: |cx| Ok(oom::occurrences(cx, is_of_a_part)),
-        could: None,
-        scope: Scope::Host,
-        none: Some(none),
-    })
+    oom::trigger(|cx| Ok(oom::occurrences(cx, is_of_a_part)), none)
 }
 
 fn is_of_a_part(one: &Explained<'_>) -> bool {
@@ -56,11 +51,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(asked) = &one.asked else {
         return clear!("the report does not show what was asked for");
     };
-    let (severity, effect) = if one.is_kill() {
-        (Severity::Critical, oom::kill(one))
-    } else {
-        (Severity::Warning, "A request for memory failed".to_owned())
-    };
+    let (severity, effect) = oom::effect(one);
     let finding = RULE.found(severity, format!("{effect} because {}.", why(one, asked)));
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let finding = oom::measures(cx, one, finding);

@@ -142,50 +142,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if mode.is_none() && reclaims_like_a_node(cx, stretch) {
         return Err(Missing::fact(ZONE_RECLAIM_MODE));
     }
-    let hurt = hurt(cx, stretch);
-    let (severity, effect) = if hurt.is_empty() {
-        (Severity::Info, "its programs get memory of the other node")
+    let costs = Costs::of(cx, stretch);
+    let effect = if costs.any() {
+        "what is bound to the full node must reclaim or swap"
     } else {
-        (
-            Severity::Warning,
-            "what is bound to the full node must reclaim or swap",
-        )
+        "its programs get memory of the other node"
     };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Node {full_name} is full although node {other_name} has {idle} free: {effect}."
-            ),
-        )
-        .graph("free on the full node", &free)
-        .shows_from(
-            NODE_FREE,
-            idle,
-            total.share(FREE_ELSEWHERE),
-            None,
-            format!("{idle} free on node {other_name}, {left} on node {full_name}"),
-        );
-    let mut kinds = vec!["the nodes' free memory"];
-    // Without the mode, node reclaim is not quite excluded.
-    if !hurt.is_empty() && mode.is_some() {
-        kinds.push("reclaim or stalls meanwhile");
-    }
-    for price in hurt {
-        finding = price.add_to(finding);
-    }
-    finding = with_shares(finding, cx, full, stretch);
+    let title =
+        format!("Node {full_name} is full although node {other_name} has {idle} free: {effect}.");
     let open = if mode == Some(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
         "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would settle who is bound"
     } else {
         "vm.zone_reclaim_mode is not known"
     };
-    Ok(finding
-        .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
+    Ok(RULE
+        .found(Severity::warning_if(costs.any()), title)
+        .graph("free on the full node", &free)
+        .shows_from(NODE_FREE, idle, total.share(FREE_ELSEWHERE), None, format!("{idle} free on node {other_name}, {left} on node {full_name}"))
+        .counts_as("the nodes' free memory")
+        .and(|finding| costs.shown_in(finding))
+        // Without the mode, node reclaim is not quite excluded.
+        .counts_if(costs.any() && mode.is_some(), "reclaim or stalls meanwhile")
+        .with(foreign(cx, full, stretch), |it, rate| it.shows_from(NODE_FOREIGN, rate, FOREIGN, None, format!("{rate} wanted on node {full_name} came from another")))
+        .with(anon_share(cx, full, stretch), |it, share| it.shows(Computed(NODE_ANON), share, None, format!("{share} of node {full_name} is programs' memory")))
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")        .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
         .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
         .affects([Affected::new("node", full_name, format!("{left} free"))])
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -209,90 +192,53 @@ fn anon_share(cx: &Evidence<'_>, full: &EntitySeries, stretch: &Stretch) -> Opti
 
 /// Whether allocating tasks scan without stalling, as only node reclaim makes them (see `node-reclaim-on`).
 fn reclaims_like_a_node(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    let scanned = cx.rate(PGSCAN_DIRECT).ok().and_then(|r| r.mean_in(stretch));
-    let stalls = cx.allocation_stalls().ok().and_then(|r| r.mean_in(stretch));
-    match (scanned, stalls) {
-        (Some(scanned), Some(stalls)) => {
-            scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
-        }
-        _ => false,
-    }
+    let scanned = cx.mean_rate(PGSCAN_DIRECT, stretch);
+    let both = scanned.zip(cx.mean_rate(ALLOCSTALL, stretch));
+    both.is_some_and(|(scanned, stalls)| {
+        scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
+    })
 }
 
-/// What it costs while the other node is idle.
-enum Price {
-    SwappedOut(PerSecond<Pages>),
-    Stalls(PerSecond<Count>),
-    Waited(Ratio),
+/// What it costs while the other node is idle; each where it is much.
+struct Costs {
+    swapped: Option<PerSecond<Pages>>,
+    stalls: Option<PerSecond<Count>>,
+    waited: Option<Ratio>,
 }
 
-impl Price {
-    fn add_to(self, finding: Finding) -> Finding {
-        match self {
-            Self::SwappedOut(rate) => finding.shows_from(
-                PSWPOUT,
-                rate,
-                SWAPPED_OUT,
-                None,
-                format!("{rate} swapped out meanwhile"),
-            ),
-            Self::Stalls(rate) => finding.shows_from(
-                ALLOCSTALL,
-                rate,
-                STALLS,
-                None,
-                format!("{rate} allocations had to reclaim meanwhile"),
-            ),
-            Self::Waited(share) => finding.shows_from(
-                PSI_MEMORY_SOME,
-                share,
-                STALLED,
-                None,
-                format!("tasks waited for memory {share} of that time"),
-            ),
+impl Costs {
+    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
+        let swapped = cx.swapped_out().ok();
+        let swapped = swapped.and_then(|it| it.mean_in(stretch));
+        let waited = cx.stall(PSI_MEMORY_SOME).ok();
+        let waited = waited.and_then(|it| it.mean_in(stretch));
+        let stalls = cx.mean_rate(ALLOCSTALL, stretch);
+        Self {
+            swapped: swapped.filter(|rate| *rate >= SWAPPED_OUT),
+            stalls: stalls.filter(|rate| *rate >= STALLS),
+            waited: waited.filter(|share| *share >= STALLED),
         }
     }
-}
 
-fn hurt(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Price> {
-    let swapped = cx
-        .swapped_out()
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= SWAPPED_OUT)
-        .map(Price::SwappedOut);
-    let stalls = cx
-        .allocation_stalls()
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= STALLS)
-        .map(Price::Stalls);
-    let waited = cx
-        .stall(PSI_MEMORY_SOME)
-        .ok()
-        .and_then(|s| s.mean_in(stretch))
-        .filter(|share| *share >= STALLED)
-        .map(Price::Waited);
-    [swapped, stalls, waited].into_iter().flatten().collect()
-}
+    fn any(&self) -> bool {
+        self.swapped.is_some() || self.stalls.is_some() || self.waited.is_some()
+    }
 
-/// With what came from another node, and with what programs have of this one.
-fn with_shares(
-    mut finding: Finding,
-    cx: &Evidence<'_>,
-    full: &EntitySeries,
-    stretch: &Stretch,
-) -> Finding {
-    let name = &full.key;
-    if let Some(rate) = foreign(cx, full, stretch) {
-        let text = format!("{rate} wanted on node {name} came from another");
-        finding = finding.shows_from(NODE_FOREIGN, rate, FOREIGN, None, text);
+    fn shown_in(&self, finding: Finding) -> Finding {
+        finding
+            .with(self.swapped, |it, rate| {
+                let text = format!("{rate} swapped out meanwhile");
+                it.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, text)
+            })
+            .with(self.stalls, |it, rate| {
+                let text = format!("{rate} allocations had to reclaim meanwhile");
+                it.shows_from(ALLOCSTALL, rate, STALLS, None, text)
+            })
+            .with(self.waited, |it, share| {
+                let text = format!("tasks waited for memory {share} of that time");
+                it.shows_from(PSI_MEMORY_SOME, share, STALLED, None, text)
+            })
     }
-    if let Some(share) = anon_share(cx, full, stretch) {
-        let text = format!("{share} of node {name} is programs' memory");
-        finding = finding.shows(Computed(NODE_ANON), share, None, text);
-    }
-    finding
 }
 
 #[cfg(test)]
