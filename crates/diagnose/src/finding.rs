@@ -408,7 +408,7 @@ impl Finding {
                 "kernel objects that cannot be dropped",
             ),
         ] {
-            let part = cx.timeline.at(signal, index).filter(|part| *part >= much);
+            let part = cx.level(signal, index).filter(|part| *part >= much);
             self = self.with(part, |finding, part| {
                 finding.shows(signal, part, cx.time(index), format!("{part} of {what}"))
             });
@@ -624,6 +624,13 @@ impl Finding {
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = cause.into();
+        self
+    }
+
+    /// So many processes were killed, or more.
+    #[must_use]
+    pub(crate) fn killed(mut self, count: u64) -> Self {
+        self.harm.killed = self.harm.killed.max(count);
         self
     }
 

@@ -7,7 +7,7 @@ use timeline::signals::{
 };
 
 use crate::prelude::*;
-use crate::rise::{Rise, heights, with_levels};
+use crate::rise::{self, Rise, heights, with_levels};
 use crate::{calm, slab};
 
 declare_rule! {
@@ -62,12 +62,7 @@ fn trigger() -> Trigger {
         rise.at_least("rise of reclaimable slab", Rise::least(RISE)),
         reclaimable().at_least("reclaimable slab", Rise::least(RISE)),
     ];
-    Trigger::Found(Found {
-        find,
-        could: Some(any![is_large(), rises]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, any![is_large(), rises])
 }
 
 /// SReclaimable, or where slabtop alone was kept what its caches of files take.

@@ -193,33 +193,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some((_, rate, what)) => format!("{rate} {what}"),
         None => "nobody asked for more meanwhile".to_owned(),
     };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
-        )
-        .shows_below(
-            Computed(ZONE_BLOCKS_0),
-            share,
-            ABOUT_NONE,
+    let open = match asked {
+        Some(_) => "",
+        None => "a request that fails would settle that it matters",
+    };
+    let title = format!("{left} are free, but hardly any of it in runs of {block}: {effect}.");
+    let text = format!(
+        "blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"
+    );
+    let finding = RULE
+        .found(severity, title)
+        .shows_below(Computed(ZONE_BLOCKS_0), share, ABOUT_NONE, None, text)
+        .shows_from(
+            MEM_FREE,
+            left,
+            twice,
             None,
-            format!("blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"),
+            format!("{left} free, more than twice the floor"),
         )
-        .shows_from(MEM_FREE, left, twice, None, format!("{left} free, more than twice the floor"));
-    let mut kinds = vec!["the free lists"];
-    let mut open = "a request that fails would settle that it matters";
-    if let Some((signal, rate, what)) = asked {
-        finding = finding.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"));
-        kinds.push("requests in vain");
-        open = "";
-    }
-    if stalls.any() {
-        finding = stalls.shown_in(finding);
-    }
-    Ok(remedy(cx, finding)
-        .not("available-exhaustion", format!("{left} are free, well above the floor"))
+        .counts_as("the free lists")
+        .with(asked, |it, (signal, rate, what)| {
+            it.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"))
+                .counts_as("requests in vain")
+        })
+        .when(stalls.any(), |finding| stalls.shown_in(finding));
+    Ok(remedy(cx, finding)        .not("available-exhaustion", format!("{left} are free, well above the floor"))
         .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -244,11 +244,7 @@ fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Rati
 fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let page = one.report.page_size.or(cx.facts.page_size);
     let size = one.asked.map_or_else(String::new, |asked| asked.size(page));
-    let (severity, effect) = if one.is_kill() {
-        (Severity::Critical, oom::kill(one))
-    } else {
-        (Severity::Warning, "A request for memory failed".to_owned())
-    };
+    let (severity, effect) = oom::effect(one);
     let (value, open) = if one.zones.is_empty() {
         (0.7, "the free lists are not shown")
     } else {

@@ -83,16 +83,12 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
         return None;
     }
     let first = shield.first()?;
-    let victim = one
-        .holders
-        .victim
-        .as_ref()
-        .map_or("a process", |v| &v.killed.name);
+    let victim = one.holders.victim.as_ref();
+    let victim = victim.map_or("a process", |v| &v.killed.name);
     Some(
         RULE.found(
             Severity::Warning,
-            format!(
-                "{victim} was killed while processes that the kernel must spare hold {sum} of {all}, {} most of it.",
+            format!(                "{victim} was killed while processes that the kernel must spare hold {sum} of {all}, {} most of it.",
                 first.name
             ),
         )
@@ -137,11 +133,8 @@ fn listed(tasks: &[&Task]) -> String {
 }
 
 fn affected(task: &Task) -> Affected {
-    Affected::new(
-        "process",
-        &task.name,
-        format!("{} held, oom_score_adj {}", held(task), task.oom_score_adj),
-    )
+    let what = format!("{} held, oom_score_adj {}", held(task), task.oom_score_adj);
+    Affected::new("process", &task.name, what)
 }
 
 #[cfg(test)]

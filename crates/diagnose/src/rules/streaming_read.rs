@@ -82,28 +82,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
-    let mut kinds = vec!["disk reads"];
-    kinds.extend(calm.kinds());
+    let title = format!(
+        "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
+        stretch.lasts()
+    );
+    let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
     Ok(RULE
-        .found(
-            Severity::Info,
-            format!(
-                "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
-                stretch.lasts()
-            ),
-        )
-        .graph("read", &read)
-        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
-        .shows_below(
-            REFAULT_FILE,
-            again,
-            BytesPerSecond::new(rate.get() * HARDLY_TWICE.get()),
-            None,
-            format!("{again} of it had been in memory before"),
-        )
-        .not("page-cache-thrash", "what was dropped was not wanted again")
+        .found(Severity::Info, title)
+        .graph("read", &read)        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
+        .counts_as("disk reads")
+        .shows_below(REFAULT_FILE, again, most, None, format!("{again} of it had been in memory before"))
+        .counts_as_all(calm.kinds())        .not("page-cache-thrash", "what was dropped was not wanted again")
         .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 

@@ -108,11 +108,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         too_high(cx, stretch, swappiness, severity(&stalls))?
     };
-    let mut kinds = vec!["the setting", "refaults"];
-    kinds.extend(stalls.any().then_some("stalls"));
-    Ok(stalls
-        .shown_in(finding)
-        .sure(cx.confidence(&kinds, stalls.open()))
+    Ok(finding
+        .counts_as("the setting")
+        .counts_as("refaults")
+        .shows_stalls(&stalls)
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
@@ -128,22 +128,14 @@ fn too_low(
     let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
     let cold = cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold().track(cx)?)?;
     let ram = cx.ram()?;
+    let title = format!(
+        "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
+    );
     Ok(RULE
-        .found(
-            severity,
-            format!(
-                "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
-            ),
-        )
+        .found(severity, title)
         .graph("read again after eviction", &again)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(
-            REFAULT_FILE,
-            came_back, READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults)"),
-        )
-        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
+        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, format!("{came_back} of files came back after eviction (refaults)"))        .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
         .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"))
         .not("no-swap-risk", format!("{left} of swap are free"))
         .cause("At this setting the kernel drops file pages to the end before it swaps anonymous memory that nobody touches.")
@@ -161,13 +153,11 @@ fn too_high(
     let back = cx.mean_in(stretch, REFAULT_ANON, &anon)?;
     let kept = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let much = cx.ram()?.share(MUCH_CACHE);
+    let title = format!(
+        "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
+    );
     Ok(RULE
-        .found(
-            severity,
-            format!(
-                "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
-            ),
-        )
+        .found(severity, title)
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, format!("{back} of anonymous memory came back after eviction"))
@@ -181,11 +171,7 @@ fn too_high(
 
 /// A setting modifies a shortage; it never is the emergency itself.
 fn severity(stalls: &Stalls) -> Severity {
-    if stalls.any() || !stalls.measured() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    }
+    Severity::warning_if(stalls.any() || !stalls.measured())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use timeline::signals::{
 use crate::accounting::{Accounting, account};
 use crate::calm;
 use crate::prelude::*;
-use crate::rise::{Rise, with_levels};
+use crate::rise::{self, Rise, with_levels};
 use crate::totals::Checks;
 use crate::trigger::Subject;
 
@@ -57,12 +57,7 @@ const AROUND: usize = 2;
 const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find,
-        could: Some(all![could(), is_large()]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, all![could(), is_large()])
 }
 
 /// An upper bound that needs no more than arithmetic: what the counters that hold most leave.
@@ -175,18 +170,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "{level} of MemTotal ({ram}) in none of {} terms",
         terms.terms.len()
     );
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("memory in no counter", &track)
-        .shows_from(MEM_UNACCOUNTED, level, large, None, text);
-    let mut kinds = vec!["the level"];
-    if let Some(rise) = &growth {
-        kinds.push("a climb");
-        let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
-        let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
-        finding = finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text);
-    }
     let incomplete = !terms.missing.is_empty();
+    let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
     let open = if incomplete {
         format!("this source lacks {}", terms.missing.join(", "))
     } else if stretch.spans() < LONG {
@@ -194,20 +179,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         String::new()
     };
-    if incomplete {
-        kinds.truncate(1);
-    }
-    if terms.missing.contains(&ZONE_PCP.def().name) {
-        let text = "this source does not tell them; they take a few percent at most";
-        finding = finding.not("per-CPU lists", text);
-    }
-    Ok(finding
-        .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
+    Ok(RULE
+        .found(severity, title)
+        .graph("memory in no counter", &track)
+        .shows_from(MEM_UNACCOUNTED, level, large, None, text)
+        .counts_as("the level")
+        .with(growth, |it, rise| {
+            let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
+            let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
+            it.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
+        })
+        .counts_once_if(incomplete)
+        .when(lacks_lists, |it| it.not("per-CPU lists", "this source does not tell them; they take a few percent at most"))        .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
-        .sure(cx.confidence(&kinds, &open))
+        .sure_by_kinds(cx, &open)
         .into())
 }
 

@@ -143,22 +143,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
         return clear!("{}", good_order(cx, device, stretch));
     };
-    let severity = match fault {
-        Fault::Full { .. } | Fault::Failed { now: true, .. } => Severity::Warning,
-        _ if is_stalled => Severity::Warning,
-        _ => Severity::Info,
-    };
-    let mut kinds = vec!["zram's own figures"];
-    kinds.extend(is_stalled.then_some("memory stalls"));
-    let finding = described(&device.key, fault, severity);
-    Ok(stalls
-        .shown_in(finding)
-        .affects([Affected::new(
-            "zram",
-            &device.key,
-            good_order(cx, device, stretch),
-        )])
-        .sure(cx.confidence(&kinds, ""))
+    let fails = matches!(fault, Fault::Full { .. } | Fault::Failed { now: true, .. });
+    let severity = Severity::warning_if(fails || is_stalled);
+    let order = good_order(cx, device, stretch);
+    Ok(described(&device.key, fault, severity)
+        .counts_as("zram's own figures")
+        .and(|finding| stalls.shown_in(finding))
+        .counts_if(is_stalled, "memory stalls")
+        .affects([Affected::new("zram", &device.key, order)])
+        .sure_by_kinds(cx, "")
         .into())
 }
 
