@@ -11,14 +11,8 @@ cat >"$rules/$file.rs" <<EOF
 //! One line: what the pathology is.
 
 use timeline::signals::PSI_MEMORY_SOME;
-use units::Ratio;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, declare_rule};
-use crate::trigger::{STALL, Trigger, stall};
+use crate::prelude::*;
 
 declare_rule! {
     /// One sentence.
@@ -49,7 +43,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::Warning, format!("One sentence with its number: {some}."))
         .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, format!("memory stalls: {some}"))
-        .sure(cx.confidence(&["memory stalls"], ""))
+        .counts_as("memory stalls")
+        .sure_by_kinds(cx, "")
         .into())
 }
 

@@ -1,6 +1,6 @@
 //! What nearly every rule uses. Signals and facts are not here: a rule's own imports tell what it reads.
 
-pub(crate) use timeline::{Counter, Entity, EntitySeries, Gauge, Signal, Stretch, Track};
+pub(crate) use timeline::{Counter, Entity, EntitySeries, Signal, Stretch, Track};
 pub(crate) use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity, Ratio, Span};
 
 pub(crate) use crate::evidence::Evidence;

@@ -3,6 +3,7 @@
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
 
 use crate::accounting::{Accounting, account};
+use crate::finding::Says;
 use crate::prelude::*;
 use crate::totals::{Checks, Difference, TOLERANCE};
 
@@ -55,11 +56,11 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         return clear!("zones, nodes and MemTotal agree within {TOLERANCE}");
     }
     let limit = Ratio::new(-Accounting::BROKEN.get());
-    Ok(shown(RULE.found(Severity::Info, title(cx, &checks, of_box.as_deref())), [
-            (ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is"),
-            (ZONE_FREE, free, "free pages", "free in the zones, MemFree is"),
-        ])
-        .with(nodes, |it, d| it.shows(NODE_TOTAL, d.sum, None, format!("{} on the nodes, MemTotal is {}", d.sum, d.whole)).counts_as("node sizes"))
+    Ok(RULE
+        .found(Severity::Info, title(cx, &checks, of_box.as_deref()))
+        .and(|it| shown(it, ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is"))
+        .and(|it| shown(it, ZONE_FREE, free, "free pages", "free in the zones, MemFree is"))
+        .and(|it| shown(it, NODE_TOTAL, nodes, "node sizes", "on the nodes, MemTotal is"))
         .with(checks.over, |it, over| {
             let text = format!("the disjoint terms exceed MemTotal by {over}");
             it.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text).counts_as("the sum of all terms")
@@ -128,19 +129,20 @@ fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
         .find_map(|reported| reported.report.confined_to())
 }
 
-/// With the sums over zones that differ.
+/// With a sum that differs from the whole.
 fn shown(
     finding: Finding,
-    sums: [(Signal<Gauge<Pages>>, Option<Difference>, &'static str, &str); 2],
+    signal: impl Says<Bytes>,
+    difference: Option<Difference>,
+    kind: &'static str,
+    what: &str,
 ) -> Finding {
-    sums.into_iter()
-        .fold(finding, |finding, (signal, difference, kind, what)| {
-            finding.with(difference, |it, d| {
-                let text = format!("{} {what} {}", d.sum, d.whole);
-                it.shows(signal, d.sum, None, text).counts_as(kind)
-            })
-        })
+    finding.with(difference, |it, d| {
+        let text = format!("{} {what} {}", d.sum, d.whole);
+        it.shows(signal, d.sum, None, text).counts_as(kind)
+    })
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

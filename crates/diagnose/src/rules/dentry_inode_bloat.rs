@@ -161,7 +161,7 @@ fn contents_shown_in(
     caches: &[slab::Cache],
     at: usize,
 ) -> Finding {
-    let available = cx.gauge(MEM_AVAILABLE).ok().and_then(|t| t.at(at));
+    let available = cx.level(MEM_AVAILABLE, at);
     finding
         .with(caches.first(), |it, cache| {
             let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
@@ -176,6 +176,7 @@ fn contents_shown_in(
             it.shows(MEM_AVAILABLE, available, None, text)
         })
 }
+
 /// What became of it when memory was wanted.
 fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
     match hurts {

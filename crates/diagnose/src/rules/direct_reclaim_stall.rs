@@ -182,6 +182,7 @@ fn causes(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding, is_short: bool
             it.fix(Fix::dirty_limits(cx, what, EARLY, None))
         })
 }
+
 /// Whether the requests were for large blocks.
 fn for_large_blocks(
     finding: Finding,
@@ -198,6 +199,7 @@ fn for_large_blocks(
         finding.shows(COMPACT_STALL, waited, None, text)
     }
 }
+
 /// More room between the watermarks, unless there is plenty already. Kernels before 4.6 do not have the setting.
 fn widen_the_gap(cx: &Evidence<'_>, finding: Finding) -> Finding {
     match cx.number(WATERMARK_SCALE) {

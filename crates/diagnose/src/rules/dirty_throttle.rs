@@ -301,6 +301,7 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
     };
     finding.shows(NR_DIRTIED, at_limit, at, text)
 }
+
 /// Processes that dirtied most during the stretch, by name.
 fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
     let mut groups: BTreeMap<&str, f64> = BTreeMap::new();
@@ -317,6 +318,7 @@ fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
         .map(|(name, what)| Affected::new("process", name, what))
         .collect()
 }
+
 fn remedy(
     cx: &Evidence<'_>,
     finding: Finding,

@@ -217,7 +217,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 .counts_as("requests in vain")
         })
         .when(stalls.any(), |finding| stalls.shown_in(finding));
-    Ok(remedy(cx, finding)        .not("available-exhaustion", format!("{left} are free, well above the floor"))
+    Ok(remedy(cx, finding)
+        .not("available-exhaustion", format!("{left} are free, well above the floor"))
         .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
         .sure_by_kinds(cx, open)
         .into())

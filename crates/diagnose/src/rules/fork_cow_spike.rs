@@ -202,6 +202,7 @@ fn copies_shown_in(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Find
                 .counts_as("the parent's mappings")
         })
 }
+
 /// With cause and fixes: huge pages make copies larger.
 fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
     let choice = cx.choice(THP_ENABLED).ok();

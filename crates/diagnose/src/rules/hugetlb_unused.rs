@@ -91,8 +91,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("the reserve's counters")
         .shows(HUGEPAGES_TOTAL, pages, None, format!("{reserve} are reserved in all"))
         .with(cx.number(NR_HUGEPAGES).ok(), |it, set| it.shows_fact(NR_HUGEPAGES, set, format!("vm.nr_hugepages = {set}")))
-        .with(cx.level(MEM_AVAILABLE, last), |it, left| it.shows(MEM_AVAILABLE, left, None, format!("available is {left}; the reserve is not part of it")))
-        .counts_if(cx.gauge(HUGEPAGES_RSVD).is_ok(), "no promise on them")        .not("unaccounted-memory", "the reserve explains what no process holds")
+        .with(cx.level(MEM_AVAILABLE, last), |it, left| {
+            let text = format!("available is {left}; the reserve is not part of it");
+            it.shows(MEM_AVAILABLE, left, None, text)
+        })
+        .counts_if(cx.gauge(HUGEPAGES_RSVD).is_ok(), "no promise on them")
+        .not("unaccounted-memory", "the reserve explains what no process holds")
         .fix(Fix::tunable(cx, "Reserve what is used; hugepages= of the kernel's command line likewise.", NR_HUGEPAGES, kept)
             .undo(format!("sysctl -w vm.nr_hugepages={old}")))
         .fix(Fix::say("Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))

@@ -84,8 +84,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             it.shows_below(MEM_AVAILABLE, left, ram.share(LITTLE_AVAILABLE), cx.time(index), text)
         })
         .counts_if(little.is_some(), "little available")
-        .counts_if(top.is_some(), "the processes' own figures")        .not("hugetlb-unused", "reserved huge pages are not on this list")
-        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, memory of a guest), or forbid locking with LimitMEMLOCK= in the unit file of who need not lock; it holds from the next start on."))
+        .counts_if(top.is_some(), "the processes' own figures")
+        .not("hugetlb-unused", "reserved huge pages are not on this list")
+        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
+        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, memory of a guest), or forbid locking with LimitMEMLOCK= in the unit file of who need not lock; it holds from the next start on."))
         .affects(lockers.iter().take(3).map(affected))
         .sure_by_kinds(cx, open)
         .into())
@@ -98,6 +100,7 @@ fn lockers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     programs.retain(|(_, locked)| *locked >= WORTH_NAMING);
     programs
 }
+
 fn affected((name, locked): &(&str, Bytes)) -> Affected {
     Affected::new("process", *name, format!("{locked} locked"))
 }

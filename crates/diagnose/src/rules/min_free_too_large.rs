@@ -159,7 +159,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(setting.as_ref(), |finding, setting| {
             setting.shown_in(finding)
         });
-    Ok(remedy(cx, finding, set_by_hand, restored, now)        .not("a boost of the watermarks", "boosts are taken off these figures")
+    Ok(remedy(cx, finding, set_by_hand, restored, now)
+        .not("a boost of the watermarks", "boosts are taken off these figures")
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor; refaults and swap-out end")
         .sure_by_kinds(cx, "")
         .into())
@@ -364,7 +365,8 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             format!("The kernel keeps at least {min} free, {part} of RAM: vm.min_free_kbytes is set too high."),
         )
         .shows_fact(MIN_FREE, setting, format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"))
-        .counts_as("the setting")        .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
+        .counts_as("the setting")
+        .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
         .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
         .sure_by_kinds(cx, "the zones' watermarks (/proc/zoneinfo) would settle it")

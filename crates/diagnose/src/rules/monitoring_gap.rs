@@ -64,7 +64,8 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
         .iter()
         .fold(finding, Finding::tells)
         .cause(cause)
-        .counts_as("the samples' own times and fields")        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
+        .counts_as("the samples' own times and fields")
+        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
         .sure_by_kinds(cx, "")
         .into())
 }

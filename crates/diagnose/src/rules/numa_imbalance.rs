@@ -163,9 +163,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .and(|finding| costs.shown_in(finding))
         // Without the mode, node reclaim is not quite excluded.
         .counts_if(costs.any() && mode.is_some(), "reclaim or stalls meanwhile")
-        .with(foreign(cx, full, stretch), |it, rate| it.shows_from(NODE_FOREIGN, rate, FOREIGN, None, format!("{rate} wanted on node {full_name} came from another")))
-        .with(anon_share(cx, full, stretch), |it, share| it.shows(Computed(NODE_ANON), share, None, format!("{share} of node {full_name} is programs' memory")))
-        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")        .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
+        .with(foreign(cx, full, stretch), |it, rate| {
+            let text = format!("{rate} wanted on node {full_name} came from another");
+            it.shows_from(NODE_FOREIGN, rate, FOREIGN, None, text)
+        })
+        .with(anon_share(cx, full, stretch), |it, share| {
+            let text = format!("{share} of node {full_name} is programs' memory");
+            it.shows(Computed(NODE_ANON), share, None, text)
+        })
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
+        .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
         .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
         .affects([Affected::new("node", full_name, format!("{left} free"))])
         .sure_by_kinds(cx, open)

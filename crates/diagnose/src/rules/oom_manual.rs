@@ -57,7 +57,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(oom::tell_all(cx, &incident.stretch, &reports, finding)
         .with(at(MEM_FREE).zip(at(MEM_TOTAL)), |it, (free, ram)| {
             it.shows(MEM_FREE, free, None, format!("{free} of {ram} of RAM were free"))
-        })        .not("oom-global", "no allocation had failed")
+        })
+        .not("oom-global", "no allocation had failed")
         .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").look("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
         .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger). Note the value before: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))
         .affects(oom::victim(one))

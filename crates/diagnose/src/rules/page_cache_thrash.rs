@@ -145,6 +145,7 @@ fn excluded(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
             it.not("swap-thrash", format!("{mean} came back from swap"))
         })
 }
+
 fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
     let mut cause = match near {
         Some(true) => "The files in use are a little larger than the page cache that is left",

@@ -201,6 +201,7 @@ impl Group<'_> {
         let what = format!("{several}{} of page tables", self.tables);
         Affected::new("process", self.name, what)
     }
+
     /// `120 postgres processes map 8 GiB each`.
     fn mapping(&self) -> String {
         let (name, shared) = (self.name, self.shared);

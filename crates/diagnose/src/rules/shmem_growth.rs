@@ -197,6 +197,7 @@ fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     };
     who::programs(cx, index, mapped, Bytes::max)
 }
+
 /// Who maps most, and where files may lie.
 fn affected(cx: &Evidence<'_>, mappers: Vec<(&str, Bytes)>) -> Vec<Affected> {
     let programs = mappers

@@ -130,7 +130,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         // Seconds of growth are one observation, however it is looked at.
         .counts_once_if(!is_long && !too_high)
         .with(grown.as_ref(), |it, cache| it.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
-        .with(reclaimable, |it, bytes| it.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
+        .with(reclaimable, |it, bytes| it.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
+        .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)

@@ -89,10 +89,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
     Ok(RULE
         .found(Severity::Info, title)
-        .graph("read", &read)        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
+        .graph("read", &read)
+        .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
         .counts_as("disk reads")
         .shows_below(REFAULT_FILE, again, most, None, format!("{again} of it had been in memory before"))
-        .counts_as_all(calm.kinds())        .not("page-cache-thrash", "what was dropped was not wanted again")
+        .counts_as_all(calm.kinds())
+        .not("page-cache-thrash", "what was dropped was not wanted again")
         .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
         .sure_by_kinds(cx, "")
         .into())

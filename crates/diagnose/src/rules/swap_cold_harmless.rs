@@ -71,9 +71,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_as("swap used")
         .shows_below(PSWPIN, mean, SWAP_TRAFFIC, None, format!("{mean} swapped in over {}", stretch.lasts()))
         .counts_as("no swap traffic")
-        .during(stretch)        .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
+        .during(stretch)
+        .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
-        .sure_by_kinds(cx, "a day's recording would settle it")        .into())
+        .sure_by_kinds(cx, "a day's recording would settle it")
+        .into())
 }
 
 /// Levels show no movement, but little swap used beside much available memory is what idle pages leave behind.

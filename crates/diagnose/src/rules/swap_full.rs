@@ -153,6 +153,7 @@ fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Fi
     let more = Fix::swap_file("Buy time with another swap file.", "/swapfile2", size);
     finding.fix(Fix::cap(cx, index, what)).fix(more)
 }
+
 /// Whether a kernel report says that nothing was left, in swap either.
 fn is_reported(one: &Explained<'_>) -> bool {
     let full = SwapState::Full;
