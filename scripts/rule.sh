@@ -34,15 +34,18 @@ declare_rule! {
 const THRESHOLD: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
-    Trigger::on_host(STALL, stall(PSI_MEMORY_SOME).at_least("memory stalls", THRESHOLD))
+    let waits = stall(PSI_MEMORY_SOME).at_least("memory stalls", THRESHOLD);
+    Trigger::on_host(STALL, waits)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
     let some = cx.mean_in(&incident.stretch, PSI_MEMORY_SOME, &stalled)?;
+    let title = format!("One sentence with its number: {some}.");
+    let text = format!("memory stalls: {some}");
     Ok(RULE
-        .found(Severity::Warning, format!("One sentence with its number: {some}."))
-        .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, format!("memory stalls: {some}"))
+        .found(Severity::Warning, title)
+        .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, text)
         .counts_as("memory stalls")
         .sure_by_kinds(cx, "")
         .into())

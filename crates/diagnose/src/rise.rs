@@ -18,6 +18,9 @@ use crate::trigger::{
     Found, LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, Trigger, While, ram,
 };
 
+/// Start-up and warm-up are over: what rises for longer may be a leak.
+pub(crate) const LONG: Span = Span::from_hours(1);
+
 /// One rise of a level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rise {

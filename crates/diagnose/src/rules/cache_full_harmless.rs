@@ -42,8 +42,6 @@ declare_rule! {
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
 /// Where RAM is not known: a third of 3 GiB, about the least that a host has when its owner asks. An engineering choice.
 const CACHE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
-/// Calm labelled captures have this much and more (November 2026).
-const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 
@@ -53,7 +51,7 @@ fn trigger() -> Trigger {
     let much = ram()
         .share(CACHE)
         .or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
-    let least = ram().share(AVAILABLE);
+    let least = ram().share(calm::AVAILABLE);
     let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
     let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
     Trigger::on_host(
@@ -148,7 +146,7 @@ impl Levels {
                 it.shows_from(
                     MEM_AVAILABLE,
                     available,
-                    self.whole.share(AVAILABLE),
+                    self.whole.share(calm::AVAILABLE),
                     None,
                     text,
                 )
@@ -164,7 +162,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let levels = Levels::of(cx, &stretch)?;
     let (given_back, share) = (levels.given_back, levels.share);
     let (available, is_reported) = (levels.available, levels.is_reported);
-    if available <= levels.whole.share(AVAILABLE) {
+    if available <= levels.whole.share(calm::AVAILABLE) {
         return clear!("{share} of RAM is cache, but only {available} are available");
     }
     let calm = match Calm::during(cx, &stretch) {

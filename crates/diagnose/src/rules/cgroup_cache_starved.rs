@@ -8,7 +8,7 @@ use timeline::signals::{
 
 use crate::groups::{self, Knob};
 use crate::prelude::*;
-use crate::readings::refaults_file;
+use crate::readings::{NOTICED, refaults_file};
 use crate::rereads::has_free;
 
 declare_rule! {
@@ -40,9 +40,6 @@ declare_rule! {
         verify: "the group's workingset_refault_file no longer rises under the same load, and max in its memory.events neither",
     }
 }
-
-/// As in cgroup-high-throttle.
-const STALLED: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
     let full = limit(CGROUP_MAX).share(groups::AT_LIMIT);
@@ -218,14 +215,11 @@ struct Waits {
 
 impl Waits {
     fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
-        let share = |signal| {
-            let stalled = cx.timeline.rate_of(group, signal)?;
-            stalls::worst(&stalled.to_share(), stretch)
-        };
+        let share = |signal| groups::stalled(cx, group, signal, stretch);
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
         let any = if memory.is_some() || io.is_some() {
-            [memory, io].iter().flatten().any(|some| *some >= STALLED)
+            [memory, io].iter().flatten().any(|some| *some >= NOTICED)
         } else {
             // The host's stalls stand in for a group without pressure files.
             let host = Stalls::during(cx, stretch);
@@ -265,7 +259,7 @@ impl Waits {
             .fold(finding, |finding, (signal, some, what)| {
                 finding.with(some, |it, some| {
                     let text = format!("{what} stalls of the group: some {some}{remark}");
-                    it.shows_from(signal, some, STALLED, None, text)
+                    it.shows_from(signal, some, NOTICED, None, text)
                 })
             });
         each.counts_if(self.of_group(), "its stalls")

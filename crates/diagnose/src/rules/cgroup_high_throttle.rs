@@ -8,6 +8,7 @@ use timeline::signals::{
 
 use crate::groups::{self, Knob};
 use crate::prelude::*;
+use crate::readings::NOTICED;
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -43,13 +44,11 @@ const NEAR: Ratio = Ratio::from_percent(98.0);
 /// A group whose reclaim keeps up stays within a batch of 64 pages per CPU of its limit; one that cannot goes beyond
 /// (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
-/// An engineering choice: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
     let current = || gauge(CGROUP_CURRENT);
     let high = |share| limit(CGROUP_HIGH).share(share);
-    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", STALLED);
+    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", NOTICED);
     let at_high = current().at_least("memory of the group", high(NEAR));
     let above_high = current().at_least("memory of the group", high(ABOVE));
     Trigger::on(
@@ -73,10 +72,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     };
     let Throttled { high, held, events } = throttled;
-    let share = |signal| {
-        let stalled = cx.timeline.rate_of(group, signal)?;
-        stalls::worst(&stalled.to_share(), stretch)
-    };
+    let share = |signal| groups::stalled(cx, group, signal, stretch);
     let over = Over::of(stretch);
     let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
     let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
@@ -112,7 +108,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(some, |it, some| {
             let full = full.map_or_else(String::new, |full| format!(", full {full}"));
             let text = format!("memory stalls of the group: some {some}{full}{}", over.remark());
-            it.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text).counts_as("its memory stalls")
+            it.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
         })
         .with(stalled, |it, stalled| it.graph("tasks of the group waiting", &stalled.to_share()))
         .with(available, |it, available| it.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))

@@ -7,6 +7,7 @@ use timeline::signals::{
 };
 
 use crate::prelude::*;
+use crate::readings::NOTICED;
 use crate::rise::{self, Rise, heights, with_levels};
 use crate::{calm, slab};
 
@@ -47,8 +48,6 @@ const LARGE: Ratio = Ratio::from_percent(20.0);
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: a program that writes its dump brings 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
-/// PSI: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
 /// Shrinkers at work: thrash with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
 /// From here on most entries are names that do not exist (fs/dcache.c counts them as nr_negative).
@@ -193,7 +192,7 @@ fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
 fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
     let scanned = cx.rate(SLABS_SCANNED).ok()?;
-    let times = stalled.at_least(STALLED).bridged_runs().into_iter();
+    let times = stalled.at_least(NOTICED).bridged_runs().into_iter();
     let of_it = times.filter(|run| {
         let is_busy = || scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED);
         run.overlaps(incident) && run.lasts() >= LEVEL && is_busy()

@@ -7,6 +7,7 @@ use timeline::signals::{
 };
 
 use crate::prelude::*;
+use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// Tasks that ask for memory have to free some themselves before they get it.
@@ -40,11 +41,8 @@ declare_rule! {
     }
 }
 
-const STALLS: PerSecond<Count> = Stalls::ALLOCATION_STALLS;
 /// An engineering choice: below this share kswapd does the work and stalls are accidents.
 const SHARE: Ratio = Ratio::from_percent(10.0);
-/// An engineering choice. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
 const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
@@ -59,10 +57,10 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         STALL,
         all![
-            rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
+            rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
             share.at_least("scanned by allocating tasks, of all scanning", SHARE),
             stall(PSI_MEMORY_SOME)
-                .at_least("memory stalls", STALLED)
+                .at_least("memory stalls", RECLAIM_COSTS)
                 .if_measured(),
         ],
     )
@@ -104,7 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             ALLOCSTALL,
             rate,
-            STALLS,
+            Stalls::ALLOCATION_STALLS,
             None,
             format!("{rate} allocations had to reclaim memory themselves"),
         )
@@ -116,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .with(some, |it, some| {
             let full = full.map_or_else(String::new, |full| format!(", full {full}"));
             let text = format!("memory stalls: some {some}{full}{}", over.remark());
-            it.shows_from(PSI_MEMORY_SOME, some, STALLED, None, text)
+            it.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
                 .counts_as("memory stalls")
         })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {

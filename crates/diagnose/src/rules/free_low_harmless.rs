@@ -36,8 +36,6 @@ declare_rule! {
     }
 }
 
-/// As in cache-full-harmless.
-const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// A floor above this share of RAM is the matter of `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
 
@@ -48,7 +46,7 @@ fn trigger() -> Trigger {
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
-            available.at_least("available memory", ram().share(AVAILABLE)),
+            available.at_least("available memory", ram().share(calm::AVAILABLE)),
             Calm::holds(),
         ],
     )
@@ -97,24 +95,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             MEM_AVAILABLE,
             least,
-            ram.share(AVAILABLE),
+            ram.share(calm::AVAILABLE),
             cx.time(index),
             text,
         )
         .counts_as("available memory");
-    let finding = match floor {
-        Some(edge) => {
-            let text = format!("{level} free; the zones' watermarks keep up to {edge}");
-            finding.shows(MEM_FLOOR_HIGH, edge, None, text)
-        }
-        None => {
-            let edge: Bytes = Floor::expected(cx, ram).1;
-            let text = format!("{level} free; a host of this size keeps about {edge}");
-            finding.shows(MEM_FREE, level, None, text)
-        }
-    };
     Ok(calm
-        .shown_in(finding)
+        .shown_in(on_floor(finding, cx, level, floor)?)
         .counts_as_all(calm.kinds().into_iter().filter(|_| floor.is_some()))
         .not(
             "available-exhaustion",
@@ -125,6 +112,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         ))
         .sure_by_kinds(cx, open)
         .into())
+}
+
+/// With where free memory rests: on the floor of the zones' watermarks, or on that of a host of its size.
+fn on_floor(
+    finding: Finding,
+    cx: &Evidence<'_>,
+    level: Bytes,
+    floor: Option<Bytes>,
+) -> Result<Finding, Missing> {
+    if let Some(edge) = floor {
+        let text = format!("{level} free; the zones' watermarks keep up to {edge}");
+        return Ok(finding.shows(MEM_FLOOR_HIGH, edge, None, text));
+    }
+    let edge: Bytes = Floor::expected(cx, cx.ram()?).1;
+    let text = format!("{level} free; a host of this size keeps about {edge}");
+    Ok(finding.shows(MEM_FREE, level, None, text))
 }
 
 #[cfg(test)]

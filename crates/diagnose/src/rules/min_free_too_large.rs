@@ -10,6 +10,7 @@ use units::PageSize;
 
 use crate::calm::Calm;
 use crate::prelude::*;
+use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.
@@ -58,8 +59,6 @@ const KEPT: f64 = 1.3;
 /// Pages that come back while memory is kept free.
 const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Healthy hosts stay below 1 %.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// A default that costs less than this is not worth a word.
 const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
 /// vm.min_free_kbytes at most where the kernel chooses it without huge pages in mind: mm/page_alloc.c, calculate_min_free_kbytes.
@@ -245,7 +244,7 @@ impl Price {
         Ok(Self {
             refaults: lasting(&kept, cx.refaults_file(), REFAULTS, stretch),
             swapped: lasting(&kept, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),
-            stalled: lasting(&kept, cx.stall(PSI_MEMORY_SOME), STALLED, stretch),
+            stalled: lasting(&kept, cx.stall(PSI_MEMORY_SOME), RECLAIM_COSTS, stretch),
         })
     }
 
@@ -270,7 +269,7 @@ impl Price {
             })
             .with(self.stalled, |it, share| {
                 let text = format!("tasks waited for memory {share} of the time");
-                it.shows_from(PSI_MEMORY_SOME, share, STALLED, None, text)
+                it.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
             })
     }
 }

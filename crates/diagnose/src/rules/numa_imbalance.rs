@@ -8,7 +8,7 @@ use timeline::signals::{
 
 use crate::floor::Floor;
 use crate::prelude::*;
-use crate::readings::swapped_out;
+use crate::readings::{RECLAIM_COSTS, swapped_out};
 use crate::trigger::computed_of;
 
 declare_rule! {
@@ -48,10 +48,6 @@ const FULL: f64 = 1.3;
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
 /// Swap-out of 0.4 MiB/s; less is the odd cold page.
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
-/// As in `direct-reclaim-stall`.
-const STALLS: PerSecond<Count> = PerSecond::new(1.0);
-/// As in `direct-reclaim-stall`.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Allocations that went elsewhere; fewer are the odd page.
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 /// The node is full of programs' memory, not of cache.
@@ -78,8 +74,8 @@ fn trigger() -> Trigger {
 fn costs() -> Predicate {
     any![
         swapped_out().at_least("swapped out", SWAPPED_OUT),
-        rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+        rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", RECLAIM_COSTS),
     ]
 }
 
@@ -222,8 +218,8 @@ impl Costs {
         let stalls = cx.mean_rate(ALLOCSTALL, stretch);
         Self {
             swapped: swapped.filter(|rate| *rate >= SWAPPED_OUT),
-            stalls: stalls.filter(|rate| *rate >= STALLS),
-            waited: waited.filter(|share| *share >= STALLED),
+            stalls: stalls.filter(|rate| *rate >= Stalls::ALLOCATION_STALLS),
+            waited: waited.filter(|share| *share >= RECLAIM_COSTS),
         }
     }
 
@@ -239,11 +235,11 @@ impl Costs {
             })
             .with(self.stalls, |it, rate| {
                 let text = format!("{rate} allocations had to reclaim meanwhile");
-                it.shows_from(ALLOCSTALL, rate, STALLS, None, text)
+                it.shows_from(ALLOCSTALL, rate, Stalls::ALLOCATION_STALLS, None, text)
             })
             .with(self.waited, |it, share| {
                 let text = format!("tasks waited for memory {share} of that time");
-                it.shows_from(PSI_MEMORY_SOME, share, STALLED, None, text)
+                it.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
             })
     }
 }

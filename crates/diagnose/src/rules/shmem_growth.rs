@@ -4,7 +4,7 @@ use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_RSS_SHMEM, SWAP_TOTAL};
 
 use crate::calm;
 use crate::prelude::*;
-use crate::rise::{self, Rise, heights, with_levels};
+use crate::rise::{self, LONG, Rise, heights, with_levels};
 
 declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
@@ -45,8 +45,6 @@ const RISE: Ratio = Ratio::from_percent(5.0);
 const MOST: Ratio = Ratio::from_percent(50.0);
 /// Segments that processes map explain this share of Shmem: then it is not files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
     let rise = computed("shmem_rise", |cx| Ok(heights(cx, &cx.gauge(MEM_SHMEM)?)));

@@ -4,7 +4,7 @@ use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
 
 use crate::prelude::*;
-use crate::rise::{self, Rise, heights, with_levels};
+use crate::rise::{self, LONG, Rise, heights, with_levels};
 use crate::{calm, slab};
 
 declare_rule! {
@@ -50,8 +50,6 @@ const HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(4);
 /// No healthy load is known that holds so much; a leak of SELinux objects was found at 45 GiB.
 const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
     let climb = computed("unreclaimable_slab_climb", |cx| {

@@ -8,7 +8,7 @@ use timeline::signals::{
 use crate::accounting::{Accounting, account};
 use crate::calm;
 use crate::prelude::*;
-use crate::rise::{self, Rise, with_levels};
+use crate::rise::{self, LONG, Rise, with_levels};
 use crate::totals::Checks;
 use crate::trigger::Subject;
 
@@ -53,8 +53,6 @@ const AT_LEAST: Bytes = Bytes::from_gib(1);
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
 /// Samples before and after one whose middle value counts.
 const AROUND: usize = 2;
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
     rise::trigger(find, all![could(), is_large()])

@@ -3,6 +3,7 @@
 use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
 
 use crate::prelude::*;
+use crate::readings::NOTICED;
 
 declare_rule! {
     /// Tasks waited for memory, and nothing else in the source says why.
@@ -28,13 +29,10 @@ declare_rule! {
     }
 }
 
-/// As for a control group: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
-
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
     )
 }
 
@@ -61,7 +59,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(Severity::warning_if(is_grave), title)
         .graph("memory stalls", &stalled)
-        .shows_from(PSI_MEMORY_SOME, some, STALLED, None, text)
+        .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
         .counts_as("memory stalls")
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
             format!("at least {least} available")
