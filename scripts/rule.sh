@@ -11,14 +11,8 @@ cat >"$rules/$file.rs" <<EOF
 //! One line: what the pathology is.
 
 use timeline::signals::PSI_MEMORY_SOME;
-use units::Ratio;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, declare_rule};
-use crate::trigger::{STALL, Trigger, stall};
+use crate::prelude::*;
 
 declare_rule! {
     /// One sentence.
@@ -40,16 +34,20 @@ declare_rule! {
 const THRESHOLD: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
-    Trigger::on_host(STALL, stall(PSI_MEMORY_SOME).at_least("memory stalls", THRESHOLD))
+    let waits = stall(PSI_MEMORY_SOME).at_least("memory stalls", THRESHOLD);
+    Trigger::on_host(STALL, waits)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
     let some = cx.mean_in(&incident.stretch, PSI_MEMORY_SOME, &stalled)?;
+    let title = format!("One sentence with its number: {some}.");
+    let text = format!("memory stalls: {some}");
     Ok(RULE
-        .found(Severity::Warning, format!("One sentence with its number: {some}."))
-        .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, format!("memory stalls: {some}"))
-        .sure(cx.confidence(&["memory stalls"], ""))
+        .found(Severity::Warning, title)
+        .shows_from(PSI_MEMORY_SOME, some, THRESHOLD, None, text)
+        .counts_as("memory stalls")
+        .sure_by_kinds(cx, "")
         .into())
 }
 

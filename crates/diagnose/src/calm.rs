@@ -177,6 +177,9 @@ impl Calm {
     }
 }
 
+/// Calm labelled captures have this share of RAM available and more (November 2026).
+pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
+
 /// A kernel report of a shortage among the samples: their levels are of a moment at which memory was wanted and not there,
 /// and nothing of them is called harmless.
 pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {

@@ -75,6 +75,34 @@ impl<'a> Evidence<'a> {
         self.timeline.gauge(signal)?.min_in(stretch)
     }
 
+    /// The mean level of a gauge in a stretch; `None` where it was not measured.
+    pub(crate) fn mean_level<U: Unit>(
+        &self,
+        signal: Signal<Gauge<U>>,
+        stretch: &Stretch,
+    ) -> Option<U> {
+        self.timeline.gauge(signal)?.mean_in(stretch)
+    }
+
+    /// The mean rate of a counter in a stretch; `None` where it was not measured.
+    pub(crate) fn mean_rate<U: Unit>(
+        &self,
+        signal: Signal<Counter<U>>,
+        stretch: &Stretch,
+    ) -> Option<PerSecond<U>> {
+        self.timeline.rate(signal)?.mean_in(stretch)
+    }
+
+    /// The level of a gauge at a sample; `None` where it was not measured.
+    pub(crate) fn level<U: Unit>(&self, signal: Signal<Gauge<U>>, index: usize) -> Option<U> {
+        self.timeline.gauge(signal)?.at(index)
+    }
+
+    /// When a sample was taken.
+    pub(crate) fn time(&self, index: usize) -> Option<Span> {
+        self.timeline.times().get(index).copied()
+    }
+
     /// The mean of what was computed from `signal`, over a stretch found by other signals.
     pub fn mean_in<Q: Quantity>(
         &self,
@@ -212,6 +240,12 @@ impl Evidence<'_> {
     pub fn of_ram(&self, part: Bytes) -> Result<Ratio, Missing> {
         part.ratio_of(self.ram()?)
             .ok_or_else(|| self.lacks(MEM_TOTAL))
+    }
+
+    /// ` (12 % of RAM)`; empty where RAM is not known.
+    pub(crate) fn remark_of_ram(&self, part: Bytes) -> String {
+        let share = self.of_ram(part);
+        share.map_or_else(|_| String::new(), |share| format!(" ({share} of RAM)"))
     }
 
     /// Page cache that can be dropped: Cached − Shmem + Buffers.

@@ -1,14 +1,18 @@
 //! What a rule found, with everything a reader needs to believe it and to act.
 
+use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
 use timeline::{AnySignal, Counter, Gauge, Signal, Stretch, Track};
 use units::{
     Bytes, BytesPerSecond, Limit, Micros, Millis, Pages, PerSecond, Quantity, Ratio, Span, Ticks,
     Unit,
 };
 
+use crate::evidence::Evidence;
 use crate::fix::Fix;
 use crate::incident::{Harm, Occasion, Scope};
+use crate::readings::READ_AGAIN;
 use crate::rule::Rule;
+use crate::stalls::Stalls;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +23,22 @@ pub enum Severity {
     Warning,
     /// Work stands still, or processes were or will be killed.
     Critical,
+}
+
+impl Severity {
+    /// A warning where it hurts, else worth knowing only.
+    pub(crate) const fn warning_if(hurts: bool) -> Self {
+        if hurts { Self::Warning } else { Self::Info }
+    }
+
+    /// Critical where it is grave, else a warning.
+    pub(crate) const fn critical_if(is_grave: bool) -> Self {
+        if is_grave {
+            Self::Critical
+        } else {
+            Self::Warning
+        }
+    }
 }
 
 /// How sure a finding is, and why.
@@ -158,6 +178,21 @@ pub struct Affected {
     pub what: String,
 }
 
+impl Affected {
+    /// One of a kind, and what about it.
+    pub(crate) fn new(
+        kind: &'static str,
+        name: impl Into<String>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            what: what.into(),
+        }
+    }
+}
+
 /// How a signal ran, for a small graph beside the finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
@@ -238,6 +273,8 @@ pub struct Finding {
     pub occasions: Vec<Occasion>,
     /// What the kernel told itself, where the finding is about that.
     pub(crate) event: Option<Event>,
+    /// The independent kinds of evidence that its lines are of, in their order: what its confidence rests on.
+    pub(crate) kinds: Vec<&'static str>,
 }
 
 /// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
@@ -278,7 +315,172 @@ impl Rule {
             harm: Harm::default(),
             occasions: Vec::new(),
             event: None,
+            kinds: Vec::new(),
         }
+    }
+}
+
+// Evidence that a source may lack, each shape as one statement of a story.
+impl Finding {
+    /// Goes on with a value where there is one.
+    #[must_use]
+    pub(crate) fn with<T>(self, value: Option<T>, go_on: impl FnOnce(Self, T) -> Self) -> Self {
+        match value {
+            Some(value) => go_on(self, value),
+            None => self,
+        }
+    }
+
+    /// Goes on with a part of the story that is a function of its own.
+    #[must_use]
+    pub(crate) fn and(self, go_on: impl FnOnce(Self) -> Self) -> Self {
+        go_on(self)
+    }
+
+    /// Goes on where a condition holds.
+    #[must_use]
+    pub(crate) fn when(self, holds: bool, go_on: impl FnOnce(Self) -> Self) -> Self {
+        if holds { go_on(self) } else { self }
+    }
+
+    /// The lowest level of a gauge in a stretch, when it was that low.
+    #[must_use]
+    pub(crate) fn shows_lowest<U: Unit>(
+        self,
+        cx: &Evidence<'_>,
+        signal: Signal<Gauge<U>>,
+        stretch: &Stretch,
+        text: impl FnOnce(U) -> String,
+    ) -> Self {
+        self.with(cx.lowest_in(signal, stretch), |finding, (least, index)| {
+            finding.shows(signal, least, cx.time(index), text(least))
+        })
+    }
+
+    /// The mean rate of a counter in a stretch.
+    #[must_use]
+    pub(crate) fn shows_mean<U: Unit>(
+        self,
+        cx: &Evidence<'_>,
+        signal: Signal<Counter<U>>,
+        stretch: &Stretch,
+        text: impl FnOnce(PerSecond<U>) -> String,
+    ) -> Self {
+        self.with(cx.mean_rate(signal, stretch), |finding, mean| {
+            finding.shows(signal, mean, None, text(mean))
+        })
+    }
+
+    /// A level that counts from a threshold up, and is worth showing below it too.
+    #[must_use]
+    pub(crate) fn shows_level<Q: Quantity>(
+        self,
+        signal: impl Says<Q>,
+        level: Q,
+        threshold: Q,
+        at: Option<Span>,
+        text: impl Into<String>,
+    ) -> Self {
+        if level >= threshold {
+            self.shows_from(signal, level, threshold, at, text)
+                .counts_as("the level")
+        } else {
+            self.shows(signal, level, at, text)
+        }
+    }
+
+    /// Files that came back after eviction, where that was measured.
+    #[must_use]
+    pub(crate) fn shows_refaults(self, again: Option<BytesPerSecond>) -> Self {
+        self.with(again, |finding, again| {
+            let text = format!("{again} of files came back after eviction");
+            finding
+                .shows_from(REFAULT_FILE, again, READ_AGAIN, None, text)
+                .counts_if(again >= READ_AGAIN, "refaults")
+        })
+    }
+
+    /// What holds much at a sample, of what cannot be dropped: each part of this size or more.
+    #[must_use]
+    pub(crate) fn shows_holders(mut self, cx: &Evidence<'_>, index: usize, much: Bytes) -> Self {
+        for (signal, what) in [
+            (MEM_ANON, "anonymous memory"),
+            (MEM_SHMEM, "shared memory"),
+            (
+                MEM_SLAB_UNRECLAIMABLE,
+                "kernel objects that cannot be dropped",
+            ),
+        ] {
+            let part = cx.level(signal, index).filter(|part| *part >= much);
+            self = self.with(part, |finding, part| {
+                finding.shows(signal, part, cx.time(index), format!("{part} of {what}"))
+            });
+        }
+        self
+    }
+
+    /// What tasks waited for, where that was measured; waiting that is worth a finding is a kind of evidence.
+    #[must_use]
+    pub(crate) fn shows_stalls(self, stalls: &Stalls) -> Self {
+        stalls.shown_in(self).counts_if(stalls.any(), "stalls")
+    }
+
+    /// A look-alike that is excluded because a setting has this value.
+    #[must_use]
+    pub(crate) fn not_where(
+        self,
+        cx: &Evidence<'_>,
+        fact: timeline::Fact,
+        value: u64,
+        id: &'static str,
+    ) -> Self {
+        self.when(cx.number(fact) == Ok(value), |finding| {
+            finding.not(id, format!("{} is {value}", fact.name))
+        })
+    }
+
+    /// Several kinds.
+    #[must_use]
+    pub(crate) fn counts_as_all(self, kinds: impl IntoIterator<Item = &'static str>) -> Self {
+        kinds.into_iter().fold(self, Self::counts_as)
+    }
+
+    /// The evidence added so far is of this kind, too: see [`Finding::sure_by_kinds`].
+    #[must_use]
+    pub(crate) fn counts_as(mut self, kind: &'static str) -> Self {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+        self
+    }
+
+    /// The same, where it is strong enough.
+    #[must_use]
+    pub(crate) fn counts_if(self, is_strong: bool, kind: &'static str) -> Self {
+        self.when(is_strong, |finding| finding.counts_as(kind))
+    }
+
+    /// All that was added so far counts as one kind where a condition holds.
+    #[must_use]
+    pub(crate) fn counts_once_if(mut self, is_one: bool) -> Self {
+        if is_one {
+            self.kinds.truncate(1);
+        }
+        self
+    }
+
+    /// How sure it is by the kinds of evidence that it counts as; `open` says what would settle the rest.
+    #[must_use]
+    pub(crate) fn sure_by_kinds(self, cx: &Evidence<'_>, open: &str) -> Self {
+        let confidence = cx.confidence(&self.kinds, open);
+        self.sure(confidence)
+    }
+
+    /// No surer than this, however many kinds of evidence agree.
+    #[must_use]
+    pub(crate) fn sure_at_most(mut self, most: f64) -> Self {
+        self.confidence.value = self.confidence.value.min(most);
+        self
     }
 }
 
@@ -425,6 +627,13 @@ impl Finding {
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = cause.into();
+        self
+    }
+
+    /// So many processes were killed, or more.
+    #[must_use]
+    pub(crate) fn killed(mut self, count: u64) -> Self {
+        self.harm.killed = self.harm.killed.max(count);
         self
     }
 

@@ -6,11 +6,12 @@ use timeline::signals::{CGROUP_CURRENT, CGROUP_HIGH, CGROUP_MAX};
 use timeline::{
     Counter, Entity, EntitySeries, Gauge, Kind, Signal, Stretch, Track, facts::CgroupMode,
 };
-use units::{Bytes, Count, Limit, PerSecond, Ratio};
+use units::{Bytes, Count, Limit, Micros, PerSecond, Ratio};
 
 use crate::evidence::Evidence;
 use crate::fix::{Fix, whole_mib};
 use crate::missing::{Missing, Need};
+use crate::stalls;
 
 /// The groups that report `signal`.
 ///
@@ -97,6 +98,22 @@ pub(crate) fn is_at_limit(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Str
         .into_iter()
         .filter_map(|signal| limit(cx, group, signal))
         .any(|limit| current >= limit.share(AT_LIMIT))
+}
+
+/// The share of time that a group's tasks were stalled in the worst part of a stretch; `None` where it was not measured.
+pub(crate) fn stalled(
+    cx: &Evidence<'_>,
+    group: &EntitySeries,
+    signal: Signal<Counter<Micros>>,
+    stretch: &Stretch,
+) -> Option<Ratio> {
+    let stalled = cx.timeline.rate_of(group, signal)?;
+    stalls::worst(&stalled.to_share(), stretch)
+}
+
+/// A sentence of a title that sets a group's want apart from the host's; empty where that is not known.
+pub(crate) fn while_the_host_had(available: Option<Bytes>) -> String {
+    available.map_or_else(String::new, |it| format!(" The host had {it} available."))
 }
 
 /// A limit that an administrator can change.

@@ -33,6 +33,7 @@ mod missing;
 mod next;
 mod oom;
 mod own_limit;
+mod prelude;
 mod prepared;
 mod readings;
 mod recent_kills;

@@ -70,6 +70,16 @@ impl Missing {
         self
     }
 
+    /// Nothing of the file was read.
+    pub(crate) fn file(def: &'static SignalDef) -> Self {
+        Self::because(vec![def.name], Need::File(def.file))
+    }
+
+    /// It was read, but not at the time in question.
+    pub(crate) fn same_time(def: &'static SignalDef) -> Self {
+        Self::because(vec![def.name], Need::SameTime)
+    }
+
     pub(crate) fn fact(fact: Fact) -> Self {
         Self {
             names: vec![fact.name],

@@ -15,7 +15,8 @@ use units::Span;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::kills;
-use crate::trigger::{self, Occurrence};
+use crate::missing::Missing;
+use crate::trigger::{self, Ask, Found, Occurrence, Scope, Trigger};
 
 pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
 pub(crate) use history::{Kills, among, when};
@@ -23,7 +24,10 @@ pub(crate) use holders::{Holders, held};
 use marks::Checked;
 pub(crate) use marks::{Hurdle, Place};
 pub(crate) use request::Asked;
-pub(crate) use told::{kill, measures, moment, sure, tell, victim};
+pub(crate) use told::{effect, kill, measures, moment, sure, tell, victim};
+
+/// How occurrences are found.
+type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
 
 /// A report, explained.
 #[derive(Debug)]
@@ -104,6 +108,16 @@ pub(crate) fn occurrences(
         key: one.group().map(str::to_owned),
     });
     trigger::joined(cx, all.collect(), kills::AGAIN)
+}
+
+/// A trigger that only kernel reports pull, on the host; what is said where there is none.
+pub(crate) fn trigger(find: Find, none: Ask) -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: None,
+        scope: Scope::Host,
+        none: Some(none),
+    })
 }
 
 /// Such reports of a stretch, in order.

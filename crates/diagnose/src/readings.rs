@@ -26,6 +26,13 @@ pub(crate) const ROOM: Ratio = Ratio::from_percent(25.0);
 /// At this vm.swappiness and below the kernel prefers to drop file pages to the end (mm/vmscan.c, get_scan_count).
 pub(crate) const LOW_SWAPPINESS: u64 = 10;
 
+/// Waiting for a tenth of the time is what users notice: an engineering choice.
+pub(crate) const NOTICED: Ratio = Ratio::from_percent(10.0);
+
+/// Waiting for memory from which on reclaim costs something: an engineering choice. Healthy hosts stay below 1 %. Labelled
+/// captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
+pub(crate) const RECLAIM_COSTS: Ratio = Ratio::from_percent(2.0);
+
 /// With this share of RAM available or less the host is near a shortage: an engineering choice, it counts where something
 /// else says so too. Calm labelled captures have 15 % and more (November 2026).
 pub(crate) const LITTLE_AVAILABLE: Ratio = Ratio::from_percent(10.0);

@@ -14,7 +14,12 @@ use units::{Bytes, Quantity, Ratio, Span};
 use crate::evidence::Evidence;
 use crate::judge;
 use crate::missing::Missing;
-use crate::trigger::{LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, While, ram};
+use crate::trigger::{
+    Found, LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, Trigger, While, ram,
+};
+
+/// Start-up and warm-up are over: what rises for longer may be a leak.
+pub(crate) const LONG: Span = Span::from_hours(1);
 
 /// One rise of a level.
 #[derive(Debug, Clone, PartialEq)]
@@ -190,6 +195,19 @@ fn leaves(levels: &[Level], low: usize, from: usize, high: usize) -> usize {
     let edge = levels[low].value + (levels[high].value - levels[low].value) * Rise::EDGE;
     let mut between = (from..high).rev();
     between.find(|i| levels[*i].value <= edge).unwrap_or(from)
+}
+
+/// A trigger of levels that are large, or rise; `could` is what a minute in which one begins shows.
+pub(crate) fn trigger(
+    find: fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>,
+    could: Predicate,
+) -> Trigger {
+    Trigger::Found(Found {
+        find,
+        could: Some(could),
+        scope: Scope::Host,
+        none: None,
+    })
 }
 
 /// By how much a level rises, at each sample of a rise: how near a quiet host came to one.

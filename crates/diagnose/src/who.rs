@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use timeline::{
-    Entity,
+    Entity, EntitySeries,
     signals::{PROC_OOM_ADJ, PROC_RSS, PROC_RSS_ANON, PROC_SWAP},
 };
 use units::{Bytes, Count, Ratio};
@@ -27,6 +27,48 @@ fn worth_naming(cx: &Evidence<'_>) -> Bytes {
     cx.ram().map_or(Bytes::ZERO, |ram| ram.share(WORTH_NAMING))
 }
 
+/// Whether a process is a recorder that made itself unkillable: it is not what fills memory.
+pub(crate) fn is_recorder(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
+    cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO)
+}
+
+/// The three processes that hold most of something, and how much.
+pub(crate) fn holding<'a>(
+    cx: &Evidence<'a>,
+    held: impl Fn(&'a EntitySeries) -> Option<Bytes>,
+    what: &str,
+) -> Vec<Affected> {
+    let processes = cx.timeline.entities(Entity::Process);
+    let holders = processes.filter_map(|process| Some((process, held(process)?)));
+    let mut holders: Vec<_> = holders.filter(|(_, held)| *held > Bytes::ZERO).collect();
+    holders.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    let most = holders.into_iter().take(3);
+    most.map(|(process, held)| Affected::new("process", &process.label, format!("{held} {what}")))
+        .collect()
+}
+
+/// Programs around a sample by what their processes hold of something, taken together in such a way; most first.
+pub(crate) fn programs<'a>(
+    cx: &Evidence<'a>,
+    index: usize,
+    held: impl Fn(&EntitySeries, usize) -> Option<Bytes>,
+    together: impl Fn(Bytes, Bytes) -> Bytes,
+) -> Vec<(&'a str, Bytes)> {
+    let Some(index) = cx.rows_at(Entity::Process, index) else {
+        return Vec::new();
+    };
+    let mut programs: BTreeMap<&str, Bytes> = BTreeMap::new();
+    for process in cx.timeline.entities(Entity::Process) {
+        if let Some(held) = held(process, index) {
+            let all = programs.entry(&process.label).or_default();
+            *all = together(*all, held);
+        }
+    }
+    let mut programs: Vec<_> = programs.into_iter().collect();
+    programs.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
+    programs
+}
+
 /// The largest groups of processes around sample `index`, by anonymous memory and swap (by RSS where the source does
 /// not tell them apart).
 pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
@@ -35,8 +77,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
         return Vec::new();
     };
     for process in cx.timeline.entities(Entity::Process) {
-        // A recorder that made itself unkillable is not what fills memory.
-        if cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO) {
+        if is_recorder(cx, process) {
             continue;
         }
         let anon = cx.timeline.at_of(process, PROC_RSS_ANON, index);

@@ -10,7 +10,7 @@ use units::{Bytes, Count, Ratio};
 
 use super::{Explained, history};
 use crate::evidence::Evidence;
-use crate::finding::{Affected, Confidence, Event, Finding};
+use crate::finding::{Affected, Confidence, Event, Finding, Severity};
 
 /// A report of a large machine has dozens of zones; these many lines tell what matters.
 const ZONES: usize = 8;
@@ -31,6 +31,15 @@ pub(crate) fn kill(one: &Explained<'_>) -> String {
         ),
     };
     format!("The kernel killed {}{others}", victim.words())
+}
+
+/// What came of it, and how much that matters.
+pub(crate) fn effect(one: &Explained<'_>) -> (Severity, String) {
+    if one.is_kill() {
+        (Severity::Critical, kill(one))
+    } else {
+        (Severity::Warning, "A request for memory failed".to_owned())
+    }
 }
 
 /// The victim as one that a finding is about.

@@ -1,17 +1,11 @@
 //! The kernel's own figures disagree about how much memory there is.
 
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
-use units::{Bytes, Ratio};
 
 use crate::accounting::{Accounting, account};
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Says, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
+use crate::finding::Says;
+use crate::prelude::*;
 use crate::totals::{Checks, Difference, TOLERANCE};
-use crate::trigger::Trigger;
 
 declare_rule! {
     /// MemTotal and the memory zones disagree: the figures belong to different things, or memory is set up lazily.
@@ -43,7 +37,7 @@ declare_rule! {
 }
 
 fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
-    cx.ram()?;
+    let ram = cx.ram()?;
     if let Some(nodes) = confined(cx) {
         return clear!(
             "the kernel's report prints the zones of nodes {nodes} only: the request was confined to them"
@@ -61,38 +55,19 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     if of_box.is_none() && !checks.disagree() {
         return clear!("zones, nodes and MemTotal agree within {TOLERANCE}");
     }
-    let title = title(cx, &checks, of_box.as_deref());
-    let mut finding = RULE.found(Severity::Info, title);
-    finding = shown(
-        finding,
-        ZONE_MANAGED,
-        managed,
-        "managed by the zones, MemTotal is",
-    );
-    finding = shown(finding, ZONE_FREE, free, "free in the zones, MemFree is");
-    finding = shown(finding, NODE_TOTAL, nodes, "on the nodes, MemTotal is");
-    if let Some(over) = checks.over {
-        let limit = Ratio::new(-Accounting::BROKEN.get());
-        let text = format!("the disjoint terms exceed MemTotal by {over}");
-        finding = finding.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text);
-    }
-    let kinds: Vec<&str> = [
-        (managed.is_some(), "zone sizes"),
-        (free.is_some(), "free pages"),
-        (nodes.is_some(), "node sizes"),
-        (checks.over.is_some(), "the sum of all terms"),
-        (of_box.is_some(), "a container's own meminfo"),
-    ]
-    .into_iter()
-    .filter_map(|(is, kind)| is.then_some(kind))
-    .collect();
-    if let Some(signs) = of_box {
-        let ram = cx.ram()?;
-        finding = finding.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}"));
-    }
-    Ok(finding
+    let limit = Ratio::new(-Accounting::BROKEN.get());
+    Ok(RULE
+        .found(Severity::Info, title(cx, &checks, of_box.as_deref()))
+        .and(|it| shown(it, ZONE_MANAGED, managed, "zone sizes", "managed by the zones, MemTotal is"))
+        .and(|it| shown(it, ZONE_FREE, free, "free pages", "free in the zones, MemFree is"))
+        .and(|it| shown(it, NODE_TOTAL, nodes, "node sizes", "on the nodes, MemTotal is"))
+        .with(checks.over, |it, over| {
+            let text = format!("the disjoint terms exceed MemTotal by {over}");
+            it.shows_from(Computed(MEM_UNACCOUNTED), over, limit, None, text).counts_as("the sum of all terms")
+        })
+        .with(of_box, |it, signs| it.shows(MEM_TOTAL, ram, None, format!("MemTotal {ram}; {signs}")).counts_as("a container's own meminfo"))
         .fix(Fix::say("Nothing to do on the host. memtide takes the floor of free memory from the zones of each sample; read shares of MemTotal with care."))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -154,16 +129,18 @@ fn confined<'a>(cx: &Evidence<'a>) -> Option<&'a str> {
         .find_map(|reported| reported.report.confined_to())
 }
 
+/// With a sum that differs from the whole.
 fn shown(
     finding: Finding,
     signal: impl Says<Bytes>,
     difference: Option<Difference>,
+    kind: &'static str,
     what: &str,
 ) -> Finding {
-    match difference {
-        Some(d) => finding.shows(signal, d.sum, None, format!("{} {what} {}", d.sum, d.whole)),
-        None => finding,
-    }
+    finding.with(difference, |it, d| {
+        let text = format!("{} {what} {}", d.sum, d.whole);
+        it.shows(signal, d.sum, None, text).counts_as(kind)
+    })
 }
 
 #[cfg(test)]

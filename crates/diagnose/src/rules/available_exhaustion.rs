@@ -1,20 +1,9 @@
 //! Hardly any memory is available, and stays so.
 
-use timeline::signals::{
-    HUGEPAGES_FREE, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
-};
-use units::{Bytes, Count, Ratio};
+use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LITTLE_AVAILABLE, available_at_most, memory_waits};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Predicate, Reading, Trigger, all, any, ram};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::{available_at_most, memory_waits};
 
 declare_rule! {
     /// Hardly any memory is left that could be given to a program.
@@ -80,9 +69,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("enough was available");
     };
     let is_measured = cx.gauge(MEM_AVAILABLE).is_ok();
-    let what = match is_measured {
-        true => "available",
-        false => "free memory and cache together",
+    let what = if is_measured {
+        "available"
+    } else {
+        "free memory and cache together"
     };
     let ram = cx.ram()?;
     let stalls = Stalls::during(cx, stretch);
@@ -109,49 +99,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             stalls.sentence()
         ),
     };
-    let at = Some(cx.timeline.times()[index]);
-    let text = format!("{what} fell to {least}{share}");
-    let mut finding = RULE
+    Ok(RULE
         .found(severity, format!("Hardly any memory is left: {title}"))
         .graph(what, &available)
-        .shows_below(MEM_AVAILABLE, least, edge, at, text);
-    finding = stalls.shown_in(finding);
-    finding = holders(cx, finding, index)?;
-    if cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO) {
-        finding = finding.not("hugetlb-unused", "no free huge page lies idle");
-    }
-    let mut kinds = vec![what];
-    kinds.extend(stalls.any().then_some("stalls"));
-    Ok(finding
-        .not(
-            "free-low-harmless",
-            "available is low, not only free: there is no idle cache to drop",
-        )
+        .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
+        .counts_as(what)
+        .shows_stalls(&stalls)
+        .shows_holders(cx, index, ram.share(LOW))
+        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |it| it.not("hugetlb-unused", "no free huge page lies idle"))
+        .not("free-low-harmless", "available is low, not only free: there is no idle cache to drop")
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
         .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
+        .sure_by_kinds(cx, stalls.open())
         .into())
-}
-
-/// What of RAM is taken for good.
-fn holders(cx: &Evidence<'_>, mut finding: Finding, index: usize) -> Result<Finding, Missing> {
-    let much = cx.ram()?.share(LOW);
-    let at = Some(cx.timeline.times()[index]);
-    for (signal, what) in [
-        (MEM_ANON, "anonymous memory"),
-        (MEM_SHMEM, "shared memory"),
-        (
-            MEM_SLAB_UNRECLAIMABLE,
-            "kernel objects that cannot be dropped",
-        ),
-    ] {
-        let part = cx.timeline.at(signal, index);
-        if let Some(part) = part.filter(|part| *part >= much) {
-            finding = finding.shows(signal, part, at, format!("{part} of {what}"));
-        }
-    }
-    Ok(finding)
 }
 
 #[cfg(test)]

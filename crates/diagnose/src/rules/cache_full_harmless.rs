@@ -1,21 +1,13 @@
 //! Memory is full of page cache, and that is fine.
 
-use timeline::Stretch;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_SHMEM, MEM_SLAB_RECLAIMABLE,
     MEM_WRITEBACK, PAGE_CACHE, PGPGIN,
 };
-use units::{Bytes, Quantity as _, Ratio};
 
 use crate::calm::{self, Calm};
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
+use crate::prelude::*;
 use crate::readings::page_cache;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Memory looks full, but much of it is cache that is given back on demand, and nobody has missed any.
@@ -50,8 +42,6 @@ declare_rule! {
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
 /// Where RAM is not known: a third of 3 GiB, about the least that a host has when its owner asks. An engineering choice.
 const CACHE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
-/// Calm labelled captures have this much and more (November 2026).
-const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 
@@ -61,7 +51,7 @@ fn trigger() -> Trigger {
     let much = ram()
         .share(CACHE)
         .or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
-    let least = ram().share(AVAILABLE);
+    let least = ram().share(calm::AVAILABLE);
     let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
     let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
     Trigger::on_host(
@@ -108,7 +98,7 @@ struct Levels {
 impl Levels {
     fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
         let last = stretch.last;
-        let lacks = || Missing::because(vec![MEM_CACHED.def().name], Need::SameTime);
+        let lacks = || Missing::same_time(MEM_CACHED.def());
         let at = |reading: Reading<Bytes>| reading.track(cx)?.at(last).ok_or_else(lacks);
         let (clean, given_back) = (at(clean())?, at(given_back())?);
         let left = at(gauge(MEM_FREE))?;
@@ -129,32 +119,38 @@ impl Levels {
         })
     }
 
-    fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, mut finding: Finding) -> Finding {
+    fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, finding: Finding) -> Finding {
         let (clean, available) = (self.clean, self.available);
-        let text = if shared_is_known {
-            format!("{clean} of clean page cache")
+        let apart = if shared_is_known {
+            ""
         } else {
-            format!("{clean} of clean page cache; shared memory in it could not be told apart")
+            "; shared memory in it could not be told apart"
         };
-        finding = if cx.ram().is_ok() {
+        let text = format!("{clean} of clean page cache{apart}");
+        let finding = if cx.ram().is_ok() {
             finding.shows_from(PAGE_CACHE, clean, self.whole.share(CACHE), None, text)
         } else {
             finding.shows(PAGE_CACHE, clean, None, text)
         };
-        if let Some(slab) = self.slab {
-            let text = format!("{slab} of reclaimable slab: names and inodes of files");
-            finding = finding.shows(MEM_SLAB_RECLAIMABLE, slab, None, text);
-        }
-        if let Ok(share) = cx.of_ram(available) {
-            let text = if self.is_reported {
-                format!("{available} available ({share} of RAM)")
-            } else {
-                format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
-            };
-            let least = self.whole.share(AVAILABLE);
-            finding = finding.shows_from(MEM_AVAILABLE, available, least, None, text);
-        }
         finding
+            .with(self.slab, |it, slab| {
+                let text = format!("{slab} of reclaimable slab: names and inodes of files");
+                it.shows(MEM_SLAB_RECLAIMABLE, slab, None, text)
+            })
+            .with(cx.of_ram(available).ok(), |it, share| {
+                let text = if self.is_reported {
+                    format!("{available} available ({share} of RAM)")
+                } else {
+                    format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
+                };
+                it.shows_from(
+                    MEM_AVAILABLE,
+                    available,
+                    self.whole.share(calm::AVAILABLE),
+                    None,
+                    text,
+                )
+            })
     }
 }
 
@@ -164,14 +160,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Err(why) => return clear!("much of RAM is cache, but {why}"),
     };
     let levels = Levels::of(cx, &stretch)?;
-    let Levels {
-        given_back,
-        share,
-        available,
-        is_reported,
-        ..
-    } = levels;
-    if available <= levels.whole.share(AVAILABLE) {
+    let (given_back, share) = (levels.given_back, levels.share);
+    let (available, is_reported) = (levels.available, levels.is_reported);
+    if available <= levels.whole.share(calm::AVAILABLE) {
         return clear!("{share} of RAM is cache, but only {available} are available");
     }
     let calm = match Calm::during(cx, &stretch) {
@@ -179,29 +170,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Err(why) => return clear!("{share} of RAM is cache, but {why}"),
     };
     let shared_is_known = cx.timeline.gauge(MEM_SHMEM).is_some();
-    let of_ram = cx
-        .ram()
-        .map_or_else(|_| String::new(), |_| format!(" ({share} of RAM)"));
+    let of_ram = cx.remark_of_ram(given_back);
     let unless = if shared_is_known || is_reported {
         calm.clause(cx)
     } else {
         " unless it is shared memory, which this source does not tell apart"
     };
-    let title =
-        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
-    let mut finding = RULE
-        .found(Severity::Info, title)
-        .during(stretch)
-        .graph("page cache", &clean().track(cx)?);
-    finding = calm.shown_in(levels.shown_in(cx, shared_is_known, finding));
-    let mut kinds = calm.kinds();
-    if is_reported {
-        kinds.insert(0, "available memory");
-    }
-    if !shared_is_known && !is_reported {
-        // Cached may be shared memory to the last page: no kind of evidence excludes it.
-        kinds.clear();
-    }
     let open = if cx.is_single_look() {
         "a second look would tell whether cache is missed"
     } else {
@@ -212,15 +186,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         "what was dropped was not wanted again"
     };
-    finding = finding.not("page-cache-thrash", wanted);
-    if shared_is_known {
-        finding = finding.not("shmem-growth", "shared memory is not counted here");
-    }
-    Ok(finding
+    let title =
+        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
+    let finding = RULE
+        .found(Severity::Info, title)
+        .during(stretch)
+        .graph("page cache", &clean().track(cx)?)
+        .counts_if(is_reported, "available memory");
+    // Cached may be shared memory to the last page: then no kind of evidence excludes it.
+    let excludes = shared_is_known || is_reported;
+    Ok(calm
+        .shown_in(levels.shown_in(cx, shared_is_known, finding))
+        .counts_as_all(calm.kinds().into_iter().filter(|_| excludes))
+        .not("page-cache-thrash", wanted)
+        .when(shared_is_known, |it| {
+            it.not("shmem-growth", "shared memory is not counted here")
+        })
         .fix(Fix::say(
             "Nothing to do; dropping caches only makes the next reads slow.",
         ))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 

@@ -2,20 +2,10 @@
 
 use timeline::signals::{
     MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
-    REFAULT_FILE,
 };
-use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, floor, page_cache, refaults_file};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Reading, Trigger, all, any, gauge, ram, rate, stall};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::{floor, page_cache, refaults_file};
 
 declare_rule! {
     /// Free memory lies flat on the kernel's floor and hardly any page cache is left: RAM is full although some looks free.
@@ -98,54 +88,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("page cache was not measured");
     };
     let is_measured = cx.floor().is_ok();
-    let predicted = match is_measured {
-        true => "",
-        false => ", predicted for a host of this size",
+    let predicted = if is_measured {
+        ""
+    } else {
+        ", predicted for a host of this size"
     };
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.standstill() {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
     let near = Bytes::from_f64(edge.as_f64() * NEAR);
-    let at = Some(cx.timeline.times()[index]);
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "RAM is full: the {on_floor} still free are the kernel's floor, and page cache is down to {least} of {ram}.{}",
-                stalls.sentence()
-            ),
-        )
-        .graph("page cache", &cache)
-        .shows_below(MEM_FREE, on_floor, near, None, format!("{on_floor} free on average"))
-        .shows(MEM_FLOOR_HIGH, edge, None, format!("the floor is at {edge}{predicted}"))
-        .shows_below(PAGE_CACHE, least, little, at, format!("page cache fell to {least}"));
-    let mut kinds = vec!["free memory on its floor and no cache"];
+    let at = cx.time(index);
     let again = refaults_file().bytes().track(cx).ok();
-    if let Some(again) = again.and_then(|again| again.mean_in(stretch)) {
-        let text = format!("{again} of files came back after eviction");
-        finding = finding.shows_from(REFAULT_FILE, again, READ_AGAIN, None, text);
-        kinds.extend((again >= READ_AGAIN).then_some("refaults"));
-    }
-    kinds.extend(stalls.any().then_some("stalls"));
+    let again = again.and_then(|again| again.mean_in(stretch));
     let open = match is_measured {
         true => stalls.open(),
         false => "the floor is predicted; /proc/zoneinfo tells it",
     };
-    let mut sure = cx.confidence(&kinds, open);
-    if !is_measured {
-        sure.value = sure.value.min(0.75);
-    }
-    Ok(stalls
-        .shown_in(finding)
+    let title = format!(
+        "RAM is full: the {on_floor} still free are the kernel's floor, and page cache is down to {least} of {ram}.{}",
+        stalls.sentence()
+    );
+    Ok(RULE
+        .found(Severity::critical_if(stalls.standstill()), title)
+        .graph("page cache", &cache)
+        .shows_below(MEM_FREE, on_floor, near, None, format!("{on_floor} free on average"))
+        .shows(MEM_FLOOR_HIGH, edge, None, format!("the floor is at {edge}{predicted}"))
+        .shows_below(PAGE_CACHE, least, little, at, format!("page cache fell to {least}"))
+        .counts_as("free memory on its floor and no cache")
+        .shows_refaults(again)
+        .shows_stalls(&stalls)
         .not("free-low-harmless", format!("page cache is down to {least}"))
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file), and pipe data instead of writing files in between."))
         .affects(who::largest(cx, index, 3))
-        .sure(sure)
+        .sure_by_kinds(cx, open)
+        .sure_at_most(if is_measured { 1.0 } else { 0.75 })
         .into())
 }
 

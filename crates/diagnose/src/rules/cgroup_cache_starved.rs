@@ -1,25 +1,15 @@
 //! A control group at its limit drops its files and reads them again.
 
-use timeline::{
-    Counter, Entity, EntitySeries, Signal, Stretch, Track,
-    signals::{
-        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
-        CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
-        CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
-    },
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+    CGROUP_MAX, CGROUP_PSI_IO_FULL, CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_FULL,
+    CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
-use units::{Bytes, BytesPerSecond, Count, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::{READ_AGAIN, refaults_file};
+use crate::prelude::*;
+use crate::readings::{NOTICED, refaults_file};
 use crate::rereads::has_free;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, rate};
 
 declare_rule! {
     /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
@@ -51,9 +41,6 @@ declare_rule! {
     }
 }
 
-/// As in cgroup-high-throttle.
-const STALLED: Ratio = Ratio::from_percent(10.0);
-
 fn trigger() -> Trigger {
     let full = limit(CGROUP_MAX).share(groups::AT_LIMIT);
     let again = rate(CGROUP_REFAULT_FILE).bytes();
@@ -81,9 +68,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(why) = starved.another_reason(cx, group, stretch) {
         return clear!("{label}: {why}");
     }
-    let Starved {
-        limit, came_back, ..
-    } = starved;
+    let (limit, came_back) = (starved.limit, starved.came_back);
     let waits = Waits::of(cx, group, stretch);
     let mean = |signal| cx.timeline.gauge_of(group, signal)?.mean_in(stretch);
     let anon = mean(CGROUP_ANON);
@@ -95,25 +80,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |cache| format!(" leaves {cache} for files"),
     );
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
-    let mut finding = RULE
-        .found(
-            waits.severity(),
-            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
-        )
-        .graph("read again after eviction", &starved.again);
-    finding = starved.shown_in(cx, group, stretch, finding);
-    if let Some(anon) = anon {
-        finding = finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous"));
-    }
-    if let Some(cache) = cache {
-        let text = format!("{cache} of it page cache");
-        finding = finding.shows(CGROUP_FILE, cache, None, text);
-    }
-    finding = of_the_host(waits.shown_in(finding), available);
-    let mut kinds = vec!["the group at its limit"];
-    kinds.extend(starved.counted.then_some("its refaults"));
-    kinds.extend(waits.of_group().then_some("its stalls"));
+    let host = groups::while_the_host_had(available);
     let open = if starved.counted {
         ""
     } else {
@@ -124,16 +91,26 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
     let raised = groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit));
-    Ok(finding
+    Ok(RULE
+        .found(
+            waits.severity(),
+            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
+        )
+        .graph("read again after eviction", &starved.again)
+        .counts_as("the group at its limit")
+        .and(|finding| starved.shown_in(cx, group, stretch, finding))
+        .with(anon, |it, anon| it.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous")))
+        .with(cache, |it, cache| it.shows(CGROUP_FILE, cache, None, format!("{cache} of it page cache")))
+        .and(|finding| waits.shown_in(finding))
+        .with(available, |it, available| {
+            let text = format!("at least {available} available on the host");
+            it.shows(MEM_AVAILABLE, available, None, text).not("page-cache-thrash", format!("the host had {available} available"))
+        })
         .not("oom-cgroup", "nothing was killed; there were file pages to drop")
         .cause(format!("The group needs {needs}, which is more than its limit of {limit}."))
         .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller; a quarter more is a beginning.")))
-        .affects([Affected {
-            kind: "cgroup",
-            name: label.clone(),
-            what: format!("{came_back} came back, limit {limit}"),
-        }])
-        .sure(cx.confidence(&kinds, open))
+        .affects([Affected::new("cgroup", label, format!("{came_back} came back, limit {limit}"))])
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -189,34 +166,28 @@ impl Starved {
         cx: &Evidence<'_>,
         group: &EntitySeries,
         stretch: &Stretch,
-        mut finding: Finding,
+        finding: Finding,
     ) -> Finding {
-        let Self {
-            limit, came_back, ..
-        } = self;
+        let (limit, came_back) = (self.limit, self.came_back);
         let by = if self.counted {
             ""
         } else {
             ", counted by the host"
         };
-        finding = finding.shows_from(
-            CGROUP_REFAULT_FILE,
-            *came_back,
-            READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults{by})"),
-        );
+        let text = format!("{came_back} of files came back after eviction (refaults{by})");
+        let full = limit.share(groups::AT_LIMIT);
         let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
-        if let Some(current) = current.and_then(|current| current.mean_in(stretch)) {
-            let text = format!("{current} of the limit of {limit} used");
-            let full = limit.share(groups::AT_LIMIT);
-            finding = finding.shows_from(CGROUP_CURRENT, current, full, None, text);
-        }
-        if let Some(hits) = self.hits {
-            let text = format!("{hits} times it ran into the limit");
-            finding = finding.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text);
-        }
         finding
+            .shows_from(CGROUP_REFAULT_FILE, came_back, READ_AGAIN, None, text)
+            .counts_if(self.counted, "its refaults")
+            .with(current.and_then(|it| it.mean_in(stretch)), |it, current| {
+                let text = format!("{current} of the limit of {limit} used");
+                it.shows_from(CGROUP_CURRENT, current, full, None, text)
+            })
+            .with(self.hits, |it, hits| {
+                let text = format!("{hits} times it ran into the limit");
+                it.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
+            })
     }
 }
 
@@ -244,14 +215,11 @@ struct Waits {
 
 impl Waits {
     fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
-        let share = |signal| {
-            let stalled = cx.timeline.rate_of(group, signal)?;
-            stalls::worst(&stalled.to_share(), stretch)
-        };
+        let share = |signal| groups::stalled(cx, group, signal, stretch);
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
         let any = if memory.is_some() || io.is_some() {
-            [memory, io].iter().flatten().any(|some| *some >= STALLED)
+            [memory, io].iter().flatten().any(|some| *some >= NOTICED)
         } else {
             // The host's stalls stand in for a group without pressure files.
             let host = Stalls::during(cx, stretch);
@@ -280,39 +248,22 @@ impl Waits {
         }
     }
 
-    fn shown_in(&self, mut finding: Finding) -> Finding {
-        for (signal, some, what) in [
+    fn shown_in(&self, finding: Finding) -> Finding {
+        let some = [
             (CGROUP_PSI_MEMORY_SOME, self.memory, "memory"),
             (CGROUP_PSI_IO_SOME, self.io, "I/O"),
-        ] {
-            if let Some(some) = some {
-                let text = format!(
-                    "{what} stalls of the group: some {some}{}",
-                    self.over.remark()
-                );
-                finding = finding.shows_from(signal, some, STALLED, None, text);
-            }
-        }
-        finding
+        ];
+        let remark = self.over.remark();
+        let each = some
+            .into_iter()
+            .fold(finding, |finding, (signal, some, what)| {
+                finding.with(some, |it, some| {
+                    let text = format!("{what} stalls of the group: some {some}{remark}");
+                    it.shows_from(signal, some, NOTICED, None, text)
+                })
+            });
+        each.counts_if(self.of_group(), "its stalls")
     }
-}
-
-/// What the host had meanwhile.
-fn of_the_host(finding: Finding, available: Option<Bytes>) -> Finding {
-    let Some(available) = available else {
-        return finding;
-    };
-    finding
-        .shows(
-            MEM_AVAILABLE,
-            available,
-            None,
-            format!("at least {available} available on the host"),
-        )
-        .not(
-            "page-cache-thrash",
-            format!("the host had {available} available"),
-        )
 }
 
 #[cfg(test)]

@@ -1,21 +1,14 @@
 //! A control group is slowed down for being above its memory.high.
 
+use timeline::facts::CgroupMode;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_FULL,
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
-use timeline::{Entity, EntitySeries, Stretch, facts::CgroupMode};
-use units::{Bytes, Count, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Scope, Trigger, all, gauge, limit, stall};
+use crate::prelude::*;
+use crate::readings::NOTICED;
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -51,13 +44,11 @@ const NEAR: Ratio = Ratio::from_percent(98.0);
 /// A group whose reclaim keeps up stays within a batch of 64 pages per CPU of its limit; one that cannot goes beyond
 /// (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
-/// An engineering choice: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
     let current = || gauge(CGROUP_CURRENT);
     let high = |share| limit(CGROUP_HIGH).share(share);
-    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", STALLED);
+    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", NOTICED);
     let at_high = current().at_least("memory of the group", high(NEAR));
     let above_high = current().at_least("memory of the group", high(ABOVE));
     Trigger::on(
@@ -81,16 +72,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     };
     let Throttled { high, held, events } = throttled;
-    let share = |signal| {
-        let stalled = cx.timeline.rate_of(group, signal)?;
-        stalls::worst(&stalled.to_share(), stretch)
-    };
+    let share = |signal| groups::stalled(cx, group, signal, stretch);
     let over = Over::of(stretch);
     let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
-    let severity = match full {
-        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
-        _ => Severity::Warning,
-    };
+    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let waits = match (full, some) {
         (Some(full), _) if full >= Stalls::MEMORY => {
             format!(", and its tasks stood still {}", over.time(full))
@@ -99,45 +84,43 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         _ => String::new(),
     };
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = available.map_or_else(String::new, |it| format!(" The host had {it} available."));
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Control group {} is slowed down: it wants more than its memory.high of {high}{waits}.{host}",
-                group.label
-            ),
-        )
-        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
-        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
-        .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"));
-    let mut kinds = vec!["the group's high events"];
-    if let Some(some) = some {
-        let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-        let text = format!(
-            "memory stalls of the group: some {some}{full}{}",
-            over.remark()
-        );
-        finding = finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, STALLED, None, text);
-        kinds.push("its memory stalls");
-    }
-    if let Some(stalled) = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME) {
-        finding = finding.graph("tasks of the group waiting", &stalled.to_share());
-    }
+    let host = groups::while_the_host_had(available);
     let open = match some {
         Some(_) => "",
         None => "the group's memory.pressure would settle it",
     };
     let raised = groups::set_limit(cx, group, Knob::High, groups::more(high.max(held)));
-    Ok(of_the_host(cx, finding, available)
+    let label = &group.label;
+    let title = format!(
+        "Control group {label} is slowed down: it wants more than its memory.high of {high}{waits}.{host}"
+    );
+    let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
+    let is_short = |available: Bytes| {
+        cx.ram()
+            .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
+    };
+    Ok(RULE
+        .found(Severity::critical_if(is_grave), title)
+        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
+        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
+        .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
+        .counts_as("the group's high events")
+        .with(some, |it, some| {
+            let full = full.map_or_else(String::new, |full| format!(", full {full}"));
+            let text = format!("memory stalls of the group: some {some}{full}{}", over.remark());
+            it.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
+        })
+        .with(stalled, |it, stalled| it.graph("tasks of the group waiting", &stalled.to_share()))
+        .with(available, |it, available| it.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))
+        // A host that is short itself is not ruled out.
+        .with(available.filter(|it| !is_short(*it)), |it, available| {
+            let why = format!("the host had {available} available; its own memory stalls come from the group");
+            it.not("available-exhaustion", why)
+        })
         .not("oom-cgroup", "memory.high slows down and does not kill")
         .fix(raised.told(format!("Raise memory.high above what the group needs (it was {high}; a quarter more is a beginning), or make its program smaller.")))
-        .affects([Affected {
-            kind: "cgroup",
-            name: group.label.clone(),
-            what: format!("{held} of memory.high {high}"),
-        }])
-        .sure(cx.confidence(&kinds, open))
+        .affects([Affected::new("cgroup", label, format!("{held} of memory.high {high}"))])
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -161,26 +144,6 @@ impl Throttled {
             events: Some(events).filter(|events| *events > Count::ZERO)?,
         })
     }
-}
-
-/// What the host had meanwhile.
-fn of_the_host(cx: &Evidence<'_>, finding: Finding, available: Option<Bytes>) -> Finding {
-    let Some(available) = available else {
-        return finding;
-    };
-    let text = format!("at least {available} available on the host");
-    let finding = finding.shows(MEM_AVAILABLE, available, None, text);
-    // A host that is short itself is not ruled out.
-    if cx
-        .ram()
-        .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
-    {
-        return finding;
-    }
-    finding.not(
-        "available-exhaustion",
-        format!("the host had {available} available; its own memory stalls come from the group"),
-    )
 }
 
 #[cfg(test)]

@@ -1,25 +1,13 @@
 //! Compaction: tasks move memory about to make room for a large block, and often in vain.
 
-use timeline::{
-    Stretch,
-    facts::{
-        COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
-    },
-    signals::{
-        COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
-    },
+use timeline::facts::{
+    COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
 };
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
+use timeline::signals::{
+    COMPACT_FAIL, COMPACT_MIGRATE_SCANNED, COMPACT_STALL, MEM_AVAILABLE, THP_FAULT_FALLBACK,
+};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// Tasks wait while the kernel moves memory about to make a large free block, and most attempts fail.
@@ -88,68 +76,63 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let waits = Stalls::during(cx, stretch);
-    let severity = if waits.any() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Tasks wait while memory is moved about to make large free blocks: {in_vain} of {attempts} attempts failed in {}.",
-                stretch.lasts()
-            ),
-        )
+    let fallbacks = cx.mean_rate(THP_FAULT_FALLBACK, stretch);
+    let title = format!(
+        "Tasks wait while memory is moved about to make large free blocks: {in_vain} of {attempts} attempts failed in {}.",
+        stretch.lasts()
+    );
+    let finding = RULE
+        .found(Severity::warning_if(waits.any()), title)
         .graph("waits for a large block", &stalls)
-        .shows_from(COMPACT_STALL, rate, STALLS, None, format!("tasks had to compact memory {rate}"))
-        .shows_from(Computed(COMPACT_FAIL), failed, FAILED, None, format!("{in_vain} of {attempts} attempts failed, {failed}"));
-    let optional = |signal| cx.rate(signal).ok()?.mean_in(stretch);
-    if let Some(fallbacks) = optional(THP_FAULT_FALLBACK).filter(|it| it.get() > 0.0) {
-        let text = format!("{fallbacks} page faults got small pages instead of a huge one");
-        finding = finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text);
-    }
-    let scanned = cx.rate(COMPACT_MIGRATE_SCANNED).ok();
-    if let Some(scanned) = scanned.and_then(|scanned| scanned.mean_in(stretch)) {
-        let text = format!("{scanned} looked at for moving");
-        finding = finding.shows(COMPACT_MIGRATE_SCANNED, scanned, None, text);
-    }
-    if cx.number(ZONE_RECLAIM_MODE) == Ok(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
-    }
-    let mut kinds = vec!["waits for large blocks", "their failures"];
-    if waits.any() {
-        finding = waits.shown_in(finding);
-        kinds.push("stalls");
-    }
-    Ok(remedy(cx, finding).sure(cx.confidence(&kinds, "")).into())
+        .shows_from(
+            COMPACT_STALL,
+            rate,
+            STALLS,
+            None,
+            format!("tasks had to compact memory {rate}"),
+        )
+        .counts_as("waits for large blocks")
+        .shows_from(
+            Computed(COMPACT_FAIL),
+            failed,
+            FAILED,
+            None,
+            format!("{in_vain} of {attempts} attempts failed, {failed}"),
+        )
+        .counts_as("their failures")
+        .with(fallbacks.filter(|it| it.get() > 0.0), |it, fallbacks| {
+            let text = format!("{fallbacks} page faults got small pages instead of a huge one");
+            it.shows(THP_FAULT_FALLBACK, fallbacks, None, text)
+        })
+        .shows_mean(cx, COMPACT_MIGRATE_SCANNED, stretch, |scanned| {
+            format!("{scanned} looked at for moving")
+        })
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
+        .when(waits.any(), |it| it.shows_stalls(&waits));
+    Ok(remedy(cx, finding).sure_by_kinds(cx, "").into())
 }
 
 /// What was available, where that is so little that any block is rare: compaction moves pages into free ones
 /// (mm/compaction.c, isolate_freepages), and fails where there are hardly any.
 fn too_little(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
-    let available = cx.gauge(MEM_AVAILABLE).ok()?.mean_in(stretch)?;
+    let available = cx.mean_level(MEM_AVAILABLE, stretch)?;
     let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);
     (available <= least).then_some(available)
 }
 
-fn remedy(cx: &Evidence<'_>, mut finding: Finding) -> Finding {
-    match cx.choice(THP_DEFRAG) {
+fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
+    let finding = match cx.choice(THP_DEFRAG) {
         Ok(now @ ("defer+madvise" | "defer" | "never")) => {
-            finding = finding.not(
-                "page faults that insist on huge pages",
-                format!("transparent_hugepage/defrag is {now}"),
-            );
+            let why = format!("transparent_hugepage/defrag is {now}");
+            finding.not("page faults that insist on huge pages", why)
         }
-        now => {
-            finding = finding.fix(Fix::file(
-                "Let page faults take small pages at once instead of compacting.",
-                "/sys/kernel/mm/transparent_hugepage/defrag",
-                "defer+madvise",
-                now.ok(),
-            ));
-        }
-    }
+        now => finding.fix(Fix::file(
+            "Let page faults take small pages at once instead of compacting.",
+            "/sys/kernel/mm/transparent_hugepage/defrag",
+            "defer+madvise",
+            now.ok(),
+        )),
+    };
     match cx.number(COMPACTION_PROACTIVENESS) {
         Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks ahead of need.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
         _ => finding.fix(Fix::say("Who needs many huge pages should have them reserved at boot, before memory is in pieces: hugepages= on the kernel's command line.")),

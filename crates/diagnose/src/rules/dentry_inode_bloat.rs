@@ -5,21 +5,11 @@ use timeline::signals::{
     DENTRIES, DENTRIES_NEGATIVE, MEM_AVAILABLE, MEM_SLAB_RECLAIMABLE, PSI_MEMORY_SOME, SLAB_PAGES,
     SLABS_SCANNED,
 };
-use timeline::{Stretch, Track};
-use units::{Bytes, Count, PerSecond, Ratio};
 
-use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::slab;
-use crate::trigger::{
-    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
-};
+use crate::prelude::*;
+use crate::readings::NOTICED;
+use crate::rise::{self, Rise, heights, with_levels};
+use crate::{calm, slab};
 
 declare_rule! {
     /// The kernel's cache of file names and inodes takes a large part of RAM; it is given back when memory is wanted.
@@ -58,8 +48,6 @@ const LARGE: Ratio = Ratio::from_percent(20.0);
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
 /// Labelled captures: a program that writes its dump brings 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
-/// PSI: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
 /// Shrinkers at work: thrash with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
 /// From here on most entries are names that do not exist (fs/dcache.c counts them as nr_negative).
@@ -73,12 +61,7 @@ fn trigger() -> Trigger {
         rise.at_least("rise of reclaimable slab", Rise::least(RISE)),
         reclaimable().at_least("reclaimable slab", Rise::least(RISE)),
     ];
-    Trigger::Found(Found {
-        find,
-        could: Some(any![is_large(), rises]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, any![is_large(), rises])
 }
 
 /// SReclaimable, or where slabtop alone was kept what its caches of files take.
@@ -115,63 +98,46 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
     let hurts = hurts(cx, stretch);
-    let severity = if hurts.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
-    let of_ram = cx.ram().ok().and_then(|ram| level.ratio_of(ram));
-    let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
+    let of_ram = cx.remark_of_ram(level);
     let harmless = harmless(cx, hurts);
     let what = contents(cx, &caches, at);
     let title = title(rise.as_ref(), what, &format!("{level}{of_ram}"), &harmless);
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("reclaimable slab", &track);
-    let mut kinds = Vec::new();
-    if let Some(rise) = &rise {
-        kinds.push("a rise");
-        let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
-        finding = finding.shows_from(
-            MEM_SLAB_RECLAIMABLE,
-            rise.by(),
-            least,
-            Some(rise.stretch.to),
-            text,
-        );
-    }
-    let text = format!("{level} of reclaimable slab{of_ram}");
     let large = large().track(cx)?.at(at).unwrap_or_default();
-    finding = if level >= large {
-        kinds.push("the level");
-        finding.shows_from(MEM_SLAB_RECLAIMABLE, level, large, None, text)
-    } else {
-        finding.shows(MEM_SLAB_RECLAIMABLE, level, None, text)
-    };
-    if !caches.is_empty() {
-        kinds.push("slab caches");
-    }
-    finding = contents_shown_in(finding, cx, &caches, at);
     let is_counted = cx.gauge(MEM_SLAB_RECLAIMABLE).is_ok();
-    if is_counted {
-        finding = finding.not(
-            "slab-leak",
-            "the kernel counts these objects as reclaimable",
-        );
-    }
-    if !is_counted || of_ram.is_empty() {
-        kinds.truncate(1);
-    }
+    let finding = RULE
+        .found(Severity::warning_if(hurts.is_some()), title)
+        .graph("reclaimable slab", &track)
+        .with(rise.as_ref(), |it, rise| {
+            let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
+            it.shows_from(
+                MEM_SLAB_RECLAIMABLE,
+                rise.by(),
+                least,
+                Some(rise.stretch.to),
+                text,
+            )
+            .counts_as("a rise")
+        })
+        .shows_level(
+            MEM_SLAB_RECLAIMABLE,
+            level,
+            large,
+            None,
+            format!("{level} of reclaimable slab{of_ram}"),
+        )
+        .counts_if(!caches.is_empty(), "slab caches")
+        .counts_once_if(!is_counted || of_ram.is_empty());
     let open = if caches.is_empty() {
         "slab caches (root) would say which objects they are"
     } else {
         ""
     };
-    Ok(finding
+    Ok(contents_shown_in(finding, cx, &caches, at)
+        .when(is_counted, |it| it.not("slab-leak", "the kernel counts these objects as reclaimable"))
         .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
         .affects(slab::affected(&caches, 3))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -189,24 +155,25 @@ fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String
 
 /// With what the cache holds, and what is left beside it.
 fn contents_shown_in(
-    mut finding: Finding,
+    finding: Finding,
     cx: &Evidence<'_>,
     caches: &[slab::Cache],
     at: usize,
 ) -> Finding {
-    if let Some(cache) = caches.first() {
-        let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
-        finding = finding.shows(SLAB_PAGES, cache.bytes, None, text);
-    }
-    if let Some((negative, share)) = negative(cx, at) {
-        let text = format!("{negative} names that do not exist ({share} of all cached names)");
-        finding = finding.shows(Computed(DENTRIES_NEGATIVE), share, None, text);
-    }
-    if let Some(available) = cx.gauge(MEM_AVAILABLE).ok().and_then(|t| t.at(at)) {
-        let text = format!("{available} available, which includes most of it");
-        finding = finding.shows(MEM_AVAILABLE, available, None, text);
-    }
+    let available = cx.level(MEM_AVAILABLE, at);
     finding
+        .with(caches.first(), |it, cache| {
+            let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
+            it.shows(SLAB_PAGES, cache.bytes, None, text)
+        })
+        .with(negative(cx, at), |it, (negative, share)| {
+            let text = format!("{negative} names that do not exist ({share} of all cached names)");
+            it.shows(Computed(DENTRIES_NEGATIVE), share, None, text)
+        })
+        .with(available, |it, available| {
+            let text = format!("{available} available, which includes most of it");
+            it.shows(MEM_AVAILABLE, available, None, text)
+        })
 }
 
 /// What became of it when memory was wanted.
@@ -225,7 +192,7 @@ fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
 fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
     let scanned = cx.rate(SLABS_SCANNED).ok()?;
-    let times = stalled.at_least(STALLED).bridged_runs().into_iter();
+    let times = stalled.at_least(NOTICED).bridged_runs().into_iter();
     let of_it = times.filter(|run| {
         let is_busy = || scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED);
         run.overlaps(incident) && run.lasts() >= LEVEL && is_busy()

@@ -1,25 +1,13 @@
 //! Direct reclaim: tasks that allocate memory have to free some first.
 
-use timeline::{
-    Stretch,
-    facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE},
-    signals::{
-        ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD,
-        NR_VMSCAN_IMMEDIATE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
-    },
+use timeline::facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ALLOCSTALL, COMPACT_STALL, MEM_AVAILABLE, NR_DIRTY_BACKGROUND_THRESHOLD, NR_VMSCAN_IMMEDIATE,
+    PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{STALL, Trigger, all, rate, stall};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// Tasks that ask for memory have to free some themselves before they get it.
@@ -53,11 +41,8 @@ declare_rule! {
     }
 }
 
-const STALLS: PerSecond<Count> = Stalls::ALLOCATION_STALLS;
 /// An engineering choice: below this share kswapd does the work and stalls are accidents.
 const SHARE: Ratio = Ratio::from_percent(10.0);
-/// An engineering choice. Labelled captures: 1 % where a reader reclaims clean cache at no cost, 15 % and more where it hurts.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
 const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
@@ -72,10 +57,10 @@ fn trigger() -> Trigger {
     Trigger::on_host(
         STALL,
         all![
-            rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
+            rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
             share.at_least("scanned by allocating tasks, of all scanning", SHARE),
             stall(PSI_MEMORY_SOME)
-                .at_least("memory stalls", STALLED)
+                .at_least("memory stalls", RECLAIM_COSTS)
                 .if_measured(),
         ],
     )
@@ -95,10 +80,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let share = |signal| stalls::worst(&cx.stall(signal).ok()?, stretch);
     let (some, full) = (share(PSI_MEMORY_SOME), share(PSI_MEMORY_FULL));
     let over = Over::of(stretch);
-    let severity = match full {
-        Some(full) if full >= Stalls::STANDSTILL => Severity::Critical,
-        _ => Severity::Warning,
-    };
+    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let waited = some.map_or_else(String::new, |some| {
         format!(" Tasks waited for memory {}.", over.time(some))
     });
@@ -106,48 +88,50 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
         stretch.lasts()
     );
-    let text = format!("{rate} allocations had to reclaim memory themselves");
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("allocation stalls", &stalls)
-        .shows_from(ALLOCSTALL, rate, STALLS, None, text);
-    if let Some(part) = of_all_scanning(cx, stretch, scanned) {
-        let text = format!("{scanned} scanned by allocating tasks, {part} of all scanning");
-        finding = finding.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text);
-    }
-    let mut kinds = vec!["allocation stalls"];
-    if let Some(some) = some {
-        let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-        let text = format!("memory stalls: some {some}{full}{}", over.remark());
-        finding = finding.shows_from(PSI_MEMORY_SOME, some, STALLED, None, text);
-        kinds.push("memory stalls");
-    }
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
-    if let Some((least, index)) = least {
-        let at = Some(cx.timeline.times()[index]);
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            at,
-            format!("available fell to {least}"),
-        );
-    }
     let of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
     let is_short = of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
-    finding = causes(cx, stretch, finding, is_short);
     let open = match some {
         Some(_) => "",
         None => "memory stalls (PSI) would settle it",
     };
     let worst = least.map_or(stretch.last, |(_, index)| index);
-    Ok(excluded(cx, stretch, finding, rate)
+    Ok(RULE
+        .found(Severity::critical_if(is_grave), title)
+        .graph("allocation stalls", &stalls)
+        .shows_from(
+            ALLOCSTALL,
+            rate,
+            Stalls::ALLOCATION_STALLS,
+            None,
+            format!("{rate} allocations had to reclaim memory themselves"),
+        )
+        .counts_as("allocation stalls")
+        .with(of_all_scanning(cx, stretch, scanned), |it, part| {
+            let text = format!("{scanned} scanned by allocating tasks, {part} of all scanning");
+            it.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text)
+        })
+        .with(some, |it, some| {
+            let full = full.map_or_else(String::new, |full| format!(", full {full}"));
+            let text = format!("memory stalls: some {some}{full}{}", over.remark());
+            it.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
+                .counts_as("memory stalls")
+        })
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("available fell to {least}")
+        })
+        .and(|finding| causes(cx, stretch, finding, is_short))
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
+        .with(cx.mean_rate(COMPACT_STALL, stretch), |it, waited| {
+            for_large_blocks(it, waited, rate)
+        })
         .fix(Fix::cap(
             cx,
             worst,
             "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
         ))
         .affects(who::largest(cx, worst, 3))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -157,25 +141,21 @@ fn of_all_scanning(
     stretch: &Stretch,
     direct: PerSecond<Pages>,
 ) -> Option<Ratio> {
-    let kswapd = cx.rate(PGSCAN_KSWAPD).ok()?.mean_in(stretch)?;
+    let kswapd = cx.mean_rate(PGSCAN_KSWAPD, stretch)?;
     let all = direct.get() + kswapd.get();
     (all > 0.0).then(|| Ratio::new(direct.get() / all))
 }
 
 /// Pages that reclaim met under writeback, where they are many.
 fn behind_writeback(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
-    let met = cx.rate(NR_VMSCAN_IMMEDIATE).ok()?.mean_in(stretch)?;
+    let met = cx.mean_rate(NR_VMSCAN_IMMEDIATE, stretch)?;
     (met >= MET_WRITEBACK).then_some(met)
 }
 
 /// Why reclaim does not keep up, and what helps against that.
-fn causes(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding, is_short: bool) -> Finding {
+fn causes(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding, is_short: bool) -> Finding {
     let writeback = behind_writeback(cx, stretch);
-    if let Some(met) = writeback {
-        let text = format!("reclaim met {met} still under writeback");
-        finding = finding.shows_from(NR_VMSCAN_IMMEDIATE, met, MET_WRITEBACK, None, text);
-    }
-    finding = finding.cause(match (writeback, is_short) {
+    let cause = match (writeback, is_short) {
         (Some(_), _) => {
             "What reclaim finds is dirty or being written, so it has to wait for the disk."
         }
@@ -183,66 +163,49 @@ fn causes(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding, is_short: 
         (None, false) => {
             "Memory is asked for in bursts larger than the gap between the low and the min watermark, faster than kswapd frees it."
         }
-    });
-    if !is_short {
-        finding = widen_the_gap(cx, finding);
-    }
+    };
     // Where writing begins before that already, the setting would make it later.
     let begins = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
     let begins = begins.and_then(|begins| begins.min_in(stretch));
-    if writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY) {
-        finding = finding.fix(Fix::dirty_limits(
-            cx,
-            "Start writing earlier, so that reclaim meets fewer dirty pages.",
-            EARLY,
-            None,
-        ));
-    }
+    let is_late = writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY);
     finding
+        .with(writeback, |it, met| {
+            let text = format!("reclaim met {met} still under writeback");
+            it.shows_from(NR_VMSCAN_IMMEDIATE, met, MET_WRITEBACK, None, text)
+        })
+        .cause(cause)
+        .when(!is_short, |finding| widen_the_gap(cx, finding))
+        .when(is_late, |it| {
+            let what = "Start writing earlier, so that reclaim meets fewer dirty pages.";
+            it.fix(Fix::dirty_limits(cx, what, EARLY, None))
+        })
 }
 
-/// Whether a node reclaims for itself, or the requests were for large blocks.
-fn excluded(
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-    mut finding: Finding,
+/// Whether the requests were for large blocks.
+fn for_large_blocks(
+    finding: Finding,
+    waited: PerSecond<Count>,
     stalls: PerSecond<Count>,
 ) -> Finding {
-    if cx.number(ZONE_RECLAIM_MODE) == Ok(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
-    }
-    let waited = cx.rate(COMPACT_STALL).ok();
-    match waited.and_then(|waited| waited.mean_in(stretch)) {
-        None => finding,
-        Some(waited) if waited.get() <= 0.0 => {
-            finding.not("compaction-stall", "no task waited for a large block")
-        }
-        Some(waited) if waited < stalls => finding.not(
-            "compaction-stall",
-            format!("only {waited} waited for a large block"),
-        ),
-        Some(waited) => {
-            let text = format!("{waited} of them wanted large blocks");
-            finding.shows(COMPACT_STALL, waited, None, text)
-        }
+    if waited.get() <= 0.0 {
+        finding.not("compaction-stall", "no task waited for a large block")
+    } else if waited < stalls {
+        let why = format!("only {waited} waited for a large block");
+        finding.not("compaction-stall", why)
+    } else {
+        let text = format!("{waited} of them wanted large blocks");
+        finding.shows(COMPACT_STALL, waited, None, text)
     }
 }
 
 /// More room between the watermarks, unless there is plenty already. Kernels before 4.6 do not have the setting.
 fn widen_the_gap(cx: &Evidence<'_>, finding: Finding) -> Finding {
     match cx.number(WATERMARK_SCALE) {
-        Ok(now) if now < SCALE => finding
-            .shows_fact(
-                WATERMARK_SCALE,
-                now,
-                format!("vm.watermark_scale_factor = {now}"),
-            )
-            .fix(Fix::tunable(
-                cx,
-                "Let kswapd start earlier.",
-                WATERMARK_SCALE,
-                SCALE,
-            )),
+        Ok(now) if now < SCALE => {
+            let text = format!("vm.watermark_scale_factor = {now}");
+            let fix = Fix::tunable(cx, "Let kswapd start earlier.", WATERMARK_SCALE, SCALE);
+            finding.shows_fact(WATERMARK_SCALE, now, text).fix(fix)
+        }
         _ => finding,
     }
 }

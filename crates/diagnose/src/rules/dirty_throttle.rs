@@ -2,26 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Counter, Entity, EntitySeries, Signal, Stretch,
-    facts::{DIRTY_BYTES, DIRTY_RATIO},
-    signals::{
-        DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
-        NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES,
-        PSI_IO_SOME, PSI_MEMORY_SOME, PSWPOUT,
-    },
+use timeline::facts::{DIRTY_BYTES, DIRTY_RATIO};
+use timeline::signals::{
+    DIRTY_AND_WRITEBACK, DISK_IO_TIME, DISK_WRITE_BYTES, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED,
+    NR_DIRTY_BACKGROUND_THRESHOLD, NR_DIRTY_THRESHOLD, NR_WRITTEN, PROC_WRITE_BYTES, PSI_IO_SOME,
+    PSI_MEMORY_SOME, PSWPOUT,
 };
-use units::{Bytes, BytesPerSecond, Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
+use units::Micros;
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{DIRTY_LIMITS, Outcome, clear, declare_rule};
-use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate, stall,
-};
+use crate::prelude::*;
+use crate::rule::DIRTY_LIMITS;
 
 declare_rule! {
     /// Writers wait for the disk: as much unwritten data as the kernel allows is in memory already.
@@ -167,35 +157,32 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
         stretch.lasts()
     );
-    let mut finding = RULE
+    let text = format!(
+        "{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"
+    );
+    let finding = RULE
         .found(Severity::Warning, title)
         .graph("unwritten data", &waiting)
-        .shows_from(
-            DIRTY_AND_WRITEBACK,
-            level, free,
-            None,
-            format!("{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"),
-        );
-    let mut kinds = vec!["dirty data at its limit"];
-    finding = waits.shown_in(finding, disk.as_ref(), &mut kinds);
-    finding = throughput(cx, finding, stretch);
-    finding = waits.ruling_out(finding);
-    if cx.rate(PSWPOUT).is_ok() {
-        finding = finding.not("swap-thrash", "hardly a page was swapped out meanwhile");
-    }
-    let open = match kinds.len() {
+        .shows_from(DIRTY_AND_WRITEBACK, level, free, None, text)
+        .counts_as("dirty data at its limit");
+    let finding = throughput(cx, waits.shown_in(finding, disk.as_ref()), stretch);
+    let open = match finding.kinds.len() {
         1 => "I/O stalls (PSI) or disk statistics would settle it",
         _ => "",
     };
+    let finding = waits
+        .ruling_out(finding)
+        .when(cx.rate(PSWPOUT).is_ok(), |it| {
+            it.not("swap-thrash", "hardly a page was swapped out meanwhile")
+        });
     Ok(remedy(cx, finding, speed, limit)
         .cause(cause(level, speed))
-        .affects(disk.map(|disk| Affected {
-            kind: "disk",
-            name: disk.name,
-            what: format!("busy {} of the time, {} written", disk.busy, disk.written),
+        .affects(disk.map(|disk| {
+            let what = format!("busy {} of the time, {} written", disk.busy, disk.written);
+            Affected::new("disk", disk.name, what)
         }))
         .affects(writers(cx, stretch))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -227,34 +214,28 @@ impl Waits {
         self.memory.filter(much)
     }
 
-    fn shown_in(
-        &self,
-        mut finding: Finding,
-        disk: Option<&Disk>,
-        kinds: &mut Vec<&'static str>,
-    ) -> Finding {
-        if let Some(waited) = self.disks {
-            let text = format!("tasks waited for disks {waited} of the time");
-            finding = finding.shows_from(PSI_IO_SOME, waited, WAITED, None, text);
-            kinds.push("I/O stalls");
-        }
-        if let Some(disk) = disk.filter(|disk| disk.busy >= BUSY) {
-            let text = format!("{} was busy {} of the time", disk.name, disk.busy);
-            finding = finding.shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text);
-            kinds.push("a busy disk");
-        }
+    fn shown_in(&self, finding: Finding, disk: Option<&Disk>) -> Finding {
+        let busy = disk.filter(|disk| disk.busy >= BUSY);
         finding
+            .with(self.disks, |it, waited| {
+                let text = format!("tasks waited for disks {waited} of the time");
+                it.shows_from(PSI_IO_SOME, waited, WAITED, None, text)
+                    .counts_as("I/O stalls")
+            })
+            .with(busy, |it, disk| {
+                let text = format!("{} was busy {} of the time", disk.name, disk.busy);
+                it.shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text)
+                    .counts_as("a busy disk")
+            })
     }
 
     fn ruling_out(&self, finding: Finding) -> Finding {
-        let Some(memory) = self.memory else {
-            return finding;
-        };
-        let text = format!("tasks waited for memory {memory} of the time");
-        let why = format!("tasks hardly waited for memory ({memory} of the time)");
-        finding
-            .shows_below(PSI_MEMORY_SOME, memory, WAITED_FOR_MEMORY, None, text)
-            .not("direct-reclaim-stall", why)
+        finding.with(self.memory, |it, memory| {
+            let text = format!("tasks waited for memory {memory} of the time");
+            let why = format!("tasks hardly waited for memory ({memory} of the time)");
+            it.shows_below(PSI_MEMORY_SOME, memory, WAITED_FOR_MEMORY, None, text)
+                .not("direct-reclaim-stall", why)
+        })
     }
 }
 
@@ -311,20 +292,14 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
     let before = run_up
         .and_then(|run_up| dirtied.max_in(&run_up))
         .filter(|(peak, _)| peak.get() > 2.0 * at_limit.get());
-    match before {
-        Some((peak, index)) => finding.shows(
-            NR_DIRTIED,
-            at_limit,
-            Some(cx.timeline.times()[index]),
-            format!("writers got {peak} before the limit and {at_limit} at it"),
-        ),
-        None => finding.shows(
-            NR_DIRTIED,
-            at_limit,
-            None,
-            format!("writers got {at_limit} at the limit"),
-        ),
-    }
+    let (at, text) = match before {
+        Some((peak, index)) => {
+            let text = format!("writers got {peak} before the limit and {at_limit} at it");
+            (cx.time(index), text)
+        }
+        None => (None, format!("writers got {at_limit} at the limit")),
+    };
+    finding.shows(NR_DIRTIED, at_limit, at, text)
 }
 
 /// Processes that dirtied most during the stretch, by name.
@@ -335,29 +310,22 @@ fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
             *groups.entry(&process.label).or_default() += rate.integral_in(stretch);
         }
     }
-    let mut groups: Vec<_> = groups
-        .into_iter()
-        .filter(|(_, bytes)| *bytes > 0.0)
-        .collect();
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.retain(|(_, bytes)| *bytes > 0.0);
     groups.sort_by(|a, b| b.1.total_cmp(&a.1));
-    groups
-        .into_iter()
-        .take(3)
-        .map(|(name, bytes)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("wrote {} meanwhile", Bytes::from_f64(bytes)),
-        })
+    let most = groups.into_iter().take(3);
+    most.map(|(name, bytes)| (name, format!("wrote {} meanwhile", Bytes::from_f64(bytes))))
+        .map(|(name, what)| Affected::new("process", name, what))
         .collect()
 }
 
 fn remedy(
     cx: &Evidence<'_>,
-    mut finding: Finding,
+    finding: Finding,
     speed: Option<BytesPerSecond>,
     limit: Bytes,
 ) -> Finding {
-    finding = finding.fix(Fix::say("Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
+    let finding = finding.fix(Fix::say("Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
     let Some(speed) = speed else {
         return finding;
     };

@@ -2,27 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity, Stretch,
-    facts::SWAPPINESS,
-    signals::{
-        MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
-        SWAP_FREE, SWAP_TOTAL,
-    },
+use timeline::facts::SWAPPINESS;
+use timeline::signals::{
+    MEM_ANON, MEM_MAPPED, MEM_SHMEM, PAGE_CACHE, PGMAJFAULT, PROC_MAJFLT, PSWPIN, REFAULT_FILE,
+    SWAP_FREE, SWAP_TOTAL,
 };
-use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, page_cache};
+use crate::prelude::*;
+use crate::readings::{LOW_SWAPPINESS, page_cache};
 use crate::rereads::{evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, any, fact, gauge, ram};
-use crate::who;
 
 declare_rule! {
     /// Running programs lose their own code to reclaim and read it again: anonymous memory cannot be swapped instead.
@@ -123,28 +111,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         stalls.sentence()
     );
     let text = format!("{came_back} of files came back after eviction (refaults)");
+    let faulting = faulting(cx, stretch).unwrap_or_default();
     let finding = RULE
         .found(stalls.severity(), title)
         .graph("read again after eviction", &again.to_bytes(page))
-        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text);
+        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
+        .counts_as("refaults");
     let finding = what_moves(cx, stretch, finding, swapped_in, back)?;
-    let finding = mapped(cx, stretch, kept.shown_in(finding));
-    let faulting = faulting(cx, stretch).unwrap_or_default();
-    let mut kinds = vec!["refaults", "what keeps anonymous memory in"];
-    let many = faulting.len() >= PROCESSES;
-    kinds.extend(many.then_some("major faults in several processes"));
-    kinds.extend(stalls.any().then_some("stalls"));
+    let finding = kept
+        .shown_in(finding)
+        .counts_as("what keeps anonymous memory in")
+        .shows_lowest(cx, MEM_MAPPED, stretch, |mapped| {
+            format!("mapped files and shared memory down to {mapped}")
+        })
+        .counts_if(
+            faulting.len() >= PROCESSES,
+            "major faults in several processes",
+        )
+        .shows_stalls(&stalls);
+    let why = format!("{swapped_in} came back from swap against {back} of files");
     let mut affected = by_name(&faulting);
     affected.truncate(3);
     affected.extend(who::largest(cx, stretch.last, 2));
-    Ok(with_fixes(cx, stalls.shown_in(finding), stretch.last)
-        .not(
-            "swap-thrash",
-            format!("{swapped_in} came back from swap against {back} of files"),
-        )
+    Ok(with_fixes(cx, finding, stretch.last)
+        .not("swap-thrash", why)
         .cause(cause(cx, stretch))
         .affects(affected)
-        .sure(cx.confidence(&kinds, stalls.open()))
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
@@ -152,30 +145,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn what_moves(
     cx: &Evidence<'_>,
     stretch: &Stretch,
-    mut finding: Finding,
+    finding: Finding,
     swapped_in: PerSecond<Pages>,
     back: PerSecond<Pages>,
 ) -> Result<Finding, Missing> {
-    if let Some(faults) = major_faults(cx, stretch) {
-        let text = format!("{faults} page faults waited for a disk");
-        finding = finding.shows(PGMAJFAULT, faults, None, text);
-    }
     let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let little = cx.ram()?.share(LITTLE_CACHE);
     let left = format!("{cache} of page cache left on average");
     let most_swapped = PerSecond::<Pages>::new(back.get() * SWAPPED);
     let swapped = format!("{swapped_in} came back from swap");
     Ok(finding
+        .shows_mean(cx, PGMAJFAULT, stretch, |faults| {
+            format!("{faults} page faults waited for a disk")
+        })
         .shows_below(PAGE_CACHE, cache, little, None, left)
         .shows_below(PSWPIN, swapped_in, most_swapped, None, swapped))
-}
-
-fn mapped(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
-    let Some((mapped, index)) = cx.lowest_in(MEM_MAPPED, stretch) else {
-        return finding;
-    };
-    let text = format!("mapped files and shared memory down to {mapped}");
-    finding.shows(MEM_MAPPED, mapped, Some(cx.timeline.times()[index]), text)
 }
 
 impl Kept {
@@ -235,7 +219,7 @@ fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
 
 /// Why what is read again is not mapped by many programs; `None` where it is.
 fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Missing> {
-    match (faulting(cx, stretch), major_faults(cx, stretch)) {
+    match (faulting(cx, stretch), cx.mean_rate(PGMAJFAULT, stretch)) {
         (Some(processes), _) if processes.len() >= PROCESSES => Ok(None),
         (Some(processes), _) if !processes.is_empty() => Ok(Some(format!(
             "only {} took major faults: it re-reads a file of its own",
@@ -252,15 +236,10 @@ fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Mi
     }
 }
 
-fn major_faults(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
-    cx.rate(PGMAJFAULT).ok()?.mean_in(stretch)
-}
-
 /// Processes that took major faults throughout: name and rate. `None` where the source has no processes.
 fn faulting<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<Vec<(&'a str, PerSecond<Count>)>> {
-    let mut measured = cx
-        .timeline
-        .entities(Entity::Process)
+    let processes = cx.timeline.entities(Entity::Process);
+    let mut measured = processes
         .filter_map(|process| {
             let faults = cx.timeline.rate_of(process, PROC_MAJFLT)?;
             Some((process.label.as_str(), faults.mean_in(stretch)?))
@@ -292,17 +271,14 @@ fn by_name(faulting: &[(&str, PerSecond<Count>)]) -> Vec<Affected> {
                 1 => String::new(),
                 n => format!("{n} processes: "),
             };
-            Affected {
-                kind: "process",
-                name: name.to_owned(),
-                what: format!("{processes}{faults} page faults waited for a disk"),
-            }
+            let what = format!("{processes}{faults} page faults waited for a disk");
+            Affected::new("process", name, what)
         })
         .collect()
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
-    let mean = |signal| cx.gauge(signal).ok()?.mean_in(stretch);
+    let mean = |signal| cx.mean_level(signal, stretch);
     match (mean(MEM_ANON), mean(MEM_SHMEM)) {
         (Some(anon), Some(shared)) if shared.as_f64() > 0.1 * anon.as_f64() => format!(
             "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to drop."

@@ -1,28 +1,16 @@
 //! External fragmentation: memory is free, but in pieces too small for what is asked.
 
-use timeline::{
-    Condition, Counter, Entity, Signal, Stretch, Track,
-    facts::COMPACTION_PROACTIVENESS,
-    signals::{
-        COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
-        ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
-    },
+use timeline::Condition;
+use timeline::facts::COMPACTION_PROACTIVENESS;
+use timeline::signals::{
+    COMPACT_FAIL, MEM_FLOOR_HIGH, MEM_FREE, THP_FAULT_FALLBACK, ZONE_BLOCKS, ZONE_BLOCKS_0,
+    ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
-use units::{Bytes, Count, PerSecond, Quantity, Ratio, Span};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::judge;
-use crate::missing::{Missing, Need};
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Found, LEVEL, Occurrence, Predicate, Reading, Scope, Trigger, While, all, computed, gauge,
-    joined,
-};
+use crate::prelude::*;
+use crate::trigger::While;
 
 declare_rule! {
     /// Memory is free, but in pieces too small for what is asked.
@@ -196,11 +184,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let asked = asked_for(cx, stretch);
     let stalls = Stalls::during(cx, stretch);
-    let severity = if asked.is_some() && stalls.any() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(asked.is_some() && stalls.any());
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
     let left = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
@@ -209,33 +193,34 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some((_, rate, what)) => format!("{rate} {what}"),
         None => "nobody asked for more meanwhile".to_owned(),
     };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!("{left} are free, but hardly any of it in runs of {block}: {effect}."),
-        )
-        .shows_below(
-            Computed(ZONE_BLOCKS_0),
-            share,
-            ABOUT_NONE,
+    let open = match asked {
+        Some(_) => "",
+        None => "a request that fails would settle that it matters",
+    };
+    let title = format!("{left} are free, but hardly any of it in runs of {block}: {effect}.");
+    let text = format!(
+        "blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"
+    );
+    let finding = RULE
+        .found(severity, title)
+        .shows_below(Computed(ZONE_BLOCKS_0), share, ABOUT_NONE, None, text)
+        .shows_from(
+            MEM_FREE,
+            left,
+            twice,
             None,
-            format!("blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"),
+            format!("{left} free, more than twice the floor"),
         )
-        .shows_from(MEM_FREE, left, twice, None, format!("{left} free, more than twice the floor"));
-    let mut kinds = vec!["the free lists"];
-    let mut open = "a request that fails would settle that it matters";
-    if let Some((signal, rate, what)) = asked {
-        finding = finding.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"));
-        kinds.push("requests in vain");
-        open = "";
-    }
-    if stalls.any() {
-        finding = stalls.shown_in(finding);
-    }
+        .counts_as("the free lists")
+        .with(asked, |it, (signal, rate, what)| {
+            it.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"))
+                .counts_as("requests in vain")
+        })
+        .when(stalls.any(), |finding| stalls.shown_in(finding));
     Ok(remedy(cx, finding)
         .not("available-exhaustion", format!("{left} are free, well above the floor"))
         .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -260,11 +245,7 @@ fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Rati
 fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let page = one.report.page_size.or(cx.facts.page_size);
     let size = one.asked.map_or_else(String::new, |asked| asked.size(page));
-    let (severity, effect) = if one.is_kill() {
-        (Severity::Critical, oom::kill(one))
-    } else {
-        (Severity::Warning, "A request for memory failed".to_owned())
-    };
+    let (severity, effect) = oom::effect(one);
     let (value, open) = if one.zones.is_empty() {
         (0.7, "the free lists are not shown")
     } else {
@@ -283,12 +264,7 @@ fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
 fn largest_share(cx: &Evidence<'_>, zones: &[Zone], order: usize) -> Result<Track<Ratio>, Missing> {
     let shares = zones.iter().map(|zone| zone.gives(cx, order));
     let most = shares.reduce(|a, b| a.zip(&b, f64::max));
-    most.ok_or_else(|| {
-        Missing::because(
-            vec![ZONE_BLOCKS_0.def().name],
-            Need::File(ZONE_BLOCKS_0.def().file),
-        )
-    })
+    most.ok_or_else(|| Missing::file(ZONE_BLOCKS_0.def()))
 }
 
 /// Pages in a block of this order.
@@ -378,7 +354,7 @@ const IN_VAIN: [(Signal<Counter<Count>>, &str); 2] = [
 /// Who asks in vain.
 fn asked_for(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
     IN_VAIN.into_iter().find_map(|(signal, what)| {
-        let rate = cx.rate(signal).ok()?.mean_in(stretch)?;
+        let rate = cx.mean_rate(signal, stretch)?;
         (rate >= ASKED).then_some((signal, rate, what))
     })
 }

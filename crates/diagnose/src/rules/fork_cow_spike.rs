@@ -2,25 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity, EntitySeries, SignalDef, Stretch, Track,
-    facts::THP_ENABLED,
-    signals::{
-        MEM_ANON, MEM_AVAILABLE, PROC_OOM_ADJ, PROC_PARENT, PROC_PRIVATE_DIRTY, PROC_RSS,
-        PROC_RSS_ANON, PROC_SHARED_DIRTY,
-    },
+use timeline::SignalDef;
+use timeline::facts::THP_ENABLED;
+use timeline::signals::{
+    MEM_ANON, MEM_AVAILABLE, PROC_PARENT, PROC_PRIVATE_DIRTY, PROC_RSS, PROC_RSS_ANON,
+    PROC_SHARED_DIRTY,
 };
-use units::{Bytes, Count, Ratio};
 
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// A large process forks, and the pages that parent or child write meanwhile exist twice.
@@ -96,17 +86,14 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let lacks = |def: &'static SignalDef| Missing::signal(def, cx.timeline.absent.get(def.file));
     let mut processes = cx.timeline.entities(Entity::Process).peekable();
     if processes.peek().is_none() {
-        let def = PROC_PARENT.def();
-        return Err(Missing::because(vec![def.name], Need::File(def.file)));
+        return Err(Missing::file(PROC_PARENT.def()));
     }
     if !processes.any(|p| cx.timeline.last_of(p, PROC_PARENT).is_some()) {
         return Err(lacks(PROC_PARENT.def()));
     }
     if cx.is_single_look() {
-        return Err(Missing::because(
-            vec![PROC_PARENT.def().name],
-            Need::TwoLooks,
-        ));
+        let names = vec![PROC_PARENT.def().name];
+        return Err(Missing::because(names, Need::TwoLooks));
     }
     let forks = forks(cx, ram);
     if !forks.is_empty() && forks.iter().all(|fork| copied(cx, fork).is_none()) {
@@ -160,40 +147,31 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         // Where processes are read rarely, the parent may have grown itself since the look before the child.
         (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
-    let severity = if tight {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
     let title = format!(
         "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
         fork.size,
         fork.stretch.lasts()
     );
-    let mut kinds = Vec::new();
-    let mut finding = copies_shown_in(RULE.found(severity, title), cx, fork, &mut kinds);
-    if let Some((before, (least, index))) = fell {
-        let text = format!("available fell from {before} to {least}");
-        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
-    }
-    if let Ok(anon) = cx.gauge(MEM_ANON) {
-        finding = finding.graph("anonymous memory", &anon);
-    }
-    if fork.begins {
-        kinds.push("a child of the same size that began meanwhile");
-    }
-    let open = if kinds.len() < 2 {
-        "smaps_rollup of parent and child (root) would settle it"
-    } else {
-        ""
+    let finding = copies_shown_in(RULE.found(Severity::warning_if(tight), title), cx, fork)
+        .with(fell, |it, (before, (least, index))| {
+            let text = format!("available fell from {before} to {least}");
+            it.shows(MEM_AVAILABLE, least, cx.time(index), text)
+        })
+        .with(cx.gauge(MEM_ANON).ok(), |it, anon| {
+            it.graph("anonymous memory", &anon)
+        })
+        .counts_if(fork.begins, "a child of the same size that began meanwhile")
+        .not(
+            "a leak of the program",
+            "the processes' own resident sets did not grow by it",
+        );
+    let open = match finding.kinds.len() {
+        0 | 1 => "smaps_rollup of parent and child (root) would settle it",
+        _ => "",
     };
-    finding = finding.not(
-        "a leak of the program",
-        "the processes' own resident sets did not grow by it",
-    );
     Ok(advised(finding, cx, fork.size)
         .affects([fork.parent, fork.child].map(|process| affected(process, fork)))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -207,25 +185,22 @@ fn is_copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> bool {
 }
 
 /// With what shows the copies.
-fn copies_shown_in(
-    mut finding: Finding,
-    cx: &Evidence<'_>,
-    fork: &Fork<'_>,
-    kinds: &mut Vec<&'static str>,
-) -> Finding {
+fn copies_shown_in(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Finding {
     let (least, at) = (fork.size.share(COPIED), Some(fork.stretch.to));
-    if let Some(grown) = by_host(cx, fork).filter(|grown| *grown >= least) {
-        kinds.push("anonymous memory of the host");
-        let text =
-            format!("anonymous memory grew by {grown} beyond what processes took for themselves");
-        finding = finding.shows_from(MEM_ANON, grown, least, at, text);
-    }
-    if let Some(private) = by_mappings(cx, fork).filter(|private| *private >= least) {
-        kinds.push("the parent's mappings");
-        let text = format!("{private} of the parent's pages turned from shared to its own");
-        finding = finding.shows_from(PROC_PRIVATE_DIRTY, private, least, at, text);
-    }
+    let much = |copied: Option<Bytes>| copied.filter(|copied| *copied >= least);
     finding
+        .with(much(by_host(cx, fork)), |it, grown| {
+            let text = format!(
+                "anonymous memory grew by {grown} beyond what processes took for themselves"
+            );
+            it.shows_from(MEM_ANON, grown, least, at, text)
+                .counts_as("anonymous memory of the host")
+        })
+        .with(much(by_mappings(cx, fork)), |it, private| {
+            let text = format!("{private} of the parent's pages turned from shared to its own");
+            it.shows_from(PROC_PRIVATE_DIRTY, private, least, at, text)
+                .counts_as("the parent's mappings")
+        })
 }
 
 /// With cause and fixes: huge pages make copies larger.
@@ -253,11 +228,8 @@ fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
 fn affected(process: &EntitySeries, fork: &Fork<'_>) -> Affected {
     let is_parent = std::ptr::eq(process, fork.parent);
     let role = if is_parent { "parent" } else { "child" };
-    Affected {
-        kind: "process",
-        name: process.label.clone(),
-        what: format!("PID {}, {role}", pid(process)),
-    }
+    let what = format!("PID {}, {role}", pid(process));
+    Affected::new("process", &process.label, what)
 }
 
 /// The process ID in the key `PID@START`.
@@ -300,8 +272,7 @@ fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     }
     let mut forks = Vec::new();
     for child in timeline.entities(Entity::Process) {
-        // A recorder that made itself unkillable is not what fills memory.
-        if timeline.last_of(child, PROC_OOM_ADJ) == Some(Count::ZERO) {
+        if who::is_recorder(cx, child) {
             continue;
         }
         let Some(parent) = timeline.last_of(child, PROC_PARENT) else {
@@ -351,10 +322,8 @@ fn by_host(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
     let anon = cx.timeline.gauge(MEM_ANON)?;
     let before = anon.at(fork.stretch.first)?;
     // The host's memory and the processes' are compared at moments at which both were read.
-    let looks = read(
-        cx,
-        (fork.stretch.first + 1).min(fork.stretch.last)..=fork.stretch.last,
-    );
+    let first = (fork.stretch.first + 1).min(fork.stretch.last);
+    let looks = read(cx, first..=fork.stretch.last);
     let (after, at) = looks.filter_map(|at| Some((anon.at(at)?, at))).max()?;
     let taken: Bytes = cx
         .timeline
@@ -372,12 +341,8 @@ fn by_host(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
         Some(size(cx, fork.child, at)?.saturating_sub(first))
     };
     let taken = child().map_or(taken, |more| taken + more);
-    Some(
-        after
-            .saturating_sub(before)
-            .saturating_sub(taken)
-            .min(fork.size),
-    )
+    let grown = after.saturating_sub(before).saturating_sub(taken);
+    Some(grown.min(fork.size))
 }
 
 /// How many of the parent's pages turned from shared to private while both lived.

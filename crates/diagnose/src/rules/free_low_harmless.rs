@@ -1,18 +1,11 @@
 //! Free memory is on its floor, and that is where it belongs.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
-use units::{Bytes, Ratio};
 
 use crate::calm::{self, Calm};
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
 use crate::floor::Floor;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
+use crate::prelude::*;
 use crate::rounding;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
 
 declare_rule! {
     /// Little memory is free, and that is how it should be: the rest works as cache and is given back on demand.
@@ -43,8 +36,6 @@ declare_rule! {
     }
 }
 
-/// As in cache-full-harmless.
-const AVAILABLE: Ratio = Ratio::from_percent(15.0);
 /// A floor above this share of RAM is the matter of `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
 
@@ -55,7 +46,7 @@ fn trigger() -> Trigger {
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
-            available.at_least("available memory", ram().share(AVAILABLE)),
+            available.at_least("available memory", ram().share(calm::AVAILABLE)),
             Calm::holds(),
         ],
     )
@@ -72,52 +63,46 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let (available, told) = calm::available(cx)?;
     let lowest = available.min_in(&stretch);
-    let lacks = || Missing::because(vec![MEM_AVAILABLE.def().name], Need::SameTime);
+    let lacks = || Missing::same_time(MEM_AVAILABLE.def());
     let (least, index) = lowest.ok_or_else(lacks)?;
     let (share, ram) = (cx.of_ram(least)?, cx.ram()?);
     let free = cx.gauge(MEM_FREE)?;
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let level_shown = rounding::shown(cx, MEM_FREE, level);
-    let mut finding = RULE
-        .found(
-            Severity::Info,
-            format!(
-                "Only {level_shown} are free, {}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
-                if calm.kinds().is_empty() { "which alone means nothing" } else { "and that is fine" },
-                calm.clause(cx)
-            ),
-        )
+    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
+    let open = match floor {
+        Some(_) => calm.open(),
+        None => "the zones' watermarks (/proc/zoneinfo) would settle it",
+    };
+    let means = match calm.kinds().is_empty() {
+        true => "which alone means nothing",
+        false => "and that is fine",
+    };
+    let title = format!(
+        "Only {level_shown} are free, {means}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
+        calm.clause(cx)
+    );
+    let kind = if told {
+        "available"
+    } else {
+        "free or page cache"
+    };
+    let text = format!("at least {least} {kind} ({share} of RAM)");
+    let finding = RULE
+        .found(Severity::Info, title)
         .during(stretch)
         .graph("free", &free)
         .shows_from(
             MEM_AVAILABLE,
-            least, ram.share(AVAILABLE),
-            Some(cx.timeline.times()[index]),
-            if told { format!("at least {least} available ({share} of RAM)") } else { format!("at least {least} free or page cache ({share} of RAM)") },
-        );
-    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
-    let is_measured = floor.is_some();
-    finding = match floor {
-        Some(edge) => {
-            let text = format!("{level} free; the zones' watermarks keep up to {edge}");
-            finding.shows(MEM_FLOOR_HIGH, edge, None, text)
-        }
-        None => {
-            let edge: Bytes = Floor::expected(cx, ram).1;
-            let text = format!("{level} free; a host of this size keeps about {edge}");
-            finding.shows(MEM_FREE, level, None, text)
-        }
-    };
-    let mut kinds = calm.kinds();
-    kinds.insert(0, "available memory");
-    let open = if is_measured {
-        calm.open()
-    } else {
-        kinds.truncate(1);
-        "the zones' watermarks (/proc/zoneinfo) would settle it"
-    };
-    finding = calm.shown_in(finding);
-    Ok(finding
+            least,
+            ram.share(calm::AVAILABLE),
+            cx.time(index),
+            text,
+        )
+        .counts_as("available memory");
+    Ok(calm
+        .shown_in(on_floor(finding, cx, level, floor)?)
+        .counts_as_all(calm.kinds().into_iter().filter(|_| floor.is_some()))
         .not(
             "available-exhaustion",
             format!("{share} of RAM are available"),
@@ -125,8 +110,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::say(
             "Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.",
         ))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
+}
+
+/// With where free memory rests: on the floor of the zones' watermarks, or on that of a host of its size.
+fn on_floor(
+    finding: Finding,
+    cx: &Evidence<'_>,
+    level: Bytes,
+    floor: Option<Bytes>,
+) -> Result<Finding, Missing> {
+    if let Some(edge) = floor {
+        let text = format!("{level} free; the zones' watermarks keep up to {edge}");
+        return Ok(finding.shows(MEM_FLOOR_HIGH, edge, None, text));
+    }
+    let edge: Bytes = Floor::expected(cx, cx.ram()?).1;
+    let text = format!("{level} free; a host of this size keeps about {edge}");
+    Ok(finding.shows(MEM_FREE, level, None, text))
 }
 
 #[cfg(test)]

@@ -5,16 +5,8 @@ use timeline::signals::{
     HUGEPAGE_SIZE, HUGEPAGES_FREE, HUGEPAGES_RSVD, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_AVAILABLE,
     PROC_HUGETLB,
 };
-use timeline::{Entity, EntitySeries};
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// Memory is reserved for huge pages that nobody uses.
@@ -89,49 +81,28 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let idle = Count::new(wasted.get() / size.get());
     let of_ram = cx.ram().ok().and_then(|ram| wasted.ratio_of(ram));
     let of_ram = of_ram.map_or_else(String::new, |share| format!(", {share} of RAM,"));
-    let mut finding = RULE
-        .found(
-            Severity::Warning,
-            format!(
-                "{wasted}{of_ram} lie idle: {idle} of {pages} reserved huge pages are used by nobody."
-            ),
-        )
-        .shows_from(HUGETLB_UNUSED, wasted, least, None, format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"))
-        .shows(HUGEPAGES_TOTAL, pages, None, format!("{reserve} are reserved in all"));
-    if let Ok(setting) = cx.number(NR_HUGEPAGES) {
-        finding = finding.shows_fact(
-            NR_HUGEPAGES,
-            setting,
-            format!("vm.nr_hugepages = {setting}"),
-        );
-    }
-    if let Some(left) = cx
-        .gauge(MEM_AVAILABLE)
-        .ok()
-        .and_then(|available| available.at(last))
-    {
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            left,
-            None,
-            format!("available is {left}; the reserve is not part of it"),
-        );
-    }
-    let mut kinds = vec!["the reserve's counters"];
-    kinds.extend(
-        cx.gauge(HUGEPAGES_RSVD)
-            .is_ok()
-            .then_some("no promise on them"),
+    let title = format!(
+        "{wasted}{of_ram} lie idle: {idle} of {pages} reserved huge pages are used by nobody."
     );
     let (kept, old) = (pages.saturating_sub(idle).get(), pages.get());
-    Ok(finding
+    Ok(RULE
+        .found(Severity::Warning, title)
+        .shows_from(HUGETLB_UNUSED, wasted, least, None, format!("{idle} of {pages} huge pages of {size} are free and promised to nobody"))
+        .counts_as("the reserve's counters")
+        .shows(HUGEPAGES_TOTAL, pages, None, format!("{reserve} are reserved in all"))
+        .with(cx.number(NR_HUGEPAGES).ok(), |it, set| it.shows_fact(NR_HUGEPAGES, set, format!("vm.nr_hugepages = {set}")))
+        .with(cx.level(MEM_AVAILABLE, last), |it, left| {
+            let text = format!("available is {left}; the reserve is not part of it");
+            it.shows(MEM_AVAILABLE, left, None, text)
+        })
+        .counts_if(cx.gauge(HUGEPAGES_RSVD).is_ok(), "no promise on them")
         .not("unaccounted-memory", "the reserve explains what no process holds")
         .fix(Fix::tunable(cx, "Reserve what is used; hugepages= of the kernel's command line likewise.", NR_HUGEPAGES, kept)
             .undo(format!("sysctl -w vm.nr_hugepages={old}")))
         .fix(Fix::say("Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))
         .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
-        .affects(users(cx))
-        .sure(cx.confidence(&kinds, "a recording over a cycle of the work would show whether anybody takes them at another hour"))
+        .affects(who::holding(cx, |process| cx.timeline.last_of(process, PROC_HUGETLB), "in huge pages"))
+        .sure_by_kinds(cx, "a recording over a cycle of the work would show whether anybody takes them at another hour")
         .into())
 }
 
@@ -143,28 +114,6 @@ fn were_taken(cx: &Evidence<'_>, last: usize, pages: Count) -> Result<bool, Miss
     let least = least().track(cx)?.at(after);
     Ok(reserved.is_some_and(|it| it >= pages)
         && unused.zip(least).is_some_and(|(it, least)| it < least))
-}
-
-/// Processes that do use huge pages, largest first.
-fn users(cx: &Evidence<'_>) -> Vec<Affected> {
-    let mut users: Vec<(&EntitySeries, Bytes)> = cx
-        .timeline
-        .entities(Entity::Process)
-        .filter_map(|process| {
-            let held = cx.timeline.last_of(process, PROC_HUGETLB)?;
-            (held > Bytes::ZERO).then_some((process, held))
-        })
-        .collect();
-    users.sort_by_key(|(_, held)| std::cmp::Reverse(*held));
-    users
-        .into_iter()
-        .take(3)
-        .map(|(process, held)| Affected {
-            kind: "process",
-            name: process.label.clone(),
-            what: format!("{held} in huge pages"),
-        })
-        .collect()
 }
 
 #[cfg(test)]

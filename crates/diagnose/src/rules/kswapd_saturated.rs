@@ -1,22 +1,11 @@
 //! kswapd: the kernel's reclaimer works hard and finds little to free.
 
-use timeline::{
-    Entity, EntitySeries, Stretch, Track,
-    facts::MGLRU,
-    signals::{
-        PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
-    },
+use timeline::facts::MGLRU;
+use timeline::signals::{
+    PAGEOUTRUN, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PROC_PARENT, PROC_STIME, PROC_UTIME, ZONE_BOOST,
 };
-use units::{Count, Pages, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{Reading, STALL, Trigger, all, computed, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// kswapd burns CPU looking for memory to free and finds little.
@@ -95,17 +84,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.any() {
-        true => Severity::Warning,
-        false => Severity::Info,
-    };
     let title = format!(
         "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
         stretch.lasts()
     );
+    let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
     let low_yield = format!("{rate} looked at, {yielded} of them freed");
-    let mut finding = RULE
-        .found(severity, title)
+    let finding = RULE
+        .found(Severity::warning_if(stalls.any()), title)
         .graph("kswapd's CPU", &cpus)
         .shows_from(
             PROC_STIME,
@@ -114,47 +100,37 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             None,
             format!("{name} used {used} of a CPU"),
         )
+        .counts_as("kswapd's CPU time")
         .shows_below(
             Computed(PGSTEAL_KSWAPD),
             yielded,
             EFFICIENT,
             None,
             low_yield,
-        );
-    let mut kinds = vec!["kswapd's CPU time", "its low yield"];
-    if stalls.any() {
-        finding = stalls.shown_in(finding);
-        kinds.push("stalls");
-    }
-    let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
+        )
+        .counts_as("its low yield")
+        .when(stalls.any(), |it| it.shows_stalls(&stalls));
     Ok(with_circumstances(cx, stretch, finding)
         .not("streaming-read", of_a_stream)
-        .affects([Affected {
-            kind: "process",
-            name: name.clone(),
-            what: format!("{used} of a CPU"),
-        }])
-        .sure(cx.confidence(&kinds, ""))
+        .affects([Affected::new("process", name, format!("{used} of a CPU"))])
+        .sure_by_kinds(cx, "")
         .into())
 }
 
 /// How often it was woken, whether watermarks were raised for a while, and what helps.
-fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding) -> Finding {
-    let runs = cx.rate(PAGEOUTRUN).ok();
-    if let Some(runs) = runs.and_then(|runs| runs.mean_in(stretch)) {
-        finding = finding.shows(PAGEOUTRUN, runs, None, format!("kswapd was woken {runs}"));
-    }
-    if boosted(cx, stretch) == Some(false) {
-        finding = finding.not(
-            "a boost of the watermarks",
-            "no zone's watermarks were raised",
-        );
-    }
-    finding = finding.fix(Fix::cap(
-        cx,
-        stretch.last,
-        "Less demand: cap or stop what grew last.",
-    ));
+fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
+    let what = "Less demand: cap or stop what grew last.";
+    let finding = finding
+        .shows_mean(cx, PAGEOUTRUN, stretch, |runs| {
+            format!("kswapd was woken {runs}")
+        })
+        .when(boosted(cx, stretch) == Some(false), |it| {
+            it.not(
+                "a boost of the watermarks",
+                "no zone's watermarks were raised",
+            )
+        })
+        .fix(Fix::cap(cx, stretch.last, what));
     match cx.number(MGLRU) {
         Ok(0) => finding.fix(Fix::file(
             "Let the multi-generational LRU judge which pages are in use (now 0).",
@@ -186,10 +162,9 @@ fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
         let both = a.zip(&b, f64::max);
         both.or_else(&a).or_else(&b)
     };
-    let busiest = each.reduce(larger).ok_or_else(|| {
-        let def = PROC_STIME.def();
-        Missing::because(vec![def.name], Need::File(def.file))
-    })?;
+    let busiest = each
+        .reduce(larger)
+        .ok_or_else(|| Missing::file(PROC_STIME.def()))?;
     Ok((threads, busiest))
 }
 

@@ -1,21 +1,8 @@
 //! Locked memory: a large part of RAM that reclaim may not touch.
 
-use std::collections::BTreeMap;
+use timeline::signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED};
 
-use timeline::{
-    Entity,
-    signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED},
-};
-use units::{Bytes, Ratio};
-
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// A large part of RAM is locked: reclaim cannot take it, however long nobody touches it.
@@ -74,78 +61,48 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let who = top.map_or_else(String::new, |(name, locked)| {
         format!(" ({name} locks {locked})")
     });
-    let (severity, rest) = little.map_or((Severity::Info, String::new()), |(left, _)| {
-        (
-            Severity::Warning,
-            format!(", and {left} are left for the rest"),
-        )
+    let rest = little.map_or_else(String::new, |(left, _)| {
+        format!(", and {left} are left for the rest")
     });
     let title = format!("Reclaim may not touch {most}, {share} of RAM{who}{rest}.");
-    let at = |index: usize| Some(cx.timeline.times()[index]);
-    let text = format!("{most} unevictable, {share} of RAM");
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("unevictable memory", &unevictable)
-        .shows_from(MEM_UNEVICTABLE, most, ram.share(LARGE), at(index), text);
-    let mut kinds = vec!["the unevictable list"];
-    if let Some(locked) = cx.gauge(MEM_MLOCKED).ok().and_then(|it| it.at(index)) {
-        let rest = most.saturating_sub(locked);
-        let other = if rest >= WORTH_NAMING {
-            format!(", {rest} in ramfs or locked segments")
-        } else {
-            String::new()
-        };
-        let text = format!("{locked} of it locked by mlock{other}");
-        finding = finding.shows(MEM_MLOCKED, locked, at(index), text);
-    }
-    if let Some((left, index)) = available {
-        let text = format!("down to {left} available");
-        let limit = ram.share(LITTLE_AVAILABLE);
-        finding = finding.shows_below(MEM_AVAILABLE, left, limit, at(index), text);
-    }
-    kinds.extend(little.map(|_| "little available"));
-    kinds.extend(top.map(|_| "the processes' own figures"));
     let open = match top {
         Some(_) => "whether it is meant so is not known",
         None => "processes' VmLck, ipcs and findmnt would say who locks it",
     };
-    Ok(finding
+    Ok(RULE
+        .found(Severity::warning_if(little.is_some()), title)
+        .graph("unevictable memory", &unevictable)
+        .shows_from(MEM_UNEVICTABLE, most, ram.share(LARGE), cx.time(index), format!("{most} unevictable, {share} of RAM"))
+        .counts_as("the unevictable list")
+        .with(cx.level(MEM_MLOCKED, index), |it, locked| {
+            let rest = Some(most.saturating_sub(locked)).filter(|rest| *rest >= WORTH_NAMING);
+            let other = rest.map_or_else(String::new, |rest| format!(", {rest} in ramfs or locked segments"));
+            it.shows(MEM_MLOCKED, locked, cx.time(index), format!("{locked} of it locked by mlock{other}"))
+        })
+        .with(available, |it, (left, index)| {
+            let text = format!("down to {left} available");
+            it.shows_below(MEM_AVAILABLE, left, ram.share(LITTLE_AVAILABLE), cx.time(index), text)
+        })
+        .counts_if(little.is_some(), "little available")
+        .counts_if(top.is_some(), "the processes' own figures")
         .not("hugetlb-unused", "reserved huge pages are not on this list")
-        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look(
-            "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs",
-        ))
+        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
         .fix(Fix::say("Make the locked part smaller (heap, buffer pool, memory of a guest), or forbid locking with LimitMEMLOCK= in the unit file of who need not lock; it holds from the next start on."))
         .affects(lockers.iter().take(3).map(affected))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
 /// Programs by what their processes have locked around a sample.
-fn lockers(cx: &Evidence<'_>, index: usize) -> Vec<(String, Bytes)> {
-    let Some(index) = cx.rows_at(Entity::Process, index) else {
-        return Vec::new();
-    };
-    let mut programs: BTreeMap<&str, Bytes> = BTreeMap::new();
-    for process in cx.timeline.entities(Entity::Process) {
-        if let Some(locked) = cx.timeline.at_of(process, PROC_LOCKED, index) {
-            *programs.entry(&process.label).or_default() += locked;
-        }
-    }
-    let programs = programs.into_iter();
-    let mut programs: Vec<_> = programs
-        .filter(|(_, locked)| *locked >= WORTH_NAMING)
-        .map(|(name, locked)| (name.to_owned(), locked))
-        .collect();
-    programs.sort_by_key(|(_, locked)| std::cmp::Reverse(*locked));
+fn lockers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
+    let locked = |process: &EntitySeries, at| cx.timeline.at_of(process, PROC_LOCKED, at);
+    let mut programs = who::programs(cx, index, locked, |all, more| all + more);
+    programs.retain(|(_, locked)| *locked >= WORTH_NAMING);
     programs
 }
 
-fn affected((name, locked): &(String, Bytes)) -> Affected {
-    Affected {
-        kind: "process",
-        name: name.clone(),
-        what: format!("{locked} locked"),
-    }
+fn affected((name, locked): &(&str, Bytes)) -> Affected {
+    Affected::new("process", *name, format!("{locked} locked"))
 }
 
 #[cfg(test)]

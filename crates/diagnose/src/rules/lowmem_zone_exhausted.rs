@@ -1,13 +1,7 @@
 //! The part of memory that a request can use is exhausted, while other parts have room.
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A request that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above had room.
@@ -38,12 +32,7 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find: |cx| Ok(oom::occurrences(cx, is_of_a_part)),
-        could: None,
-        scope: Scope::Host,
-        none: Some(none),
-    })
+    oom::trigger(|cx| Ok(oom::occurrences(cx, is_of_a_part)), none)
 }
 
 fn is_of_a_part(one: &Explained<'_>) -> bool {
@@ -62,11 +51,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(asked) = &one.asked else {
         return clear!("the report does not show what was asked for");
     };
-    let (severity, effect) = if one.is_kill() {
-        (Severity::Critical, oom::kill(one))
-    } else {
-        (Severity::Warning, "A request for memory failed".to_owned())
-    };
+    let (severity, effect) = oom::effect(one);
     let finding = RULE.found(severity, format!("{effect} because {}.", why(one, asked)));
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let finding = oom::measures(cx, one, finding);

@@ -1,23 +1,16 @@
 //! Watermarks set too high: the kernel keeps much memory free that nobody may use.
 
-use timeline::{
-    Condition, Entity, Fact, Stretch, Track,
-    facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE},
-    signals::{
-        MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
-        ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
-    },
+use timeline::facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE};
+use timeline::signals::{
+    MEM_FLOOR_HIGH, MEM_FREE, PSI_MEMORY_SOME, PSWPOUT, REFAULT_FILE, ZONE_BOOST, ZONE_HIGH,
+    ZONE_MANAGED, ZONE_MIN, ZONE_PROTECTION,
 };
-use units::{Bytes, BytesPerSecond, PageSize, Pages, PerSecond, Quantity, Ratio};
+use timeline::{Condition, Fact};
+use units::PageSize;
 
 use crate::calm::Calm;
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, STALL, Trigger, any, fact, gauge, over, ram};
+use crate::prelude::*;
+use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.
@@ -66,8 +59,6 @@ const KEPT: f64 = 1.3;
 /// Pages that come back while memory is kept free.
 const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// Healthy hosts stay below 1 %.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// A default that costs less than this is not worth a word.
 const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
 /// vm.min_free_kbytes at most where the kernel chooses it without huge pages in mind: mm/page_alloc.c, calculate_min_free_kbytes.
@@ -120,12 +111,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Ok(zones) = Watermarks::at(cx, incident.stretch.last) else {
         return from_the_setting_alone(cx);
     };
-    let Watermarks {
-        min,
-        floor,
-        default,
-        ..
-    } = zones;
+    let (min, floor, default) = (zones.min, zones.floor, zones.default);
     let (part, total) = (cx.of_ram(floor)?, cx.ram()?);
     if floor < total.share(FLOOR) && min < total.share(MIN) {
         return if page.bytes() > Bytes::from_kib(4) && min >= WORTH_A_WORD {
@@ -140,13 +126,10 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "the watermarks keep {floor} free, {part} of RAM: the kernel's own choice on a host of this size"
         );
     }
-    let paid = price(cx, &incident.stretch)?;
-    let mut kinds = vec!["the zones' watermarks"];
-    kinds.extend((!paid.is_empty()).then_some("reclaim with that much free"));
-    let effect = if paid.is_empty() {
-        "which nobody can use"
-    } else {
-        "and evicts what is needed to do so"
+    let price = Price::of(cx, &incident.stretch)?;
+    let effect = match price.any() {
+        true => "and evicts what is needed to do so",
+        false => "which nobody can use",
     };
     let reason = if set_by_hand {
         format!("vm.min_free_kbytes is {min} (the default here is about {default})")
@@ -154,33 +137,31 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         "vm.watermark_scale_factor sets the watermarks far apart".to_owned()
     };
     let title = format!("The kernel keeps {floor} free, {part} of RAM, {effect}: {reason}.");
-    let mut finding = RULE.found(Severity::Warning, title);
-    if let Ok(free) = cx.gauge(MEM_FREE) {
-        finding = finding.graph("free memory", &free);
-    }
     let keep = format!("the watermarks keep {floor} free, {part} of RAM");
     let add_up =
         format!("the min watermarks add up to {min}; the kernel's own choice is about {default}");
-    finding = finding
-        .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
-        .shows_from(ZONE_MIN, min, total.share(MIN), None, add_up);
-    for line in paid {
-        finding = line.add_to(finding);
-    }
     let setting = Setting::read(cx, &zones);
-    kinds.extend(
-        (set_by_hand && setting.as_ref().is_some_and(|it| it.agrees)).then_some("the setting"),
-    );
     let restored = setting.as_ref().map_or(default, |it| it.restored);
     let agreed = setting.as_ref().filter(|it| it.agrees);
     let now = agreed.map_or(min, |it| Bytes::from_kib(it.kib));
-    if let Some(setting) = setting {
-        finding = setting.shown_in(finding);
-    }
+    let finding = RULE
+        .found(Severity::Warning, title)
+        .with(cx.gauge(MEM_FREE).ok(), |it, free| {
+            it.graph("free memory", &free)
+        })
+        .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
+        .shows_from(ZONE_MIN, min, total.share(MIN), None, add_up)
+        .counts_as("the zones' watermarks")
+        .and(|finding| price.shown_in(finding))
+        .counts_if(price.any(), "reclaim with that much free")
+        .counts_if(set_by_hand && agreed.is_some(), "the setting")
+        .with(setting.as_ref(), |finding, setting| {
+            setting.shown_in(finding)
+        });
     Ok(remedy(cx, finding, set_by_hand, restored, now)
         .not("a boost of the watermarks", "boosts are taken off these figures")
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor; refaults and swap-out end")
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -199,7 +180,7 @@ impl Watermarks {
     fn at(cx: &Evidence<'_>, index: usize) -> Result<Self, Missing> {
         let at = |reading: Reading<Bytes>| {
             let value = reading.track(cx)?.at(index);
-            value.ok_or_else(|| Missing::because(vec![ZONE_MIN.def().name], Need::SameTime))
+            value.ok_or_else(|| Missing::same_time(ZONE_MIN.def()))
         };
         let managed = at(over(Entity::Zone, gauge(ZONE_MANAGED).bytes()))?;
         // Zones up to Normal that have memory: khugepaged keeps some in each.
@@ -245,60 +226,62 @@ fn page_block(page: PageSize) -> Bytes {
     Bytes::new(page * (page / 8))
 }
 
-/// A line of evidence that the kept memory is missed.
-enum Price {
-    Refaults(PerSecond<Pages>),
-    SwappedOut(BytesPerSecond),
-    Stalled(Ratio),
+/// What keeping it free costs, where reclaim keeps free memory near these watermarks: each in the longest time that it
+/// lasted, for a setting is there for long and costs something for a part of that.
+#[derive(Default)]
+struct Price {
+    refaults: Option<PerSecond<Pages>>,
+    swapped: Option<BytesPerSecond>,
+    stalled: Option<Ratio>,
 }
 
 impl Price {
-    fn add_to(self, finding: Finding) -> Finding {
-        match self {
-            Self::Refaults(rate) => {
-                let text = format!("{rate} of files read again after eviction");
-                finding.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
-            }
-            Self::SwappedOut(rate) => {
-                let text = format!("{rate} swapped out");
-                finding.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, text)
-            }
-            Self::Stalled(share) => {
-                let text = format!("tasks waited for memory {share} of the time");
-                finding.shows_from(PSI_MEMORY_SOME, share, STALLED, None, text)
-            }
-        }
+    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
+        let Ok(free) = cx.gauge(MEM_FREE) else {
+            return Ok(Self::default());
+        };
+        let kept = free.at_most_track(&floor().track(cx)?.scaled(KEPT));
+        Ok(Self {
+            refaults: lasting(&kept, cx.refaults_file(), REFAULTS, stretch),
+            swapped: lasting(&kept, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),
+            stalled: lasting(&kept, cx.stall(PSI_MEMORY_SOME), RECLAIM_COSTS, stretch),
+        })
     }
-}
 
-/// What keeping it free costs, where reclaim keeps free memory near these watermarks: each in the longest time that it
-/// lasted, for a setting is there for long and costs something for a part of that.
-fn price(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Vec<Price>, Missing> {
-    let Ok(free) = cx.gauge(MEM_FREE) else {
-        return Ok(Vec::new());
-    };
-    let kept = free.at_most_track(&floor().track(cx)?.scaled(KEPT));
-    let refaults = cx.refaults_file().ok();
-    let refaults = refaults.and_then(|it| lasting(&kept, &it, REFAULTS, stretch));
-    let swapped = cx.bytes_rate(PSWPOUT).ok();
-    let swapped = swapped.and_then(|it| lasting(&kept, &it, SWAPPED_OUT, stretch));
-    let stalled = cx.stall(PSI_MEMORY_SOME).ok();
-    let stalled = stalled.and_then(|it| lasting(&kept, &it, STALLED, stretch));
-    let all = [
-        refaults.map(Price::Refaults),
-        swapped.map(Price::SwappedOut),
-        stalled.map(Price::Stalled),
-    ];
-    Ok(all.into_iter().flatten().collect())
+    fn any(&self) -> bool {
+        self.refaults.is_some() || self.swapped.is_some() || self.stalled.is_some()
+    }
+
+    fn shown_in(&self, finding: Finding) -> Finding {
+        finding
+            .with(self.refaults, |it, rate| {
+                let text = format!("{rate} of files read again after eviction");
+                it.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
+            })
+            .with(self.swapped, |it, rate| {
+                it.shows_from(
+                    PSWPOUT,
+                    rate,
+                    SWAPPED_OUT,
+                    None,
+                    format!("{rate} swapped out"),
+                )
+            })
+            .with(self.stalled, |it, share| {
+                let text = format!("tasks waited for memory {share} of the time");
+                it.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
+            })
+    }
 }
 
 /// The mean of a track over the longest part of a stretch in which it is at least so much and a condition holds.
 fn lasting<Q: Quantity>(
     condition: &Condition,
-    track: &Track<Q>,
+    track: Result<Track<Q>, Missing>,
     from: Q,
     stretch: &Stretch,
 ) -> Option<Q> {
+    let track = track.ok()?;
     let runs = condition.and(&track.at_least(from)).bridged_runs();
     let within = runs.into_iter().filter(|run| {
         stretch.first <= run.first && run.last <= stretch.last && run.lasts() >= STALL
@@ -327,15 +310,9 @@ fn remedy(
         let finding = finding.cause(
             "Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.",
         );
-        return finding.fix(
-            unset(
-                cx,
-                &format!("Go back to what the kernel would choose, about {default} kB."),
-                MIN_FREE,
-                default,
-            )
-            .undo(format!("sysctl -w {}={now}", MIN_FREE.name)),
-        );
+        let what = format!("Go back to what the kernel would choose, about {default} kB.");
+        let fix = unset(cx, &what, MIN_FREE, default);
+        return finding.fix(fix.undo(format!("sysctl -w {}={now}", MIN_FREE.name)));
     }
     let finding = finding.cause("Somebody set vm.watermark_scale_factor; each step between the watermarks is that many 1/10,000 of a zone.");
     let what = "Bring the watermarks together again.";
@@ -350,23 +327,18 @@ fn huge_page_default(
     page: PageSize,
 ) -> Result<Outcome, Missing> {
     let block = page_block(page);
-    Ok(RULE.found(
-        Severity::Info,
-        format!(
-            "The kernel keeps {floor} free, {} of RAM, so that huge pages of {block} stay possible.",
-            cx.of_ram(floor)?
-        ),
-    )
-    .shows(
-        MEM_FLOOR_HIGH,
-        floor,
-        None,
-        format!(
-            "the watermarks keep {floor} free; the min watermarks add up to {min}, the 5 % at which the kernel stops"
-        ),
-    )
-    .cause(format!(
-        "Base pages are {} here; with transparent huge pages on the kernel keeps eleven huge pages' worth in each zone.",
+    let title = format!(
+        "The kernel keeps {floor} free, {} of RAM, so that huge pages of {block} stay possible.",
+        cx.of_ram(floor)?
+    );
+    let text = format!(
+        "the watermarks keep {floor} free; the min watermarks add up to {min}, the 5 % at which the kernel stops"
+    );
+    Ok(RULE.found(Severity::Info, title)
+    .shows(MEM_FLOOR_HIGH, floor, None, text)
+    .counts_as("the zones' watermarks")
+    .counts_as("the page size")
+    .cause(format!(        "Base pages are {} here; with transparent huge pages on the kernel keeps eleven huge pages' worth in each zone.",
         page.bytes()
     ))
     .fix(Fix::file(
@@ -375,14 +347,8 @@ fn huge_page_default(
         "never",
         cx.choice(THP_ENABLED).ok(),
     ))
-    .fix(Fix::tunable(
-        cx,
-        "Then set the reserve, which the kernel sets anew whenever huge pages are switched.",
-        MIN_FREE,
-        DEFAULT_AT_MOST_KIB,
-    ))
-    .verify("memtide check: the floor is below 2 % of RAM")
-    .sure(cx.confidence(&["the zones' watermarks", "the page size"], ""))
+    .fix(Fix::tunable(cx, "Then set the reserve, which the kernel sets anew whenever huge pages are switched.", MIN_FREE, DEFAULT_AT_MOST_KIB))    .verify("memtide check: the floor is below 2 % of RAM")
+    .sure_by_kinds(cx, "")
     .into())
 }
 
@@ -397,15 +363,12 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
             Severity::Warning,
             format!("The kernel keeps at least {min} free, {part} of RAM: vm.min_free_kbytes is set too high."),
         )
-        .shows_fact(
-            MIN_FREE,
-            setting,
-            format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"),
-        )
+        .shows_fact(MIN_FREE, setting, format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"))
+        .counts_as("the setting")
         .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
         .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
-        .sure(cx.confidence(&["the setting"], "the zones' watermarks (/proc/zoneinfo) would settle it"))
+        .sure_by_kinds(cx, "the zones' watermarks (/proc/zoneinfo) would settle it")
         .into())
 }
 

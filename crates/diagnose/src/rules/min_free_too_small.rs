@@ -2,16 +2,9 @@
 
 use timeline::facts::{MIN_FREE, WATERMARK_SCALE};
 use timeline::signals::MEM_TOTAL;
-use units::{Bytes, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// Network or disk code that cannot wait found no free page: the reserve (`vm.min_free_kbytes`) is too small for its bursts.
@@ -75,33 +68,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(asked) = &one.asked else {
         return clear!("the report does not show what was asked for");
     };
-    let (severity, way_out) = if asked.is_privileged {
-        (
-            Severity::Warning,
-            "the reserve for such requests was used up",
-        )
+    let way_out = if asked.is_privileged {
+        "the reserve for such requests was used up"
     } else {
-        (
-            Severity::Info,
-            "free memory was at its watermarks; such requests have a way out",
-        )
+        "free memory was at its watermarks; such requests have a way out"
     };
     let by = one.report.invoker.as_ref();
     let by = by.map_or_else(String::new, |by| format!(" of {}", by.name));
-    let finding = RULE.found(
-        severity,
-        format!(
-            "A request{by} for {} that could not wait failed: {way_out}. Nobody was killed.",
-            asked.size(one.report.page_size.or(cx.facts.page_size))
-        ),
+    let title = format!(
+        "A request{by} for {} that could not wait failed: {way_out}. Nobody was killed.",
+        asked.size(one.report.page_size.or(cx.facts.page_size))
     );
+    let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
     let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
-    let open = if one.zones.is_empty() {
-        "the state of the zones is not shown"
-    } else {
-        ""
+    let (value, open) = match one.zones.is_empty() {
+        true => (0.75, "the state of the zones is not shown"),
+        false => (0.92, ""),
     };
-    let value = if one.zones.is_empty() { 0.75 } else { 0.92 };
     Ok(remedy(cx, &one, finding)
         .not("oom-global", "nobody was killed for it")
         .affects(one.holders.affected(3))
@@ -111,14 +94,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let known = cx.facts.number(MIN_FREE);
-    let finding = match known {
-        Some(now) => {
-            let text = format!("vm.min_free_kbytes is {}", Count::new(now));
-            finding.shows_fact(MIN_FREE, now, text)
-        }
-        None => finding,
-    };
-    // The zones' watermarks add up to the setting.
+    let finding = finding.with(known, |it, now| {
+        it.shows_fact(
+            MIN_FREE,
+            now,
+            format!("vm.min_free_kbytes is {}", Count::new(now)),
+        )
+    }); // The zones' watermarks add up to the setting.
     let watermarks: Bytes = one.zones.iter().map(|zone| zone.zone.min).sum();
     let now = known.unwrap_or(watermarks.get() / 1024);
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));

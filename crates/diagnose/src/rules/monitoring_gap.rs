@@ -1,20 +1,11 @@
 //! What was watched has holes, so conclusions are limited.
 
-use timeline::{
-    BreakKind,
-    signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE},
-};
-use units::{Count, Micros, Ratio, Span};
+use timeline::BreakKind;
+use timeline::signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE};
+use units::Micros;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::lately::Lately;
-use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::Trigger;
+use crate::prelude::*;
 
 declare_rule! {
     /// The source has holes: what happened in them, or what it does not measure, no rule could see.
@@ -63,20 +54,19 @@ fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     let Some(worst) = holes.first() else {
         return clear!("{samples} samples, {usual} apart, without a gap");
     };
-    let mut finding = RULE.found(
-        Severity::Info,
-        format!("What this source can prove is limited: {worst}."),
+    let title = format!("What this source can prove is limited: {worst}.");
+    let cause = format!(
+        "{samples} samples over {}: rules saw only what is in them.",
+        cx.look()
     );
-    for hole in &holes {
-        finding = finding.tells(hole);
-    }
-    Ok(finding
-        .cause(format!(
-            "{samples} samples over {}: rules saw only what is in them.",
-            cx.look()
-        ))
+    let finding = RULE.found(Severity::Info, title);
+    Ok(holes
+        .iter()
+        .fold(finding, Finding::tells)
+        .cause(cause)
+        .counts_as("the samples' own times and fields")
         .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
-        .sure(cx.confidence(&["the samples' own times and fields"], ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -111,9 +101,9 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
     texts.extend(lateness(cx));
     let cut = cx.timeline.entities_cut();
     if cut > 0 {
+        let cut = Count::new(cut as u64);
         texts.push(format!(
-            "{} readings of processes and groups were dropped",
-            Count::new(cut as u64)
+            "{cut} readings of processes and groups were dropped"
         ));
     }
     texts
@@ -158,12 +148,8 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
 /// recorder that is late enough leaves a gap, over which there is no rate; `None` where the machine slept or was started
 /// anew.
 fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
-    let is_gone = |kind| {
-        matches!(
-            kind,
-            BreakKind::Suspend(_) | BreakKind::Reboot | BreakKind::Unrelated
-        )
-    };
+    use BreakKind::{Reboot, Suspend, Unrelated};
+    let is_gone = |kind| matches!(kind, Suspend(_) | Reboot | Unrelated);
     let mut breaks = cx.timeline.breaks().iter();
     if breaks.any(|gap| gap.before == index && is_gone(gap.kind)) {
         return None;

@@ -1,18 +1,11 @@
 //! No swap, on a host where that costs something.
 
 use timeline::signals::{MEM_ANON, SWAP_TOTAL};
-use units::{Bytes, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::{Fix, whole_mib};
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::fix::whole_mib;
 use crate::oom;
+use crate::prelude::*;
 use crate::readings::swappable;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
-use crate::who;
 
 declare_rule! {
     /// There is no swap, and programs hold most of RAM: a peak ends in an OOM kill instead of a slow minute.
@@ -67,32 +60,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((most, index)) = swappable.max_in(stretch) else {
         return clear!("anonymous memory was not measured");
     };
-    let at_most = match cx.is_single_look() {
-        true => "",
-        false => "up to ",
-    };
+    let at_most = if cx.is_single_look() { "" } else { "up to " };
+    let title = format!(
+        "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave {ram} of RAM, so a peak would end in an OOM kill."
+    );
+    let text = format!("{at_most}{most} of anonymous and shared memory");
     Ok(RULE
-        .found(
-            Severity::Info,
-            format!(
-                "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave {ram} of RAM, so a peak would end in an OOM kill."
-            ),
-        )
+        .found(Severity::Info, title)
         .graph("anonymous and shared memory", &swappable)
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
-        .shows_from(
-            MEM_ANON,
-            most,
-            ram.share(MUCH),
-            Some(cx.timeline.times()[index]),
-            format!("{at_most}{most} of anonymous and shared memory"),
-        )
+        .shows_from(MEM_ANON, most, ram.share(MUCH), cx.time(index), text)
+        .counts_as("the setting")
         .fix(Fix::say("Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit. It lasts where systemd's zram-generator is installed.")
             .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(HALF))))
             .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&["the setting"], "whether swap is off on purpose is not known"))
+        .sure_by_kinds(cx, "whether swap is off on purpose is not known")
         .into())
 }
 

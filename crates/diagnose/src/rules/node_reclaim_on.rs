@@ -4,18 +4,8 @@ use timeline::facts::{MIN_UNMAPPED, ZONE_RECLAIM_MODE};
 use timeline::signals::{
     ALLOCSTALL, NODE_FREE, PGSCAN_DIRECT, REFAULT_FILE, ZONE_RECLAIM_FAILED, ZONE_RECLAIM_SUCCESS,
 };
-use timeline::{Entity, Stretch};
-use units::{Bytes, BytesPerSecond, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::READ_AGAIN;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{Reading, STALL, Trigger, all, computed, fact, rate};
+use crate::prelude::*;
 
 declare_rule! {
     /// A full NUMA node reclaims its own pages although another node has free ones: vm.zone_reclaim_mode is on.
@@ -83,23 +73,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let room = cx.ram()?.share(FREE_ELSEWHERE);
     let free = free_of_nodes(cx, stretch);
     let (Some((full, left)), Some((other, idle))) = (free.first(), free.last()) else {
-        let def = NODE_FREE.def();
-        return Err(Missing::because(vec![def.name], Need::File(def.file)));
+        return Err(Missing::file(NODE_FREE.def()));
     };
     if *idle < room {
         return clear!("no node kept {FREE_ELSEWHERE} of RAM free while tasks reclaimed");
     }
     let page = cx.page_size()?;
-    let again = cx
-        .refaults_file()
-        .ok()
-        .and_then(|again| again.mean_in(stretch));
+    let again = cx.refaults_file().ok().and_then(|it| it.mean_in(stretch));
     let read_again = |from: BytesPerSecond| again.is_some_and(|again| again.to_bytes(page) >= from);
     let waits = Stalls::during(cx, stretch);
-    let severity = match waits.standstill() || read_again(READ_AGAIN_MUCH) {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
+    let severity = Severity::critical_if(waits.standstill() || read_again(READ_AGAIN_MUCH));
     let effect = match read_again(READ_AGAIN) {
         true => "throws away its page cache and reads it again",
         false => "reclaims its own pages",
@@ -107,49 +90,31 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let title = format!(
         "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
     );
-    let mut finding = RULE
+    Ok(RULE
         .found(severity, title)
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
+        .counts_as("the setting")
         .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("{scan} scanned by allocating tasks and {stalls} allocation stalls: node reclaim, not a shortage"))
-        .shows_from(NODE_FREE, *idle, room, None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"));
-    let mut kinds = vec![
-        "the setting",
-        "reclaim without allocation stalls",
-        "free memory elsewhere",
-    ];
-    finding = counted(cx, stretch, finding);
-    if let Some(again) = again {
-        let text = format!("{again} of files read again after eviction");
-        finding = finding.shows(REFAULT_FILE, again, None, text);
-        kinds.extend(read_again(READ_AGAIN).then_some("refaults"));
-    }
-    if waits.any() {
-        finding = waits.shown_in(finding);
-    }
-    Ok(finding
+        .counts_as("reclaim without allocation stalls")
+        .shows_from(NODE_FREE, *idle, room, None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"))
+        .counts_as("free memory elsewhere")
+        .with(reclaims(cx, stretch), |it, runs| it.shows(ZONE_RECLAIM_SUCCESS, runs, None, format!("{runs} node reclaims")))
+        .with(again, |it, again| it.shows(REFAULT_FILE, again, None, format!("{again} of files read again after eviction")))
+        .counts_if(read_again(READ_AGAIN), "refaults")
+        .when(waits.any(), |finding| waits.shown_in(finding))
         .not("page-cache-thrash", "the host as a whole has free memory")
-        .not(
-            "numa-imbalance",
-            "the mode explains it; no memory policy is needed",
-        )
+        .not("numa-imbalance", "the mode explains it; no memory policy is needed")
         .fix(Fix::tunable(cx, ADVICE, ZONE_RECLAIM_MODE, 0))
-        .affects([Affected {
-            kind: "node",
-            name: (*full).to_owned(),
-            what: format!("down to {left} free"),
-        }])
-        .sure(cx.confidence(&kinds, ""))
+        .affects([Affected::new("node", *full, format!("down to {left} free"))])
+        .sure_by_kinds(cx, "")
         .into())
 }
 
 /// How many NUMA nodes the host has, as a plain number.
 fn nodes(cx: &Evidence<'_>) -> Ratio {
-    let nodes = cx
-        .timeline
-        .entities(Entity::Node)
-        .count()
-        .max(cx.facts.nodes.len());
+    let nodes = cx.timeline.entities(Entity::Node).count();
+    let nodes = nodes.max(cx.facts.nodes.len());
     Ratio::new(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX)))
 }
 
@@ -174,23 +139,10 @@ fn distance(cx: &Evidence<'_>) -> String {
 }
 
 /// How often nodes reclaimed, where the kernel counts it (`zone_reclaim_success`).
-fn counted(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
-    let (done, failed) = (
-        cx.rate(ZONE_RECLAIM_SUCCESS).ok(),
-        cx.rate(ZONE_RECLAIM_FAILED).ok(),
-    );
-    let runs = done
-        .zip(failed)
-        .and_then(|(done, failed)| done.plus(&failed).mean_in(stretch));
-    match runs {
-        Some(runs) => finding.shows(
-            ZONE_RECLAIM_SUCCESS,
-            runs,
-            None,
-            format!("{runs} node reclaims"),
-        ),
-        None => finding,
-    }
+fn reclaims(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Count>> {
+    let done = cx.rate(ZONE_RECLAIM_SUCCESS).ok()?;
+    done.plus(&cx.rate(ZONE_RECLAIM_FAILED).ok()?)
+        .mean_in(stretch)
 }
 
 #[cfg(test)]

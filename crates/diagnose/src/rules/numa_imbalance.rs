@@ -1,27 +1,15 @@
 //! NUMA imbalance: one node is full while another has plenty, and what is bound to the full one suffers.
 
-use timeline::{
-    Entity, EntitySeries, Stretch, Track,
-    facts::{NUMA_BALANCING, ZONE_RECLAIM_MODE},
-    signals::{
-        ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT,
-        PGDEMOTE_KSWAPD, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
-    },
+use timeline::facts::{NUMA_BALANCING, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ALLOCSTALL, NODE_ANON, NODE_FOREIGN, NODE_FREE, NODE_TOTAL, PGDEMOTE_DIRECT, PGDEMOTE_KSWAPD,
+    PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
 use crate::floor::Floor;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::readings::swapped_out;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Predicate, Reading, STALL, Scope, Trigger, all, any, fact, gauge, most_of_others, rate, stall,
-};
+use crate::prelude::*;
+use crate::readings::{RECLAIM_COSTS, swapped_out};
+use crate::trigger::most_of_others;
 
 declare_rule! {
     /// One NUMA node is full while another has plenty, and programs bound to the full one swap or reclaim.
@@ -60,10 +48,6 @@ const FULL: f64 = 1.3;
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(20.0);
 /// Swap-out of 0.4 MiB/s; less is the odd cold page.
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
-/// As in `direct-reclaim-stall`.
-const STALLS: PerSecond<Count> = PerSecond::new(1.0);
-/// As in `direct-reclaim-stall`.
-const STALLED: Ratio = Ratio::from_percent(2.0);
 /// Allocations that went elsewhere; fewer are the odd page.
 const FOREIGN: PerSecond<Pages> = PerSecond::new(100.0);
 /// The node is full of programs' memory, not of cache.
@@ -90,8 +74,8 @@ fn trigger() -> Trigger {
 fn costs() -> Predicate {
     any![
         swapped_out().at_least("swapped out", SWAPPED_OUT),
-        rate(ALLOCSTALL).at_least("allocation stalls", STALLS),
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+        rate(ALLOCSTALL).at_least("allocation stalls", Stalls::ALLOCATION_STALLS),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", RECLAIM_COSTS),
     ]
 }
 
@@ -135,7 +119,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (full, stretch) = (incident.entity()?, &incident.stretch);
     let mode = cx.number(ZONE_RECLAIM_MODE).ok();
     let full_name = &full.key;
-    let lacks = || Missing::because(vec![NODE_FREE.def().name], Need::SameTime);
+    let lacks = || Missing::same_time(NODE_FREE.def());
     let (other, idle, total) = freest(cx, full, stretch).ok_or_else(lacks)?;
     let other_name = &other.key;
     let free = cx.gauge_of(full, NODE_FREE)?;
@@ -146,61 +130,47 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if mode.is_none() && reclaims_like_a_node(cx, stretch) {
         return Err(Missing::fact(ZONE_RECLAIM_MODE));
     }
-    let hurt = hurt(cx, stretch);
-    let (severity, effect) = if hurt.is_empty() {
-        (Severity::Info, "its programs get memory of the other node")
+    let costs = Costs::of(cx, stretch);
+    let effect = if costs.any() {
+        "what is bound to the full node must reclaim or swap"
     } else {
-        (
-            Severity::Warning,
-            "what is bound to the full node must reclaim or swap",
-        )
+        "its programs get memory of the other node"
     };
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "Node {full_name} is full although node {other_name} has {idle} free: {effect}."
-            ),
-        )
-        .graph("free on the full node", &free)
-        .shows_from(
-            NODE_FREE,
-            idle,
-            total.share(FREE_ELSEWHERE),
-            None,
-            format!("{idle} free on node {other_name}, {left} on node {full_name}"),
-        );
-    let mut kinds = vec!["the nodes' free memory"];
-    // Without the mode, node reclaim is not quite excluded.
-    if !hurt.is_empty() && mode.is_some() {
-        kinds.push("reclaim or stalls meanwhile");
-    }
-    for price in hurt {
-        finding = price.add_to(finding);
-    }
-    finding = with_shares(finding, cx, full, stretch);
+    let title =
+        format!("Node {full_name} is full although node {other_name} has {idle} free: {effect}.");
     let open = if mode == Some(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
         "the programs' memory policies (/proc/PID/numa_maps, Mems_allowed_list) would settle who is bound"
     } else {
         "vm.zone_reclaim_mode is not known"
     };
-    Ok(finding
+    Ok(RULE
+        .found(Severity::warning_if(costs.any()), title)
+        .graph("free on the full node", &free)
+        .shows_from(NODE_FREE, idle, total.share(FREE_ELSEWHERE), None, format!("{idle} free on node {other_name}, {left} on node {full_name}"))
+        .counts_as("the nodes' free memory")
+        .and(|finding| costs.shown_in(finding))
+        // Without the mode, node reclaim is not quite excluded.
+        .counts_if(costs.any() && mode.is_some(), "reclaim or stalls meanwhile")
+        .with(foreign(cx, full, stretch), |it, rate| {
+            let text = format!("{rate} wanted on node {full_name} came from another");
+            it.shows_from(NODE_FOREIGN, rate, FOREIGN, None, text)
+        })
+        .with(anon_share(cx, full, stretch), |it, share| {
+            let text = format!("{share} of node {full_name} is programs' memory");
+            it.shows(Computed(NODE_ANON), share, None, text)
+        })
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
         .not("available-exhaustion", format!("{idle} are free on node {other_name}"))
         .fix(Fix::say(format!("Move the program's pages to node {other_name} (migratepages), then let it use all nodes: NUMAPolicy=interleave and NUMAMask=all in its unit file, or numactl --interleave=all before its command.")))
-        .affects([Affected {
-            kind: "node",
-            name: full_name.clone(),
-            what: format!("{left} free"),
-        }])
-        .sure(cx.confidence(&kinds, open))
+        .affects([Affected::new("node", full_name, format!("{left} free"))])
+        .sure_by_kinds(cx, open)
         .into())
 }
 
 /// What moves to a slower tier, where something does: then a node is full on purpose.
 fn demoted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
     let rates = [PGDEMOTE_KSWAPD, PGDEMOTE_DIRECT].into_iter();
-    let mut rates = rates.filter_map(|signal| cx.rate(signal).ok()?.mean_in(stretch));
+    let mut rates = rates.filter_map(|signal| cx.mean_rate(signal, stretch));
     rates.find(|rate| rate.get() > 0.0)
 }
 
@@ -217,90 +187,53 @@ fn anon_share(cx: &Evidence<'_>, full: &EntitySeries, stretch: &Stretch) -> Opti
 
 /// Whether allocating tasks scan without stalling, as only node reclaim makes them (see `node-reclaim-on`).
 fn reclaims_like_a_node(cx: &Evidence<'_>, stretch: &Stretch) -> bool {
-    let scanned = cx.rate(PGSCAN_DIRECT).ok().and_then(|r| r.mean_in(stretch));
-    let stalls = cx.allocation_stalls().ok().and_then(|r| r.mean_in(stretch));
-    match (scanned, stalls) {
-        (Some(scanned), Some(stalls)) => {
-            scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
-        }
-        _ => false,
-    }
+    let scanned = cx.mean_rate(PGSCAN_DIRECT, stretch);
+    let both = scanned.zip(cx.mean_rate(ALLOCSTALL, stretch));
+    both.is_some_and(|(scanned, stalls)| {
+        scanned >= Stalls::SCANNED && Stalls::are_of_a_node(stalls, scanned)
+    })
 }
 
-/// What it costs while the other node is idle.
-enum Price {
-    SwappedOut(PerSecond<Pages>),
-    Stalls(PerSecond<Count>),
-    Waited(Ratio),
+/// What it costs while the other node is idle; each where it is much.
+struct Costs {
+    swapped: Option<PerSecond<Pages>>,
+    stalls: Option<PerSecond<Count>>,
+    waited: Option<Ratio>,
 }
 
-impl Price {
-    fn add_to(self, finding: Finding) -> Finding {
-        match self {
-            Self::SwappedOut(rate) => finding.shows_from(
-                PSWPOUT,
-                rate,
-                SWAPPED_OUT,
-                None,
-                format!("{rate} swapped out meanwhile"),
-            ),
-            Self::Stalls(rate) => finding.shows_from(
-                ALLOCSTALL,
-                rate,
-                STALLS,
-                None,
-                format!("{rate} allocations had to reclaim meanwhile"),
-            ),
-            Self::Waited(share) => finding.shows_from(
-                PSI_MEMORY_SOME,
-                share,
-                STALLED,
-                None,
-                format!("tasks waited for memory {share} of that time"),
-            ),
+impl Costs {
+    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Self {
+        let swapped = cx.swapped_out().ok();
+        let swapped = swapped.and_then(|it| it.mean_in(stretch));
+        let waited = cx.stall(PSI_MEMORY_SOME).ok();
+        let waited = waited.and_then(|it| it.mean_in(stretch));
+        let stalls = cx.mean_rate(ALLOCSTALL, stretch);
+        Self {
+            swapped: swapped.filter(|rate| *rate >= SWAPPED_OUT),
+            stalls: stalls.filter(|rate| *rate >= Stalls::ALLOCATION_STALLS),
+            waited: waited.filter(|share| *share >= RECLAIM_COSTS),
         }
     }
-}
 
-fn hurt(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Price> {
-    let swapped = cx
-        .swapped_out()
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= SWAPPED_OUT)
-        .map(Price::SwappedOut);
-    let stalls = cx
-        .allocation_stalls()
-        .ok()
-        .and_then(|r| r.mean_in(stretch))
-        .filter(|rate| *rate >= STALLS)
-        .map(Price::Stalls);
-    let waited = cx
-        .stall(PSI_MEMORY_SOME)
-        .ok()
-        .and_then(|s| s.mean_in(stretch))
-        .filter(|share| *share >= STALLED)
-        .map(Price::Waited);
-    [swapped, stalls, waited].into_iter().flatten().collect()
-}
+    fn any(&self) -> bool {
+        self.swapped.is_some() || self.stalls.is_some() || self.waited.is_some()
+    }
 
-/// With what came from another node, and with what programs have of this one.
-fn with_shares(
-    mut finding: Finding,
-    cx: &Evidence<'_>,
-    full: &EntitySeries,
-    stretch: &Stretch,
-) -> Finding {
-    let name = &full.key;
-    if let Some(rate) = foreign(cx, full, stretch) {
-        let text = format!("{rate} wanted on node {name} came from another");
-        finding = finding.shows_from(NODE_FOREIGN, rate, FOREIGN, None, text);
+    fn shown_in(&self, finding: Finding) -> Finding {
+        finding
+            .with(self.swapped, |it, rate| {
+                let text = format!("{rate} swapped out meanwhile");
+                it.shows_from(PSWPOUT, rate, SWAPPED_OUT, None, text)
+            })
+            .with(self.stalls, |it, rate| {
+                let text = format!("{rate} allocations had to reclaim meanwhile");
+                it.shows_from(ALLOCSTALL, rate, Stalls::ALLOCATION_STALLS, None, text)
+            })
+            .with(self.waited, |it, share| {
+                let text = format!("tasks waited for memory {share} of that time");
+                it.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
+            })
     }
-    if let Some(share) = anon_share(cx, full, stretch) {
-        let text = format!("{share} of node {name} is programs' memory");
-        finding = finding.shows(Computed(NODE_ANON), share, None, text);
-    }
-    finding
 }
 
 #[cfg(test)]

@@ -2,28 +2,17 @@
 
 mod report;
 
-use timeline::{
-    Entity::Cgroup,
-    EntitySeries,
-    facts::CgroupMode,
-    signals::{
-        CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
-        CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
-    },
+use timeline::Entity::Cgroup;
+use timeline::facts::CgroupMode;
+use timeline::signals::{
+    CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
+    CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
 use crate::groups::{self, Knob};
-use crate::incident::Incident;
 use crate::kills::{self, GroupKills};
-use crate::missing::Missing;
 use crate::oom::{self, Limit as Hit};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
-use crate::who;
+use crate::prelude::*;
 
 declare_rule! {
     /// A control group ran into its memory limit and the kernel killed a process in it; the host itself may have plenty.
@@ -107,8 +96,8 @@ fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let kills = Kills::of(cx, incident);
-    if let Some(mut finding) = report::finding(cx, incident) {
-        finding.harm.killed = finding.harm.killed.max(kills.in_all());
+    if let Some(finding) = report::finding(cx, incident) {
+        let finding = finding.killed(kills.in_all());
         return Ok(grown(cx, incident, finding).into());
     }
     let Some((limited, worst)) = kills.worst() else {
@@ -116,51 +105,29 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let limit = groups::limit(cx, limited, CGROUP_MAX);
     let count = kills.in_group(worst.group);
-    let available = cx.timeline.gauge(MEM_AVAILABLE);
-    let available = available.and_then(|available| available.at(worst.from));
-    let at = |index: usize| Some(cx.timeline.times()[index]);
-    let mut finding = RULE
-        .found(
-            Severity::Critical,
-            title(limited, limit, worst.group, count, available),
-        )
-        .shows_from(
-            CGROUP_EVENTS_OOM_KILL,
-            count,
-            Count::new(1),
-            at(worst.at),
-            format!("{count} killed in {}", worst.group.label),
-        );
-    finding = held(cx, limited, worst.from, limit, finding);
-    if let Some(available) = available {
-        finding = finding
-            .shows(
-                MEM_AVAILABLE,
-                available,
-                at(worst.from),
-                format!("{available} available on the host before"),
-            )
-            .not(
-                "oom-global",
-                format!("the limit was hit, and the host had {available} available"),
-            );
-    }
-    let mut kinds = vec!["the group's kill counter"];
-    if cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some() {
-        kinds.push("its limit events");
-    }
-    finding.harm.killed = kills.in_all();
-    finding = grown(cx, incident, finding);
+    let available = cx.level(MEM_AVAILABLE, worst.from);
+    let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
     let is_v1 = cx.facts.cgroup_mode == Some(CgroupMode::V1);
-    finding = finding
-        .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."));
-    if !is_v1 {
-        finding = slowed_first(cx, finding, limited, limit);
-    }
-    Ok(finding
+    let title = title(limited, limit, worst.group, count, available);
+    let text = format!("{count} killed in {}", worst.group.label);
+    Ok(RULE
+        .found(Severity::Critical, title)
+        .killed(kills.in_all())
+        .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), text)
+        .counts_as("the group's kill counter")
+        .and(|finding| held(cx, limited, worst.from, limit, finding))
+        .with(available, |it, available| {
+            let text = format!("{available} available on the host before");
+            it.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
+                .not("oom-global", format!("the limit was hit, and the host had {available} available"))
+        })
+        .counts_if(has_events, "its limit events")
+        .and(|finding| grown(cx, incident, finding))
+        .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."))
+        .when(!is_v1, |finding| slowed_first(cx, finding, limited, limit))
         .verify(report::verify(is_v1, Hit::Memory))
         .affects(kills.affected(cx))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -177,18 +144,16 @@ fn title(
         Some(limit) => format!("Control group {group} ran into its limit of {limit}"),
         None => format!("A control group below {group} ran into its limit"),
     };
-    let processes = if count == Count::new(1) {
-        "a process".to_owned()
-    } else {
-        format!("{count} processes")
+    let processes = match count.get() {
+        1 => "a process".to_owned(),
+        _ => format!("{count} processes"),
     };
     let inside = if limited.key == victims.key {
         String::new()
     } else {
         format!(" of {}", victims.label)
     };
-    let while_free =
-        available.map_or_else(String::new, |it| format!(" The host had {it} available."));
+    let while_free = groups::while_the_host_had(available);
     format!("{ran}, and the kernel killed {processes}{inside}.{while_free}")
 }
 
@@ -233,18 +198,14 @@ impl<'a> Kills<'a> {
         let mut affected: Vec<Affected> = Vec::new();
         for kills in worst.into_iter().chain(&self.0) {
             if affected.len() < 5 && affected.iter().all(|a| a.name != kills.group.label) {
-                affected.push(Affected {
-                    kind: "cgroup",
-                    name: kills.group.label.clone(),
-                    what: format!("{} killed", self.in_group(kills.group)),
-                });
+                let what = format!("{} killed", self.in_group(kills.group));
+                affected.push(Affected::new("cgroup", &kills.group.label, what));
             }
         }
         let victim = worst.and_then(|worst| who::gone(cx, worst.at));
-        affected.extend(victim.map(|(name, held)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("gone after it had held {held}: likely the victim"),
+        affected.extend(victim.map(|(name, held)| {
+            let what = format!("gone after it had held {held}: likely the victim");
+            Affected::new("process", name, what)
         }));
         affected
     }
@@ -291,35 +252,27 @@ fn held(
     group: &EntitySeries,
     index: usize,
     limit: Option<Bytes>,
-    mut finding: Finding,
+    finding: Finding,
 ) -> Finding {
     let Some(index) = cx.rows_at(Cgroup, index) else {
         return finding;
     };
-    let at = Some(cx.timeline.times()[index]);
-    for (signal, what) in [
+    let parts = [
         (CGROUP_CURRENT, "in all"),
         (CGROUP_ANON, "anonymous"),
         (CGROUP_FILE, "page cache and shared memory"),
         (CGROUP_SHMEM, "shared memory and tmpfs"),
-    ] {
-        if let Some(bytes) = cx
-            .timeline
-            .at_of(group, signal, index)
-            .filter(|bytes| *bytes > Bytes::ZERO)
-        {
-            finding = finding.shows(
-                signal,
-                bytes,
-                at,
-                format!("{bytes} {what} in the group before"),
-            );
-        }
-    }
-    match limit {
-        Some(limit) => finding.shows(CGROUP_MAX, limit, None, format!("its limit was {limit}")),
-        None => finding,
-    }
+    ];
+    let finding = parts.into_iter().fold(finding, |finding, (signal, what)| {
+        let bytes = cx.timeline.at_of(group, signal, index);
+        finding.with(bytes.filter(|bytes| *bytes > Bytes::ZERO), |it, bytes| {
+            let text = format!("{bytes} {what} in the group before");
+            it.shows(signal, bytes, cx.time(index), text)
+        })
+    });
+    finding.with(limit, |it, limit| {
+        it.shows(CGROUP_MAX, limit, None, format!("its limit was {limit}"))
+    })
 }
 
 /// Nobody was killed since the first sample; what the counters say of the time before is worth a note.
@@ -335,29 +288,23 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let Some((total, limit, group)) = worst.filter(|(total, _, _)| *total > Count::ZERO) else {
         return clear!("no process of a limited control group was killed");
     };
-    let processes = if total == Count::new(1) {
-        "a process was"
-    } else {
-        "processes were"
+    let processes = match total.get() {
+        1 => "a process was",
+        _ => "processes were",
     };
+    let label = &group.label;
+    let title = format!(
+        "In control group {label} {processes} killed for want of memory before the watch began ({total} in all, limit {limit})."
+    );
+    let text = format!("{total} killed in {label} since it exists, none since the first sample");
     Ok(RULE
-        .found(
-            Severity::Info,
-            format!(
-                "In control group {} {processes} killed for want of memory before the watch began ({total} in all, limit {limit}).",
-                group.label
-            ),
-        )
-        .shows(
-            CGROUP_EVENTS_OOM_KILL,
-            total,
-            None,
-            format!("{total} killed in {} since it exists, none since the first sample", group.label),
-        )
+        .found(Severity::Info, title)
+        .shows(CGROUP_EVENTS_OOM_KILL, total, None, text)
+        .counts_as("the group's kill counter")
         .cause("The group's counter tells that it happened, not when nor whether its limit or the host was the reason.")
         .fix(raised(cx, group, Some(limit), "If it is still too small: raise its limit by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
-        .sure(cx.confidence(&["the group's kill counter"], "the kernel log tells when and why"))
+        .sure_by_kinds(cx, "the kernel log tells when and why")
         .into())
 }
 
@@ -368,27 +315,22 @@ fn grown(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Findin
         .and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
     let before = current.and_then(|current| {
         let last = current.at(incident.stretch.first)?;
-        let (from, _) = (0..incident.stretch.first)
-            .filter_map(|at| Some((current.at(at)?, at)))
-            .min()?;
+        let earlier = 0..incident.stretch.first;
+        let from = earlier.clone().filter_map(|at| current.at(at)).min()?;
         // The climb begins where the group is at its low for the last time.
-        let first = (0..incident.stretch.first)
-            .rev()
-            .find(|at| current.at(*at) == Some(from))?;
-        Some(((first, from), last))
+        let first = earlier.rev().find(|at| current.at(*at) == Some(from))?;
+        Some((first, from, last))
     });
-    let Some(((at, from), to)) = before else {
+    let Some((at, from, to)) = before else {
         return finding;
     };
     let times = cx.timeline.times();
     let took = times[incident.stretch.first] - times[at];
     match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
-        Some(rate) if to > from => finding.shows(
-            CGROUP_CURRENT,
-            to,
-            Some(times[incident.stretch.first]),
-            format!("grew from {from} to {to} in the {took} before ({rate})"),
-        ),
+        Some(rate) if to > from => {
+            let text = format!("grew from {from} to {to} in the {took} before ({rate})");
+            finding.shows(CGROUP_CURRENT, to, cx.time(incident.stretch.first), text)
+        }
         _ => finding,
     }
 }

@@ -1,16 +1,9 @@
 //! An OOM kill on a few nodes of many.
 
 use timeline::kernel_report::Constraint;
-use units::Bytes;
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, Hurdle};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A process was killed because its cpuset or memory policy confined it to NUMA nodes that were full; others need not be.
@@ -40,12 +33,7 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find: |cx| Ok(oom::occurrences(cx, is_confined)),
-        could: None,
-        scope: Scope::Host,
-        none: Some(none),
-    })
+    oom::trigger(|cx| Ok(oom::occurrences(cx, is_confined)), none)
 }
 
 fn is_confined(one: &Explained<'_>) -> bool {
@@ -83,17 +71,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(room) => format!(", while others had {room} free"),
         None => String::new(),
     };
-    let finding = RULE.found(
-        Severity::Critical,
-        format!(
-            "{} because {by} confined the request {to}, {had}{though}.",
-            oom::kill(one)
-        ),
+    let title = format!(
+        "{} because {by} confined the request {to}, {had}{though}.",
+        oom::kill(one)
     );
-    let finding = finding.tells(format!(
-        "the kernel says that {by} confined the request {to}"
-    ));
+    let says = format!("the kernel says that {by} confined the request {to}");
+    let finding = RULE.found(Severity::Critical, title).tells(says);
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
+    let nodes = one.report.confined_to();
     let open = match elsewhere {
         Some(_) => "",
         None => "what the other nodes had is not shown: numastat -m tells",
@@ -101,11 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(remedy(oom::measures(cx, one, finding), one)
         .not("oom-global", "the request was confined to some nodes")
         .affects(oom::victim(one))
-        .affects(one.report.confined_to().map(|nodes| Affected {
-            kind: "node",
-            name: nodes.to_owned(),
-            what: "all that the task may use".to_owned(),
-        }))
+        .affects(nodes.map(|nodes| Affected::new("node", nodes, "all that the task may use")))
         .affects(one.holders.affected(3))
         .sure(oom::sure(one, 0.95, open))
         .into())
@@ -130,11 +111,12 @@ fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
     } else {
         "The nodes that the task may use were full of memory that could not be dropped."
     });
-    if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
-        finding.fix(Fix::say("Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind.").look("numastat -m"))
+    let what = if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
+        "Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind."
     } else {
-        finding.fix(Fix::say("Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container.").look("numastat -m"))
-    }
+        "Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
+    };
+    finding.fix(Fix::say(what).look("numastat -m"))
 }
 
 #[cfg(test)]

@@ -1,24 +1,14 @@
 //! The host ran out of memory, and the kernel killed a process.
 
-use timeline::signals::{
-    ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_ANON, MEM_AVAILABLE, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE,
-    OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
-};
-use timeline::{Entity, EventKind, Track};
-use units::{Bytes, Count, PerSecond, Quantity as _, Ratio};
-
 mod report;
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::kills;
-use crate::missing::{Missing, Need};
-use crate::oom;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Occurrence, Scope, Trigger, joined, rate};
-use crate::who;
+use timeline::EventKind;
+use timeline::signals::{
+    ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
+};
+
+use crate::prelude::*;
+use crate::{kills, oom};
 
 declare_rule! {
     /// The host ran out of memory, and the kernel killed a process to go on.
@@ -133,9 +123,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let mut kills = kills::of_host(cx, in_groups.as_deref());
     kills.retain(|(at, _)| stretch.first < *at && *at <= stretch.last);
     let count = Count::from_f64(kills.iter().map(|(_, count)| count).sum());
-    if let Some(mut finding) = report::finding(cx, stretch) {
-        finding.harm.killed = finding.harm.killed.max(count.get());
-        return Ok(finding.into());
+    if let Some(finding) = report::finding(cx, stretch) {
+        return Ok(finding.killed(count.get()).into());
     }
     let signs = Signs::of(cx);
     // The interval that shows the shortage best is the one to report.
@@ -150,42 +139,34 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let at = moment.at;
     let victim = who::gone(cx, at);
-    let mut finding = RULE
-        .found(Severity::Critical, title(cx, count, victim, at))
-        .shows_from(
-            OOM_KILLS,
-            count,
-            Count::new(1),
-            Some(cx.timeline.times()[at]),
-            format!("{count} killed for want of memory"),
-        );
-    finding = moment.shown_in(cx, &signs, finding);
-    finding = filled(cx, at - 1, finding);
-    let mut kinds = vec!["the kill counter"];
-    kinds.extend(moment.kinds());
-    let open = if in_groups.is_some() {
-        finding = finding.not(
-            "oom-cgroup",
-            "no control group at its limit explains the kill",
-        );
-        ""
-    } else {
-        "without control groups' events only the signs of a shortage tell it from a kill at a group's limit"
+    let open = match in_groups {
+        Some(_) => "",
+        None => {
+            "without control groups' events only the signs of a shortage tell it from a kill at a group's limit"
+        }
     };
-    let mut sure = cx.confidence(&kinds, open);
-    sure.value = sure.value.min(most);
-    finding.harm.killed = count.get();
-    Ok(finding
+    let much = cx.ram().map(|ram| ram.share(MUCH)).ok();
+    let gone = victim.map(|(name, held)| {
+        (
+            name,
+            format!("gone after it had held {held}: likely the victim"),
+        )
+    });
+    Ok(RULE
+        .found(Severity::Critical, title(cx, count, victim, at))
+        .killed(count.get())
+        .shows_from(OOM_KILLS, count, Count::new(1), cx.time(at), format!("{count} killed for want of memory"))
+        .counts_as("the kill counter")
+        .and(|finding| moment.shown_in(cx, &signs, finding))
+        .with(much, |it, much| it.shows_holders(cx, at - 1, much))
+        .when(in_groups.is_some(), |it| it.not("oom-cgroup", "no control group at its limit explains the kill"))
         .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
         .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
         .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
-        .affects(victim.map(|(name, held)| Affected {
-            kind: "process",
-            name: name.to_owned(),
-            what: format!("gone after it had held {held}: likely the victim"),
-        }))
+        .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
         .affects(who::largest(cx, at - 1, 3))
-        .sure(sure)
+        .sure_by_kinds(cx, open)
+        .sure_at_most(most)
         .into())
 }
 
@@ -199,10 +180,7 @@ fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usi
         }
         _ => format!("killed {count} processes"),
     };
-    let before = cx
-        .timeline
-        .gauge(SWAP_FREE)
-        .and_then(|free| free.at(at - 1));
+    let before = cx.level(SWAP_FREE, at - 1);
     let swap = match (cx.timeline.last(SWAP_TOTAL), before) {
         (Some(Bytes::ZERO), _) => " There is no swap.".to_owned(),
         (Some(total), Some(free)) => format!(" {free} of {total} swap were free."),
@@ -239,9 +217,7 @@ impl Signs {
             at,
             reclaimed: stalls.and_then(|stalls| reclaimed(cx, stalls, at)),
             available,
-            was_short: available
-                .zip(short)
-                .map(|(available, short)| available <= short),
+            was_short: available.zip(short).map(|(least, short)| least <= short),
         }
     }
 }
@@ -285,66 +261,28 @@ impl Moment {
                 (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
                 (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
                 (false, ..) => {
-                    return Err(Missing::because(
-                        vec![CGROUP_EVENTS_OOM_KILL.def().name],
-                        Need::File(CGROUP_EVENTS_OOM_KILL.def().file),
-                    ));
+                    return Err(Missing::file(CGROUP_EVENTS_OOM_KILL.def()));
                 }
             },
         ))
     }
 
-    fn kinds(&self) -> impl Iterator<Item = &'static str> {
-        let (had_to_reclaim, was_short) = self.shows();
-        let stalls = had_to_reclaim.then_some("allocation stalls");
-        stalls
-            .into_iter()
-            .chain(was_short.then_some("little available"))
-    }
-
-    fn shown_in(&self, cx: &Evidence<'_>, signs: &Signs, mut finding: Finding) -> Finding {
-        let times = cx.timeline.times();
-        if let Some(stalls) = self.reclaimed.filter(|stalls| *stalls > Count::ZERO) {
-            finding = finding.shows(
-                ALLOCSTALL,
-                stalls,
-                Some(times[self.at]),
-                format!("{stalls} allocations had to reclaim memory themselves just then"),
-            );
-        }
-        if let (Some(least), Some(ram)) = (self.available, signs.ram) {
-            finding = finding.shows_below(
-                MEM_AVAILABLE,
-                least,
-                ram.share(SHORT),
-                Some(times[self.at - 1]),
-                format!("{least} of {ram} available one sample before"),
-            );
-        }
+    fn shown_in(&self, cx: &Evidence<'_>, signs: &Signs, finding: Finding) -> Finding {
+        let reclaimed = self.reclaimed.filter(|stalls| *stalls > Count::ZERO);
         finding
+            .with(reclaimed, |it, stalls| {
+                let text =
+                    format!("{stalls} allocations had to reclaim memory themselves just then");
+                it.shows(ALLOCSTALL, stalls, cx.time(self.at), text)
+                    .counts_as("allocation stalls")
+            })
+            .with(self.available.zip(signs.ram), |it, (least, ram)| {
+                let text = format!("{least} of {ram} available one sample before");
+                let short = ram.share(SHORT);
+                it.shows_below(MEM_AVAILABLE, least, short, cx.time(self.at - 1), text)
+                    .counts_if(self.was_short == Some(true), "little available")
+            })
     }
-}
-
-/// What filled RAM at a sample.
-fn filled(cx: &Evidence<'_>, at: usize, mut finding: Finding) -> Finding {
-    let Ok(ram) = cx.ram() else {
-        return finding;
-    };
-    for (signal, what) in [
-        (MEM_ANON, "anonymous memory"),
-        (MEM_SHMEM, "shared memory"),
-        (
-            MEM_SLAB_UNRECLAIMABLE,
-            "kernel objects that cannot be dropped",
-        ),
-    ] {
-        let held = cx.timeline.gauge(signal).and_then(|track| track.at(at));
-        if let Some(held) = held.filter(|held| *held >= ram.share(MUCH)) {
-            let when = Some(cx.timeline.times()[at]);
-            finding = finding.shows(signal, held, when, format!("{held} of {what}"));
-        }
-    }
-    finding
 }
 
 /// Nobody was killed since the first sample.
@@ -355,42 +293,29 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
             "all of the {since_boot} kills since boot were at control groups' limits: memtide events --kind oom-kill"
         );
     }
-    let processes = if since_boot == Count::new(1) {
-        "A process was"
-    } else {
-        "Processes were"
+    let processes = match since_boot.get() {
+        1 => "A process was",
+        _ => "Processes were",
     };
     let others = match in_groups {
         Count::ZERO => String::new(),
         some => format!(", {some} of them at control groups' limits"),
     };
-    let mut finding = RULE
-        .found(
-            Severity::Info,
-            format!("{processes} killed for want of memory since boot, before the watch began ({since_boot} in all{others})."),
-        )
-        .shows(
-            OOM_KILLS,
-            since_boot,
-            None,
-            format!("{since_boot} killed since boot, none since the first sample"),
-        )
+    let title = format!(
+        "{processes} killed for want of memory since boot, before the watch began ({since_boot} in all{others})."
+    );
+    let text = format!("{since_boot} killed since boot, none since the first sample");
+    let kept = Count::new(reports_kept(cx));
+    Ok(RULE
+        .found(Severity::Info, title)
+        .shows(OOM_KILLS, since_boot, None, text)
         .cause("The counter tells that it happened, not when, nor whether the host or a control group's limit was the reason.")
         .fix(Fix::say("See in the kernel log when and why.").look("journalctl -k -g 'Out of memory|oom-kill'"))
         .verify("oom_kill in /proc/vmstat stays where it is")
-        .sure({
-            let mut sure = cx.confidence(&[], "the kernel log tells when and why");
-            sure.value = sure.value.min(0.4);
-            sure
-        });
-    let kept = reports_kept(cx);
-    if kept > 0 {
-        finding = finding.tells(format!(
-            "the kernel's reports of {} are kept: `memtide events --kind oom-kill` shows them",
-            Count::new(kept)
-        ));
-    }
-    Ok(finding.into())
+        .sure_by_kinds(cx, "the kernel log tells when and why")
+        .sure_at_most(0.4)
+        .when(kept > Count::ZERO, |it| it.tells(format!("the kernel's reports of {kept} are kept: `memtide events --kind oom-kill` shows them")))
+        .into())
 }
 
 /// Kills from before the first sample of which a recorder found the kernel's words in its log.

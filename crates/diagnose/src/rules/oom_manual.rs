@@ -2,14 +2,9 @@
 
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::{Fix, kept_tunable};
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::fix::kept_tunable;
 use crate::oom::{self, Cause, Explained};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A process was killed because somebody asked the kernel for an OOM kill (SysRq f), not for want of memory.
@@ -37,12 +32,7 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find: |cx| Ok(oom::occurrences(cx, is_by_hand)),
-        could: None,
-        scope: Scope::Host,
-        none: Some(none),
-    })
+    oom::trigger(|cx| Ok(oom::occurrences(cx, is_by_hand)), none)
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
@@ -58,22 +48,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(one) = reports.last() else {
         return none(cx);
     };
-    let mut finding = RULE
-        .found(
-            Severity::Warning,
-            format!(
-                "{} because somebody asked for it (SysRq f), not for want of memory.",
-                oom::kill(one)
-            ),
-        )
-        .tells(proof(one));
-    finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
+    let title = format!(
+        "{} because somebody asked for it (SysRq f), not for want of memory.",
+        oom::kill(one)
+    );
+    let finding = RULE.found(Severity::Warning, title).tells(proof(one));
     let at = |signal| cx.timeline.at(signal, one.index);
-    if let (Some(free), Some(ram)) = (at(MEM_FREE), at(MEM_TOTAL)) {
-        let text = format!("{free} of {ram} of RAM were free");
-        finding = finding.shows(MEM_FREE, free, None, text);
-    }
-    Ok(finding
+    Ok(oom::tell_all(cx, &incident.stretch, &reports, finding)
+        .with(at(MEM_FREE).zip(at(MEM_TOTAL)), |it, (free, ram)| {
+            it.shows(MEM_FREE, free, None, format!("{free} of {ram} of RAM were free"))
+        })
         .not("oom-global", "no allocation had failed")
         .fix(Fix::say("Find who asked: a person at the console, a script, a watchdog.").look("journalctl -k -g 'sysrq|oom' --no-pager\ngrep -rl sysrq-trigger /etc /usr/local 2>/dev/null"))
         .fix(Fix::say("Let SysRq do less: without bit 64 it kills nobody from the keyboard (root may still write to sysrq-trigger). Note the value before: sysctl kernel.sysrq.").now("sysctl -w kernel.sysrq=176").keep(kept_tunable("kernel.sysrq", 176)))

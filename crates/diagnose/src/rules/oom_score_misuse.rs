@@ -2,16 +2,9 @@
 
 use timeline::kernel_report::Task;
 use timeline::signals::MEM_TOTAL;
-use units::{Bytes, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, held};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{Found, Scope, Trigger};
+use crate::prelude::*;
 
 declare_rule! {
     /// A kill hit a small process because large ones are kept from being killed, or because it is marked as the first to go.
@@ -90,16 +83,12 @@ fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
         return None;
     }
     let first = shield.first()?;
-    let victim = one
-        .holders
-        .victim
-        .as_ref()
-        .map_or("a process", |v| &v.killed.name);
+    let victim = one.holders.victim.as_ref();
+    let victim = victim.map_or("a process", |v| &v.killed.name);
     Some(
         RULE.found(
             Severity::Warning,
-            format!(
-                "{victim} was killed while processes that the kernel must spare hold {sum} of {all}, {} most of it.",
+            format!(                "{victim} was killed while processes that the kernel must spare hold {sum} of {all}, {} most of it.",
                 first.name
             ),
         )
@@ -144,11 +133,8 @@ fn listed(tasks: &[&Task]) -> String {
 }
 
 fn affected(task: &Task) -> Affected {
-    Affected {
-        kind: "process",
-        name: task.name.clone(),
-        what: format!("{} held, oom_score_adj {}", held(task), task.oom_score_adj),
-    }
+    let what = format!("{} held, oom_score_adj {}", held(task), task.oom_score_adj);
+    Affected::new("process", &task.name, what)
 }
 
 #[cfg(test)]

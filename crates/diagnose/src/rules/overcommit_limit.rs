@@ -2,16 +2,8 @@
 
 use timeline::facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO};
 use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL};
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, any, fact, gauge};
-use crate::who;
+use crate::prelude::*;
 
 declare_rule! {
     /// Allocations are refused because promised memory has reached the commit limit, whatever is free.
@@ -97,47 +89,43 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(" although {left} are available")
     });
     let rest = allowed.saturating_sub(most);
-    let (severity, refused) = if part >= SHARE || rest <= reserve {
-        (Severity::Warning, "Allocations are refused".to_owned())
+    let is_full = part >= SHARE || rest <= reserve;
+    let refused = if is_full {
+        "Allocations are refused".to_owned()
     } else {
-        (
-            Severity::Info,
-            format!("Any request above {rest} is refused"),
-        )
+        format!("Any request above {rest} is refused")
     };
     let title = format!(
         "{refused}{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
     );
     let mode = "vm.overcommit_memory = 2: what exceeds the limit is refused";
     let text = format!("{most} promised, {part} of CommitLimit {allowed}");
-    let at = Some(cx.timeline.times()[index]);
-    let mut finding = RULE
-        .found(severity, title)
+    let at = cx.time(index);
+    let finding = RULE
+        .found(Severity::warning_if(is_full), title)
         .graph("promised", &promised)
         .shows_fact(OVERCOMMIT_MEMORY, STRICT.get(), mode)
-        .shows_from(COMMITTED_AS, most, allowed.share(NEAR), at, text);
-    let mut kinds = vec!["the setting", "promises at the limit"];
-    if let Some(left) = available {
-        let text = format!("at least {left} available all the time");
-        finding = finding.shows(MEM_AVAILABLE, left, None, text);
-        kinds.push("available memory");
-        finding = finding.not("available-exhaustion", format!("{left} are available"));
-    }
-    for (fact, unit) in [(OVERCOMMIT_RATIO, " %"), (OVERCOMMIT_KBYTES, " kB")] {
-        if let Some(value) = cx.number(fact).ok().filter(|value| *value > 0) {
-            let text = format!("{} = {value}{unit}", fact.name);
-            finding = finding.shows_fact(fact, value, text);
-        }
-    }
-    finding = finding.fix(Fix::tunable(
-        cx,
-        "Let the kernel judge by what is touched.",
-        OVERCOMMIT_MEMORY,
-        0,
-    ));
+        .counts_as("the setting")
+        .shows_from(COMMITTED_AS, most, allowed.share(NEAR), at, text)
+        .counts_as("promises at the limit")
+        .with(available, |it, left| {
+            let text = format!("at least {left} available all the time");
+            it.shows(MEM_AVAILABLE, left, None, text)
+                .counts_as("available memory")
+                .not("available-exhaustion", format!("{left} are available"))
+        });
+    let limits = [(OVERCOMMIT_RATIO, " %"), (OVERCOMMIT_KBYTES, " kB")];
+    let finding = limits.into_iter().fold(finding, |finding, (fact, unit)| {
+        let value = cx.number(fact).ok().filter(|value| *value > 0);
+        finding.with(value, |it, value| {
+            it.shows_fact(fact, value, format!("{} = {value}{unit}", fact.name))
+        })
+    });
+    let what = "Let the kernel judge by what is touched.";
+    let finding = finding.fix(Fix::tunable(cx, what, OVERCOMMIT_MEMORY, 0));
     Ok(raise_the_limit(cx, finding, most)
         .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 
@@ -159,11 +147,8 @@ fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, promised: Bytes) -> Find
     if percent > MOST_RATIO {
         let allowed = cx.last(COMMIT_LIMIT).unwrap_or_default();
         let missing = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(allowed);
-        return finding.fix(Fix::swap_file(
-            "Or more swap: it counts towards the limit in full and need not be used.",
-            "/swapfile",
-            missing,
-        ));
+        let what = "Or more swap: it counts towards the limit in full and need not be used.";
+        return finding.fix(Fix::swap_file(what, "/swapfile", missing));
     }
     let raised = |fact, value| Fix::tunable(cx, "Or keep the limit and raise it.", fact, value);
     match (cx.number(OVERCOMMIT_KBYTES), cx.number(OVERCOMMIT_RATIO)) {

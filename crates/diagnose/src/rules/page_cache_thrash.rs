@@ -1,26 +1,13 @@
 //! Page-cache thrash: file pages are dropped and read again.
 
-use timeline::{
-    Stretch, Track,
-    facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE},
-    signals::{
-        ACTIVATE_FILE, MEM_AVAILABLE, MEM_SHMEM, PAGE_CACHE, PGPGIN, PGSCAN_KSWAPD, REFAULT_FILE,
-        SWAP_TOTAL,
-    },
+use timeline::facts::{MGLRU, SWAPPINESS, ZONE_RECLAIM_MODE};
+use timeline::signals::{
+    ACTIVATE_FILE, MEM_AVAILABLE, MEM_SHMEM, PAGE_CACHE, PGPGIN, PGSCAN_KSWAPD, REFAULT_FILE,
+    SWAP_TOTAL,
 };
-use units::{Bytes, BytesPerSecond, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Computed, Finding};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::READ_AGAIN;
+use crate::prelude::*;
 use crate::rereads::{OF_READS, evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger};
-use crate::who;
 
 declare_rule! {
     /// The page cache is too small for the files in use: their pages are dropped and read again.
@@ -84,113 +71,79 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let left = least.map_or_else(String::new, |(cache, _)| {
         format!(": {cache} of page cache is too little for those in use")
     });
-    let mut finding = RULE
-        .found(
-            stalls.severity(),
-            format!(
-                "Files are read again and again ({came_back} came back after eviction){left}.{}",
-                stalls.sentence()
-            ),
-        )
-        .graph("read again after eviction", &again)
-        .shows_from(
-            REFAULT_FILE,
-            came_back,
-            READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults)"),
-        );
-    let mut kinds = vec!["refaults"];
-    if let Some(share) = of_reads(cx, stretch, came_back) {
-        let text = format!("that is {share} of all that was read from disks");
-        finding = finding.shows_from(Computed(PGPGIN), share, OF_READS, None, text);
-        kinds.push("their share of disk reads");
-    }
-    kinds.extend(stalls.any().then_some("stalls"));
-    finding = stalls.shown_in(finding);
-    if let Some((cache, index)) = least {
-        let text = format!("page cache down to {cache}");
-        finding = finding.shows(PAGE_CACHE, cache, Some(cx.timeline.times()[index]), text);
-    }
-    if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
-        let text = format!("available fell to {least}, cache in use included");
-        finding = finding.shows(MEM_AVAILABLE, least, Some(cx.timeline.times()[index]), text);
-    }
-    let (finding, near) = near_or_far(cx, stretch, &pages, finding);
+    let title = format!(
+        "Files are read again and again ({came_back} came back after eviction){left}.{}",
+        stalls.sentence()
+    );
+    let text = format!("{came_back} of files came back after eviction (refaults)");
+    let near = near(cx, stretch, &pages);
     let worst = least.map_or(stretch.last, |(_, index)| index);
-    Ok(excluded(cx, stretch, finding)
-        .cause(cause(cx, stretch, near))
+    Ok(RULE
+        .found(stalls.severity(), title)
+        .graph("read again after eviction", &again)
+        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
+        .counts_as("refaults")
+        .with(of_reads(cx, stretch, came_back), |it, share| {
+            let text = format!("that is {share} of all that was read from disks");
+            it.shows_from(Computed(PGPGIN), share, OF_READS, None, text).counts_as("their share of disk reads")
+        })
+        .shows_stalls(&stalls)
+        .with(least, |it, (cache, index)| it.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache down to {cache}")))
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}, cache in use included"))
+        .with(near, |it, (share, is_near)| {
+            let text = match is_near {
+                true => format!("{share} of it had been evicted only just before: a little more cache helps"),
+                false => format!("hardly any of it ({share}) had been evicted only just before: only room for all of the files helps"),
+            };
+            it.shows(Computed(ACTIVATE_FILE), share, None, text)
+        })
+        .and(|finding| excluded(cx, stretch, finding))
+        .cause(cause(cx, stretch, near.map(|(_, is_near)| is_near)))
         .fix(Fix::cap(cx, worst, "Give the cache room: stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as much as the files that it reads again."))
         .fix(Fix::say("Keep a batch job that only passes through (a backup, an index run) from pushing it out: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
         .affects(who::largest(cx, worst, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
 /// What part of the disk reads came back after eviction.
 fn of_reads(cx: &Evidence<'_>, stretch: &Stretch, came_back: BytesPerSecond) -> Option<Ratio> {
-    let read = cx.rate(PGPGIN).ok()?.mean_in(stretch)?;
+    let read = cx.mean_rate(PGPGIN, stretch)?;
     (read.get() > 0.0).then(|| Ratio::new((came_back.get() / read.get()).min(1.0)))
 }
 
 /// Whether little is missing: what came back had been evicted recently, or long ago. The multi-generational LRU counts
 /// activations in another way.
-fn near_or_far(
+fn near(
     cx: &Evidence<'_>,
     stretch: &Stretch,
     pages: &Track<PerSecond<Pages>>,
-    finding: Finding,
-) -> (Finding, Option<bool>) {
-    let generations = cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1);
-    let share = || {
-        let near = cx.rate(ACTIVATE_FILE).ok()?.mean_in(stretch)?.get();
-        let all = pages.mean_in(stretch)?.get();
-        (all > 0.0).then(|| Ratio::new(near / all))
-    };
-    match share().filter(|_| !generations) {
-        Some(share) if share >= NEAR_MISS => (
-            finding.shows(
-                Computed(ACTIVATE_FILE),
-                share,
-                None,
-                format!("{share} of it had been evicted only just before: a little more cache helps"),
-            ),
-            Some(true),
-        ),
-        Some(share) if share < FAR_MISS => (
-            finding.shows(
-                Computed(ACTIVATE_FILE),
-                share,
-                None,
-                format!("hardly any of it ({share}) had been evicted only just before: only room for all of the files helps"),
-            ),
-            Some(false),
-        ),
-        _ => (finding, None),
+) -> Option<(Ratio, bool)> {
+    if cx.facts.number(MGLRU).is_some_and(|mask| mask & 1 == 1) {
+        return None;
     }
+    let near = cx.mean_rate(ACTIVATE_FILE, stretch)?.get();
+    let all = pages.mean_in(stretch)?.get();
+    let share = (all > 0.0).then(|| Ratio::new(near / all))?;
+    let is_near = share >= NEAR_MISS;
+    (is_near || share < FAR_MISS).then_some((share, is_near))
 }
 
-fn excluded(cx: &Evidence<'_>, stretch: &Stretch, mut finding: Finding) -> Finding {
-    finding = finding.not("streaming-read", "the same pages were read more than once");
-    if let Ok(scanned) = cx.rate(PGSCAN_KSWAPD)
-        && scanned.mean_in(stretch).is_some_and(|s| s.get() > 0.0)
-    {
-        finding = finding.not(
-            "cgroup-cache-starved",
-            "the host itself evicts, not a control group's limit",
-        );
-    }
-    if cx.facts.number(ZONE_RECLAIM_MODE) == Some(0) {
-        finding = finding.not("node-reclaim-on", "vm.zone_reclaim_mode is 0");
-    }
-    if let Ok(swapped_in) = cx.swapped_in()
-        && let Some(mean) = swapped_in.mean_in(stretch)
-        && mean.get() < 10.0
-    {
-        finding = finding.not("swap-thrash", format!("{mean} came back from swap"));
-    }
+fn excluded(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
+    let scanned = cx.mean_rate(PGSCAN_KSWAPD, stretch);
+    let swapped_in = cx.swapped_in().ok();
+    let swapped_in = swapped_in.and_then(|it| it.mean_in(stretch));
     finding
+        .not("streaming-read", "the same pages were read more than once")
+        .when(scanned.is_some_and(|it| it.get() > 0.0), |it| {
+            let why = "the host itself evicts, not a control group's limit";
+            it.not("cgroup-cache-starved", why)
+        })
+        .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
+        .with(swapped_in.filter(|it| it.get() < 10.0), |it, mean| {
+            it.not("swap-thrash", format!("{mean} came back from swap"))
+        })
 }
 
 fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
@@ -202,10 +155,7 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch, near: Option<bool>) -> String {
         None => "The files in use are larger than the page cache that is left",
     }
     .to_owned();
-    let shared = cx
-        .gauge(MEM_SHMEM)
-        .ok()
-        .and_then(|shared| shared.mean_in(stretch));
+    let shared = cx.mean_level(MEM_SHMEM, stretch);
     if let (Some(shared), Ok(ram)) = (shared, cx.ram())
         && shared >= ram.share(MUCH_SHARED)
     {

@@ -2,23 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use timeline::{
-    Entity,
-    facts::NR_HUGEPAGES,
-    signals::{
-        HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
-        PROC_RSS_SHMEM,
-    },
+use timeline::facts::NR_HUGEPAGES;
+use timeline::signals::{
+    HUGEPAGE_SIZE, MEM_ANON, MEM_MAPPED, MEM_PAGE_TABLES, MEM_SHMEM, PROC_PAGE_TABLES,
+    PROC_RSS_SHMEM,
 };
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// The tables that map memory take a large share of RAM: many processes map the same segment with small pages.
@@ -99,46 +89,44 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let title = format!("Page tables take {most}, {part} of RAM: {who}.");
     let least = cx.ram()?.share(SHARE).max(LEAST);
-    let mut finding = RULE
-        .found(Severity::Warning, title)
-        .graph("page tables", &tables)
-        .shows_from(
-            MEM_PAGE_TABLES,
-            most,
-            if most >= least { least } else { MUCH },
-            Some(cx.timeline.times()[index]),
-            format!("page tables {most}, {part} of RAM"),
-        );
-    let mut kinds = vec!["the size of page tables"];
-    if let Some(of_mapped) = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped)) {
-        let text =
-            format!("that is {of_mapped} of the memory they map; mapped once it would be 0.2 %");
-        finding = finding.shows_from(Computed(MEM_MAPPED), of_mapped, OF_MAPPED, None, text);
-        if of_mapped >= OF_MAPPED {
-            kinds.push("their proportion to what is mapped");
-        }
-    }
-    if let Some(group) = top {
-        kinds.push("the processes' own figures");
-        let all = predicted(cx, group.processes, group.shared);
-        let text = format!(
-            "{} of them where {}; 8 bytes for each page of that predict {all}",
-            group.tables,
-            group.mapping(),
-        );
-        finding = finding.shows(PROC_PAGE_TABLES, group.tables, None, text);
-    }
-    let shared = cx.gauge(MEM_SHMEM).ok().and_then(|shmem| shmem.at(index));
-    if top.is_none() {
-        finding = sharing_shown_in(finding, cx, most, shared);
-    }
+    let edge = if most >= least { least } else { MUCH };
+    let of_mapped = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped));
+    let shared = cx.level(MEM_SHMEM, index);
     let segment = top.map(|group| group.shared).or(shared);
     let open = match (top, groups.first()) {
         (Some(_), _) => "",
         (None, Some(_)) => "the processes seen have less than half of them",
         (None, None) => "processes' VmPTE would say where they are",
     };
-    Ok(finding
+    Ok(RULE
+        .found(Severity::Warning, title)
+        .graph("page tables", &tables)
+        .shows_from(
+            MEM_PAGE_TABLES,
+            most,
+            edge,
+            cx.time(index),
+            format!("page tables {most}, {part} of RAM"),
+        )
+        .counts_as("the size of page tables")
+        .with(of_mapped, |it, part| {
+            let text =
+                format!("that is {part} of the memory they map; mapped once it would be 0.2 %");
+            it.shows_from(Computed(MEM_MAPPED), part, OF_MAPPED, None, text)
+                .counts_if(part >= OF_MAPPED, "their proportion to what is mapped")
+        })
+        .with(top, |it, group| {
+            let (tables, mapping) = (group.tables, group.mapping());
+            let all = predicted(cx, group.processes, group.shared);
+            let text = format!(
+                "{tables} of them where {mapping}; 8 bytes for each page of that predict {all}"
+            );
+            it.shows(PROC_PAGE_TABLES, tables, None, text)
+                .counts_as("the processes' own figures")
+        })
+        .with(shared.filter(|_| top.is_none()), |it, shared| {
+            sharing_shown_in(it, cx, most, shared)
+        })
         .not(
             "unaccounted-memory",
             "the kernel counts page tables; they are only easy to overlook",
@@ -148,29 +136,20 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "Fewer processes on the segment: a connection pooler in front of the database.",
         ))
         .affects(groups.iter().take(3).map(Group::affected))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
 /// With how often shared memory would have to be mapped to explain them, where no processes do.
-fn sharing_shown_in(
-    finding: Finding,
-    cx: &Evidence<'_>,
-    most: Bytes,
-    shared: Option<Bytes>,
-) -> Finding {
-    let Some(shared) = shared else { return finding };
+fn sharing_shown_in(finding: Finding, cx: &Evidence<'_>, most: Bytes, shared: Bytes) -> Finding {
     let times = most.ratio_of(predicted(cx, 1, shared));
-    match times.filter(|times| times.get() >= MANY_TIMES) {
-        Some(times) => {
-            let times = Count::from_f64(times.get());
-            let text = format!(
-                "page tables for {shared} of shared memory, mapped about {times} times, would be as large"
-            );
-            finding.shows(MEM_SHMEM, shared, None, text)
-        }
-        None => finding,
-    }
+    finding.with(times.filter(|it| it.get() >= MANY_TIMES), |it, times| {
+        let times = Count::from_f64(times.get());
+        let text = format!(
+            "page tables for {shared} of shared memory, mapped about {times} times, would be as large"
+        );
+        it.shows(MEM_SHMEM, shared, None, text)
+    })
 }
 
 /// What page tables map at a sample.
@@ -215,30 +194,20 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn affected(&self) -> Affected {
-        Affected {
-            kind: "process",
-            name: self.name.to_owned(),
-            what: match self.processes {
-                1 => format!("{} of page tables", self.tables),
-                n => format!(
-                    "{} processes: {} of page tables",
-                    Count::new(n),
-                    self.tables
-                ),
-            },
-        }
+        let several = match self.processes {
+            1 => String::new(),
+            n => format!("{} processes: ", Count::new(n)),
+        };
+        let what = format!("{several}{} of page tables", self.tables);
+        Affected::new("process", self.name, what)
     }
 
     /// `120 postgres processes map 8 GiB each`.
     fn mapping(&self) -> String {
+        let (name, shared) = (self.name, self.shared);
         match self.processes {
-            1 => format!("one {} process maps {}", self.name, self.shared),
-            n => format!(
-                "{} {} processes map {} each",
-                Count::new(n),
-                self.name,
-                self.shared
-            ),
+            1 => format!("one {name} process maps {shared}"),
+            n => format!("{} {name} processes map {shared} each", Count::new(n)),
         }
     }
 }

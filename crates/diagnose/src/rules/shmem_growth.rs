@@ -1,25 +1,10 @@
 //! Shared memory and tmpfs take a large part of RAM, or grow.
 
-use std::collections::BTreeMap;
-
-use timeline::{
-    Entity,
-    signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_OOM_ADJ, PROC_RSS_SHMEM, SWAP_TOTAL},
-};
-use units::{Bytes, Count, Ratio, Span};
+use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_RSS_SHMEM, SWAP_TOTAL};
 
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::trigger::{
-    Found, Occurrence, Predicate, Scope, Trigger, all, any, computed, gauge, ram,
-};
+use crate::prelude::*;
+use crate::rise::{self, LONG, Rise, heights, with_levels};
 
 declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
@@ -60,8 +45,6 @@ const RISE: Ratio = Ratio::from_percent(5.0);
 const MOST: Ratio = Ratio::from_percent(50.0);
 /// Segments that processes map explain this share of Shmem: then it is not files.
 const MAPPED: Ratio = Ratio::from_percent(50.0);
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
     let rise = computed("shmem_rise", |cx| Ok(heights(cx, &cx.gauge(MEM_SHMEM)?)));
@@ -69,12 +52,7 @@ fn trigger() -> Trigger {
         rise.at_least("rise of shared memory", Rise::least(RISE)),
         gauge(MEM_SHMEM).at_least("shared memory", Rise::least(RISE)),
     ];
-    Trigger::Found(Found {
-        find,
-        could: Some(any![is_large(), rises]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, any![is_large(), rises])
 }
 
 fn is_large() -> Predicate {
@@ -83,11 +61,8 @@ fn is_large() -> Predicate {
 
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let shmem = cx.gauge(MEM_SHMEM)?;
-    with_levels(
-        cx,
-        is_large(),
-        Rise::of_size(&shmem, Rise::at_least(cx, RISE)),
-    )
+    let rises = Rise::of_size(&shmem, Rise::at_least(cx, RISE));
+    with_levels(cx, is_large(), rises)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -104,59 +79,51 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let available = calm::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
-    let severity = if (climbs && share >= LARGE) || (share >= MOST && little) {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));
     let mappers = mappers(cx, at);
     let mapped = mappers.first().map(|m| m.1);
     let mapped = mapped.is_some_and(|m| m >= peak.share(MAPPED));
     let owner = owner(&mappers, mapped);
     let left = available.filter(|_| little).map(|(left, _)| left);
     let title = title(rise.as_ref(), (peak, share), left, &owner);
-    let mut finding = RULE.found(severity, title).graph("shared memory", &shmem);
-    let mut kinds = Vec::new();
-    if let Some(rise) = &rise {
-        kinds.push("a rise");
-        finding = finding.shows_from(
-            MEM_SHMEM,
-            rise.by(),
-            least,
-            Some(rise.stretch.to),
-            format!(
+    let open = open(climbs, stretch.spans());
+    Ok(RULE
+        .found(severity, title)
+        .graph("shared memory", &shmem)
+        .with(rise.as_ref(), |it, rise| {
+            let text = format!(
                 "Shmem rose from {} to {} in {}",
                 rise.from,
                 rise.to,
                 rise.stretch.spans()
-            ),
-        );
-    }
-    let text = format!("{peak} of shared memory and tmpfs ({share} of RAM)");
-    let when = Some(cx.timeline.times()[at]);
-    finding = if share >= LARGE {
-        kinds.push("the level");
-        finding.shows_from(MEM_SHMEM, peak, ram.share(LARGE), when, text)
-    } else {
-        finding.shows(MEM_SHMEM, peak, when, text)
-    };
-    if let Some((left, index)) = available {
-        let share = cx.of_ram(left)?;
-        let text =
-            format!("down to {left} available ({share} of RAM); shared memory is no part of it");
-        finding = finding.shows(MEM_AVAILABLE, left, Some(cx.timeline.times()[index]), text);
-    }
-    finding = finding.not(
-        "cache-full-harmless",
-        "shared memory is not given back on demand",
-    );
-    if cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO) {
-        finding = finding.tells("there is no swap: nothing but deleting gives the memory back");
-    }
-    let open = open(climbs, stretch.spans());
-    Ok(advised(finding, mapped)
+            );
+            it.shows_from(MEM_SHMEM, rise.by(), least, Some(rise.stretch.to), text)
+                .counts_as("a rise")
+        })
+        .shows_level(
+            MEM_SHMEM,
+            peak,
+            ram.share(LARGE),
+            cx.time(at),
+            format!("{peak} of shared memory and tmpfs ({share} of RAM)"),
+        )
+        .with(available, |it, (left, index)| {
+            let text = format!(
+                "down to {left} available{}; shared memory is no part of it",
+                cx.remark_of_ram(left)
+            );
+            it.shows(MEM_AVAILABLE, left, cx.time(index), text)
+        })
+        .not(
+            "cache-full-harmless",
+            "shared memory is not given back on demand",
+        )
+        .when(cx.timeline.last(SWAP_TOTAL) == Some(Bytes::ZERO), |it| {
+            it.tells("there is no swap: nothing but deleting gives the memory back")
+        })
+        .and(|finding| advised(finding, mapped))
         .affects(affected(cx, mappers))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -170,7 +137,7 @@ fn open(climbs: bool, watched: Span) -> &'static str {
 }
 
 /// Who has it, as far as the source tells.
-fn owner(mappers: &[(String, Bytes)], mapped: bool) -> String {
+fn owner(mappers: &[(&str, Bytes)], mapped: bool) -> String {
     match mappers.first() {
         Some((name, bytes)) if mapped => format!("{name} maps {bytes}"),
         Some(_) => "files in tmpfs, or segments that nobody maps".to_owned(),
@@ -221,49 +188,28 @@ fn advised(finding: Finding, mapped: bool) -> Finding {
 
 /// Programs by the largest mapping of shared memory among their processes: a segment counts in full for each who maps
 /// it, so their sum would say nothing.
-fn mappers(cx: &Evidence<'_>, index: usize) -> Vec<(String, Bytes)> {
-    let mut programs: BTreeMap<&str, Bytes> = BTreeMap::new();
-    let Some(index) = cx.rows_at(Entity::Process, index) else {
-        return Vec::new();
+fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
+    let mapped = |process: &EntitySeries, at| {
+        let mapped = cx.timeline.at_of(process, PROC_RSS_SHMEM, at)?;
+        (!who::is_recorder(cx, process)).then_some(mapped)
     };
-    for process in cx.timeline.entities(Entity::Process) {
-        // A recorder that made itself unkillable is not what fills memory.
-        if cx.timeline.last_of(process, PROC_OOM_ADJ) == Some(Count::ZERO) {
-            continue;
-        }
-        if let Some(mapped) = cx.timeline.at_of(process, PROC_RSS_SHMEM, index) {
-            let largest = programs.entry(&process.label).or_default();
-            *largest = mapped.max(*largest);
-        }
-    }
-    let mut programs: Vec<_> = programs
-        .into_iter()
-        .map(|(name, bytes)| (name.to_owned(), bytes))
-        .collect();
-    programs.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    programs
+    who::programs(cx, index, mapped, Bytes::max)
 }
 
 /// Who maps most, and where files may lie.
-fn affected(cx: &Evidence<'_>, mappers: Vec<(String, Bytes)>) -> Vec<Affected> {
+fn affected(cx: &Evidence<'_>, mappers: Vec<(&str, Bytes)>) -> Vec<Affected> {
     let programs = mappers
         .into_iter()
         .filter(|(_, bytes)| *bytes >= Bytes::from_mib(1))
         .take(3)
-        .map(|(name, bytes)| Affected {
-            kind: "process",
-            name,
-            what: format!("maps {bytes}"),
-        });
+        .map(|(name, bytes)| Affected::new("process", name, format!("maps {bytes}")));
     let mounts = cx.facts.memory_mounts.iter();
     let mounts = mounts.filter(|mount| mount.kind != "devtmpfs").take(5);
-    let mounts = mounts.map(|mount| Affected {
-        kind: "mount",
-        name: mount.point.clone(),
-        what: match mount.size {
-            Some(size) => format!("{}, at most {size}", mount.kind),
-            None => mount.kind.clone(),
-        },
+    let mounts = mounts.map(|mount| {
+        let most = mount
+            .size
+            .map_or_else(String::new, |size| format!(", at most {size}"));
+        Affected::new("mount", &mount.point, format!("{}{most}", mount.kind))
     });
     programs.chain(mounts).collect()
 }

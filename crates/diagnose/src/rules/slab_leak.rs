@@ -1,23 +1,11 @@
 //! Kernel objects pile up that nobody can reclaim.
 
-use timeline::Stretch;
 use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
-use units::{Bytes, Ratio, Span};
 
-use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rise::{Rise, heights, with_levels};
-use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-use crate::slab;
-use crate::trigger::{
-    Found, Occurrence, Predicate, Reading, Scope, Trigger, all, any, computed, gauge, ram,
-};
+use crate::prelude::*;
+use crate::rise::{self, LONG, Rise, heights, with_levels};
+use crate::{calm, slab};
 
 declare_rule! {
     /// The kernel holds more and more objects that it cannot reclaim.
@@ -62,8 +50,6 @@ const HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(4);
 /// No healthy load is known that holds so much; a leak of SELinux objects was found at 45 GiB.
 const TOO_HIGH: Ratio = Ratio::from_percent(20.0);
 const TOO_HIGH_UNKNOWN_RAM: Bytes = Bytes::from_gib(16);
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
     let climb = computed("unreclaimable_slab_climb", |cx| {
@@ -73,12 +59,7 @@ fn trigger() -> Trigger {
         climb.at_least("rise of unreclaimable slab", Rise::least(CLIMB)),
         unreclaimable().at_least("unreclaimable slab", Rise::least(CLIMB)),
     ];
-    Trigger::Found(Found {
-        find,
-        could: Some(any![is_high(), climbs]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, any![is_high(), climbs])
 }
 
 /// SUnreclaim, or Slab − SReclaimable, or where slabtop alone was kept what its caches take.
@@ -114,12 +95,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((level, at)) = track.max_in(stretch) else {
         return clear!("kernel objects were not measured");
     };
-    let ram = cx.ram().ok();
     let is_meant = |cache: &slab::Cache| !cache.is_reclaimable();
-    let caches: Vec<_> = slab::caches(cx, stretch.last)
-        .into_iter()
-        .filter(is_meant)
-        .collect();
+    let caches = slab::caches(cx, stretch.last).into_iter();
+    let caches: Vec<_> = caches.filter(is_meant).collect();
     let least = Rise::at_least(cx, CLIMB);
     let climbs = Rise::seen(&track, least).filter(|rise| rise.climbs);
     let climb = climbs.max_by_key(Rise::by);
@@ -127,50 +105,34 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let high: Bytes = edge(HIGH, HIGH_UNKNOWN_RAM)?;
     let too_high = level >= edge(TOO_HIGH, TOO_HIGH_UNKNOWN_RAM)?;
     let severity = severity(cx, stretch, climb.as_ref(), too_high);
-    let grown = climb
-        .as_ref()
-        .and_then(|rise| slab::grown(cx, &rise.stretch));
+    let grown = climb.as_ref().and_then(|it| slab::grown(cx, &it.stretch));
     let grown = grown.filter(is_meant);
-    let of_ram = ram.and_then(|ram| level.ratio_of(ram));
-    let of_ram = of_ram.map_or_else(String::new, |share| format!(" ({share} of RAM)"));
+    let of_ram = cx.remark_of_ram(level);
     let title = title(
         climb.as_ref(),
         (level, &of_ram),
         grown.as_ref(),
         caches.first(),
     );
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("unreclaimable slab", &track);
-    let mut kinds = Vec::new();
-    if let Some(rise) = &climb {
-        kinds.push("a climb");
-        finding = climbing(finding, rise, least);
-    }
-    if level >= high {
-        kinds.push("the level");
-        let text = format!("{level} unreclaimable{of_ram}");
-        finding = finding.shows_from(MEM_SLAB_UNRECLAIMABLE, level, high, None, text);
-    }
-    if let Some(cache) = &grown {
-        let text = format!("{} grew by {}", cache.name, cache.bytes);
-        finding = finding.shows(SLAB_PAGES, cache.bytes, None, text);
-    }
-    if let Some(reclaimable) = cx.gauge(MEM_SLAB_RECLAIMABLE).ok().and_then(|t| t.at(at)) {
-        let text = format!("reclaimable slab ({reclaimable}) is not counted here");
-        finding = finding.not("dentry-inode-bloat", text);
-    }
+    let reclaimable = cx.level(MEM_SLAB_RECLAIMABLE, at);
     let is_long = stretch.spans() >= LONG;
     let open = open(is_long, caches.is_empty());
-    // Seconds of growth are one observation, however it is looked at.
-    if !is_long && !too_high {
-        kinds.truncate(1);
-    }
-    Ok(finding
+    Ok(RULE
+        .found(severity, title)
+        .graph("unreclaimable slab", &track)
+        .with(climb.as_ref(), |it, rise| {
+            let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
+            it.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
+        })
+        .when(level >= high, |it| it.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} unreclaimable{of_ram}")))
+        // Seconds of growth are one observation, however it is looked at.
+        .counts_once_if(!is_long && !too_high)
+        .with(grown.as_ref(), |it, cache| it.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
+        .with(reclaimable, |it, bytes| it.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
         .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
         .affects(slab::affected(&caches, 3))
-        .sure(cx.confidence(&kinds, open))
+        .sure_by_kinds(cx, open)
         .into())
 }
 
@@ -191,16 +153,11 @@ fn severity(
     too_high: bool,
 ) -> Severity {
     let available = calm::available(cx).ok();
-    let little = cx
-        .ram()
-        .ok()
-        .zip(available.and_then(|(track, _)| track.min_in(stretch)));
+    let least = available.and_then(|(track, _)| track.min_in(stretch));
+    let little = cx.ram().ok().zip(least);
     let little = little.is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
-    match climb {
-        _ if too_high => Severity::Warning,
-        Some(rise) if little || rise.stretch.lasts() >= LONG => Severity::Warning,
-        _ => Severity::Info,
-    }
+    let matters = |rise: &Rise| little || rise.stretch.lasts() >= LONG;
+    Severity::warning_if(too_high || climb.is_some_and(matters))
 }
 
 /// What happened, and in which cache most of it is.
@@ -224,13 +181,6 @@ fn title(
         ),
         None => format!("{level} of kernel objects{of_ram} cannot be reclaimed{mostly}."),
     }
-}
-
-/// With how far it rose.
-fn climbing(finding: Finding, rise: &Rise, least: Bytes) -> Finding {
-    let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
-    let when = Some(rise.stretch.to);
-    finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, when, text)
 }
 
 #[cfg(test)]

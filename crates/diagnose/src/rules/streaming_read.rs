@@ -1,17 +1,10 @@
 //! Files are read once each: much disk traffic, no shortage.
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
-use units::{Bytes, BytesPerSecond, Quantity as _, Ratio};
 
 use crate::calm::Calm;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::refaults_file;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Reading, Trigger, all, rate};
 
 declare_rule! {
     /// Much is read from disk, but hardly anything twice: a stream, not a cache that is too small.
@@ -89,28 +82,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let of_ram = ram
         .and_then(|ram| in_all.ratio_of(ram))
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
-    let mut kinds = vec!["disk reads"];
-    kinds.extend(calm.kinds());
+    let title = format!(
+        "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
+        stretch.lasts()
+    );
+    let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
     Ok(RULE
-        .found(
-            Severity::Info,
-            format!(
-                "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
-                stretch.lasts()
-            ),
-        )
+        .found(Severity::Info, title)
         .graph("read", &read)
         .shows_from(PGPGIN, rate, READS, None, format!("{rate} read from block devices, without swap"))
-        .shows_below(
-            REFAULT_FILE,
-            again,
-            BytesPerSecond::new(rate.get() * HARDLY_TWICE.get()),
-            None,
-            format!("{again} of it had been in memory before"),
-        )
+        .counts_as("disk reads")
+        .shows_below(REFAULT_FILE, again, most, None, format!("{again} of it had been in memory before"))
+        .counts_as_all(calm.kinds())
         .not("page-cache-thrash", "what was dropped was not wanted again")
         .fix(Fix::say("Mostly nothing. A stream that drops others' pages can get a limit of its own: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .sure(cx.confidence(&kinds, ""))
+        .sure_by_kinds(cx, "")
         .into())
 }
 

@@ -1,20 +1,11 @@
 //! Swap is used, but nothing moves.
 
-use timeline::Stretch;
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
-use units::{Bytes, Ratio};
 
-use crate::calm;
 use crate::calm::levels::{SWAP_TRAFFIC, SWAP_USED as USED};
-use crate::disk_wait;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::{ROOM, swap_used, swapped_in};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::trigger::{LEVEL, Trigger, all};
+use crate::{calm, disk_wait};
 
 declare_rule! {
     /// Swap is used, but nobody asks for what lies in it: no shortage.
@@ -54,10 +45,8 @@ fn trigger() -> Trigger {
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let used = cx
-        .swap_used()?
-        .at(incident.stretch.last)
-        .unwrap_or_default();
+    let used = cx.swap_used()?;
+    let used = used.at(incident.stretch.last).unwrap_or_default();
     let stretch = match calm::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
         Err(why) => return clear!("{used} lie in swap, and {why}"),
@@ -70,31 +59,22 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if mean > SWAP_TRAFFIC {
         return clear!("{mean} came back from swap on average");
     }
+    let title = match disk_wait::tell(cx) {
+        None => format!("{used} lie in swap and nobody asks for them: {mean} came back."),
+        Some(_) => format!(
+            "{used} lie in swap, and {mean} came back: tasks wait for the disk, but hardly for these pages."
+        ),
+    };
     Ok(RULE
-        .found(
-            Severity::Info,
-            match disk_wait::tell(cx) {
-                None => format!("{used} lie in swap and nobody asks for them: {mean} came back."),
-                Some(_) => format!(
-                    "{used} lie in swap, and {mean} came back: tasks wait for the disk, but hardly for these pages."
-                ),
-            },
-        )
+        .found(Severity::Info, title)
         .shows(SWAP_USED, used, None, format!("{used} of swap used"))
-        .shows_below(
-            PSWPIN,
-            mean,
-            SWAP_TRAFFIC,
-            None,
-            format!("{mean} swapped in over {}", stretch.lasts()),
-        )
+        .counts_as("swap used")
+        .shows_below(PSWPIN, mean, SWAP_TRAFFIC, None, format!("{mean} swapped in over {}", stretch.lasts()))
+        .counts_as("no swap traffic")
         .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))
         .verify("memtide capture --for 24h --every 1m -o day.jsonl.zst, then memtide check on it: below 10 pages/s come back from swap")
-        .sure(cx.confidence(
-            &["swap used", "no swap traffic"],
-            "a day's recording would settle it",
-        ))
+        .sure_by_kinds(cx, "a day's recording would settle it")
         .into())
 }
 
@@ -115,13 +95,11 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
     } else {
         "this source"
     };
+    let title = format!(
+        "{used} lie in swap while {least} are {kind}, as idle pages do that left long ago; whether any come back, {source} cannot tell."
+    );
     let finding = RULE
-        .found(
-            Severity::Info,
-            format!(
-                "{used} lie in swap while {least} are {kind}, as idle pages do that left long ago; whether any come back, {source} cannot tell."
-            ),
-        )
+        .found(Severity::Info, title)
         .shows(
             SWAP_USED,
             used,
@@ -135,9 +113,12 @@ fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outc
             None,
             format!("{least} {kind} ({share} of RAM)"),
         )
-        .fix(Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.").look("vmstat 5 12"))
+        .fix(
+            Fix::say("Nothing yet. See whether swap moves: the columns si and so stay near 0.")
+                .look("vmstat 5 12"),
+        )
         .verify("memtide check --for 1m on that host: below 10 pages/s come back from swap")
-        .sure(cx.confidence(&[], "what moves was not measured"));
+        .sure_by_kinds(cx, "what moves was not measured");
     Some(finding.into())
 }
 

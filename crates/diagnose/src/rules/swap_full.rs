@@ -1,20 +1,12 @@
 //! Swap is full and little is available: what grows next is killed.
 
-use timeline::signals::{MEM_AVAILABLE, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL};
-use units::{Bytes, Quantity as _, Ratio};
+use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
 use crate::judge;
-use crate::missing::Missing;
 use crate::oom::{self, Cause, Explained, SwapState};
-use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN, refaults_file};
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::{self, Stalls};
-use crate::trigger::{Found, LEVEL, Occurrence, Predicate, Scope, Trigger, While, all, gauge, ram};
-use crate::who;
+use crate::prelude::*;
+use crate::readings::refaults_file;
+use crate::trigger::While;
 
 declare_rule! {
     /// Swap is nearly full and hardly any memory is available: the next growth ends in an OOM kill.
@@ -119,87 +111,75 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let again = again.and_then(|again| stalls::worst(&again, stretch));
     let again = again.filter(|again| *again >= READ_AGAIN);
     let is_wanted = again.is_some() || stalls.for_memory();
-    let severity = match left < total.share(FULL) && !cx.is_single_look() && is_wanted {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
-    let at = Some(cx.timeline.times()[index]);
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
-            ),
-        )
+    let severity =
+        Severity::critical_if(left < total.share(FULL) && !cx.is_single_look() && is_wanted);
+    let at = cx.time(index);
+    let title = format!(
+        "RAM and swap are nearly used up: {left} of {total} swap are free and {least} of RAM are available, so the next growth ends in an OOM kill."
+    );
+    Ok(RULE
+        .found(severity, title)
         .graph("free swap", &free)
-        .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"))
-        .shows_below(MEM_AVAILABLE, least, little, at, format!("available fell to {least}"));
-    let mut kinds = vec!["swap and RAM both used up"];
-    if let Some(again) = again {
-        let text = format!("{again} of files came back after eviction");
-        finding = finding.shows_from(REFAULT_FILE, again, READ_AGAIN, None, text);
-        kinds.push("refaults");
-    }
-    kinds.extend(stalls.any().then_some("stalls"));
-    let only = format!("only {least} of RAM are available");
-    let finding = stalls.shown_in(finding).not("swap-cold-harmless", only);
-    Ok(remedy(cx, finding, index, total)
+        .shows_below(
+            SWAP_FREE,
+            left,
+            total.share(NEARLY_FULL),
+            None,
+            format!("{left} of {total} swap free"),
+        )
+        .shows_below(
+            MEM_AVAILABLE,
+            least,
+            little,
+            at,
+            format!("available fell to {least}"),
+        )
+        .counts_as("swap and RAM both used up")
+        .shows_refaults(again)
+        .shows_stalls(&stalls)
+        .not(
+            "swap-cold-harmless",
+            format!("only {least} of RAM are available"),
+        )
+        .and(|finding| remedy(cx, finding, index, total))
         .affects(who::largest(cx, index, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, index: usize, total: Bytes) -> Finding {
     let size = Bytes::from_f64((total.as_f64() / 2.0).max(Bytes::from_gib(1).as_f64()));
-    finding
-        .fix(Fix::cap(
-            cx,
-            index,
-            "Stop or cap what lies in swap; restart what leaks.",
-        ))
-        .fix(Fix::swap_file(
-            "Buy time with another swap file.",
-            "/swapfile2",
-            size,
-        ))
+    let what = "Stop or cap what lies in swap; restart what leaks.";
+    let more = Fix::swap_file("Buy time with another swap file.", "/swapfile2", size);
+    finding.fix(Fix::cap(cx, index, what)).fix(more)
 }
 
 /// Whether a kernel report says that nothing was left, in swap either.
 fn is_reported(one: &Explained<'_>) -> bool {
-    matches!(
-        one.cause,
-        Cause::UsedUp {
-            swap: SwapState::Full,
-            ..
-        }
-    )
+    let full = SwapState::Full;
+    matches!(one.cause, Cause::UsedUp { swap, .. } if swap == full)
 }
 
 /// What a kernel report shows: RAM is used up by its own account, so what swap had left tells the rest.
 fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
     let at = |signal| cx.timeline.at(signal, one.index).unwrap_or_default();
     let (left, total) = (at(SWAP_FREE), at(SWAP_TOTAL));
-    let finding = RULE
-        .found(
-            Severity::Warning,
-            format!("RAM and swap were used up: {left} of {total} swap were free when an allocation failed."),
-        )
-        .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, format!("{left} of {total} swap free"));
-    let mut swapped = one.holders.programs.iter().collect::<Vec<_>>();
+    let title = format!(
+        "RAM and swap were used up: {left} of {total} swap were free when an allocation failed."
+    );
+    let text = format!("{left} of {total} swap free");
+    let mut swapped: Vec<_> = one.holders.programs.iter().collect();
+    swapped.retain(|program| program.swap > Bytes::ZERO);
     swapped.sort_by_key(|program| std::cmp::Reverse(program.swap));
     let swapped = swapped
         .iter()
-        .filter(|program| program.swap > Bytes::ZERO)
-        .take(3);
-    let finding = finding.affects(swapped.map(|program| Affected {
-        kind: "process",
-        name: program.name.to_owned(),
-        what: format!("{} in swap", program.swap),
-    }));
-    let finding = match oom::moment(cx, one) {
-        Some(stretch) => finding.during(stretch),
-        None => finding,
-    };
+        .take(3)
+        .map(|program| Affected::new("process", program.name, format!("{} in swap", program.swap)));
+    let finding = RULE
+        .found(Severity::Warning, title)
+        .shows_below(SWAP_FREE, left, total.share(NEARLY_FULL), None, text)
+        .affects(swapped)
+        .with(oom::moment(cx, one), Finding::during);
     remedy(cx, finding, one.index, total)
         .not("swap-cold-harmless", "RAM was used up too")
         .sure(oom::sure(one, 0.97, ""))

@@ -1,21 +1,11 @@
 //! Swap thrash: pages leave for swap and are wanted back at once.
 
-use timeline::Stretch;
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
-use units::{BytesPerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
 use crate::groups;
-use crate::incident::Incident;
-use crate::missing::Missing;
+use crate::prelude::*;
 use crate::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{STALL, Trigger, all, rate};
-use crate::who;
 
 declare_rule! {
     /// Anonymous memory does not fit into RAM: pages are swapped out and wanted back at once.
@@ -94,41 +84,27 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let stalls = Stalls::during(cx, stretch);
-    let severity = match stalls.standstill() || stalls.all_blocked(cx) {
-        true => Severity::Critical,
-        false => Severity::Warning,
-    };
+    let severity = Severity::critical_if(stalls.standstill() || stalls.all_blocked(cx));
     let worst = available.map_or(stretch.last, |(_, index)| index);
-    let mut finding = RULE
-        .found(
-            severity,
-            format!(
-                "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
-                stretch.lasts(),
-                stalls.sentence()
-            ),
-        )
+    let title = format!(
+        "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
+        stretch.lasts(),
+        stalls.sentence()
+    );
+    Ok(RULE
+        .found(severity, title)
         .graph("swapped in", &swapped_in)
-        .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"));
-    finding = with_what_came_back(finding, cx, stretch, went_out);
-    finding = stalls.shown_in(finding);
-    if let Some((least, index)) = available {
-        let at = Some(cx.timeline.times()[index]);
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            at,
-            format!("available fell to {least}"),
-        );
-    }
-    let mut kinds = vec!["swap traffic"];
-    kinds.extend(stalls.for_memory().then_some("memory stalls"));
-    Ok(finding
+        .shows_from(PSWPIN, came_in, SWAPPED_IN, None, format!("{came_in} swapped in, {went_out} out"))
+        .counts_as("swap traffic")
+        .and(|finding| with_what_came_back(finding, cx, stretch, went_out))
+        .and(|finding| stalls.shown_in(finding))
+        .counts_if(stalls.for_memory(), "memory stalls")
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}"))
         .not("swap-cold-harmless", "what went out came back")
         .fix(Fix::cap(cx, worst, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills."))
         .affects(who::largest(cx, worst, 3))
-        .sure(cx.confidence(&kinds, stalls.open()))
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
@@ -152,8 +128,7 @@ fn with_what_came_back(
     stretch: &Stretch,
     went_out: BytesPerSecond,
 ) -> Finding {
-    let back = cx.rate(REFAULT_ANON).ok();
-    if let Some(back) = back.and_then(|back| back.mean_in(stretch)) {
+    if let Some(back) = cx.mean_rate(REFAULT_ANON, stretch) {
         let text = format!("{back} of anonymous memory came back after eviction");
         return finding.shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, text);
     }

@@ -1,27 +1,14 @@
 //! vm.swappiness does not fit: it drops files that are in use to keep cold anonymous memory, or the other way round.
 
-use timeline::{
-    Stretch,
-    facts::{MGLRU, SWAPPINESS},
-    signals::{
-        MEM_ANON, MEM_INACTIVE_ANON, MEM_SHMEM, PAGE_CACHE, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
-        SWAP_TOTAL,
-    },
+use timeline::facts::{MGLRU, SWAPPINESS};
+use timeline::signals::{
+    MEM_ANON, MEM_INACTIVE_ANON, MEM_SHMEM, PAGE_CACHE, REFAULT_ANON, REFAULT_FILE, SWAP_FREE,
+    SWAP_TOTAL,
 };
-use units::{Bytes, Count, Pages, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::{LOW_SWAPPINESS, READ_AGAIN, SWAPPED_AGAIN, page_cache, refaults_file};
+use crate::prelude::*;
+use crate::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
 use crate::rereads::{evicted_by_another, rereading};
-use crate::rule::{Explains, Outcome, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    Numbers, Predicate, Reading, STALL, Trigger, all, any, computed, fact, gauge, ram, rate,
-};
 
 declare_rule! {
     /// vm.swappiness makes the kernel drop the pages that are in use and keep the ones that are not.
@@ -121,11 +108,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         too_high(cx, stretch, swappiness, severity(&stalls))?
     };
-    let mut kinds = vec!["the setting", "refaults"];
-    kinds.extend(stalls.any().then_some("stalls"));
-    Ok(stalls
-        .shown_in(finding)
-        .sure(cx.confidence(&kinds, stalls.open()))
+    Ok(finding
+        .counts_as("the setting")
+        .counts_as("refaults")
+        .shows_stalls(&stalls)
+        .sure_by_kinds(cx, stalls.open())
         .into())
 }
 
@@ -141,21 +128,14 @@ fn too_low(
     let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
     let cold = cx.mean_in(stretch, MEM_INACTIVE_ANON, &cold().track(cx)?)?;
     let ram = cx.ram()?;
+    let title = format!(
+        "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
+    );
     Ok(RULE
-        .found(
-            severity,
-            format!(
-                "Files are read again and again ({came_back}) while {cold} of cold memory stay in RAM and {left} of swap are free: vm.swappiness is {swappiness}."
-            ),
-        )
+        .found(severity, title)
         .graph("read again after eviction", &again)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
-        .shows_from(
-            REFAULT_FILE,
-            came_back, READ_AGAIN,
-            None,
-            format!("{came_back} of files came back after eviction (refaults)"),
-        )
+        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, format!("{came_back} of files came back after eviction (refaults)"))
         .shows_from(MEM_INACTIVE_ANON, cold, ram.share(COLD), None, format!("about {cold} of anonymous memory are cold"))
         .shows_from(SWAP_FREE, left, total.share(SWAP_FREE_SHARE), None, format!("{left} of swap are free"))
         .not("no-swap-risk", format!("{left} of swap are free"))
@@ -174,13 +154,11 @@ fn too_high(
     let back = cx.mean_in(stretch, REFAULT_ANON, &anon)?;
     let kept = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let much = cx.ram()?.share(MUCH_CACHE);
+    let title = format!(
+        "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
+    );
     Ok(RULE
-        .found(
-            severity,
-            format!(
-                "Program data goes to swap and comes back ({back}) while {kept} of page cache are hardly used: vm.swappiness is {swappiness}."
-            ),
-        )
+        .found(severity, title)
         .graph("swapped in again", &anon)
         .shows_fact(SWAPPINESS, swappiness, format!("vm.swappiness = {swappiness}"))
         .shows_from(REFAULT_ANON, back, SWAPPED_AGAIN, None, format!("{back} of anonymous memory came back after eviction"))
@@ -194,11 +172,7 @@ fn too_high(
 
 /// A setting modifies a shortage; it never is the emergency itself.
 fn severity(stalls: &Stalls) -> Severity {
-    if stalls.any() || !stalls.measured() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    }
+    Severity::warning_if(stalls.any() || !stalls.measured())
 }
 
 #[cfg(test)]

@@ -5,17 +5,8 @@ use timeline::signals::{
     HUGEPAGE_SIZE, MEM_ANON, MEM_ANON_HUGE, PROC_ANON_HUGE, THP_COLLAPSE_ALLOC, THP_FAULT_ALLOC,
     THP_UNDERUSED_SPLIT,
 };
-use timeline::{Counter, Entity, Signal, Stretch};
-use units::{Bytes, Count, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::{Missing, Need};
-use crate::rule::{Explains, Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{LEVEL, Trigger, all, gauge, ram};
+use crate::prelude::*;
 
 declare_rule! {
     /// Much anonymous memory is in huge pages that were given unasked; part of it may never have been touched.
@@ -74,7 +65,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("transparent huge pages are on {mode}: nobody gets them unasked");
     }
     let huge = cx.gauge(MEM_ANON_HUGE)?;
-    let same_time = || Missing::because(vec![MEM_ANON.def().name], Need::SameTime);
+    let same_time = || Missing::same_time(MEM_ANON.def());
     let (most, index) = huge.max_in(stretch).ok_or_else(same_time)?;
     let faulted = cx.last(THP_FAULT_ALLOC)?;
     let collapsed = cx.last(THP_COLLAPSE_ALLOC).ok();
@@ -82,42 +73,35 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("no page fault and no collapse made a huge page");
     }
     let (ram, of_ram) = (cx.ram()?, cx.of_ram(most)?);
-    let anon = cx.gauge(MEM_ANON)?.at(index);
-    let of_anon = anon
-        .and_then(|anon| most.ratio_of(anon))
-        .ok_or_else(same_time)?;
+    let anon = cx.gauge(MEM_ANON)?.at(index).ok_or_else(same_time)?;
+    let of_anon = most.ratio_of(anon).ok_or_else(same_time)?;
     let split = increase(cx, THP_UNDERUSED_SPLIT, stretch);
     let stalls = Stalls::during(cx, stretch);
-    let severity = if split.is_some() && stalls.for_memory() {
-        Severity::Warning
-    } else {
-        Severity::Info
+    let severity = Severity::warning_if(split.is_some() && stalls.for_memory());
+    let used = match split {
+        Some(_) => "the kernel found some of them nearly empty",
+        None => "how much of it is in use, counters cannot tell",
     };
-    let used = used(split.is_some());
     let always = mode.map_or("", |_| " (transparent huge pages are on always)");
     let title = format!(
         "Huge pages hold {most}, {of_ram} of RAM and {of_anon} of anonymous memory; {used}{always}."
     );
     let text = format!("{most} in huge pages, {of_anon} of anonymous memory");
-    let at = Some(cx.timeline.times()[index]);
-    let mut finding = RULE
+    let filled = cx.number(THP_MAX_PTES_NONE).ok();
+    let open = "a look into the pages, or a run of the program with madvise, would settle it";
+    Ok(RULE
         .found(severity, title)
         .graph("anonymous memory in huge pages", &huge)
-        .shows_from(MEM_ANON_HUGE, most, ram.share(OF_RAM), at, text);
-    finding = faults_shown_in(finding, cx, stretch, faulted);
-    let mut kinds = Vec::new();
-    if let Some(pages) = split {
-        let text = format!("the kernel split {pages} huge pages because most of them was empty");
-        finding = stalls.shown_in(finding.shows(THP_UNDERUSED_SPLIT, pages, None, text));
-        kinds.push("huge pages split as nearly empty");
-    }
-    let filled = cx.number(THP_MAX_PTES_NONE);
-    if let Ok(none) = filled {
-        let text = format!("khugepaged fills in up to {none} untouched pages of a huge page");
-        finding = finding.shows_fact(THP_MAX_PTES_NONE, none, text);
-    }
-    let open = "a look into the pages, or a run of the program with madvise, would settle it";
-    Ok(finding
+        .shows_from(MEM_ANON_HUGE, most, ram.share(OF_RAM), cx.time(index), text)
+        .and(|finding| faults_shown_in(finding, cx, stretch, faulted))
+        .with(split, |it, pages| {
+            let text = format!("the kernel split {pages} huge pages because most of them was empty");
+            stalls.shown_in(it.shows(THP_UNDERUSED_SPLIT, pages, None, text)).counts_as("huge pages split as nearly empty")
+        })
+        .with(filled, |it, none| {
+            let text = format!("khugepaged fills in up to {none} untouched pages of a huge page");
+            it.shows_fact(THP_MAX_PTES_NONE, none, text)
+        })
         .not("hugetlb-unused", "these pages come from ordinary memory, none is reserved")
         .fix(Fix::file(
             "Give huge pages only to those that ask. Where the kernel's command line sets it: transparent_hugepage=madvise.",
@@ -129,19 +113,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "Or keep them, but let khugepaged not fill in what is untouched (the kernel's default is 511).",
             "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
             64,
-            filled.ok(),
+            filled,
         ))
-        .affects(holders(cx))
-        .sure(cx.confidence(&kinds, open))
+        .affects(who::holding(cx, |process| Some(cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0), "in huge pages"))
+        .sure_by_kinds(cx, open)
         .into())
-}
-
-fn used(is_split: bool) -> &'static str {
-    if is_split {
-        "the kernel found some of them nearly empty"
-    } else {
-        "how much of it is in use, counters cannot tell"
-    }
 }
 
 /// How much a counter rose meanwhile; `None` where it did not, or was not measured.
@@ -163,39 +139,18 @@ fn faults_shown_in(
 ) -> Finding {
     let size = cx.timeline.last(HUGEPAGE_SIZE);
     let size = size.unwrap_or(Bytes::from_mib(2));
-    match increase(cx, THP_FAULT_ALLOC, stretch) {
+    let (count, text) = match increase(cx, THP_FAULT_ALLOC, stretch) {
         Some(made) => {
             let bytes = Bytes::from_f64(made.as_f64() * size.as_f64());
             let text = format!("page faults made {made} huge pages ({bytes}) meanwhile");
-            finding.shows(THP_FAULT_ALLOC, made, None, text)
+            (made, text)
         }
         None => {
             let text = format!("page faults made {faulted} huge pages since boot, none meanwhile");
-            finding.shows(THP_FAULT_ALLOC, faulted, None, text)
+            (faulted, text)
         }
-    }
-}
-
-/// Processes with the most memory in huge pages.
-fn holders(cx: &Evidence<'_>) -> Vec<Affected> {
-    let mut holders: Vec<_> = cx
-        .timeline
-        .entities(Entity::Process)
-        .filter_map(|process| {
-            let huge = cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0;
-            (huge > Bytes::ZERO).then_some((process, huge))
-        })
-        .collect();
-    holders.sort_by_key(|(_, huge)| std::cmp::Reverse(*huge));
-    holders
-        .into_iter()
-        .take(3)
-        .map(|(process, huge)| Affected {
-            kind: "process",
-            name: process.label.clone(),
-            what: format!("{huge} in huge pages"),
-        })
-        .collect()
+    };
+    finding.shows(THP_FAULT_ALLOC, count, None, text)
 }
 
 #[cfg(test)]

@@ -1,26 +1,16 @@
 //! Memory that no counter of the kernel explains.
 
-use timeline::Track;
 use timeline::signals::{
     MEM_ANON, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_HUGETLB, MEM_KERNEL_STACK, MEM_PAGE_TABLES,
     MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, ZONE_PCP,
 };
-use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::accounting::{Accounting, account};
 use crate::calm;
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::readings::LITTLE_AVAILABLE;
-use crate::rise::{Rise, with_levels};
-use crate::rule::{Outcome, WANT_AND_THRASH, clear, declare_rule};
+use crate::prelude::*;
+use crate::rise::{self, LONG, Rise, with_levels};
 use crate::totals::Checks;
-use crate::trigger::{
-    Found, Occurrence, Predicate, Reading, Scope, Subject, Trigger, all, computed, gauge, ram,
-};
+use crate::trigger::Subject;
 
 declare_rule! {
     /// A large part of RAM is in none of the kernel's counters: a driver or a hypervisor holds it.
@@ -63,16 +53,9 @@ const AT_LEAST: Bytes = Bytes::from_gib(1);
 const TOO_LARGE: Ratio = Ratio::from_percent(15.0);
 /// Samples before and after one whose middle value counts.
 const AROUND: usize = 2;
-/// Start-up and warm-up are over.
-const LONG: Span = Span::from_hours(1);
 
 fn trigger() -> Trigger {
-    Trigger::Found(Found {
-        find,
-        could: Some(all![could(), is_large()]),
-        scope: Scope::Host,
-        none: None,
-    })
+    rise::trigger(find, all![could(), is_large()])
 }
 
 /// An upper bound that needs no more than arithmetic: what the counters that hold most leave.
@@ -179,28 +162,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .ok()
         .and_then(|(t, _)| t.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));
-    let severity = if growth.is_some() || of_ram >= TOO_LARGE || little {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = Severity::warning_if(growth.is_some() || of_ram >= TOO_LARGE || little);
     let title = title(growth.as_ref(), level, of_ram);
     let text = format!(
         "{level} of MemTotal ({ram}) in none of {} terms",
         terms.terms.len()
     );
-    let mut finding = RULE
-        .found(severity, title)
-        .graph("memory in no counter", &track)
-        .shows_from(MEM_UNACCOUNTED, level, large, None, text);
-    let mut kinds = vec!["the level"];
-    if let Some(rise) = &growth {
-        kinds.push("a climb");
-        let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
-        let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
-        finding = finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text);
-    }
     let incomplete = !terms.missing.is_empty();
+    let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
     let open = if incomplete {
         format!("this source lacks {}", terms.missing.join(", "))
     } else if stretch.spans() < LONG {
@@ -208,20 +177,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     } else {
         String::new()
     };
-    if incomplete {
-        kinds.truncate(1);
-    }
-    if terms.missing.contains(&ZONE_PCP.def().name) {
-        let text = "this source does not tell them; they take a few percent at most";
-        finding = finding.not("per-CPU lists", text);
-    }
-    Ok(finding
+    Ok(RULE
+        .found(severity, title)
+        .graph("memory in no counter", &track)
+        .shows_from(MEM_UNACCOUNTED, level, large, None, text)
+        .counts_as("the level")
+        .with(growth, |it, rise| {
+            let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
+            let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
+            it.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
+        })
+        .counts_once_if(incomplete)
+        .when(lacks_lists, |it| it.not("per-CPU lists", "this source does not tell them; they take a few percent at most"))
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")
             .look("grep -E '^(size|c_max) ' /proc/spl/kstat/zfs/arcstats\nsort -rn /proc/allocinfo | head"))
         .fix(Fix::say("Let the kernel record who takes pages: page_owner=on on its command line, then /sys/kernel/debug/page_owner. It costs some memory, so not for good."))
-        .sure(cx.confidence(&kinds, &open))
+        .sure_by_kinds(cx, &open)
         .into())
 }
 

@@ -1,16 +1,9 @@
 //! Tasks waited for memory, and no other rule says why.
 
 use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
-use units::Ratio;
 
-use crate::evidence::Evidence;
-use crate::finding::Severity;
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, declare_rule};
-use crate::stalls::{self, Over, Stalls};
-use crate::trigger::{LEVEL, Trigger, stall};
+use crate::prelude::*;
+use crate::readings::NOTICED;
 
 declare_rule! {
     /// Tasks waited for memory, and nothing else in the source says why.
@@ -36,13 +29,10 @@ declare_rule! {
     }
 }
 
-/// As for a control group: a tenth of the time is what users notice.
-const STALLED: Ratio = Ratio::from_percent(10.0);
-
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
-        stall(PSI_MEMORY_SOME).at_least("memory stalls", STALLED),
+        stall(PSI_MEMORY_SOME).at_least("memory stalls", NOTICED),
     )
 }
 
@@ -54,10 +44,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let full = cx.stall(PSI_MEMORY_FULL).ok();
     let full = full.and_then(|full| stalls::worst(&full, stretch));
     let over = Over::of(stretch);
-    let severity = match full {
-        Some(full) if full >= Stalls::STANDSTILL => Severity::Warning,
-        _ => Severity::Info,
-    };
+    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let (waited, share) = match full.filter(|full| *full >= Stalls::MEMORY) {
         Some(full) => ("stood still", full),
         None => ("waited", some),
@@ -67,30 +54,18 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         stretch.lasts(),
         over.time(share)
     );
-    let mut finding = RULE.found(severity, title).graph("memory stalls", &stalled);
-    finding = finding.shows_from(
-        PSI_MEMORY_SOME,
-        some,
-        STALLED,
-        None,
-        format!("memory stalls: some {some}{}", over.remark()),
-    );
-    if let Some((least, index)) = cx.lowest_in(MEM_AVAILABLE, stretch) {
-        let at = Some(cx.timeline.times()[index]);
-        finding = finding.shows(
-            MEM_AVAILABLE,
-            least,
-            at,
-            format!("at least {least} available"),
-        );
-    }
+    let text = format!("memory stalls: some {some}{}", over.remark());
     let look = "grep -r ^full --include=memory.pressure /sys/fs/cgroup | sort -t= -k2 -rn | head";
-    Ok(finding
+    Ok(RULE
+        .found(Severity::warning_if(is_grave), title)
+        .graph("memory stalls", &stalled)
+        .shows_from(PSI_MEMORY_SOME, some, NOTICED, None, text)
+        .counts_as("memory stalls")
+        .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
+            format!("at least {least} available")
+        })
         .fix(Fix::say("See which control group waits while it lasts.").look(look))
-        .sure(cx.confidence(
-            &["memory stalls"],
-            "the files of the control groups would settle it",
-        ))
+        .sure_by_kinds(cx, "the files of the control groups would settle it")
         .into())
 }
 

@@ -1,25 +1,12 @@
 //! zram that costs more memory than it gives, or that stands in the wrong place.
 
-use timeline::{
-    Entity, EntitySeries, Stretch,
-    signals::{
-        PSI_MEMORY_SOME, SWAP_AREA_RANK, SWAP_AREA_USED, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT,
-        ZRAM_ORIG, ZRAM_USED,
-    },
+use timeline::signals::{
+    PSI_MEMORY_SOME, SWAP_AREA_RANK, SWAP_AREA_USED, ZRAM_FAILED_WRITES, ZRAM_HUGE, ZRAM_LIMIT,
+    ZRAM_ORIG, ZRAM_USED,
 };
-use units::{Bytes, Count, Ratio};
 
-use crate::evidence::Evidence;
-use crate::finding::{Affected, Computed, Finding, Severity};
-use crate::fix::Fix;
-use crate::incident::Incident;
-use crate::missing::Missing;
-use crate::rule::{Outcome, clear, declare_rule};
-use crate::stalls::Stalls;
-use crate::trigger::{
-    LEVEL, Numbers, Predicate, STALL, Scope, Trigger, all, any, computed_of, gauge, limit, ram,
-    total,
-};
+use crate::prelude::*;
+use crate::trigger::{computed_of, total};
 
 declare_rule! {
     /// zram holds data that hardly compresses, has reached its limit, takes too much RAM, or is used after a disk.
@@ -156,22 +143,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some(fault) = fault(cx, device, stretch, is_stalled)? else {
         return clear!("{}", good_order(cx, device, stretch));
     };
-    let severity = match fault {
-        Fault::Full { .. } | Fault::Failed { now: true, .. } => Severity::Warning,
-        _ if is_stalled => Severity::Warning,
-        _ => Severity::Info,
-    };
-    let mut kinds = vec!["zram's own figures"];
-    kinds.extend(is_stalled.then_some("memory stalls"));
-    let finding = described(&device.key, fault, severity);
-    Ok(stalls
-        .shown_in(finding)
-        .affects([Affected {
-            kind: "zram",
-            name: device.key.clone(),
-            what: good_order(cx, device, stretch),
-        }])
-        .sure(cx.confidence(&kinds, ""))
+    let fails = matches!(fault, Fault::Full { .. } | Fault::Failed { now: true, .. });
+    let severity = Severity::warning_if(fails || is_stalled);
+    let order = good_order(cx, device, stretch);
+    Ok(described(&device.key, fault, severity)
+        .counts_as("zram's own figures")
+        .and(|finding| stalls.shown_in(finding))
+        .counts_if(is_stalled, "memory stalls")
+        .affects([Affected::new("zram", &device.key, order)])
+        .sure_by_kinds(cx, "")
         .into())
 }
 

@@ -248,11 +248,7 @@ fn affected(at_limit: &AtLimit<'_>) -> Vec<Affected> {
     let Some(group) = at_limit.group else {
         return Vec::new();
     };
-    let one = |name: &str, what: String| Affected {
-        kind: "cgroup",
-        name: name.to_owned(),
-        what,
-    };
+    let one = |name: &str, what: String| Affected::new("cgroup", name, what);
     let mut affected = Vec::new();
     if let Some(path) = at_limit.path() {
         let limit = at_limit.limit.map_or_else(
