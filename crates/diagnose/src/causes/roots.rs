@@ -198,8 +198,6 @@ fn nearest(all: &[Incident<'_>], lists: &Lists<'_>, lists_of: &[Vec<usize>]) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use proptest::prelude::*;
     use timeline::Stretch;
     use timeline::signals::CGROUP_MAX;
@@ -342,42 +340,5 @@ mod tests {
             }
             assert!(!above.contains(&rule), "{}", rules::ALL[rule].id);
         }
-    }
-
-    /// Thrash, and what it brings about, all the time: what makes comparing in pairs most expensive.
-    fn crowd(count: u64) -> Vec<Finding> {
-        let ids = [
-            "swap-thrash",
-            "page-cache-thrash",
-            "direct-reclaim-stall",
-            "kswapd-saturated",
-        ];
-        let at = |(index, id): (u64, &&str)| {
-            let rule = rules::by_id(id).unwrap_or_else(|| panic!("no rule {id}"));
-            rule.found(Severity::Warning, "")
-                .during(stretch((index, 600)))
-        };
-        (0..count).zip(ids.iter().cycle()).map(at).collect()
-    }
-
-    #[test]
-    #[allow(clippy::disallowed_methods)] // a test may look at a clock
-    fn ten_times_as_many_incidents_cost_little_more_than_ten_times_as_much() {
-        let cost = |count| {
-            let incidents = crowd(count);
-            let took = |_| {
-                let start = Instant::now();
-                host().with(|cx| roots(cx, &incidents));
-                start.elapsed()
-            };
-            // Of several the one that nothing else on the machine delayed.
-            (0..5).map(took).min().unwrap_or(Duration::MAX)
-        };
-        let (once, tenfold) = (cost(800), cost(8_000));
-        // 13 times by n log n, 100 times where each is compared with each.
-        assert!(
-            tenfold < once * 40,
-            "{once:?} for 800, {tenfold:?} for 8,000"
-        );
     }
 }

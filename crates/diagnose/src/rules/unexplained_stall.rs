@@ -1,6 +1,8 @@
 //! Tasks waited for memory, and no other rule says why.
 
-use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
+use timeline::signals::{
+    MEM_AVAILABLE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_CPU_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+};
 
 use crate::prelude::*;
 use crate::readings::NOTICED;
@@ -17,6 +19,8 @@ declare_rule! {
     /// nothing ran for a quarter of that time, else information.
     /// ## Not this
     /// - Any incident at the same time: it is the cause then.
+    /// - A host short of CPUs (a stolen or throttled one) on which kswapd alone reclaims: the kernel counts kswapd as waiting for
+    ///   memory while it waits for a CPU.
     /// ## What to do
     /// Record control groups and `/proc/vmstat` too (`memtide record` as root). Verify: the next such stall has a cause.
     /// ## References
@@ -29,6 +33,9 @@ declare_rule! {
     }
 }
 
+/// Seen on guests with a fifth of a CPU each: 90 % and more while kswapd made room for streamed files; 10 % and less on calm ones.
+const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
+
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
@@ -38,6 +45,11 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    if let Some(cpu) = of_kswapd(cx, stretch) {
+        return clear!(
+            "only kswapd reclaimed, and waited for a CPU itself (CPU stalls {cpu} of the time): PSI counts that as a wait for memory"
+        );
+    }
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
     let some =
         stalls::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
@@ -69,6 +81,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
+/// How much of the time tasks waited for a CPU, where kswapd alone reclaimed. It counts as stalled for as long as it is at work
+/// (mm/vmscan.c, balance_pgdat), also while it waits for its turn.
+fn of_kswapd(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
+    let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
+    let is_alone = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
+    let cpu = cx.stall(PSI_CPU_SOME).ok()?.mean_in(stretch)?;
+    (is_alone && cpu >= SHORT_OF_CPU).then_some(cpu)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +113,21 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         let when = finding.when.expect("it has a time");
         assert_eq!((when.first, when.last), (1800, 1822));
+    }
+
+    #[test]
+    fn kswapd_that_waits_for_a_cpu_is_no_stall_of_tasks() {
+        let reclaiming = |kswapd, direct, cpu| {
+            stalled(22, 900_000, 600_000)
+                .counter(PGSCAN_KSWAPD, kswapd)
+                .counter(PGSCAN_DIRECT, direct)
+                .counter(PSI_CPU_SOME, cpu)
+        };
+        let why = clear(RULE, &reclaiming(1_000, 0, 900_000));
+        assert!(why.contains("CPU stalls 90 %"), "{why}");
+        for other in [(1_000, 0, 100_000), (1_000, 200, 900_000), (0, 0, 900_000)] {
+            found(RULE, &reclaiming(other.0, other.1, other.2));
+        }
     }
 
     #[test]
