@@ -19,8 +19,8 @@ use crate::rule::Outcome;
 
 pub(crate) use evaluate::Subject;
 pub(crate) use reading::{
-    Numbers, Predicate, Reading, computed, computed_of, fact, gauge, limit, most_of_others, over,
-    ram, rate, stall, total,
+    Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
+    most_of_others, over, ram, rate, stall, total,
 };
 pub use screen::{could_hold, could_hold_by_rule, signals as screened_signals};
 

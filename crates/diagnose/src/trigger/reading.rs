@@ -51,7 +51,7 @@ pub(crate) enum Expr {
     SumOver(Entity, Box<Expr>),
     /// The largest of all other entities of the kind that the trigger is about; zero where there is no other.
     MostOfOthers(Box<Expr>),
-    /// What takes more than arithmetic; a screen cannot see through it.
+    /// What takes more than arithmetic; a screen sees no more of it than what it never exceeds.
     Computed(Computed),
     /// The same of an entity that takes others into account.
     ComputedOf(ComputedOf),
@@ -69,6 +69,8 @@ pub(crate) struct ComputedOf {
 pub(crate) struct Computed {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
+    /// What it never exceeds for long, made of arithmetic: so much of it a screen can see.
+    pub(crate) at_most: Option<fn() -> Expr>,
 }
 
 /// What holds at an instant or does not.
@@ -289,6 +291,17 @@ impl Predicate {
         all
     }
 
+    /// The signals that a screen reads in place of what it cannot compute.
+    pub(crate) fn signals_in_place(&self) -> Vec<SignalId> {
+        let mut all = Vec::new();
+        self.visit(&mut |expr| {
+            if let Expr::Computed(Computed { at_most, .. }) = expr {
+                all.extend(at_most.iter().flat_map(|at_most| at_most().signals()));
+            }
+        });
+        all
+    }
+
     fn visit(&self, see: &mut impl FnMut(&Expr)) {
         match self {
             Self::Compare(comparison) => {
@@ -401,7 +414,24 @@ pub(crate) fn computed<Q: Quantity>(
     name: &'static str,
     of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
 ) -> Reading<Q> {
-    Reading::new(Expr::Computed(Computed { name, of }))
+    Reading::new(Expr::Computed(Computed {
+        name,
+        of,
+        at_most: None,
+    }))
+}
+
+/// The same of what never exceeds a reading of the host, taken over the time between two of its own readings.
+pub(crate) fn computed_within<Q: Quantity>(
+    name: &'static str,
+    of: fn(&Evidence<'_>) -> Result<Numbers, Missing>,
+    at_most: fn() -> Expr,
+) -> Reading<Q> {
+    Reading::new(Expr::Computed(Computed {
+        name,
+        of,
+        at_most: Some(at_most),
+    }))
 }
 
 /// A number of an entity that takes more than arithmetic.

@@ -101,10 +101,10 @@ pub fn signals() -> Vec<SignalId> {
     let mut all: Vec<SignalId> = vec![timeline::signals::MEM_TOTAL.id()];
     for rule in screened() {
         let trigger: Trigger = (rule.trigger)();
-        let own = trigger
-            .predicate()
-            .map(|(predicate, _)| predicate.signals());
-        all.extend(own.unwrap_or_default());
+        if let Some((predicate, _)) = trigger.predicate() {
+            all.extend(predicate.signals());
+            all.extend(predicate.signals_in_place());
+        }
     }
     all.sort_unstable();
     all.dedup();
@@ -220,7 +220,11 @@ impl Minutes<'_> {
                 None => self.unknown(),
             },
             Expr::Fact(fact) => self.of_fact(*fact),
-            Expr::Computed(_) | Expr::ComputedOf(_) => self.unknown(),
+            Expr::Computed(computed) => match computed.at_most {
+                Some(at_most) => self.up_to(&at_most()),
+                None => self.unknown(),
+            },
+            Expr::ComputedOf(_) => self.unknown(),
             Expr::SumOver(entity, each) => self.sum_over(*entity, each),
             Expr::MostOfOthers(each) => self.most_of_others(each),
             Expr::Sum(parts) => self.sum(parts),
@@ -259,6 +263,24 @@ impl Minutes<'_> {
 
     fn unknown(&self) -> Numbers {
         Some(vec![None; self.rolled.len()])
+    }
+
+    /// What never exceeds another number. It may rest on readings that are rarer than samples: what it is in a minute may come
+    /// of the one before or after.
+    fn up_to(&self, other: &Expr) -> Numbers {
+        let Some(most) = self.numbers(other) else {
+            return self.unknown();
+        };
+        let around = |at: usize| {
+            let within = &most[at.saturating_sub(1)..(at + 2).min(most.len())];
+            let most = within.iter().map(|bounds| bounds.map(|bounds| bounds.most));
+            let most: Option<Vec<f64>> = most.collect();
+            Some(Bounds {
+                least: 0.0,
+                most: most?.into_iter().fold(0.0, f64::max),
+            })
+        };
+        Some((0..most.len()).map(around).collect())
     }
 
     fn pair(&self, a: &Expr, b: &Expr, join: fn(Bounds, Bounds) -> Bounds) -> Numbers {
@@ -412,8 +434,8 @@ impl Bounds {
 mod tests {
     use timeline::facts::OVERCOMMIT_MEMORY;
     use timeline::signals::{
-        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, NODE_FREE, NODE_TOTAL, PSI_MEMORY_SOME, PSWPOUT,
-        ZONE_HIGH, ZONE_MANAGED,
+        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, CPU_SYSTEM, NODE_FREE, NODE_TOTAL, PGSCAN_KSWAPD,
+        PGSTEAL_KSWAPD, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH, ZONE_MANAGED,
     };
     use timeline::{Minute, Stamp};
     use units::{PageSize, WallClock};
@@ -521,6 +543,27 @@ mod tests {
         assert_eq!(swapping(None), [false]);
         assert_eq!(swapping(Some(50)), [false]);
         assert_eq!(swapping(Some(400)), [true]);
+    }
+
+    #[test]
+    fn one_thread_uses_no_more_than_all_in_its_minute_or_beside_it() {
+        for (fastest, expected) in [
+            ([30, 30, 30, 30], [false; 4]),
+            ([90, 30, 30, 30], [true, true, false, false]),
+            ([30, 30, 30, 90], [false, false, true, true]),
+        ] {
+            let mut rolled = minutes(4);
+            rises(&mut rolled, PGSCAN_KSWAPD.id(), &[60_000; 4], None);
+            rises(&mut rolled, PGSTEAL_KSWAPD.id(), &[50_000; 4], None);
+            let cells = rolled.entry(Entity::Host, "", CPU_SYSTEM.id());
+            for (cell, fastest) in cells.iter_mut().zip(fastest) {
+                *cell = Some(RollUp::Increase {
+                    by: Some(1_200),
+                    fastest: Some(fastest),
+                });
+            }
+            assert_eq!(could("kswapd-saturated", &rolled), expected);
+        }
     }
 
     #[test]
