@@ -2,6 +2,8 @@
 
 mod report;
 
+use std::cmp::Reverse;
+
 use timeline::Entity::Cgroup;
 use timeline::facts::CgroupMode;
 use timeline::signals::{
@@ -308,28 +310,33 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         .into())
 }
 
-/// How fast the group grew in the time before the kill that its readings show.
+/// How fast the group grew in the time before the kill that its readings show. What is known between two of them is the
+/// earlier one, so only the readings themselves tell a speed.
 fn grown(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
     let current = incident
         .of
         .and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
-    let before = current.and_then(|current| {
-        let last = current.at(incident.stretch.first)?;
-        let earlier = 0..incident.stretch.first;
-        let from = earlier.clone().filter_map(|at| current.at(at)).min()?;
+    let climb = current.and_then(|current| {
+        let read = |at: &usize| cx.timeline.was_read(Entity::Cgroup, *at);
+        let readings = (0..=incident.stretch.first).filter(read);
+        let readings = readings.filter_map(|at| Some((current.at(at)?, at)));
+        let readings: Vec<(Bytes, usize)> = readings.collect();
+        let (last, earlier) = readings.split_last()?;
         // The climb begins where the group is at its low for the last time.
-        let first = earlier.rev().find(|at| current.at(*at) == Some(from))?;
-        Some((first, from, last))
+        let low = earlier
+            .iter()
+            .min_by_key(|(held, at)| (*held, Reverse(*at)))?;
+        Some((*low, *last))
     });
-    let Some((at, from, to)) = before else {
+    let Some(((from, low), (to, last))) = climb else {
         return finding;
     };
     let times = cx.timeline.times();
-    let took = times[incident.stretch.first] - times[at];
+    let took = times[last] - times[low];
     match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
         Some(rate) if to > from => {
             let text = format!("grew from {from} to {to} in the {took} before ({rate})");
-            finding.shows(CGROUP_CURRENT, to, cx.time(incident.stretch.first), text)
+            finding.shows(CGROUP_CURRENT, to, cx.time(last), text)
         }
         _ => finding,
     }
@@ -397,6 +404,41 @@ mod tests {
             let case = group(host(), "/app", kills).read_every(10, Cgroup);
             let finding = found(RULE, &case);
             assert!(finding.title.contains(told), "{}", finding.title);
+        }
+    }
+
+    #[test]
+    fn the_speed_of_growth_is_that_between_readings_however_rare_they_are() {
+        let held: Vec<Bytes> = (0..41)
+            .map(|second| Bytes::from_mib(10 + 2 * second))
+            .collect();
+        let mut events = vec![0; 40];
+        events[34] = 1;
+        for (every, expected) in [
+            (1, "grew from 58 MiB to 78 MiB in the 10 s before (2 MiB/s)"),
+            (
+                10,
+                "grew from 50 MiB to 70 MiB in the 10 s before (2 MiB/s)",
+            ),
+        ] {
+            let case = Case::over(40)
+                .gauge_of(
+                    Cgroup,
+                    "/app",
+                    CGROUP_MAX,
+                    Limit::Bytes(Bytes::from_mib(96)),
+                )
+                .gauge_steps_of(Cgroup, "/app", CGROUP_CURRENT, &held)
+                .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, &events)
+                .counter_steps_of(Cgroup, "/app", CGROUP_EVENTS_OOM, &events)
+                .read_every(every, Cgroup);
+            let finding = found(RULE, &case);
+            let lines: Vec<_> = finding
+                .evidence
+                .iter()
+                .map(|line| line.text.as_str())
+                .collect();
+            assert!(lines.contains(&expected), "{lines:?}");
         }
     }
 
