@@ -11,11 +11,11 @@ use std::collections::HashMap;
 
 use timeline::Entity;
 use timeline::signals::{CGROUP_HIGH, CGROUP_MAX};
-use units::Bytes;
+use units::{Bytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
-use crate::incident::{Occasion, Scope};
+use crate::incident::{Harm, Occasion, Scope};
 use crate::rules;
 
 /// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the
@@ -140,8 +140,7 @@ fn in_order(mut groups: Vec<(Group, Finding)>) -> Vec<Finding> {
 impl Finding {
     /// Joins what the same rule found at another time: the worst of them speaks for all.
     pub(crate) fn join(&mut self, other: Self) {
-        let rank = |f: &Self| (f.severity, f.harm, f.when.map(|when| when.lasts()));
-        let other_speaks = rank(&other) > rank(self);
+        let other_speaks = other.worst_time() > self.worst_time();
         self.join_later(other, other_speaks);
         self.occasions.sort_by_key(|one| one.stretch.first);
     }
@@ -163,6 +162,13 @@ impl Finding {
         self.harm = harm;
     }
 
+    /// How grave it was at its worst time, whatever it cost at all times together.
+    fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
+        let own = (self.severity, self.harm, self.when.map(|when| when.lasts()));
+        let of = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.lasts()));
+        self.occasions.iter().map(of).max().unwrap_or(own)
+    }
+
     fn take_times(&mut self) -> Vec<Occasion> {
         match self.occasions.is_empty() {
             true => self.occasion().into_iter().collect(),
@@ -175,7 +181,7 @@ impl Finding {
 mod tests {
     use super::*;
     use timeline::{Facts, Stretch, Timeline};
-    use units::{Limit, Span};
+    use units::Limit;
 
     use crate::rules::testing::Case;
 
@@ -325,6 +331,22 @@ mod tests {
         failed.event = Some(Event::FailedAllocation);
         let level = incident("unaccounted-memory", Warning, (0, 60));
         assert_eq!(ordered(vec![level, failed])[0].0, "external-fragmentation");
+    }
+
+    #[test]
+    fn the_longest_of_alike_speaks_however_many_shorter_ones_there_were() {
+        let thrash = |from, lasts| {
+            let mut one = incident("swap-thrash", Critical, (from, from + lasts));
+            one.title = format!("for {lasts} s");
+            one.harm.waited = Some(Span::from_secs(lasts));
+            one.occasions = one.occasion().into_iter().collect();
+            one
+        };
+        let (timeline, facts) = (Timeline::default(), Facts::default());
+        let all = vec![thrash(10, 10), thrash(100, 10), thrash(200, 15)];
+        let findings = order(&Evidence::new(&timeline, &facts), all);
+        assert_eq!(findings[0].title, "for 15 s");
+        assert_eq!(findings[0].harm.waited, Some(Span::from_secs(35)));
     }
 
     #[test]

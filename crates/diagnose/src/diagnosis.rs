@@ -8,7 +8,7 @@ use units::Span;
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::incident::Bursts;
+use crate::incident::{Bursts, Harm};
 use crate::missing::Missing;
 use crate::next::{self, Step};
 use crate::prepared::Prepared;
@@ -170,28 +170,46 @@ impl Answers {
         all
     }
 
-    /// What another rule has an incident for at the same time is explained.
+    /// What another rule has an incident for at the same time, in which tasks waited or were killed, is explained.
     fn drop_explained(&mut self) {
-        let is_unexplained = |finding: &Finding| {
-            rules::by_id(finding.id).is_some_and(|rule| rule.class == Class::Unexplained)
-        };
-        let (unexplained, mut incidents): (Vec<_>, Vec<_>) =
-            self.incidents.drain(..).partition(is_unexplained);
-        let waits = incidents
-            .iter()
-            .filter(|it| it.harm.waited.is_some() || it.harm.killed > 0);
-        let times: Vec<Stretch> = waits.flat_map(Finding::stretches).collect();
-        for finding in unexplained {
-            let is_explained = |when: Stretch| times.iter().any(|time| time.overlaps(&when));
-            if finding.when.is_some_and(is_explained) {
-                let why = "each stall has its cause among the findings".to_owned();
-                self.clear.push((finding.id, why));
-            } else {
-                incidents.push(finding);
+        let is_unexplained =
+            |id: &str| rules::by_id(id).is_some_and(|rule| rule.class == Class::Unexplained);
+        let costs = |harm: Harm| harm.killed > 0 || harm.waited > Some(Span::ZERO);
+        let of_others = self.incidents.iter().filter(|it| !is_unexplained(it.id));
+        let of_others = of_others.filter(|it| costs(it.harm));
+        let mut times: Vec<Stretch> = of_others.flat_map(Finding::stretches).collect();
+        let untold = self.untold.iter().filter(|it| !is_unexplained(it.id));
+        times.extend(untold.filter(|it| costs(it.harm)).map(|it| it.stretch));
+        let is_at = |when: &Stretch, times: &[Stretch]| times.iter().any(|it| it.overlaps(when));
+        let mut dropped = Vec::new();
+        self.incidents.retain(|it| {
+            let is_explained = it.when.is_some_and(|when| is_at(&when, &times));
+            let is_left = !is_unexplained(it.id) || !is_explained;
+            dropped.extend((!is_left).then_some(it.id));
+            is_left
+        });
+        self.untold
+            .retain(|it| !is_unexplained(it.id) || !is_at(&it.stretch, &times));
+        // A burst explains a burst.
+        let bursts = self.bursts.iter().filter(|it| !is_unexplained(it.id));
+        times.extend(bursts.flat_map(|it| it.stretches.iter().copied()));
+        for bursts in self.bursts.iter_mut().filter(|it| is_unexplained(it.id)) {
+            let count = bursts.stretches.len();
+            bursts.stretches.retain(|stretch| !is_at(stretch, &times));
+            if bursts.stretches.len() < count {
+                // What the rest cost is not known.
+                bursts.waited = None;
+                dropped.push(bursts.id);
             }
         }
-        self.incidents = incidents;
-        let known = |id: &str| self.incidents.iter().any(|finding| finding.id == id);
+        self.bursts.retain(|it| !it.stretches.is_empty());
+        let why = "each stall has its cause among the findings";
+        self.clear
+            .extend(dropped.into_iter().map(|id| (id, why.to_owned())));
+        let known = |id: &str| {
+            self.incidents.iter().any(|finding| finding.id == id)
+                || self.bursts.iter().any(|bursts| bursts.id == id)
+        };
         let mut said: Vec<&str> = Vec::new();
         self.clear.retain(|(id, _)| {
             let is_first = !said.contains(id);
@@ -202,7 +220,7 @@ impl Answers {
 
     fn take(&mut self, rule: &'static Rule, answer: judge::Answer) {
         // What came in bursts is not clear, and not told one by one.
-        if answer.incidents.is_empty() && answer.bursts.is_none() {
+        if answer.is_empty() {
             let why = match answer.clear.is_empty() {
                 true => "nothing showed it".to_owned(),
                 false => answer.clear,
@@ -424,6 +442,7 @@ mod tests {
         assert!(few.findings.is_empty(), "{:?}", few.findings);
         let counted = &few.bursts[0];
         assert_eq!((counted.id, counted.count()), ("swap-thrash", 3));
+        assert_eq!(few.bursts.len(), 1, "{:?}", few.bursts);
         let many = cheap(40);
         let told = many.findings.iter().find(|f| f.id == "swap-thrash");
         assert_eq!(told.map(|f| f.occasions.len()), Some(40));

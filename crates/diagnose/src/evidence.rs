@@ -16,6 +16,7 @@ use crate::finding::Confidence;
 use crate::floor::Floor;
 use crate::missing::{Missing, Need};
 use crate::readings;
+use crate::trigger::STALL;
 
 /// What a rule may ask.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// No stall or thrash is claimed from less than this: three intervals of a second and one of slack.
-    const SHORTEST_HOLD: Span = Span::from_secs(4);
+    /// No stall or thrash is claimed from less than this.
+    const SHORTEST_HOLD: Span = STALL;
     /// What fewer samples show is less sure: an engineering choice.
     const FEW_SAMPLES: usize = 10;
 

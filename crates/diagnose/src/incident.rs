@@ -141,7 +141,7 @@ impl Weight {
     }
 }
 
-/// How long tasks waited, of a host: measured once for all incidents.
+/// How long tasks waited, of the host or of a control group: measured once for all its incidents.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     memory: Option<Track<Ratio>>,
@@ -156,7 +156,7 @@ impl Waiting {
         }
     }
 
-    fn of_group(cx: &Evidence<'_>, group: &EntitySeries) -> Self {
+    pub(crate) fn of_group(cx: &Evidence<'_>, group: &EntitySeries) -> Self {
         let share = |signal| Some(cx.timeline.rate_of(group, signal)?.to_share());
         Self {
             memory: share(CGROUP_PSI_MEMORY_SOME),
@@ -164,22 +164,8 @@ impl Waiting {
         }
     }
 
-    /// What of a stretch tasks waited for such a thing, in an entity or on the host.
-    pub(crate) fn in_scope(
-        &self,
-        cx: &Evidence<'_>,
-        of: Option<&EntitySeries>,
-        stretch: &Stretch,
-        waits: Waits,
-    ) -> Option<Span> {
-        match of.filter(|it| it.entity == Entity::Cgroup) {
-            Some(group) => Self::of_group(cx, group).within(stretch, waits),
-            None => self.within(stretch, waits),
-        }
-    }
-
-    /// The two overlap, so they are not added.
-    fn within(&self, stretch: &Stretch, waits: Waits) -> Option<Span> {
+    /// What of a stretch tasks waited for such a thing. Waits for memory and for disks overlap, so they are not added.
+    pub(crate) fn within(&self, stretch: &Stretch, waits: Waits) -> Option<Span> {
         let seconds =
             |track: &Option<Track<Ratio>>| track.as_ref().map(|track| track.integral_in(stretch));
         let waited = match waits {

@@ -3,7 +3,7 @@
 //! A story never sees the recording: its evidence is cut to a window around the incident, and the host's settings are those
 //! of that time. So an incident is the same one, however much was watched before and after it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use timeline::kernel_report::ReportKind;
 use timeline::{Condition, Entity, EntitySeries, Facts, Reported, Stretch, Timeline};
@@ -12,7 +12,7 @@ use units::Span;
 use crate::bursts::{self, Weighed};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
-use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Weight};
+use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
 use crate::missing::{Missing, Need};
 use crate::prepared::Prepared;
 use crate::rule::{Outcome, Rule};
@@ -24,9 +24,9 @@ const AROUND: Span = Span::from_secs(10);
 const RARE_TABLES: Span = Span::from_secs(90);
 /// The log's clock and the samples' differ by this at most.
 const SLACK: Span = Span::from_secs(2);
-/// Incidents of one rule whose story is told; of more, the times and costs.
+/// Incidents of one rule whose story is asked, besides the costliest of each entity; of more, the times and costs.
 const MOST_TOLD: usize = 50;
-/// The same of a note, of which one is said.
+/// The same of a note, of which one is said, and of bursts, which are only counted.
 const MOST_NOTED: usize = 5;
 
 /// What a rule says of a stretch of time.
@@ -42,13 +42,20 @@ pub(crate) struct Answer {
     pub(crate) clear: String,
 }
 
+impl Answer {
+    /// Whether nothing was found: neither incidents nor bursts.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.incidents.is_empty() && self.bursts.is_none()
+    }
+}
+
 /// An incident without a story.
 #[derive(Debug)]
 pub(crate) struct Untold {
-    id: &'static str,
+    pub(crate) id: &'static str,
     key: String,
-    stretch: Stretch,
-    harm: Harm,
+    pub(crate) stretch: Stretch,
+    pub(crate) harm: Harm,
 }
 
 impl Untold {
@@ -325,13 +332,7 @@ pub(crate) fn lasting(
             // It need not hold yet at the first sample.
             false => intervals >= 2 || holds.at(run.first) == Some(true),
         };
-        // What is shorter is counted as a burst, and told where many of them cost much together.
-        let at_least = if is_flow {
-            trigger.at_least.times(0.5)
-        } else {
-            trigger.at_least
-        };
-        (is_point && !is_flow) || (is_seen && run.lasts() >= at_least)
+        (is_point && !is_flow) || (is_seen && run.lasts() >= trigger.shortest())
     });
     lasting
         .map(|run| Occurrence {
@@ -351,13 +352,20 @@ fn sorted_out(
 ) -> Incidents {
     let trigger = (rule.trigger)();
     let (entity, is_found) = (trigger.entity(), matches!(trigger, Trigger::Found(_)));
+    let mut of_groups: HashMap<&str, Waiting> = HashMap::new();
     let mut weighed: Vec<Weighed> = Vec::new();
     for occurrence in occurrences {
         let of = series(cx.timeline, entity, &occurrence);
         let Some(stretch) = cx.timeline.stretch(occurrence.first, occurrence.last) else {
             continue;
         };
-        let waited = prepared.waiting.in_scope(cx, of, &stretch, rule.waits);
+        let waiting = match of.filter(|it| it.entity == Entity::Cgroup) {
+            Some(group) => &*of_groups
+                .entry(&group.key)
+                .or_insert_with(|| Waiting::of_group(cx, group)),
+            None => &prepared.waiting,
+        };
+        let waited = waiting.within(&stretch, rule.waits);
         let harm = Harm { killed: 0, waited };
         weighed.push((occurrence, stretch, harm));
     }
@@ -371,7 +379,7 @@ fn sorted_out(
                 harm: *harm,
                 is_cut: stretch.first == 0 || stretch.last == last,
             };
-            let is_short = !is_found && stretch.lasts() < at_least;
+            let is_short = stretch.lasts() < at_least;
             !is_event && !rule.is_note() && (is_short || weight.is_burst())
         });
     let (mut bursts, together) = bursts::apart(bursts);
@@ -408,11 +416,20 @@ impl Incidents {
         answer
             .incidents
             .sort_by_key(|finding| finding.when.map(|when| when.from));
-        let (bursts, cleared) = real_bursts(self.bursts, self.more_bursts);
-        answer.bursts = bursts::counted(self.rule, &bursts);
-        if answer.clear.is_empty() {
-            answer.clear = cleared.unwrap_or_default();
+        let mut real: Vec<Weighed> = Vec::new();
+        for (burst, story) in self.bursts {
+            match story {
+                Some(Ok(Outcome::Found(_))) => real.push(burst),
+                Some(Ok(Outcome::Clear(why))) if answer.clear.is_empty() => answer.clear = why,
+                Some(Ok(Outcome::Clear(_))) | None => {}
+                Some(Err(missing)) => lacks = lacks.or(Some(missing)),
+            }
         }
+        // Those that were not asked count where some of the same entity do that were.
+        let known: BTreeSet<_> = real.iter().map(|(one, ..)| one.key.clone()).collect();
+        let more = self.more_bursts.into_iter();
+        real.extend(more.filter(|(one, ..)| known.contains(&one.key)));
+        answer.bursts = bursts::counted(self.rule, &real);
         let untold = self.untold.into_iter();
         answer.untold = untold
             .map(|(occurrence, stretch, harm)| Untold {
@@ -423,34 +440,15 @@ impl Incidents {
             })
             .collect();
         match lacks {
-            Some(missing) if answer.incidents.is_empty() && answer.clear.is_empty() => Err(missing),
+            Some(missing) if answer.is_empty() && answer.clear.is_empty() => Err(missing),
             _ => {
-                if answer.clear.is_empty() {
+                if answer.is_empty() && answer.clear.is_empty() {
                     answer.clear = how_near(self.rule, cx)?;
                 }
                 Ok(answer)
             }
         }
     }
-}
-
-/// Bursts that their stories do not clear, and why the others are clear. Those that were not asked count where some that were
-/// asked do.
-fn real_bursts(asked: Vec<Told>, mut more: Vec<Weighed>) -> (Vec<Weighed>, Option<String>) {
-    let mut cleared = None;
-    let mut real = Vec::new();
-    for (burst, story) in asked {
-        match story {
-            Some(Ok(Outcome::Found(_))) => real.push(burst),
-            Some(Ok(Outcome::Clear(why))) => cleared = cleared.or(Some(why)),
-            Some(Err(_)) | None => {}
-        }
-    }
-    if real.is_empty() {
-        more.clear();
-    }
-    real.append(&mut more);
-    (real, cleared)
 }
 
 /// How near it came to an incident.

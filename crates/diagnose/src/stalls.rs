@@ -40,9 +40,9 @@ impl Over {
     pub(crate) fn of(stretch: &Stretch) -> Self {
         #[allow(clippy::cast_precision_loss)] // a count of samples
         let intervals = (stretch.last - stretch.first).max(1) as f64;
-        let interval = stretch.lasts().as_secs_f64() / intervals;
-        let worst = WORST.max(Span::from_secs_f64(interval.round()));
-        if stretch.lasts() <= worst.times(1.5) {
+        let interval = stretch.lasts().times(1.0 / intervals);
+        let worst = WORST.max(Span::from_secs_f64(interval.as_secs_f64().round()));
+        if stretch.lasts() <= worst.plus(interval) {
             Self::Whole
         } else {
             Self::Worst(worst)

@@ -1,7 +1,8 @@
 //! A trigger: what must hold for an incident, as data.
 //!
-//! One definition has four readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which it
-//! could hold ([`screen`]), PromQL ([`promql`]), and the sentence that says how near a quiet host came to it ([`clear`]).
+//! One definition has five readers: incidents sample by sample ([`evaluate`]), the minutes of a long recording in which it
+//! could hold ([`screen`]), PromQL ([`promql`]), the words of the rule's documentation ([`words`]), and the sentence that says
+//! how near a quiet host came to it ([`clear`]).
 
 mod clear;
 mod evaluate;
@@ -83,15 +84,15 @@ impl Occurrence {
 /// Occurrences in order of time, those in one entity joined whose ends are no further apart than this, or that overlap.
 pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
     let times = cx.timeline.times();
-    all.sort_by(|a, b| (&a.key, a.last, a.first).cmp(&(&b.key, b.last, b.first)));
+    all.sort_by(|a, b| (&a.key, a.first, a.last).cmp(&(&b.key, b.first, b.last)));
     let mut joined: Vec<Occurrence> = Vec::new();
     for next in all {
         match joined.last_mut().filter(|known| known.key == next.key) {
             Some(known)
-                if next.first < known.last || times[next.last] - times[known.last] <= within =>
+                if next.first < known.last
+                    || times[next.last].saturating_sub(times[known.last]) <= within =>
             {
-                known.first = known.first.min(next.first);
-                known.last = next.last;
+                known.last = known.last.max(next.last);
             }
             _ => joined.push(next),
         }
@@ -129,6 +130,17 @@ pub(crate) const STALL: Span = Span::from_secs(4);
 /// A level or a setting that held for this long was no passing dip.
 pub(crate) const LEVEL: Span = Span::from_secs(10);
 
+impl While {
+    /// What is shorter is not even a burst: half of an incident of a flow, all of one of a level.
+    pub(crate) fn shortest(&self) -> Span {
+        if self.when.is_flow() {
+            self.at_least.times(0.5)
+        } else {
+            self.at_least
+        }
+    }
+}
+
 impl Trigger {
     /// On the host, as long as this holds.
     pub(crate) fn on_host(at_least: Span, when: Predicate) -> Self {
@@ -153,11 +165,11 @@ impl Trigger {
         }
     }
 
-    /// How long an incident lasts at least.
+    /// How long an incident lasts at least; a moment is enough for what is found.
     pub(crate) fn at_least(&self) -> Span {
         match self {
             Self::While(it) => it.at_least,
-            Self::Found(_) | Self::Source => STALL,
+            Self::Found(_) | Self::Source => Span::ZERO,
         }
     }
 

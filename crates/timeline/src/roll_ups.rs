@@ -117,6 +117,17 @@ impl RollUps {
         self.entities.get(&entity).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether anything of an entity was read in a minute; of the host it was.
+    pub fn was_read(&self, entity: Entity, key: &str, minute: usize) -> bool {
+        let of_minute = |(_, known): &(SignalId, Vec<Option<RollUp>>)| {
+            known.get(minute).is_some_and(Option::is_some)
+        };
+        entity == Entity::Host
+            || self
+                .entity(entity, key)
+                .is_some_and(|one| one.signals.iter().any(of_minute))
+    }
+
     /// An entity by its key.
     pub fn entity(&self, entity: Entity, key: &str) -> Option<&EntityRollUps> {
         let all = self.entities(entity);

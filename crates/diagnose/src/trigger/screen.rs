@@ -10,7 +10,7 @@ use timeline::{Condition, Entity, Fact, Facts, RollUp, RollUps, SignalId};
 use units::{Quantity as _, Span};
 
 use super::reading::{Comparison, Expr, Predicate};
-use super::{Scope, Trigger};
+use super::{STALL, Scope, Trigger};
 use crate::finding::ThresholdSide;
 use crate::rule::Rule;
 use crate::rules;
@@ -72,7 +72,9 @@ fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let Some((predicate, scope)) = trigger.predicate() else {
         return could;
     };
-    let visible_s = visible_s(trigger.at_least());
+    // Shorter bursts are counted in the minutes that are opened for something else. What is found rests on events, and on
+    // levels that a minute shows as well.
+    let visible_s = visible_s(trigger.at_least().max(STALL));
     let is_flow = predicate.is_flow();
     let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
     for key in keys(rolled, scope) {
@@ -83,8 +85,8 @@ fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
             key,
             visible_s,
         };
-        for (could, holds) in could.iter_mut().zip(minutes.holds(predicate)) {
-            *could |= needed(holds);
+        for (at, holds) in minutes.holds(predicate).into_iter().enumerate() {
+            could[at] |= needed(holds) && rolled.was_read(scope.entity(), key, at);
         }
     }
     could
@@ -92,8 +94,8 @@ fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
 
 /// For how many seconds a trigger holds in one minute at least, somewhere in an incident that lasts so long. Up to a minute,
 /// an incident lies in two of them; a longer one fills others and holds for as much in one of these.
-fn visible_s(at_least: Span) -> f64 {
-    Condition::SUSTAINED * at_least.min(Span::from_mins(1)).as_secs_f64() / 2.0
+fn visible_s(lasts: Span) -> f64 {
+    Condition::SUSTAINED * lasts.min(Span::from_mins(1)).as_secs_f64() / 2.0
 }
 
 /// The signals that triggers read: no others need be rolled up.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use diagnose::{Diagnosis, Severity};
+use diagnose::{Diagnosis, Need, Severity};
 use timeline::{Facts, SignalId, Timeline};
 use units::Span;
 
@@ -106,18 +106,18 @@ fn incidents(timeline: &Timeline, facts: &Facts, origin: Span) -> Vec<Seen> {
     seen(&diagnose::diagnose(timeline, facts), origin)
 }
 
-/// What is lacking of `expected`, and what is new, each in a line.
+/// What is lacking of `expected`, and what is new, each in a line. Each incident stands for one.
 fn differences(name: &str, expected: &[Seen], found: &[Seen]) -> Vec<String> {
-    let lacks = expected
-        .iter()
-        .filter(|one| !found.iter().any(|f| f.is(one)));
-    let new = found
-        .iter()
-        .filter(|one| !expected.iter().any(|e| e.is(one)));
-    lacks
-        .map(|one| format!("{name}: lacks {one}"))
-        .chain(new.map(|one| format!("{name}: has {one}")))
-        .collect()
+    let mut new = found.to_vec();
+    let mut lines = Vec::new();
+    for one in expected {
+        match new.iter().position(|found| found.is(one)) {
+            Some(at) => drop(new.remove(at)),
+            None => lines.push(format!("{name}: lacks {one}")),
+        }
+    }
+    lines.extend(new.iter().map(|one| format!("{name}: has {one}")));
+    lines
 }
 
 /// Does something with each, on two threads; gives what came of it, in order.
@@ -217,12 +217,17 @@ fn calm_changes_nothing(captures: &[&Capture], calm: usize) {
 
 /// Without the differences that have a reason: the capture, the rule, why. Whoever mends one removes its line.
 fn without_known(known: &[(&str, &str, &str)], mut wrong: Vec<String>) -> Vec<String> {
-    wrong.retain(|line| {
-        let is_of = |(name, id, _): &(&str, &str, &str)| {
-            line.starts_with(name) && line.contains(&format!(" {id} "))
-        };
-        !known.iter().any(is_of)
-    });
+    let is_of = |line: &str, (name, id, _): &(&str, &str, &str)| {
+        line.starts_with(name) && line.contains(&format!(" {id} "))
+    };
+    let is_mended = |one: &&(&str, &str, &str)| !wrong.iter().any(|line| is_of(line, one));
+    let mended: Vec<String> = known
+        .iter()
+        .filter(is_mended)
+        .map(|one| format!("mended: {one:?}"))
+        .collect();
+    wrong.retain(|line| !known.iter().any(|one| is_of(line, one)));
+    wrong.extend(mended);
     wrong
 }
 
@@ -359,9 +364,22 @@ fn what_lasts_four_samples_is_found_however_rarely_they_are_taken() {
                 .iter()
                 .filter(|one| one.to - one.from >= 4.0 * every_s)
             {
-                let is_found = diagnosis.findings.iter().any(|f| f.id == one.id);
-                let is_open = diagnosis.not_evaluated.iter().any(|(id, _)| *id == one.id);
-                let is_burst = diagnosis.bursts.iter().any(|bursts| bursts.id == one.id);
+                let is_near =
+                    |from: f64, to: f64| from <= one.to + every_s && to >= one.from - every_s;
+                let found = seen(&diagnosis, Span::ZERO);
+                let is_found = found
+                    .iter()
+                    .any(|f| f.id == one.id && f.scope == one.scope && is_near(f.from, f.to));
+                let is_open = diagnosis.not_evaluated.iter().any(|(id, missing)| {
+                    *id == one.id
+                        && matches!(missing.need, Need::MoreSamples { .. } | Need::TwoLooks)
+                });
+                let mut bursts = diagnosis.bursts.iter().filter(|it| it.id == one.id);
+                let is_burst = bursts.any(|it| {
+                    it.stretches
+                        .iter()
+                        .any(|at| is_near(at.from.as_secs_f64(), at.to.as_secs_f64()))
+                });
                 if !is_found && !is_open && !is_burst {
                     let why = diagnosis.clear.iter().find(|(id, _)| *id == one.id);
                     let why = why.map_or("nothing", |(_, why)| why.as_str());
