@@ -13,9 +13,10 @@ use crate::bursts::{self, Weighed};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
+use crate::kills::Killed;
 use crate::missing::{Missing, Need};
 use crate::prepared::Prepared;
-use crate::rule::{Outcome, Rule};
+use crate::rule::{Class, Outcome, Rule};
 use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
 
 /// What a story may see of the time before and after an incident.
@@ -430,15 +431,20 @@ impl Incidents {
         let more = self.more_bursts.into_iter();
         real.extend(more.filter(|(one, ..)| known.contains(&one.key)));
         answer.bursts = bursts::counted(self.rule, &real);
-        let untold = self.untold.into_iter();
-        answer.untold = untold
-            .map(|(occurrence, stretch, harm)| Untold {
+        // Kills are counted by stories; those that are not asked have no other count.
+        let is_of_kills = self.rule.class == Class::Kill && !self.untold.is_empty();
+        let killed = is_of_kills.then(|| Killed::of(cx));
+        let untold = self.untold.into_iter().map(|(occurrence, stretch, harm)| {
+            let group = occurrence.key.as_deref();
+            let killed = killed.as_ref().map_or(0, |it| it.during(group, &stretch));
+            Untold {
                 id: self.rule.id,
+                harm: Harm { killed, ..harm },
                 key: occurrence.key.unwrap_or_default(),
                 stretch,
-                harm,
-            })
-            .collect();
+            }
+        });
+        answer.untold = untold.collect();
         match lacks {
             Some(missing) if answer.is_empty() && answer.clear.is_empty() => Err(missing),
             _ => {

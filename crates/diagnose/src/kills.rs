@@ -7,8 +7,8 @@ use timeline::signals::{
     CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM, CGROUP_EVENTS_OOM_KILL, CGROUP_MAX,
     OOM_KILLS,
 };
-use timeline::{Entity::Cgroup, EntitySeries, Stretch};
-use units::{Count, PerSecond, Span};
+use timeline::{CounterRise, Entity::Cgroup, EntitySeries, Stretch};
+use units::{Count, PerSecond, Quantity, Span};
 
 use crate::evidence::Evidence;
 use crate::groups;
@@ -52,26 +52,17 @@ impl GroupKills<'_> {
 /// # Errors
 /// [`Missing`] where no group reports kills.
 pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
-    let mut all = Vec::new();
-    let is_read = |at: &usize| cx.timeline.was_read(Cgroup, *at);
-    let reads: Vec<usize> = (0..cx.timeline.len()).filter(is_read).collect();
-    for group in groups::with(cx, CGROUP_EVENTS_OOM_KILL)? {
-        let Some(own) = groups::own_events(cx, group, CGROUP_EVENTS_OOM_KILL) else {
-            continue;
-        };
-        if own.max().is_none_or(|(peak, _)| peak.get() <= 0.0) {
-            continue;
-        }
-        for step in reads.windows(2) {
-            let (from, at) = (step[0], step[1]);
-            let stretch = cx.timeline.stretch(from, at);
-            let count = stretch.map_or(0.0, |step| own.integral_in(&step)).round();
-            if count >= 1.0 {
-                all.push(at_a_limit(cx, group, (from, at), count));
-            }
-        }
-    }
-    Ok(all)
+    groups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
+    let rises = timeline::own_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
+    let all = rises.into_iter().flat_map(|(group, rises)| {
+        let group = cx.timeline.entity(Cgroup, &group);
+        let kills = move |rise: CounterRise| Some((group?, rise));
+        rises.into_iter().filter_map(kills)
+    });
+    #[allow(clippy::cast_precision_loss)] // kills are few
+    Ok(all
+        .map(|(group, rise)| at_a_limit(cx, group, (rise.from, rise.to), rise.by as f64))
+        .collect())
 }
 
 fn at_a_limit<'a>(
@@ -135,19 +126,42 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
         .map(|(_, child)| child)
 }
 
-/// The samples before which the kernel killed, and how many.
+/// The samples before which the kernel killed, and how many. A recorder may have stood still meanwhile.
 pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, f64)> {
-    let Some(rate) = cx.timeline.rate(OOM_KILLS) else {
-        return Vec::new();
-    };
-    (1..cx.timeline.len())
-        .filter(|at| rate.at(*at).is_some_and(|rate| rate.get() > 0.0))
-        .filter_map(|at| {
-            let step = cx.timeline.stretch(at - 1, at)?;
-            let count = rate.integral_in(&step).round();
-            (count >= 1.0).then_some((at, count))
-        })
-        .collect()
+    let rises = timeline::host_rises(cx.timeline, OOM_KILLS.id()).into_iter();
+    #[allow(clippy::cast_precision_loss)] // kills are few
+    rises.map(|rise| (rise.to, rise.by as f64)).collect()
+}
+
+/// How many were killed in a control group, or on the host as a whole, by the time of each incident.
+pub(crate) struct Killed<'a> {
+    host: Vec<(usize, f64)>,
+    groups: Vec<GroupKills<'a>>,
+}
+
+impl<'a> Killed<'a> {
+    pub(crate) fn of(cx: &Evidence<'a>) -> Self {
+        Self {
+            host: counted(cx),
+            groups: in_groups(cx).unwrap_or_default(),
+        }
+    }
+
+    /// In a group by its key, or on the host.
+    pub(crate) fn during(&self, group: Option<&str>, stretch: &Stretch) -> u64 {
+        let count: f64 = match group {
+            Some(key) => {
+                let own = self.groups.iter().filter(|it| it.group.key == key);
+                own.filter(|it| it.is_in(stretch)).map(|it| it.count).sum()
+            }
+            None => {
+                let own = self.host.iter();
+                let own = own.filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
+                own.map(|(_, count)| count).sum()
+            }
+        };
+        Count::from_f64(count).get()
+    }
 }
 
 /// Those of them that neither a group at its limit explains nor a kernel report that says nothing of the host.
@@ -190,4 +204,29 @@ fn taken(left: &mut BTreeMap<usize, f64>, within: RangeInclusive<usize>, mut cou
         (count, *left) = (count - theirs, *left - theirs);
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::{Facts, Sample, Timeline};
+
+    #[test]
+    fn a_kill_while_the_recorder_stood_still_is_one() {
+        let mut timeline = Timeline::default();
+        for second in (0..10).chain(130..140) {
+            let mut sample = Sample::at(Span::from_secs(second));
+            let killed = Count::new(u64::from(second >= 130));
+            sample.host.set(OOM_KILLS, killed);
+            let group = sample.table_mut(Cgroup).entry("/app");
+            group.row.set(CGROUP_EVENTS_OOM_KILL, killed);
+            timeline.push(&sample).unwrap();
+        }
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        assert_eq!(counted(&cx), [(10, 1.0)]);
+        let groups = in_groups(&cx).unwrap();
+        let times: Vec<_> = groups.iter().map(|it| (it.from, it.at, it.count)).collect();
+        assert_eq!(times, [(9, 10, 1.0)]);
+    }
 }

@@ -18,6 +18,7 @@ use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
+pub use counters::{CounterRise, host_rises, own_rises};
 pub use kills::{Kill, kills_since_boot, recent_kills};
 pub use moment::Moment;
 

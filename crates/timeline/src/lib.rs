@@ -34,7 +34,10 @@ mod track;
 
 pub use cells::ProcessCells;
 pub use event::{Event, EventKind};
-pub use events::{Dated, Kill, Moment, Told, events, kills_since_boot, recent_kills};
+pub use events::{
+    CounterRise, Dated, Kill, Moment, Told, events, host_rises, kills_since_boot, own_rises,
+    recent_kills,
+};
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};

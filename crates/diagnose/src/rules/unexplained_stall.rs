@@ -36,6 +36,9 @@ declare_rule! {
 /// Seen on guests with a fifth of a CPU each: 90 % and more while kswapd made room for streamed files; 10 % and less on calm ones.
 const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
 
+/// Rarer samples show a stall and seldom its cause, which need not last as long: an engineering choice.
+const RARE: Span = Span::from_secs(15);
+
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
@@ -45,6 +48,13 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
+    // Where a minute has one sample, what names the cause was not watched.
+    let intervals = u32::try_from(stretch.last - stretch.first).unwrap_or(u32::MAX);
+    let every = stretch.lasts().times(1.0 / f64::from(intervals.max(1)));
+    if every > RARE {
+        let names = vec![PSI_MEMORY_SOME.def().name];
+        return Err(Missing::because(names, Need::MoreSamples { every }));
+    }
     if let Some(cpu) = of_kswapd(cx, stretch) {
         return clear!(
             "only kswapd reclaimed, and waited for a CPU itself (CPU stalls {cpu} of the time): PSI counts that as a wait for memory"
@@ -94,6 +104,8 @@ fn of_kswapd(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::{Facts, Sample, Timeline};
+    use units::Micros;
 
     /// An hour of calm with `seconds` of stalls in the middle.
     fn stalled(seconds: usize, some: u64, full: u64) -> Case {
@@ -113,6 +125,31 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         let when = finding.when.expect("it has a time");
         assert_eq!((when.first, when.last), (1800, 1822));
+    }
+
+    #[test]
+    fn samples_that_are_too_rare_to_show_a_cause_blame_nothing() {
+        let each_minute: Vec<Sample> = (0..10)
+            .map(|minute| {
+                let mut sample = Sample::at(Span::from_secs(minute * 60));
+                let stalled = minute.saturating_sub(4) * 50_000_000;
+                sample.host.set(PSI_MEMORY_SOME, Micros::new(stalled));
+                sample
+            })
+            .collect();
+        let mut timeline = Timeline::default();
+        for sample in &each_minute {
+            timeline.push(sample).unwrap();
+        }
+        let diagnosis = crate::diagnose(&timeline, &Facts::default());
+        let missing = diagnosis
+            .not_evaluated
+            .iter()
+            .find(|(id, _)| *id == RULE.id);
+        assert!(matches!(
+            missing.map(|(_, missing)| &missing.need),
+            Some(Need::MoreSamples { .. })
+        ));
     }
 
     #[test]

@@ -21,15 +21,15 @@ use super::{Dated, Kill, Moment, Placed};
 
 /// A group at its limit meets it over and over: with pauses shorter than this it is one event.
 const PAUSE: Span = Span::from_secs(60);
-/// How far a counter rose between two readings.
+/// How far a counter rose between two readings, whether or not anybody sampled in between; not across a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rise {
+pub struct CounterRise {
     /// Sample of the last reading before.
-    pub(super) from: usize,
+    pub from: usize,
     /// Sample of the first reading after.
-    pub(super) to: usize,
+    pub to: usize,
     /// By how many.
-    pub(super) by: u64,
+    pub by: u64,
 }
 
 /// Rises of one counter with short pauses between them.
@@ -54,11 +54,14 @@ pub(super) struct Counted {
 }
 
 /// Rises of one counter, by group.
-type Rises = BTreeMap<String, Vec<Rise>>;
+type Rises = BTreeMap<String, Vec<CounterRise>>;
 
 /// Kills that counters of groups show, and those that only the host's counter does. The host's is read more often: where it
 /// rose once between two readings of a group, that is when.
-pub(super) fn kills(timeline: &Timeline, facts: &Facts) -> (Vec<(String, Rise)>, Vec<Rise>) {
+pub(super) fn kills(
+    timeline: &Timeline,
+    facts: &Facts,
+) -> (Vec<(String, CounterRise)>, Vec<CounterRise>) {
     let groups = own_rises(timeline, facts, CGROUP_EVENTS_OOM_KILL);
     let mut host = host_rises(timeline, OOM_KILLS.id());
     let mut all = Vec::new();
@@ -73,11 +76,11 @@ pub(super) fn kills(timeline: &Timeline, facts: &Facts) -> (Vec<(String, Rise)>,
 }
 
 /// A rise as the host's counter dates it, where all that the host counted in that time is of the group.
-fn narrowed(host: &[Rise], rise: Rise) -> Vec<Rise> {
+fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
     let first = host.partition_point(|it| it.to < rise.from);
     let near = host[first..].iter().take_while(|it| it.from <= rise.to);
     let within = near.filter(|it| it.by > 0 && rise.from <= it.from && it.to <= rise.to);
-    let parts: Vec<Rise> = within.copied().collect();
+    let parts: Vec<CounterRise> = within.copied().collect();
     match parts.iter().map(|it| it.by).sum::<u64>() == rise.by {
         true => parts,
         false => vec![rise],
@@ -118,7 +121,7 @@ fn often(timeline: &Timeline, spell: Spell) -> String {
 }
 
 /// Rises with short pauses joined: from the sample where the first shows to that of the last.
-fn spells(timeline: &Timeline, rises: &[Rise]) -> Vec<Spell> {
+fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
     let times = timeline.times();
     let mut spells: Vec<Spell> = Vec::new();
     for rise in rises {
@@ -149,7 +152,11 @@ fn limit_of(
 }
 
 /// What happened in each group itself, or below it in a group that nobody knows.
-fn own_rises(timeline: &Timeline, facts: &Facts, signal: Signal<Counter<Count>>) -> Rises {
+pub fn own_rises(
+    timeline: &Timeline,
+    facts: &Facts,
+    signal: Signal<Counter<Count>>,
+) -> BTreeMap<String, Vec<CounterRise>> {
     let cuts = cuts(timeline);
     let mut all = Rises::new();
     for series in timeline.entities(Entity::Cgroup) {
@@ -177,7 +184,7 @@ fn own_rises(timeline: &Timeline, facts: &Facts, signal: Signal<Counter<Count>>)
 }
 
 /// Takes what happened below off the rises of a group above, first where both were read in the same samples.
-fn take_off(theirs: &mut [Rise], rise: Rise) {
+fn take_off(theirs: &mut [CounterRise], rise: CounterRise) {
     let mut left = rise.by;
     let first = theirs.partition_point(|their| their.to < rise.from);
     let near = &mut theirs[first..];
@@ -191,23 +198,24 @@ fn take_off(theirs: &mut [Rise], rise: Rise) {
     near[..end].sort_by_key(|their| their.to);
 }
 
-fn flat(rises: &Rises) -> impl Iterator<Item = (&str, Rise)> {
+fn flat(rises: &Rises) -> impl Iterator<Item = (&str, CounterRise)> {
     let groups = rises.iter();
     groups.flat_map(|(group, rises)| rises.iter().map(|rise| (group.as_str(), *rise)))
 }
 
-fn host_rises(timeline: &Timeline, signal: SignalId) -> Vec<Rise> {
+/// Rises of a counter of the host, in order.
+pub fn host_rises(timeline: &Timeline, signal: SignalId) -> Vec<CounterRise> {
     let runs = timeline.host_runs().find(|(found, _)| *found == signal);
     runs.map_or_else(Vec::new, |(_, runs)| rises(runs, &cuts(timeline)))
 }
 
-fn rises(runs: &[Run], cuts: &[usize]) -> Vec<Rise> {
+fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
     let rise = |pair: &[Run]| {
         let (a, b) = (pair.first()?, pair.get(1)?);
         let by = b.value.checked_sub(a.value).filter(|by| *by > 0)?;
         let cut = cuts.get(cuts.partition_point(|cut| *cut <= a.last));
         let whole = cut.is_none_or(|cut| *cut > b.first);
-        whole.then_some(Rise {
+        whole.then_some(CounterRise {
             from: a.last,
             to: b.first,
             by,

@@ -10,7 +10,7 @@ use crate::kernel_report::ReportKind;
 use crate::signals::{Entity, OOM_KILLS};
 use crate::timeline::Timeline;
 
-use super::counters::{self, Counted, Rise};
+use super::counters::{self, Counted, CounterRise};
 use super::kernel::{self, Written};
 use super::{Dated, Moment, Placed};
 
@@ -162,7 +162,12 @@ pub(super) fn untold(timeline: &Timeline, facts: &Facts, told: Vec<Kill>) -> Vec
     all
 }
 
-fn counted(timeline: &Timeline, rise: Rise, taken: u64, group: Option<String>) -> Option<Counted> {
+fn counted(
+    timeline: &Timeline,
+    rise: CounterRise,
+    taken: u64,
+    group: Option<String>,
+) -> Option<Counted> {
     let count = rise.by.checked_sub(taken).filter(|count| *count > 0)?;
     Some(Counted {
         kill: Kill {
@@ -224,7 +229,7 @@ fn is_of(timeline: &Timeline, facts: &Facts, kill: &Kill, group: &str, tier: Tie
 fn take(
     timeline: &Timeline,
     told: &mut Vec<Kill>,
-    rise: Rise,
+    rise: CounterRise,
     is_of: impl Fn(&Kill, Tier) -> bool,
 ) -> u64 {
     let ends = [rise.from, rise.to].map(|at| Moment::of_sample(timeline, at).unwrap_or_default());
