@@ -16,7 +16,7 @@ use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
 use crate::kills::Killed;
 use crate::missing::{Missing, Need};
 use crate::prepared::Prepared;
-use crate::rule::{Class, Outcome, Rule};
+use crate::rule::{Outcome, Rule};
 use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
 
 /// What a story may see of the time before and after an incident.
@@ -432,8 +432,8 @@ impl Incidents {
         real.extend(more.filter(|(one, ..)| known.contains(&one.key)));
         answer.bursts = bursts::counted(self.rule, &real);
         // Kills are counted by stories; those that are not asked have no other count.
-        let is_of_kills = self.rule.class == Class::Kill && !self.untold.is_empty();
-        let killed = is_of_kills.then(|| Killed::of(cx));
+        let are_kills = answer.incidents.iter().any(|it| it.harm.killed > 0);
+        let killed = (are_kills && !self.untold.is_empty()).then(|| Killed::of(cx));
         let untold = self.untold.into_iter().map(|(occurrence, stretch, harm)| {
             let group = occurrence.key.as_deref();
             let killed = killed.as_ref().map_or(0, |it| it.during(group, &stretch));

@@ -147,11 +147,14 @@ impl<'a> Killed<'a> {
         }
     }
 
-    /// In a group by its key, or on the host.
+    /// In a group by its key, or in those below that ran into its limit; or on the host.
     pub(crate) fn during(&self, group: Option<&str>, stretch: &Stretch) -> u64 {
         let count: f64 = match group {
             Some(key) => {
-                let own = self.groups.iter().filter(|it| it.group.key == key);
+                let own = self.groups.iter().filter(|it| {
+                    let limited = it.at_limit_of.unwrap_or(it.group);
+                    limited.key == key
+                });
                 own.filter(|it| it.is_in(stretch)).map(|it| it.count).sum()
             }
             None => {
