@@ -1,7 +1,7 @@
 //! What all rules share of a stretch of time, so that each does not make it anew: how long tasks waited, and wide windows.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use timeline::Timeline;
@@ -16,11 +16,35 @@ pub(crate) struct Prepared {
     /// Parts of the timeline, the newest last. Incidents of several rules lie close together, and a window is cut from a
     /// part of minutes far more cheaply than from a week with all its processes.
     parts: RefCell<Vec<Rc<Part>>>,
+    /// The last window that was cut from a part: several rules ask for the same one after another.
+    last: RefCell<Option<Rc<Part>>>,
+}
+
+/// The samples that a story is asked about.
+pub(crate) enum Window<'a> {
+    /// All of them.
+    Whole(&'a Timeline),
+    /// Some, asked for once.
+    Own(Box<Timeline>),
+    /// Some that others ask for too.
+    Shared(Rc<Part>),
+}
+
+impl Deref for Window<'_> {
+    type Target = Timeline;
+
+    fn deref(&self) -> &Timeline {
+        match self {
+            Self::Whole(timeline) => timeline,
+            Self::Own(timeline) => timeline,
+            Self::Shared(part) => &part.timeline,
+        }
+    }
 }
 
 /// The samples from one to before another.
 #[derive(Debug)]
-struct Part {
+pub(crate) struct Part {
     first: usize,
     end: usize,
     timeline: Timeline,
@@ -38,6 +62,7 @@ impl Prepared {
         Self {
             waiting: Waiting::of_host(cx),
             parts: RefCell::default(),
+            last: RefCell::default(),
         }
     }
 
@@ -47,15 +72,27 @@ impl Prepared {
         timeline: &'a Timeline,
         first: usize,
         end: usize,
-    ) -> Cow<'a, Timeline> {
+    ) -> Window<'a> {
         if first == 0 && end == timeline.len() {
-            return Cow::Borrowed(timeline);
+            return Window::Whole(timeline);
         }
         if timeline.len() <= Self::SHORT || end - first > Self::SHORT {
-            return Cow::Owned(timeline.part(first, end));
+            return Window::Own(Box::new(timeline.part(first, end)));
         }
-        let part = self.around(timeline, first, end);
-        Cow::Owned(part.timeline.part(first - part.first, end - part.first))
+        let mut last = self.last.borrow_mut();
+        let known = last.as_ref();
+        if let Some(known) = known.filter(|it| (it.first, it.end) == (first, end)) {
+            return Window::Shared(Rc::clone(known));
+        }
+        let around = self.around(timeline, first, end);
+        let within = (first - around.first, end - around.first);
+        let part = Rc::new(Part {
+            first,
+            end,
+            timeline: around.timeline.part(within.0, within.1),
+        });
+        *last = Some(Rc::clone(&part));
+        Window::Shared(part)
     }
 
     /// A part that a window lies in.

@@ -72,7 +72,8 @@ impl Reads {
 
     /// Whether the table was read in any sample of a run.
     fn touch(&self, run: &Run) -> bool {
-        self.before(run.last + 1).is_some_and(|at| at >= run.first)
+        // Most runs end with a reading.
+        self.contains(run.last) || self.before(run.last + 1).is_some_and(|at| at >= run.first)
     }
 
     /// The last sample in which the table was read.
@@ -251,12 +252,13 @@ impl Column {
     }
 
     /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them.
-    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
-        let from = self.first_until(first);
+    fn cut(&self, first: usize, end: usize, reads: &Reads, near: &mut Near) -> Self {
+        let from = self.first_until(first, *near);
+        near.found(from, self.0.len());
         let within = &self.0[from..];
-        // Samples from one run to the next may be any number, but no two runs share one.
-        let within = &within[..within.len().min(end.saturating_sub(first))];
-        let within = &within[..within.partition_point(|run| run.first < end)];
+        // One after the other, as all of them are copied next: halving jumps about in memory that nobody has touched yet.
+        let count = within.iter().take_while(|run| run.first < end).count();
+        let within = &within[..count];
         let mut cut = Vec::with_capacity(within.len());
         for run in within {
             let part = Run {
@@ -275,17 +277,15 @@ impl Column {
         Self(cut)
     }
 
-    /// The place of the first run that does not end before a sample. Most signals change at an even pace, so that a guess is
-    /// near: halving the whole of a week's column touches far more memory.
-    fn first_until(&self, index: usize) -> usize {
+    /// The place of the first run that does not end before a sample. A guess is near: halving the whole of a week's column
+    /// touches far more memory.
+    fn first_until(&self, index: usize, near: Near) -> usize {
         let runs = &self.0;
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+        let guess = near.guess(runs.len());
+        let Some(guess) = guess.or_else(|| self.at_even_pace(index)) else {
             return 0;
         };
         let ends_before = |at: usize| runs[at].last < index;
-        let samples = last.last + 1 - first.first;
-        let passed = index.saturating_sub(first.first).min(samples);
-        let guess = passed.saturating_mul(runs.len()) / samples;
         let (mut from, mut to, mut step) = (guess, guess, 8);
         while from > 0 && !ends_before(from - 1) {
             to = from - 1;
@@ -298,6 +298,14 @@ impl Column {
             step *= 2;
         }
         from + runs[from..to].partition_point(|run| run.last < index)
+    }
+
+    /// Where the run of a sample lies if the signal changes at an even pace; `None` without runs.
+    fn at_even_pace(&self, index: usize) -> Option<usize> {
+        let (first, last) = self.ends()?;
+        let samples = last + 1 - first;
+        let passed = index.saturating_sub(first).min(samples);
+        Some(passed.saturating_mul(self.0.len()) / samples)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -325,6 +333,29 @@ impl Reads {
             next = self.at_or_after(index + 1);
         }
         cut
+    }
+}
+
+/// Where a sample was found in another column of the same entity: what is read together mostly changes together, also where
+/// one part of a long range was read by the minute and another sample by sample.
+#[derive(Debug, Clone, Copy, Default)]
+struct Near {
+    at: usize,
+    /// How many runs that column has.
+    of: usize,
+}
+
+impl Near {
+    /// A column of so many runs; one of few runs says little of one that has many.
+    fn guess(self, runs: usize) -> Option<usize> {
+        let is_alike = self.of > 0 && self.of >= runs / 2;
+        is_alike.then(|| self.at.saturating_mul(runs) / self.of)
+    }
+
+    fn found(&mut self, at: usize, of: usize) {
+        if of >= self.of / 2 {
+            *self = Self { at, of };
+        }
     }
 }
 
@@ -426,8 +457,12 @@ impl Columns {
         {
             return Self::default();
         }
+        let mut near = Near::default();
         let columns = self.iter();
-        let cut = columns.map(|(signal, column)| (signal, column.cut(first, end, reads)));
+        let cut = columns.map(|(signal, column)| {
+            let column = column.cut(first, end, reads, &mut near);
+            (signal, column)
+        });
         let mut cut = Self {
             all: cut.filter(|(_, column)| !column.is_empty()).collect(),
             within: None,
@@ -556,11 +591,22 @@ mod tests {
     fn a_cut_keeps_what_was_read_in_it() {
         let reads = reads(&[0, 10, 20]);
         let column = column(&reads, &[(0, 7), (10, 7), (20, 9)]);
-        let part = column.cut(5, 21, &reads);
+        let part = column.cut(5, 21, &reads, &mut Near::default());
         let part_reads = reads.cut(5, 21);
         let found: Vec<_> = part.readings(&part_reads).collect();
         assert_eq!(found, [(5, 7), (15, 9)]);
-        assert!(column.cut(1, 9, &reads).is_empty(), "nobody read it then");
+        let unread = column.cut(1, 9, &reads, &mut Near::default());
+        assert!(unread.is_empty(), "nobody read it then");
+    }
+
+    #[test]
+    fn a_column_of_few_runs_says_nothing_of_one_that_has_many() {
+        let mut near = Near::default();
+        near.found(50, 100);
+        near.found(0, 1);
+        assert_eq!(near.guess(1_000), None);
+        assert_eq!(near.guess(200), Some(100));
+        assert_eq!(near.guess(1), Some(0));
     }
 
     #[test]
@@ -575,10 +621,15 @@ mod tests {
             let column = column(&reads, &readings);
             for index in 0..4_001 {
                 let expected = column.0.partition_point(|run| run.last < index);
-                assert_eq!(column.first_until(index), expected, "{index} of {places:?}");
+                for (at, of) in [(0, 0), (0, 9), (9, 9), (1, 3), (700, 2_000)] {
+                    let found = column.first_until(index, Near { at, of });
+                    assert_eq!(found, expected, "{index} of {places:?} near {at} of {of}");
+                }
             }
         }
-        assert_eq!(Column::default().first_until(3), 0);
+        for near in [Near::default(), Near { at: 1, of: 1 }] {
+            assert_eq!(Column::default().first_until(3, near), 0);
+        }
     }
 
     #[test]
