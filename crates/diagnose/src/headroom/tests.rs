@@ -258,6 +258,7 @@ fn files_that_come_back_need_more_cache_than_there_is() {
     let case = host()
         .gauge(MEM_FREE, MIB(24))
         .gauge(MEM_AVAILABLE, MIB(100))
+        .gauge(MEM_CACHED, MIB(80))
         .gauge(MEM_ACTIVE_FILE, MIB(20))
         .gauge(MEM_INACTIVE_FILE, MIB(60))
         .counter(REFAULT_FILE, 3000)

@@ -20,7 +20,8 @@ declare_rule! {
     /// File pages come back after eviction (the kernel calls it a refault) at 1 MiB/s or more, they are at least a third
     /// of all that is read from disks, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time.
     /// Memory stalls may stay near zero where files are read in turn and each page is used once per turn; I/O stalls
-    /// then show the wait. Where nothing waits it is only worth a note.
+    /// then show the wait. Where nothing waits it is only worth a note, and where the cache is so large that what comes back
+    /// in the worst 10 s would take longer than 20 s to read all of it again: a backup passes through for the second time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
     /// - A file that is read once more after it was evicted: while it comes back the host evicts nothing.
@@ -53,8 +54,17 @@ const FAR_MISS: Ratio = Ratio::from_percent(10.0);
 /// Shared memory that takes this share of RAM crowds the cache out and looks like it.
 const MUCH_SHARED: Ratio = Ratio::from_percent(25.0);
 
+/// What is thrashed comes back while it is still in use. Labelled captures read all of their page cache again within 0.5 to 5 s;
+/// streams through a cache that is large enough, on guests with busy healthy work, within 77 s and more (November 2026).
+const TURN: Span = Span::from_secs(20);
+
 fn trigger() -> Trigger {
     Trigger::on_host(STALL, rereading())
+}
+
+/// How long it takes to read all of the page cache again.
+fn turn(cache: Bytes, again: BytesPerSecond) -> Option<Span> {
+    (again.get() > 0.0).then(|| Span::from_secs_f64(cache.as_f64() / again.get()))
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -76,10 +86,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         stalls.sentence()
     );
     let text = format!("{came_back} of files came back after eviction (refaults)");
+    let fastest = stalls::worst(&again, stretch).unwrap_or(came_back);
+    let passes_through = least
+        .and_then(|(cache, _)| turn(cache, fastest))
+        .is_some_and(|turn| turn > TURN);
+    let severity = if passes_through {
+        Severity::Info
+    } else {
+        stalls.severity()
+    };
     let near = near(cx, stretch, &pages);
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(RULE
-        .found(stalls.severity(), title)
+        .found(severity, title)
         .graph("read again after eviction", &again)
         .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
         .counts_as("refaults")

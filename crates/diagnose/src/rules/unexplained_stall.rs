@@ -1,9 +1,11 @@
 //! Tasks waited for memory, and no other rule says why.
 
 use timeline::signals::{
-    MEM_AVAILABLE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_CPU_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
+    ALLOCSTALL, MEM_AVAILABLE, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_CPU_SOME, PSI_MEMORY_FULL,
+    PSI_MEMORY_SOME, RESTORE_FILE,
 };
 
+use crate::calm::AVAILABLE;
 use crate::prelude::*;
 use crate::readings::NOTICED;
 
@@ -19,8 +21,9 @@ declare_rule! {
     /// nothing ran for a quarter of that time, else information.
     /// ## Not this
     /// - Any incident at the same time: it is the cause then.
-    /// - A host short of CPUs (a stolen or throttled one) on which kswapd alone reclaims: the kernel counts kswapd as waiting for
-    ///   memory while it waits for a CPU.
+    /// - Files in use that a backup or a build pushed out, and that come back while 15 % of RAM and more is available.
+    /// - A host short of CPUs (a stolen or throttled one) on which kswapd or khugepaged reclaims: the kernel counts them as
+    ///   waiting for memory while they wait for a CPU.
     /// ## What to do
     /// Record control groups and `/proc/vmstat` too (`memtide record` as root). Verify: the next such stall has a cause.
     /// ## References
@@ -39,6 +42,9 @@ const SHORT_OF_CPU: Ratio = Ratio::from_percent(50.0);
 /// Rarer samples show a stall and seldom its cause, which need not last as long: an engineering choice.
 const RARE: Span = Span::from_secs(15);
 
+/// From here on what comes back explains a wait: an engineering choice, a disk's seek each tenth of a second.
+const RESTORED: PerSecond<Pages> = PerSecond::new(10.0);
+
 fn trigger() -> Trigger {
     Trigger::on_host(
         LEVEL,
@@ -55,9 +61,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         let names = vec![PSI_MEMORY_SOME.def().name];
         return Err(Missing::because(names, Need::MoreSamples { every }));
     }
-    if let Some(cpu) = of_kswapd(cx, stretch) {
+    if let Some(cpu) = of_kernel_threads(cx, stretch) {
         return clear!(
-            "only kswapd reclaimed, and waited for a CPU itself (CPU stalls {cpu} of the time): PSI counts that as a wait for memory"
+            "only kernel threads reclaimed, and waited for a CPU themselves (CPU stalls {cpu} of the time): PSI counts that as a wait for memory"
+        );
+    }
+    if let Some((back, left)) = came_back(cx, stretch) {
+        return clear!(
+            "files in use that had been evicted came back ({back}) with {left} available: what a backup or a build leaves behind, no shortage"
         );
     }
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
@@ -91,19 +102,33 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// How much of the time tasks waited for a CPU, where kswapd alone reclaimed. It counts as stalled for as long as it is at work
-/// (mm/vmscan.c, balance_pgdat), also while it waits for its turn.
-fn of_kswapd(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
+/// How fast files come back that had been in use when they were evicted, and what is available, where that is enough: the
+/// kernel counts the wait for them as one for memory (mm/workingset.c).
+fn came_back(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, Bytes)> {
+    let back = cx.mean_rate(RESTORE_FILE, stretch)?;
+    let (left, _) = cx.lowest_in(MEM_AVAILABLE, stretch)?;
+    let is_enough = left >= cx.ram().ok()?.share(AVAILABLE);
+    (back >= RESTORED && is_enough).then_some((back, left))
+}
+
+/// How much of the time tasks waited for a CPU, where only kernel threads reclaimed: kswapd alone, or khugepaged and the like
+/// while work went on. They count as stalled for as long as they are at it (mm/vmscan.c, balance_pgdat), also while they wait
+/// for their turn.
+fn of_kernel_threads(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
-    let is_alone = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
+    let is_kswapd = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
+    let full = stalls::worst(&cx.stall(PSI_MEMORY_FULL).ok()?, stretch)?;
+    let goes_on =
+        full < Stalls::MEMORY && cx.mean_rate(ALLOCSTALL, stretch)? < Stalls::ALLOCATION_STALLS;
     let cpu = cx.stall(PSI_CPU_SOME).ok()?.mean_in(stretch)?;
-    (is_alone && cpu >= SHORT_OF_CPU).then_some(cpu)
+    ((is_kswapd || goes_on) && cpu >= SHORT_OF_CPU).then_some(cpu)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::testing::{Case, clear, found, not_evaluated};
+    use timeline::signals::MEM_TOTAL;
     use timeline::{Facts, Sample, Timeline};
     use units::Micros;
 
@@ -125,6 +150,20 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         let when = finding.when.expect("it has a time");
         assert_eq!((when.first, when.last), (1800, 1822));
+    }
+
+    #[test]
+    fn files_that_come_back_to_a_host_with_memory_are_no_riddle() {
+        let case = |available, pages| {
+            stalled(22, 300_000, 260_000)
+                .gauge(MEM_TOTAL, Bytes::from_mib(1_000))
+                .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
+                .counter(RESTORE_FILE, pages)
+        };
+        let why = clear(RULE, &case(700, 100));
+        assert!(why.contains("700 MiB available"), "{why}");
+        found(RULE, &case(100, 100));
+        found(RULE, &case(700, 1));
     }
 
     #[test]
@@ -165,6 +204,17 @@ mod tests {
         for other in [(1_000, 0, 100_000), (1_000, 200, 900_000), (0, 0, 900_000)] {
             found(RULE, &reclaiming(other.0, other.1, other.2));
         }
+        // khugepaged reclaims a little itself, and work goes on.
+        let khugepaged = |stalls, full| {
+            stalled(22, 900_000, full)
+                .counter(PGSCAN_KSWAPD, 100)
+                .counter(PGSCAN_DIRECT, 50)
+                .counter(PSI_CPU_SOME, 900_000)
+                .counter(ALLOCSTALL, stalls)
+        };
+        clear(RULE, &khugepaged(0, 10_000));
+        found(RULE, &khugepaged(0, 200_000));
+        found(RULE, &khugepaged(5, 10_000));
     }
 
     #[test]
