@@ -21,7 +21,8 @@ declare_rule! {
     /// of all that is read from disks, for 4 s or longer. Stalls confirm it: memory 5 % or I/O 10 % of the time.
     /// Memory stalls may stay near zero where files are read in turn and each page is used once per turn; I/O stalls
     /// then show the wait. Where nothing waits it is only worth a note, and where the cache is so large that what comes back
-    /// in the worst 10 s would take longer than 20 s to read all of it again: a backup passes through for the second time.
+    /// in the worst 10 s would take longer than 20 s to read all of it again, unless nothing ran for want of memory for a quarter
+    /// of the time: a backup passes through for the second time.
     /// ## Not this
     /// - `streaming-read`: much is read, but hardly anything twice.
     /// - A file that is read once more after it was evicted: while it comes back the host evicts nothing.
@@ -87,9 +88,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     );
     let text = format!("{came_back} of files came back after eviction (refaults)");
     let fastest = stalls::worst(&again, stretch).unwrap_or(came_back);
-    let passes_through = least
+    let is_slow = least
         .and_then(|(cache, _)| turn(cache, fastest))
         .is_some_and(|turn| turn > TURN);
+    // A large cache takes its time to be read again although it thrashes: then work stands still for memory, not for the disk
+    // of one stream.
+    let stands_still = stalls
+        .memory_full
+        .is_some_and(|full| full >= Stalls::STANDSTILL);
+    let passes_through = is_slow && !stands_still;
     let severity = if passes_through {
         Severity::Info
     } else {
@@ -243,6 +250,20 @@ mod tests {
     fn a_fast_disk_that_nobody_waits_for_is_a_note() {
         let finding = found(RULE, &waiting(reading(30_000, 29_000), 0, 2));
         assert_eq!(finding.severity, Severity::Info);
+    }
+
+    #[test]
+    fn a_stream_through_a_large_cache_is_a_note_unless_work_stands_still_for_memory() {
+        let large = |memory, io| {
+            let cached = Bytes::from_mib(2_000);
+            found(
+                RULE,
+                &waiting(reading(30_000, 29_000), memory, io).gauge(MEM_CACHED, cached),
+            )
+            .severity
+        };
+        assert_eq!(large(5, 60), Severity::Info);
+        assert_eq!(large(40, 60), Severity::Critical);
     }
 
     #[test]
