@@ -16,7 +16,7 @@ use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
 use crate::kills::Killed;
 use crate::missing::{Missing, Need};
 use crate::prepared::Prepared;
-use crate::rule::{Outcome, Rule};
+use crate::rule::{Outcome, Rule, Waits};
 use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
 
 /// What a story may see of the time before and after an incident.
@@ -360,7 +360,8 @@ fn sorted_out(
         let Some(stretch) = cx.timeline.stretch(occurrence.first, occurrence.last) else {
             continue;
         };
-        let waiting = match of.filter(|it| it.entity == Entity::Cgroup) {
+        let is_own = |it: &&EntitySeries| it.entity == Entity::Cgroup && rule.waits != Waits::No;
+        let waiting = match of.filter(is_own) {
             Some(group) => &*of_groups
                 .entry(&group.key)
                 .or_insert_with(|| Waiting::of_group(cx, group)),

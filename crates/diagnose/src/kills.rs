@@ -8,7 +8,7 @@ use timeline::signals::{
     OOM_KILLS,
 };
 use timeline::{CounterRise, Entity::Cgroup, EntitySeries, Stretch};
-use units::{Count, PerSecond, Quantity, Span};
+use units::{Count, PerSecond, Span};
 
 use crate::evidence::Evidence;
 use crate::groups;
@@ -32,15 +32,17 @@ pub(crate) struct GroupKills<'a> {
     /// The sample of the reading after.
     pub(crate) at: usize,
     /// How many.
-    pub(crate) count: f64,
+    pub(crate) count: u64,
     /// The group at its limit: it or one above it. `None` where no limit was hit, so the host killed.
     pub(crate) at_limit_of: Option<&'a EntitySeries>,
 }
 
 impl GroupKills<'_> {
-    /// Whether they are of the time of a stretch.
-    pub(crate) fn is_in(&self, stretch: &Stretch) -> bool {
-        stretch.first < self.at && self.from < stretch.last
+    /// Whether the limit of such a group killed in the time of a stretch.
+    pub(crate) fn are_of(&self, limited: &str, stretch: &Stretch) -> bool {
+        self.at_limit_of.is_some_and(|group| group.key == limited)
+            && stretch.first < self.at
+            && self.from < stretch.last
     }
 }
 
@@ -59,9 +61,8 @@ pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Mi
         let kills = move |rise: CounterRise| Some((group?, rise));
         rises.into_iter().filter_map(kills)
     });
-    #[allow(clippy::cast_precision_loss)] // kills are few
     Ok(all
-        .map(|(group, rise)| at_a_limit(cx, group, (rise.from, rise.to), rise.by as f64))
+        .map(|(group, rise)| at_a_limit(cx, group, (rise.from, rise.to), rise.by))
         .collect())
 }
 
@@ -69,7 +70,7 @@ fn at_a_limit<'a>(
     cx: &Evidence<'a>,
     group: &'a EntitySeries,
     (from, at): (usize, usize),
-    count: f64,
+    count: u64,
 ) -> GroupKills<'a> {
     let at_limit_of = limit_hit(cx, group, at);
     let gone = at_limit_of.and_then(|_| gone_below(cx, group, at));
@@ -127,15 +128,14 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
 }
 
 /// The samples before which the kernel killed, and how many. A recorder may have stood still meanwhile.
-pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, f64)> {
+pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
     let rises = timeline::host_rises(cx.timeline, OOM_KILLS.id()).into_iter();
-    #[allow(clippy::cast_precision_loss)] // kills are few
-    rises.map(|rise| (rise.to, rise.by as f64)).collect()
+    rises.map(|rise| (rise.to, rise.by)).collect()
 }
 
 /// How many were killed in a control group, or on the host as a whole, by the time of each incident.
 pub(crate) struct Killed<'a> {
-    host: Vec<(usize, f64)>,
+    host: Vec<(usize, u64)>,
     groups: Vec<GroupKills<'a>>,
 }
 
@@ -147,23 +147,19 @@ impl<'a> Killed<'a> {
         }
     }
 
-    /// In a group by its key, or in those below that ran into its limit; or on the host.
-    pub(crate) fn during(&self, group: Option<&str>, stretch: &Stretch) -> u64 {
-        let count: f64 = match group {
-            Some(key) => {
-                let own = self.groups.iter().filter(|it| {
-                    let limited = it.at_limit_of.unwrap_or(it.group);
-                    limited.key == key
-                });
-                own.filter(|it| it.is_in(stretch)).map(|it| it.count).sum()
+    /// At the limit of a group by its key; or on the host.
+    pub(crate) fn during(&self, limited: Option<&str>, stretch: &Stretch) -> u64 {
+        match limited {
+            Some(limited) => {
+                let own = self.groups.iter().filter(|it| it.are_of(limited, stretch));
+                own.map(|it| it.count).sum()
             }
             None => {
                 let own = self.host.iter();
                 let own = own.filter(|(at, _)| stretch.first < *at && *at <= stretch.last);
                 own.map(|(_, count)| count).sum()
             }
-        };
-        Count::from_f64(count).get()
+        }
     }
 }
 
@@ -171,18 +167,17 @@ impl<'a> Killed<'a> {
 pub(crate) fn of_host(
     cx: &Evidence<'_>,
     in_groups: Option<&[GroupKills<'_>]>,
-) -> Vec<(usize, f64)> {
-    let mut left: BTreeMap<usize, f64> = counted(cx).into_iter().collect();
+) -> Vec<(usize, u64)> {
+    let mut left: BTreeMap<usize, u64> = counted(cx).into_iter().collect();
     let at_limits = in_groups.unwrap_or_default().iter();
     let at_limits = at_limits.filter(|kills| kills.at_limit_of.is_some());
-    let mut others: Vec<(usize, usize, f64)> = at_limits
+    let mut others: Vec<(usize, usize, u64)> = at_limits
         .map(|kills| (kills.from, kills.at, kills.count))
         .collect();
     for one in oom::reports(cx) {
         let is_counted = in_groups.is_some() && matches!(one.cause, Cause::GroupLimit(_));
         if one.is_kill() && one.cause.is_not_the_hosts() && !is_counted {
-            #[allow(clippy::cast_precision_loss)] // a report names a few
-            let killed = one.report.killed.len() as f64;
+            let killed = one.report.killed.len() as u64;
             others.push((one.index.saturating_sub(1), one.index, killed));
         }
     }
@@ -193,12 +188,12 @@ pub(crate) fn of_host(
     for (from, at, count) in others {
         taken(&mut left, from..=at + 1, count);
     }
-    left.retain(|_, left| *left >= 0.5);
+    left.retain(|_, left| *left > 0);
     left.into_iter().collect()
 }
 
 /// Takes so many off within a range; what could not be taken.
-fn taken(left: &mut BTreeMap<usize, f64>, within: RangeInclusive<usize>, mut count: f64) -> f64 {
+fn taken(left: &mut BTreeMap<usize, u64>, within: RangeInclusive<usize>, mut count: u64) -> u64 {
     if within.is_empty() {
         return count;
     }
@@ -227,9 +222,9 @@ mod tests {
         }
         let facts = Facts::default();
         let cx = Evidence::new(&timeline, &facts);
-        assert_eq!(counted(&cx), [(10, 1.0)]);
+        assert_eq!(counted(&cx), [(10, 1)]);
         let groups = in_groups(&cx).unwrap();
         let times: Vec<_> = groups.iter().map(|it| (it.from, it.at, it.count)).collect();
-        assert_eq!(times, [(9, 10, 1.0)]);
+        assert_eq!(times, [(9, 10, 1)]);
     }
 }

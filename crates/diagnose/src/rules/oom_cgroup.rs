@@ -165,10 +165,8 @@ struct Kills<'a>(Vec<GroupKills<'a>>);
 impl<'a> Kills<'a> {
     fn of(cx: &Evidence<'a>, incident: &Incident<'_>) -> Self {
         let mut all = kills::in_groups(cx).unwrap_or_default();
-        all.retain(|kills| {
-            let limited = kills.at_limit_of.map(|limited| limited.key.as_str());
-            kills.is_in(&incident.stretch) && limited.is_some() && limited == incident.key
-        });
+        let limited = incident.key.unwrap_or_default();
+        all.retain(|kills| kills.are_of(limited, &incident.stretch));
         Self(all)
     }
 
@@ -187,11 +185,11 @@ impl<'a> Kills<'a> {
 
     fn in_group(&self, group: &EntitySeries) -> Count {
         let own = self.0.iter().filter(|kills| kills.group.key == group.key);
-        Count::from_f64(own.map(|kills| kills.count).sum())
+        Count::new(own.map(|kills| kills.count).sum())
     }
 
     fn in_all(&self) -> u64 {
-        Count::from_f64(self.0.iter().map(|kills| kills.count).sum()).get()
+        self.0.iter().map(|kills| kills.count).sum()
     }
 
     /// The groups that lost processes, the one that lost most first, and the likely victim.

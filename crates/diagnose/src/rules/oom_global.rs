@@ -104,13 +104,13 @@ fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         return clear!("{why}");
     }
     let since_boot = cx.last(OOM_KILLS)?;
-    let explained = kills::counted(cx).iter().map(|(_, count)| count).sum();
+    let explained: u64 = kills::counted(cx).iter().map(|(_, count)| count).sum();
     if since_boot == Count::ZERO {
         clear!("no process was killed for want of memory since boot")
-    } else if explained >= 1.0 {
+    } else if explained > 0 {
         clear!(
             "all of the {} kills were in control groups at their limits (oom-cgroup)",
-            Count::from_f64(explained)
+            Count::new(explained)
         )
     } else {
         before_the_first_sample(cx, since_boot)
@@ -122,7 +122,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let in_groups = kills::in_groups(cx).ok();
     let mut kills = kills::of_host(cx, in_groups.as_deref());
     kills.retain(|(at, _)| stretch.first < *at && *at <= stretch.last);
-    let count = Count::from_f64(kills.iter().map(|(_, count)| count).sum());
+    let count = Count::new(kills.iter().map(|(_, count)| count).sum());
     if let Some(finding) = report::finding(cx, stretch) {
         return Ok(finding.killed(count.get()).into());
     }
