@@ -10,7 +10,7 @@ pub(crate) use crate::incident::Incident;
 pub(crate) use crate::missing::{Missing, Need};
 pub(crate) use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN};
 pub(crate) use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-pub(crate) use crate::stalls::{self, Over, Stalls};
+pub(crate) use crate::stalls::{self, Over, Stalls, Waited};
 pub(crate) use crate::trigger::{
     Found, LEVEL, Numbers, Occurrence, Predicate, Reading, STALL, Scope, Trigger, all, any,
     computed, fact, gauge, joined, limit, over, ram, rate, stall,

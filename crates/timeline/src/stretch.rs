@@ -36,6 +36,13 @@ impl Stretch {
         self.recorded
     }
 
+    /// How far its samples are apart on average; all of it where it has one interval or none.
+    pub fn interval(&self) -> Span {
+        #[allow(clippy::cast_precision_loss)] // a count of samples
+        let intervals = self.last.saturating_sub(self.first).max(1) as f64;
+        self.lasts().times(1.0 / intervals)
+    }
+
     /// From its first sample to its last on the clock, gaps included.
     pub fn spans(&self) -> Span {
         self.to - self.from

@@ -73,19 +73,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let Throttled { high, held, events } = throttled;
     let share = |signal| groups::stalled(cx, group, signal, stretch);
-    let over = Over::of(stretch);
-    let (some, full) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_MEMORY_FULL));
-    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
-    let waits = match (full, some) {
-        (Some(full), _) if full >= Stalls::MEMORY => {
-            format!(", and its tasks stood still {}", over.time(full))
-        }
-        (_, Some(some)) => format!(", and its tasks waited {}", over.time(some)),
-        _ => String::new(),
-    };
+    let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
+    let waited = Waited::during(stretch, signals, share);
+    let waits = waited.clause().map_or_else(String::new, |(did, time)| {
+        format!(", and its tasks {did} {time}")
+    });
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = groups::while_the_host_had(available);
-    let open = match some {
+    let open = match waited.some {
         Some(_) => "",
         None => "the group's memory.pressure would settle it",
     };
@@ -100,14 +95,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             .is_ok_and(|ram| available < ram.share(LITTLE_AVAILABLE))
     };
     Ok(RULE
-        .found(Severity::critical_if(is_grave), title)
+        .found(Severity::critical_if(waited.is_standstill()), title)
         .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
         .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
         .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
         .counts_as("the group's high events")
-        .with(some, |it, some| {
-            let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-            let text = format!("memory stalls of the group: some {some}{full}{}", over.remark());
+        .with(waited.some, |it, some| {
+            let text = format!("memory stalls of the group: {}", waited.shares());
             it.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
         })
         .with(stalled, |it, stalled| it.graph("tasks of the group waiting", &stalled.to_share()))

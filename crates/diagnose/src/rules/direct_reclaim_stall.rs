@@ -78,26 +78,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let share = |signal| stalls::worst(&cx.stall(signal).ok()?, stretch);
-    let (some, full) = (share(PSI_MEMORY_SOME), share(PSI_MEMORY_FULL));
-    let over = Over::of(stretch);
-    let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
-    let waited = some.map_or_else(String::new, |some| {
-        format!(" Tasks waited for memory {}.", over.time(some))
+    let waited = Waited::during(stretch, [PSI_MEMORY_SOME, PSI_MEMORY_FULL], share);
+    let sentence = waited.time().map_or_else(String::new, |time| {
+        format!(" Tasks waited for memory {time}.")
     });
     let title = format!(
-        "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{waited}",
+        "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{sentence}",
         stretch.lasts()
     );
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
     let is_short = of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
-    let open = match some {
+    let open = match waited.some {
         Some(_) => "",
         None => "memory stalls (PSI) would settle it",
     };
     let worst = least.map_or(stretch.last, |(_, index)| index);
     Ok(RULE
-        .found(Severity::critical_if(is_grave), title)
+        .found(Severity::critical_if(waited.is_standstill()), title)
         .graph("allocation stalls", &stalls)
         .shows_from(
             ALLOCSTALL,
@@ -111,9 +109,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("{scanned} scanned by allocating tasks, {part} of all scanning");
             it.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text)
         })
-        .with(some, |it, some| {
-            let full = full.map_or_else(String::new, |full| format!(", full {full}"));
-            let text = format!("memory stalls: some {some}{full}{}", over.remark());
+        .with(waited.some, |it, some| {
+            let text = format!("memory stalls: {}", waited.shares());
             it.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
                 .counts_as("memory stalls")
         })

@@ -55,8 +55,7 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     // Where a minute has one sample, what names the cause was not watched.
-    let intervals = u32::try_from(stretch.last - stretch.first).unwrap_or(u32::MAX);
-    let every = stretch.lasts().times(1.0 / f64::from(intervals.max(1)));
+    let every = stretch.interval();
     if every > RARE {
         let names = vec![PSI_MEMORY_SOME.def().name];
         return Err(Missing::because(names, Need::MoreSamples { every }));
