@@ -25,7 +25,7 @@ fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
         .host_runs()
         .filter(|(signal, _)| signals.contains(signal))
     {
-        thin.fill_host(signal, runs.iter().copied());
+        thin.fill_host(signal, runs);
     }
     thin
 }

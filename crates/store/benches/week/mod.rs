@@ -218,6 +218,7 @@ impl Week {
         let mut put = |entity, key: &str, label: &str, group: &str, row: &mut Columns| {
             let runs = row.drain();
             if !runs.is_empty() {
+                let runs = runs.into_iter().map(|(signal, run)| (signal, [run]));
                 timeline.fill(entity, key, label, group, runs);
             }
         };

@@ -345,7 +345,7 @@ impl Table {
             Some(entity) if series.is_wanted => {
                 let runs = series.runs.iter().filter_map(|(column, run)| {
                     let signal = self.signals.get(usize::from(*column)).copied()??;
-                    Some((signal, *run))
+                    Some((signal, [*run]))
                 });
                 into.fill(entity, &series.key, &series.label, &series.group, runs);
             }

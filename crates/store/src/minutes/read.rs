@@ -59,7 +59,10 @@ pub(crate) struct Buffers {
     last: Vec<i32>,
     value: Cells,
     joined: Joined,
-    runs: Vec<(SignalId, Run)>,
+    /// Of one entity, signal by signal.
+    runs: Vec<Run>,
+    /// Whose the runs are, and where.
+    columns: Vec<(SignalId, Range<usize>)>,
 }
 
 impl Minutes {
@@ -152,17 +155,18 @@ impl Minutes {
         self.columns(kind.part, buffers)?;
         for its in kind.series.chunk_by(|a, b| a.of == b.of) {
             buffers.runs.clear();
+            buffers.columns.clear();
             for series in its {
                 buffers.join(series, picks)?;
             }
             let names = self.whose.names.get(its[0].of);
             let (key, label, group) = names.ok_or(ASTRAY)?;
+            let columns = buffers.columns.iter();
+            let columns = columns.map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
             if kind.entity == Entity::Host {
-                for signal in buffers.runs.chunk_by(|a, b| a.0 == b.0) {
-                    timeline.host(signal[0].0, signal.iter().map(|(_, run)| *run));
-                }
+                columns.for_each(|(signal, runs)| timeline.host(signal, runs));
             } else if !buffers.runs.is_empty() {
-                timeline.entity(kind.entity, [key, label, group], buffers.runs.drain(..));
+                timeline.entity(kind.entity, [key, label, group], columns);
             }
         }
         Ok(())
@@ -327,8 +331,9 @@ impl Buffers {
                 self.joined.push(ranks, *value);
             }
         }
-        let runs = self.joined.drain(picks).map(|run| (series.signal, run));
-        self.runs.extend(runs);
+        let start = self.runs.len();
+        self.joined.move_to(picks, &mut self.runs);
+        self.columns.push((series.signal, start..self.runs.len()));
         Ok(())
     }
 }

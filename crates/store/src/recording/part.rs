@@ -11,15 +11,19 @@ pub(super) fn append(from: &Timeline, entity: Entity, picks: &Picks, into: &mut 
         return append_host(from, |_| true, picks, into);
     }
     let mut joined = Joined::default();
-    let mut kept = Vec::new();
     for series in from.entities(entity) {
+        let mut columns = Vec::new();
         for (signal, runs) in series.runs() {
+            let mut kept = Vec::new();
             joined.take(runs, picks);
-            kept.extend(joined.drain(picks).map(|run| (signal, run)));
+            joined.move_to(picks, &mut kept);
+            if !kept.is_empty() {
+                columns.push((signal, kept));
+            }
         }
-        if !kept.is_empty() {
+        if !columns.is_empty() {
             let (key, label) = (&series.key, &series.label);
-            into.fill(entity, key, label, &series.group, kept.drain(..));
+            into.fill(entity, key, label, &series.group, columns);
         }
     }
 }
@@ -31,9 +35,11 @@ pub(super) fn append_host(
     picks: &Picks,
     into: &mut Timeline,
 ) {
-    let mut joined = Joined::default();
+    let (mut joined, mut kept) = (Joined::default(), Vec::new());
     for (signal, runs) in from.host_runs().filter(|(signal, _)| wanted(*signal)) {
         joined.take(runs, picks);
-        into.fill_host(signal, joined.drain(picks));
+        kept.clear();
+        joined.move_to(picks, &mut kept);
+        into.fill_host(signal, &kept);
     }
 }

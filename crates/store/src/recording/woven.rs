@@ -23,29 +23,25 @@ struct Row {
 }
 
 impl Row {
-    fn extend(&mut self, runs: impl Iterator<Item = (SignalId, Run)>) {
-        let mut runs = runs.peekable();
-        while let Some((signal, run)) = runs.next() {
+    fn fill(&mut self, signal: SignalId, runs: &[Run]) {
+        if !runs.is_empty() {
             let column = self.signals.entry(signal).or_default();
-            column.push(run);
-            while let Some((_, run)) = runs.next_if(|(next, _)| *next == signal) {
-                column.push(run);
-            }
+            column.extend_from_slice(runs);
         }
     }
 }
 
 impl Sink for Apart {
-    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>) {
+    fn host(&mut self, signal: SignalId, runs: &[Run]) {
         let row = self.rows.entry(String::new()).or_default();
-        row.signals.entry(signal).or_default().extend(runs);
+        row.fill(signal, runs);
     }
 
-    fn entity(
+    fn entity<'a>(
         &mut self,
         _: Entity,
         [key, label, group]: [&str; 3],
-        runs: impl Iterator<Item = (SignalId, Run)>,
+        columns: impl Iterator<Item = (SignalId, &'a [Run])>,
     ) {
         if !self.rows.contains_key(key) {
             let row = Row {
@@ -56,7 +52,7 @@ impl Sink for Apart {
             self.rows.insert(key.to_owned(), row);
         }
         if let Some(row) = self.rows.get_mut(key) {
-            row.extend(runs);
+            columns.for_each(|(signal, runs)| row.fill(signal, runs));
         }
     }
 }
@@ -71,7 +67,7 @@ pub(super) struct Way<'a> {
 }
 
 impl Way<'_> {
-    fn cut(&self, runs: &[Run]) -> Vec<Run> {
+    fn cut(&self, runs: Vec<Run>) -> Vec<Run> {
         cut(runs, self.others, self.picks.places())
     }
 }
@@ -89,15 +85,15 @@ pub(super) fn append(
         let mut woven: Vec<(SignalId, Vec<Run>)> = Vec::with_capacity(row.signals.len());
         for (signal, runs) in row.signals {
             let beside = other.signals.remove(&signal).unwrap_or_default();
-            woven.push((signal, weave(rolled.cut(&runs), opened.cut(&beside))));
+            woven.push((signal, weave(rolled.cut(runs), opened.cut(beside))));
         }
         let alone = other.signals.into_iter();
-        woven.extend(alone.map(|(signal, runs)| (signal, opened.cut(&runs))));
+        woven.extend(alone.map(|(signal, runs)| (signal, opened.cut(runs))));
         put(entity, &key, &row.label, &row.group, woven, into);
     }
     for (key, row) in rows {
         let alone = row.signals.into_iter();
-        let cut = alone.map(|(signal, runs)| (signal, opened.cut(&runs)));
+        let cut = alone.map(|(signal, runs)| (signal, opened.cut(runs)));
         put(entity, &key, &row.label, &row.group, cut.collect(), into);
     }
 }
@@ -114,34 +110,35 @@ fn put(
         for (signal, runs) in signals {
             into.fill_host(signal, runs);
         }
-        return;
-    }
-    let runs = signals.into_iter();
-    let mut runs = runs
-        .flat_map(|(signal, runs)| runs.into_iter().map(move |run| (signal, run)))
-        .peekable();
-    if runs.peek().is_some() {
-        into.fill(entity, key, label, group, runs);
+    } else if signals.iter().any(|(_, runs)| !runs.is_empty()) {
+        into.fill(entity, key, label, group, signals);
     }
 }
 
 /// Cuts runs of one way of reading, which are in order, at samples that are read the other way, as readings that are alike were
 /// joined across them. `places`: where it was read.
-fn cut(runs: &[Run], others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
-    let mut pieces = Vec::with_capacity(runs.len());
-    let mut others = others;
-    for run in runs {
-        while others.first().is_some_and(|(_, last)| *last < run.first) {
-            others = &others[1..];
-        }
-        let is_crossed = others.first().is_some_and(|(first, _)| *first <= run.last);
-        if !is_crossed {
+fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
+    let is_crossed = |run: &Run| {
+        let next = others.partition_point(|(_, last)| *last < run.first);
+        others
+            .get(next)
+            .is_some_and(|(first, _)| *first <= run.last)
+    };
+    // Most runs are of one sample.
+    let Some(crossed) = runs.iter().position(is_crossed) else {
+        return runs;
+    };
+    let mut pieces = Vec::with_capacity(runs.len() + others.len());
+    pieces.extend_from_slice(&runs[..crossed]);
+    for run in &runs[crossed..] {
+        if !is_crossed(run) {
             pieces.push(*run);
             continue;
         }
-        let within = others.iter().take_while(|(first, _)| *first <= run.last);
+        let next = others.partition_point(|(_, last)| *last < run.first);
+        let within = others[next..].iter();
         let mut start = run.first;
-        for (first, last) in within {
+        for (first, last) in within.take_while(|(first, _)| *first <= run.last) {
             pieces.extend(piece(run, start, *first, places));
             start = last + 1;
         }
@@ -199,7 +196,7 @@ mod tests {
     fn a_run_of_one_way_says_nothing_where_the_other_does() {
         let places = [0, 1, 5, 6, 9];
         let zones = [(2, 4), (7, 8)];
-        let cut = |first, last| cut(&[run(first, last, 7)], &zones, &places);
+        let cut = |first, last| cut(vec![run(first, last, 7)], &zones, &places);
         assert_eq!(cut(0, 9), [run(0, 1, 7), run(5, 6, 7), run(9, 9, 7)]);
         assert_eq!(cut(5, 6), [run(5, 6, 7)]);
         assert_eq!(cut(1, 5), [run(1, 1, 7), run(5, 5, 7)]);

@@ -283,7 +283,7 @@ impl Whose {
         rows: &[KeptRow],
         picks: &Picks,
     ) {
-        let mut joined = Joined::default();
+        let (mut joined, mut runs) = (Joined::default(), Vec::new());
         // Rows that were passed over, and how many of them have a value.
         let (mut row, mut values) = (0, 0);
         for its in rows.chunk_by(|a, b| a.of == b.of) {
@@ -297,10 +297,12 @@ impl Whose {
                 }
             }
             let of = its[0].of;
-            if !joined.is_empty() {
-                let runs = joined.drain(picks).map(|run| (signal, run));
+            runs.clear();
+            joined.move_to(picks, &mut runs);
+            if !runs.is_empty() {
                 let names = [&self.keys[of].0, &self.labels[of], &self.groups[of]];
-                timeline.entity(self.entity, names.map(String::as_str), runs);
+                let columns = std::iter::once((signal, runs.as_slice()));
+                timeline.entity(self.entity, names.map(String::as_str), columns);
             }
         }
     }

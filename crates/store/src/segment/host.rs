@@ -179,6 +179,7 @@ pub(super) fn read(
 ) -> Result<(), String> {
     let part = file.part(0).map_err(|e| e.to_string())?;
     let (mut cells, mut joined) = (Cells::default(), Joined::default());
+    let mut runs = Vec::new();
     for (column, name) in file.columns().iter().enumerate() {
         let Some(signal) = names::signal(name).filter(|signal| wanted(*signal)) else {
             continue;
@@ -188,15 +189,15 @@ pub(super) fn read(
         if signal.def().entity != Entity::Host || cells.values.is_empty() {
             continue;
         }
+        runs.clear();
         match picks.all_from() {
-            Some(first) => timeline.host(signal, cells.runs(first)),
+            Some(first) => runs.extend(cells.runs(first)),
             None => {
                 join(&cells, picks, &mut joined);
-                if !joined.is_empty() {
-                    timeline.host(signal, joined.drain(picks));
-                }
+                joined.move_to(picks, &mut runs);
             }
         }
+        timeline.host(signal, &runs);
     }
     Ok(())
 }

@@ -42,31 +42,31 @@ impl Cells {
 
 /// Takes readings run by run: a timeline, or what is put in order before.
 pub(crate) trait Sink {
-    /// Appends runs of a host signal, which begin after all that it has.
-    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>);
+    /// Appends runs of a host signal, which are in order and begin after all that it has.
+    fn host(&mut self, signal: SignalId, runs: &[Run]);
 
-    /// Appends runs of an entity's signals, which for each signal begin after all that it has; the entity by key, label and
-    /// group.
-    fn entity(
+    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has; the entity by
+    /// key, label and group.
+    fn entity<'a>(
         &mut self,
         entity: Entity,
         names: [&str; 3],
-        runs: impl Iterator<Item = (SignalId, Run)>,
+        columns: impl Iterator<Item = (SignalId, &'a [Run])>,
     );
 }
 
 impl Sink for Timeline {
-    fn host(&mut self, signal: SignalId, runs: impl Iterator<Item = Run>) {
+    fn host(&mut self, signal: SignalId, runs: &[Run]) {
         self.fill_host(signal, runs);
     }
 
-    fn entity(
+    fn entity<'a>(
         &mut self,
         entity: Entity,
         [key, label, group]: [&str; 3],
-        runs: impl Iterator<Item = (SignalId, Run)>,
+        columns: impl Iterator<Item = (SignalId, &'a [Run])>,
     ) {
-        self.fill(entity, key, label, group, runs);
+        self.fill(entity, key, label, group, columns);
     }
 }
 
@@ -98,17 +98,14 @@ impl Joined {
         }
     }
 
-    /// The runs, which are forgotten here.
-    pub(crate) fn drain<'a>(&'a mut self, picks: &'a Picks) -> impl Iterator<Item = Run> + 'a {
-        self.runs.drain(..).map(|(first, last, value)| Run {
+    /// Appends the runs to others and forgets them.
+    pub(crate) fn move_to(&mut self, picks: &Picks, runs: &mut Vec<Run>) {
+        let run = |(first, last, value)| Run {
             first: picks.place(first),
             last: picks.place(last),
             value,
-        })
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        };
+        runs.extend(self.runs.drain(..).map(run));
     }
 }
 
@@ -137,8 +134,9 @@ mod tests {
                 row.iter()
                     .for_each(|value| joined.push((rank, rank), *value));
             }
-            let joined: Vec<Run> = joined.drain(&picks).collect();
-            assert_eq!(cells.runs(7).collect::<Vec<_>>(), joined);
+            let mut runs = Vec::new();
+            joined.move_to(&picks, &mut runs);
+            assert_eq!(cells.runs(7).collect::<Vec<_>>(), runs);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Parquet is paid per column, row group and page.
 
 mod pages;
+mod words;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -512,20 +513,14 @@ impl Part<'_> {
 
     /// Reads a column of words: each that differs from the one before it, and how many rows have it.
     pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
-        const AT_ONCE: usize = 4096;
-        let mut reader = self.typed::<ByteArrayType>(column, Physical::BYTE_ARRAY)?;
         let mut found: Vec<(String, usize)> = Vec::new();
-        let mut batch: Vec<ByteArray> = Vec::with_capacity(AT_ONCE.min(self.rows));
-        read_all(&mut reader, self.rows, |reader, left| {
-            batch.clear();
-            let read = reader.read_records(left.min(AT_ONCE), None, None, &mut batch)?;
-            for word in &batch {
-                match found.last_mut() {
-                    Some((last, rows)) if last.as_bytes() == word.data() => *rows += 1,
-                    _ => found.push((String::from_utf8_lossy(word.data()).into_owned(), 1)),
-                }
+        let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
+        words::each_word(&mut pages, self.rows, |word, rows| {
+            match found.last_mut() {
+                Some((last, before)) if last.as_bytes() == word => *before += rows,
+                _ => found.push((String::from_utf8_lossy(word).into_owned(), rows)),
             }
-            Ok(read)
+            true
         })?;
         Ok(found)
     }
@@ -536,19 +531,20 @@ impl Part<'_> {
         column: usize,
         rows: &[usize],
     ) -> Result<Vec<String>, ParquetError> {
-        let mut reader = self.typed::<ByteArrayType>(column, Physical::BYTE_ARRAY)?;
         let mut found = Vec::with_capacity(rows.len());
-        let mut at = 0;
-        let mut one = Vec::with_capacity(1);
-        for row in rows {
-            reader.skip_records(row - at)?;
-            one.clear();
-            reader.read_records(1, None, None, &mut one)?;
-            at = row + 1;
-            let word = one.first().ok_or_else(too_short)?;
-            found.push(String::from_utf8_lossy(word.data()).into_owned());
+        let mut passed = 0;
+        let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
+        words::each_word(&mut pages, self.rows, |word, here| {
+            passed += here;
+            let left = &rows[found.len()..];
+            let within = left.iter().take_while(|row| **row < passed);
+            found.extend(within.map(|_| String::from_utf8_lossy(word).into_owned()));
+            found.len() < rows.len()
+        })?;
+        match found.len() == rows.len() {
+            true => Ok(found),
+            false => Err(too_short()),
         }
-        Ok(found)
     }
 
     fn typed<T: DataType>(
@@ -556,16 +552,20 @@ impl Part<'_> {
         column: usize,
         physical: Physical,
     ) -> Result<ColumnReaderImpl<T>, ParquetError> {
+        let pages = self.pages(column, physical)?;
+        let described = self.group.metadata().column(column).column_descr_ptr();
+        Ok(ColumnReaderImpl::new(described, Box::new(pages)))
+    }
+
+    /// The pages of a column of this type.
+    fn pages(&self, column: usize, physical: Physical) -> Result<pages::Pages, ParquetError> {
         let found = self.group.metadata().columns().get(column);
         if found.map(|found| found.column_type()) != Some(physical) {
             return Err(ParquetError::General(format!(
                 "column {column} is not of type {physical}"
             )));
         }
-        let chunk = self.group.metadata().column(column);
-        let described = chunk.column_descr_ptr();
-        let pages = pages::Pages::new(self.bytes, chunk, self.rows)?;
-        Ok(ColumnReaderImpl::new(described, Box::new(pages)))
+        pages::Pages::new(self.bytes, self.group.metadata().column(column), self.rows)
     }
 }
 

@@ -384,19 +384,20 @@ impl Columns {
         &mut self.all[at].1
     }
 
-    /// Appends runs, which come signal by signal and for each begin after all that it has. Gives how many they were.
-    pub(super) fn fill(&mut self, runs: impl IntoIterator<Item = (SignalId, Run)>) -> usize {
+    /// Appends runs of some signals, which for each are in order and begin after all that it has. Gives how many they were.
+    pub(super) fn fill<R: AsRef<[Run]>>(
+        &mut self,
+        columns: impl IntoIterator<Item = (SignalId, R)>,
+    ) -> usize {
         let mut filled = 0;
-        let mut last: Option<(SignalId, usize)> = None;
-        for (signal, run) in runs {
-            let at = match last {
-                Some((same, at)) if same == signal => at,
-                _ => self.place(signal),
+        for (signal, runs) in columns {
+            let runs = runs.as_ref();
+            let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+                continue;
             };
-            last = Some((signal, at));
-            self.reach(run.first, run.last);
-            self.all[at].1.0.push(run);
-            filled += 1;
+            self.reach(first.first, last.last);
+            self.entry(signal).0.extend_from_slice(runs);
+            filled += runs.len();
         }
         filled
     }

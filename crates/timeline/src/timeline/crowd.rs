@@ -252,7 +252,7 @@ mod tests {
                 &format!("n{pid}"),
                 "",
                 "",
-                [(PROC_RSS_ANON.id(), run)],
+                [(PROC_RSS_ANON.id(), [run])],
             );
         }
         assert!(timeline.left_out(Entity::Process).count > 0);

@@ -81,7 +81,7 @@ fn total(columns: &[Columns], so_far: &Columns) -> Columns {
     for signal in SUMMED {
         let all = std::iter::once(so_far).chain(columns);
         let runs = all.filter_map(|one| one.get(signal)).flat_map(Column::runs);
-        total.fill(sum(runs).into_iter().map(|run| (signal, run)));
+        total.fill([(signal, sum(runs))]);
     }
     total
 }
@@ -123,8 +123,7 @@ mod tests {
 
     fn ended(label: &str, runs: &[Run]) -> EntitySeries {
         let mut one = empty(&(Entity::Process, label.to_owned(), String::new()));
-        let runs = runs.iter().map(|run| (PROC_RSS_ANON.id(), *run));
-        one.columns.fill(runs);
+        one.columns.fill([(PROC_RSS_ANON.id(), runs)]);
         one
     }
 

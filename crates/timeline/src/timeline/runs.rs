@@ -43,10 +43,9 @@ impl Timeline {
         self.note_read(entity, index);
     }
 
-    /// Appends runs of a host signal, which begin after all that it has.
-    pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
-        let runs = runs.into_iter().map(|run| (signal, run));
-        self.host.fill(runs);
+    /// Appends runs of a host signal, which are in order and begin after all that it has.
+    pub fn fill_host(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
+        self.host.fill([(signal, runs)]);
     }
 
     /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
@@ -59,20 +58,20 @@ impl Timeline {
         *self = Self { host, ..rest };
     }
 
-    /// Appends runs of an entity's signals, which for each signal begin after all that it has. Dropped whole and counted
-    /// where there is no room for more.
-    pub fn fill(
+    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has. Dropped whole
+    /// and counted where there is no room for more.
+    pub fn fill<R: AsRef<[Run]>>(
         &mut self,
         entity: Entity,
         key: &str,
         label: &str,
         group: &str,
-        runs: impl IntoIterator<Item = (SignalId, Run)>,
+        columns: impl IntoIterator<Item = (SignalId, R)>,
     ) {
         let Some(series) = self.series_mut(entity, key, label, group) else {
             return;
         };
-        let filled = series.columns.fill(runs);
+        let filled = series.columns.fill(columns);
         self.entity_runs += filled;
         self.make_room_meanwhile();
     }
@@ -120,18 +119,15 @@ mod tests {
             }
         }
         for (signal, runs) in from.host_runs() {
-            to.fill_host(signal, runs.iter().copied());
+            to.fill_host(signal, runs);
         }
         for series in from.entities(Entity::Cgroup) {
-            let runs = series
-                .runs()
-                .flat_map(|(signal, runs)| runs.iter().map(move |run| (signal, *run)));
             to.fill(
                 series.entity,
                 &series.key,
                 &series.label,
                 &series.group,
-                runs,
+                series.runs(),
             );
         }
         for index in 0..from.len() {

@@ -326,11 +326,12 @@ impl Tape {
                 self.timeline.fill_host(signal, [run]);
                 continue;
             };
-            let runs = (begin..=last).map(|at| Run {
+            let run = |at| Run {
                 first: at,
                 last: at,
                 value: value + by * (at - begin) as u64,
-            });
+            };
+            let runs: Vec<Run> = (begin..=last).map(run).collect();
             self.timeline.fill_host(signal, runs);
             let place = (Entity::Host, String::new(), signal);
             self.counters
@@ -347,7 +348,7 @@ impl Tape {
                 readings.dedup_by_key(|(signal, _)| *signal);
                 let run = |(signal, value)| {
                     let (first, last) = (*first, *last);
-                    (signal, Run { first, last, value })
+                    (signal, [Run { first, last, value }])
                 };
                 let runs = readings.into_iter().map(run);
                 self.timeline
