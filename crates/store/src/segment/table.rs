@@ -513,38 +513,18 @@ impl Part<'_> {
 
     /// Reads a column of words: each that differs from the one before it, and how many rows have it.
     pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
-        let mut found: Vec<(String, usize)> = Vec::new();
         let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
-        words::each_word(&mut pages, self.rows, |word, rows| {
-            match found.last_mut() {
-                Some((last, before)) if last.as_bytes() == word => *before += rows,
-                _ => found.push((String::from_utf8_lossy(word).into_owned(), rows)),
-            }
-            true
-        })?;
-        Ok(found)
+        words::all(&mut pages, self.rows)
     }
 
-    /// Reads a column of words at some rows only, which are in order.
+    /// Reads a column of words at some rows only, which are in order and apart.
     pub(crate) fn words_at(
         &self,
         column: usize,
         rows: &[usize],
     ) -> Result<Vec<String>, ParquetError> {
-        let mut found = Vec::with_capacity(rows.len());
-        let mut passed = 0;
         let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
-        words::each_word(&mut pages, self.rows, |word, here| {
-            passed += here;
-            let left = &rows[found.len()..];
-            let within = left.iter().take_while(|row| **row < passed);
-            found.extend(within.map(|_| String::from_utf8_lossy(word).into_owned()));
-            found.len() < rows.len()
-        })?;
-        match found.len() == rows.len() {
-            true => Ok(found),
-            false => Err(too_short()),
-        }
+        words::some(&mut pages, rows)
     }
 
     fn typed<T: DataType>(

@@ -1,7 +1,7 @@
 //! Columns of words: which rows have the same one.
 //!
 //! The library gives each row a word of its own, with a share in the page that holds it, and rows are many and words few. Here rows
-//! are compared by the numbers that they have in the dictionary, and a word is taken from the page once for all rows that it lies in.
+//! are compared, and passed over, by the numbers that they have in the dictionary.
 
 use bytes::Bytes;
 use parquet::basic::Encoding;
@@ -11,18 +11,59 @@ use parquet::errors::ParquetError;
 use super::pages::Pages;
 use super::too_short;
 
-/// Calls for each word with the number of rows, one after another, that have it; the same word may come again. Ends when all `rows`
-/// were there, or when it is told that no more are wanted.
-pub(super) fn each_word(
+/// Each word that differs from the one before it, and how many rows have it.
+pub(super) fn all(pages: &mut Pages, rows: usize) -> Result<Vec<(String, usize)>, ParquetError> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    each_page(pages, rows, |page, here| {
+        let mut left = here;
+        while left > 0 {
+            let (word, same) = page.next_run(left)?;
+            left -= same;
+            match found.last_mut() {
+                Some((last, before)) if last.as_bytes() == word => *before += same,
+                _ => found.push((text(word), same)),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The words of some rows, which are in order and apart.
+pub(super) fn some(pages: &mut Pages, rows: &[usize]) -> Result<Vec<String>, ParquetError> {
+    let mut found = Vec::with_capacity(rows.len());
+    // Rows of the pages before.
+    let mut before = 0;
+    let end = rows.last().map_or(0, |last| last + 1);
+    each_page(pages, end, |page, here| {
+        let mut at = before;
+        before += here;
+        let left = &rows[found.len()..];
+        for row in left.iter().take_while(|row| **row < before) {
+            page.skip(row - at)?;
+            found.push(text(page.next_run(1)?.0));
+            at = row + 1;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn text(word: &[u8]) -> String {
+    String::from_utf8_lossy(word).into_owned()
+}
+
+/// Calls for each page until so many rows were there, with how many of them it holds.
+fn each_page(
     pages: &mut Pages,
     rows: usize,
-    mut wants_more: impl FnMut(&[u8], usize) -> bool,
+    mut each: impl FnMut(&mut Rows<'_>, usize) -> Result<(), ParquetError>,
 ) -> Result<(), ParquetError> {
     let mut dictionary = Vec::new();
     let mut left = rows;
     while left > 0 {
         match pages.get_next_page()?.ok_or_else(too_short)? {
-            Page::DictionaryPage { buf, .. } => dictionary = plain(&buf)?,
+            Page::DictionaryPage { buf, .. } => dictionary = whole(&buf)?,
             Page::DataPage {
                 buf,
                 num_values,
@@ -30,13 +71,11 @@ pub(super) fn each_word(
                 ..
             } => {
                 let here = left.min(usize::try_from(num_values).unwrap_or(usize::MAX));
-                let is_done = match encoding {
-                    Encoding::PLAIN => plain_rows(&buf, here, &mut wants_more)?,
-                    _ => numbered_rows(&buf, here, &dictionary, &mut wants_more)?,
+                let mut page = match encoding {
+                    Encoding::PLAIN => Rows::Whole(&buf),
+                    _ => Rows::Numbered(Numbers::new(&buf)?, &dictionary),
                 };
-                if is_done {
-                    return Ok(());
-                }
+                each(&mut page, here)?;
                 left -= here;
             }
             Page::DataPageV2 { .. } => return Err(wrong("its pages are of the second version")),
@@ -59,7 +98,7 @@ fn next_word<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ParquetError> {
 }
 
 /// The words of a dictionary.
-fn plain(page: &Bytes) -> Result<Vec<Bytes>, ParquetError> {
+fn whole(page: &Bytes) -> Result<Vec<Bytes>, ParquetError> {
     let mut rest: &[u8] = page;
     let mut words = Vec::new();
     while !rest.is_empty() {
@@ -68,58 +107,63 @@ fn plain(page: &Bytes) -> Result<Vec<Bytes>, ParquetError> {
     Ok(words)
 }
 
-/// Rows of which each has its word. Gives whether no more are wanted.
-fn plain_rows(
-    page: &[u8],
-    rows: usize,
-    wants_more: &mut impl FnMut(&[u8], usize) -> bool,
-) -> Result<bool, ParquetError> {
-    let mut rest = page;
-    let mut run: Option<(&[u8], usize)> = None;
-    for _ in 0..rows {
-        let word = next_word(&mut rest)?;
-        match &mut run {
-            Some((same, rows)) if *same == word => *rows += 1,
-            _ => {
-                if let Some((word, rows)) = run.replace((word, 1))
-                    && !wants_more(word, rows)
-                {
-                    return Ok(true);
+/// Rows of a page that were not passed yet.
+enum Rows<'a> {
+    /// Each has its word.
+    Whole(&'a [u8]),
+    /// Each has the number of its word.
+    Numbered(Numbers<'a>, &'a [Bytes]),
+}
+
+impl<'a> Rows<'a> {
+    /// The next word, and in how many of the next rows it is: one at least, `most` at most.
+    fn next_run(&mut self, most: usize) -> Result<(&'a [u8], usize), ParquetError> {
+        match self {
+            Self::Whole(rest) => {
+                let word = next_word(rest)?;
+                let (mut same, mut after) = (1, *rest);
+                while same < most && next_word(&mut after)? == word {
+                    (same, *rest) = (same + 1, after);
                 }
+                Ok((word, same))
+            }
+            Self::Numbered(numbers, dictionary) => {
+                let (number, same) = numbers.next_run(most)?;
+                let word = dictionary.get(number);
+                let word = word.ok_or_else(|| wrong("a word is not in its dictionary"))?;
+                Ok((word, same))
             }
         }
     }
-    Ok(run.is_some_and(|(word, rows)| !wants_more(word, rows)))
-}
 
-/// Rows of which each has the number of its word. Gives whether no more are wanted.
-fn numbered_rows(
-    page: &[u8],
-    rows: usize,
-    dictionary: &[Bytes],
-    wants_more: &mut impl FnMut(&[u8], usize) -> bool,
-) -> Result<bool, ParquetError> {
-    let mut numbers = Numbers::new(page)?;
-    let mut left = rows;
-    while left > 0 {
-        let (number, same) = numbers.next_run()?;
-        let same = same.min(left);
-        let word = dictionary.get(number);
-        let word = word.ok_or_else(|| wrong("a word is not in its dictionary"))?;
-        if !wants_more(word, same) {
-            return Ok(true);
+    fn skip(&mut self, rows: usize) -> Result<(), ParquetError> {
+        match self {
+            Self::Whole(rest) => (0..rows).try_for_each(|_| next_word(rest).map(drop)),
+            Self::Numbered(numbers, _) => numbers.skip(rows),
         }
-        left -= same;
     }
-    Ok(false)
 }
 
-/// Numbers as Parquet's hybrid of run lengths and packed bits has them, which the library does not show as such.
+/// Numbers in Parquet's hybrid of run lengths and packed bits, which the library does not show as such.
 struct Numbers<'a> {
+    /// How wide a number is.
     bits: usize,
     rest: &'a [u8],
-    /// Numbers that lie packed one after another, and how many of them were taken.
-    packed: (&'a [u8], usize),
+    piece: Piece<'a>,
+}
+
+/// Numbers that are stored in one way, and how many of them are left.
+#[derive(Clone, Copy)]
+enum Piece<'a> {
+    Same {
+        number: usize,
+        left: usize,
+    },
+    Packed {
+        bytes: &'a [u8],
+        at: usize,
+        left: usize,
+    },
 }
 
 impl<'a> Numbers<'a> {
@@ -132,55 +176,89 @@ impl<'a> Numbers<'a> {
         Ok(Self {
             bits: usize::from(*bits),
             rest,
-            packed: (&[], 0),
+            piece: Piece::Same { number: 0, left: 0 },
         })
     }
 
-    /// The next number, and how often it comes one after another; at least once.
-    fn next_run(&mut self) -> Result<(usize, usize), ParquetError> {
-        if let Some(first) = self.peek_packed() {
-            let mut same = 0;
-            while self.peek_packed() == Some(first) {
-                self.packed.1 += 1;
-                same += 1;
+    /// The next number, and how often it comes at once: one time at least, `most` at most.
+    fn next_run(&mut self, most: usize) -> Result<(usize, usize), ParquetError> {
+        self.refill()?;
+        let (number, same) = match self.piece {
+            Piece::Same { number, left } => (number, left.min(most)),
+            Piece::Packed { bytes, at, left } => {
+                let number = self.unpacked(bytes, at);
+                let others =
+                    (1..left.min(most)).take_while(|n| self.unpacked(bytes, at + n) == number);
+                (number, 1 + others.count())
             }
-            return Ok((first, same));
+        };
+        self.skip(same)?;
+        Ok((number, same))
+    }
+
+    fn skip(&mut self, rows: usize) -> Result<(), ParquetError> {
+        let mut rows = rows;
+        while rows > 0 {
+            self.refill()?;
+            let here = match &mut self.piece {
+                Piece::Same { left, .. } => {
+                    let here = rows.min(*left);
+                    *left -= here;
+                    here
+                }
+                Piece::Packed { at, left, .. } => {
+                    let here = rows.min(*left);
+                    (*at, *left) = (*at + here, *left - here);
+                    here
+                }
+            };
+            rows -= here;
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next piece where nothing is left of this one.
+    fn refill(&mut self) -> Result<(), ParquetError> {
+        if let Piece::Same { left: 1.., .. } | Piece::Packed { left: 1.., .. } = self.piece {
+            return Ok(());
         }
         let header = self.header()?;
         let count = usize::try_from(header >> 1).unwrap_or(usize::MAX);
-        if header & 1 == 0 {
-            let (number, rest) = (self.rest)
-                .split_at_checked(self.bits.div_ceil(8))
-                .ok_or_else(too_short)?;
-            self.rest = rest;
-            return match count {
-                0 => Err(wrong("a run of no rows")),
-                _ => Ok((little_endian(number), count)),
-            };
-        }
-        // Groups of eight. A writer may leave out what lies behind the last row.
-        let length = count.saturating_mul(self.bits).min(self.rest.len());
-        let (packed, rest) = self.rest.split_at(length);
-        (self.packed, self.rest) = ((packed, 0), rest);
-        match self.bits {
-            // Of no bits there is no end: all of them are the first word.
-            0 => Ok((0, count.saturating_mul(8).max(1))),
-            _ => match self.peek_packed() {
-                Some(_) => self.next_run(),
-                None => Err(too_short()),
+        self.piece = match header & 1 == 0 {
+            true => {
+                let number = self.rest.split_at_checked(self.bits.div_ceil(8));
+                let (number, rest) = number.ok_or_else(too_short)?;
+                self.rest = rest;
+                let number = little_endian(number);
+                Piece::Same {
+                    number,
+                    left: count,
+                }
+            }
+            // Of no bits all are the first word.
+            false if self.bits == 0 => Piece::Same {
+                number: 0,
+                left: count.saturating_mul(8),
             },
+            false => {
+                // Groups of eight. A writer may leave out what lies behind the last row.
+                let length = count.saturating_mul(self.bits).min(self.rest.len());
+                let (bytes, rest) = self.rest.split_at(length);
+                self.rest = rest;
+                let left = bytes.len() * 8 / self.bits;
+                Piece::Packed { bytes, at: 0, left }
+            }
+        };
+        match self.piece {
+            Piece::Same { left: 0, .. } | Piece::Packed { left: 0, .. } => Err(too_short()),
+            _ => Ok(()),
         }
     }
 
-    fn peek_packed(&self) -> Option<usize> {
-        let (packed, at) = self.packed;
+    fn unpacked(&self, bytes: &[u8], at: usize) -> usize {
         let (start, end) = (at * self.bits, (at + 1) * self.bits);
-        if packed.is_empty() || end > packed.len() * 8 {
-            return None;
-        }
-        let bytes = &packed[start / 8..end.div_ceil(8)];
-        let shifted = little_endian(bytes) >> (start % 8);
-        Some(shifted & ((1 << self.bits) - 1))
+        let shifted = little_endian(&bytes[start / 8..end.div_ceil(8)]) >> (start % 8);
+        shifted & ((1 << self.bits) - 1)
     }
 
     /// A number of seven bits a byte, the lowest first.
@@ -248,17 +326,18 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_too_strange(page: Vec<u8>, rows in 0_usize..1_000) {
+        fn no_bytes_are_too_strange(page: Vec<u8>, most in 1_usize..1_000, skip in 0_usize..100) {
             let dictionary = vec![Bytes::from_static(b"a"); 3];
-            let mut seen = 0;
-            let mut count = |_: &[u8], rows: usize| {
-                seen += rows;
-                true
-            };
-            let _ = numbered_rows(&page, rows, &dictionary, &mut count);
-            let _ = plain_rows(&page, rows, &mut count);
-            prop_assert!(seen <= 2 * rows);
-            let _ = plain(&Bytes::from(page));
+            let numbered = Numbers::new(&page).map(|numbers| Rows::Numbered(numbers, &dictionary));
+            for mut rows in numbered.into_iter().chain([Rows::Whole(&page)]) {
+                while let Ok((_, same)) = rows.next_run(most) {
+                    prop_assert!((1..=most).contains(&same));
+                    if rows.skip(skip).is_err() {
+                        break;
+                    }
+                }
+            }
+            let _ = whole(&Bytes::from(page));
         }
     }
 
