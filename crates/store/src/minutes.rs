@@ -16,7 +16,7 @@ use crate::segment::host::{Taken, nanos};
 use crate::segment::table::{Column, Shape};
 
 pub(crate) use before::Before;
-pub(crate) use read::{Buffers, Minutes};
+pub(crate) use read::{Buffers, Index, Minutes};
 use roll::{Counted, Grid, RollUp};
 pub(crate) use rolled_up::{Columns, Signals, of_samples};
 

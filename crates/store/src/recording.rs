@@ -241,7 +241,7 @@ impl Recording {
             match part {
                 // Dropped since the recording was opened, as the oldest.
                 Ok(segment) if !is_there(&segment.path) => {}
-                Ok(segment) => loading.segment(segment, &[]),
+                Ok(segment) => loading.segment(segment, None, &[]),
                 Err(file) => self.head(file, &mut loading),
             }
             done();
@@ -279,7 +279,7 @@ impl Recording {
         let window = loading.window();
         match self.head_or_segment(file, window, &mut loading.problems) {
             Some(Ok(timeline)) => loading.part(&timeline, &[]),
-            Some(Err(segment)) => loading.segment(&segment, &[]),
+            Some(Err(segment)) => loading.segment(&segment, None, &[]),
             None => {}
         }
     }

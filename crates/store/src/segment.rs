@@ -21,7 +21,7 @@ use units::{Span, WallClock};
 
 use crate::StoreError;
 use crate::identity::{FORMAT, Identity};
-use crate::minutes::{Before, Minutes, Rolled, Signals};
+use crate::minutes::{Before, Index, Minutes, Rolled};
 use crate::place::{self, sync};
 use about::{About, Told};
 pub(crate) use events::Kept;
@@ -317,16 +317,16 @@ impl Segment {
 
     /// Opens the roll-ups.
     pub(crate) fn minutes(&self) -> Result<Minutes, String> {
-        self.minutes_of(None)
+        self.minutes_again(None)
     }
 
-    /// Opens the roll-ups of some signals only, or of all.
-    pub(crate) fn minutes_of(&self, wanted: Option<&Signals>) -> Result<Minutes, String> {
+    /// Opens the roll-ups, of which the index was kept when they were opened before.
+    pub(crate) fn minutes_again(&self, index: Option<Index>) -> Result<Minutes, String> {
         let file = self.open(names::MINUTES)?;
         if let Some(manifest) = &self.manifest {
             manifest.check_minute_rows(file.rows())?;
         }
-        Minutes::open(file, wanted)
+        Minutes::open(file, index)
     }
 
     /// Appends the readings of a kind of entity to a timeline.

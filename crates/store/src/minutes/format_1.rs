@@ -52,7 +52,7 @@ impl Directory {
             from = rows.end;
             let of = names_at + index(*key);
             if let Some(signal) = signals.get(index(*signal)).copied().flatten() {
-                series.push(Series { of, signal, rows });
+                series.push(Series::new(of, signal, rows));
             }
         }
         Some(Kind {

@@ -5,10 +5,9 @@ use std::ops::Range;
 use timeline::{Entity, Run, SignalId, Stamp};
 use units::WallClock;
 
-use super::rolled_up::Signals;
 use super::{
     Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, SIGNAL, SIGNAL_NUMBER, TOLD, Told, VALUE,
-    format_1,
+    format_1, index,
 };
 use crate::segment::host::{Taken, span};
 use crate::segment::names;
@@ -19,8 +18,16 @@ use crate::segment::table::{Cells, Opened};
 /// The roll-ups of a segment, opened.
 pub(crate) struct Minutes {
     file: Opened,
+    index: Index,
+}
+
+/// What a file says of its rows, which takes longer to read than most of them. Whoever opens a file again keeps it.
+pub(crate) struct Index {
+    /// The last sample of each minute.
     taken: Vec<Taken>,
     whose: Whose,
+    /// How many rows there are.
+    rows: usize,
 }
 
 /// Whose the rows of a file are.
@@ -44,10 +51,33 @@ pub(super) type Names = (String, String, String);
 
 /// One signal of one entity.
 pub(super) struct Series {
-    /// The place of its entity's names.
-    pub(super) of: usize,
+    of: u32,
     pub(super) signal: SignalId,
-    pub(super) rows: Range<usize>,
+    rows: Range<u32>,
+}
+
+impl Series {
+    /// Rows of an entity of which the names have this place.
+    pub(super) fn new(of: usize, signal: SignalId, rows: Range<usize>) -> Self {
+        let [of, start, end] = [of, rows.start, rows.end].map(place);
+        let rows = start..end;
+        Self { of, signal, rows }
+    }
+
+    /// The place of its entity's names.
+    pub(super) fn of(&self) -> usize {
+        index(self.of)
+    }
+
+    /// Its rows in their row group.
+    pub(super) fn rows(&self) -> Range<usize> {
+        index(self.rows.start)..index(self.rows.end)
+    }
+}
+
+/// A row group has fewer rows than that; a file that claims more was refused.
+fn place(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// Buffers for columns, kept from segment to segment.
@@ -66,27 +96,18 @@ pub(crate) struct Buffers {
 }
 
 impl Minutes {
-    /// Opens a file; of some signals only where nothing else of it is asked, by the keys of their entities alone.
-    pub(crate) fn open(file: Opened, wanted: Option<&Signals>) -> Result<Self, String> {
-        let told: Vec<Told> = metadata(&file, TOLD)?;
-        let taken = told.into_iter().map(|told| Taken {
-            stamp: Stamp {
-                boot: span(told.0),
-                awake: told.1.map(span),
-                wall: told.2.map(WallClock::from_unix_nanos),
-            },
-            is_unrelated: told.3 != 0,
-            read: told.4,
-        });
-        let whose = match format_1::whose(&file)? {
-            Some(whose) => whose,
-            None => whose(&file, wanted)?,
+    /// Opens a file; with the index that it had when it was opened before, where that was kept.
+    pub(crate) fn open(file: Opened, index: Option<Index>) -> Result<Self, String> {
+        let index = match index.filter(|index| index.rows == file.rows()) {
+            Some(index) => index,
+            None => Index::read(&file)?,
         };
-        Ok(Self {
-            taken: taken.collect(),
-            whose,
-            file,
-        })
+        Ok(Self { file, index })
+    }
+
+    /// What it says of its rows, for when it is opened again.
+    pub(crate) fn into_index(self) -> Index {
+        self.index
     }
 
     /// The file, for what it says beside its table.
@@ -96,47 +117,50 @@ impl Minutes {
 
     /// The last sample of each minute.
     pub(crate) fn taken(&self) -> &[Taken] {
-        &self.taken
+        &self.index.taken
     }
 
     /// What it has of each kind of entity.
     pub(super) fn kinds(&self) -> &[Kind] {
-        &self.whose.kinds
+        &self.index.whose.kinds
     }
 
     /// The key of the entity that a series is of.
     pub(super) fn key(&self, series: &Series) -> Option<&str> {
-        self.whose
+        self.index
+            .whose
             .names
-            .get(series.of)
+            .get(series.of())
             .map(|(key, ..)| key.as_str())
     }
 
     /// What it has of a kind of entity.
     pub(crate) fn kind(&self, entity: Entity) -> Option<&Kind> {
-        let mut kinds = self.whose.kinds.iter();
+        let mut kinds = self.index.whose.kinds.iter();
         kinds.find(|kind| kind.entity == entity)
     }
 
     /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
     /// whole. The buffers keep the last row group, which is the only one since format 2.
     pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
-        let mut kinds = self.whose.kinds.iter();
+        let mut kinds = self.index.whose.kinds.iter();
         kinds.try_for_each(|kind| self.columns(kind.part, buffers))
     }
 
     /// How the segment ended: its last sample, and what its counters were at last.
     pub(crate) fn end(&self) -> Before {
-        let mut before = Before::after(self.taken.last().copied());
+        let mut before = Before::after(self.index.taken.last().copied());
         let mut buffers = Buffers::default();
-        for kind in &self.whose.kinds {
+        for kind in &self.index.whose.kinds {
             if self.columns(kind.part, &mut buffers).is_err() {
                 continue;
             }
             for series in &kind.series {
-                let last = series.rows.end.checked_sub(1);
+                let last = series.rows().end.checked_sub(1);
                 let last = last.and_then(|last| buffers.value.values.get(last));
-                if let (Some((key, ..)), Some(last)) = (self.whose.names.get(series.of), last) {
+                if let (Some((key, ..)), Some(last)) =
+                    (self.index.whose.names.get(series.of()), last)
+                {
                     before.note(kind.entity, key, series.signal, last.cast_unsigned());
                 }
             }
@@ -153,13 +177,13 @@ impl Minutes {
         buffers: &mut Buffers,
     ) -> Result<(), String> {
         self.columns(kind.part, buffers)?;
-        for its in kind.series.chunk_by(|a, b| a.of == b.of) {
+        for its in kind.series.chunk_by(|a, b| a.of() == b.of()) {
             buffers.runs.clear();
             buffers.columns.clear();
             for series in its {
                 buffers.join(series, picks)?;
             }
-            let names = self.whose.names.get(its[0].of);
+            let names = self.index.whose.names.get(its[0].of());
             let (key, label, group) = names.ok_or(ASTRAY)?;
             let columns = buffers.columns.iter();
             let columns = columns.map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
@@ -185,9 +209,34 @@ impl Minutes {
             .map_err(text)?;
         read.numbers(column(VALUE)?, &mut buffers.value)
             .map_err(text)?;
-        buffers.are_whole(self.taken.len())?;
+        buffers.are_whole(self.index.taken.len())?;
         buffers.part = Some(part);
         Ok(())
+    }
+}
+
+impl Index {
+    /// What a file says.
+    fn read(file: &Opened) -> Result<Self, String> {
+        let told: Vec<Told> = metadata(file, TOLD)?;
+        let taken = told.into_iter().map(|told| Taken {
+            stamp: Stamp {
+                boot: span(told.0),
+                awake: told.1.map(span),
+                wall: told.2.map(WallClock::from_unix_nanos),
+            },
+            is_unrelated: told.3 != 0,
+            read: told.4,
+        });
+        let whose = match format_1::whose(file)? {
+            Some(whose) => whose,
+            None => whose(file)?,
+        };
+        Ok(Self {
+            taken: taken.collect(),
+            whose,
+            rows: file.rows(),
+        })
     }
 }
 
@@ -195,18 +244,17 @@ impl Minutes {
 pub(super) const ASTRAY: &str = "it does not say whose its rows are";
 
 /// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
-fn whose(file: &Opened, wanted: Option<&Signals>) -> Result<Whose, String> {
+fn whose(file: &Opened) -> Result<Whose, String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
         let mut numbers = Vec::with_capacity(part.rows);
         let read = part.ordinals(column(file, name)?, &mut numbers);
         read.map_err(text).map(|()| numbers)
     };
-    let (keys, signals) = (numbers(KEY_NUMBER)?, numbers(SIGNAL_NUMBER)?);
-    if keys.len() != file.rows() || signals.len() != file.rows() {
+    let (key_of, signal_of) = (numbers(KEY_NUMBER)?, numbers(SIGNAL_NUMBER)?);
+    if key_of.len() != file.rows() || signal_of.len() != file.rows() {
         return Err("it has more than one row group".to_owned());
     }
-    let (key_of, signal_of) = (keys, signals);
     let (mut keys, mut signals) = (Firsts::default(), Firsts::default());
     let (mut all, mut from) = (Vec::new(), 0);
     // Rows of a series lie together: its end is where another key or another signal begins.
@@ -214,11 +262,11 @@ fn whose(file: &Opened, wanted: Option<&Signals>) -> Result<Whose, String> {
         let of_keys = &key_of[from..from + of_signal.len()];
         for of_key in of_keys.chunk_by(|a, b| a == b) {
             let (key, signal) = (of_key[0], of_signal[0]);
-            all.push((keys.place(key, from)?, signals.place(signal, from)?, from));
+            let rows = from..from + of_key.len();
+            all.push((keys.place(key, from)?, signals.place(signal, from)?, rows));
             from += of_key.len();
         }
     }
-    let ends = all.iter().skip(1).map(|(.., start)| *start).chain([from]);
     let words = |name: &str, rows: &[usize]| {
         let words = part.words_at(column(file, name)?, rows);
         words.map_err(text)
@@ -226,33 +274,21 @@ fn whose(file: &Opened, wanted: Option<&Signals>) -> Result<Whose, String> {
     let signals = words(SIGNAL, &signals.rows)?;
     // A later memtide may have written signals that are not known here.
     let signals: Vec<_> = signals.iter().map(|name| names::signal(name)).collect();
-    let is_wanted = |signal: &SignalId| wanted.is_none_or(|wanted| wanted.has(*signal));
     let mut whose = Whose::default();
-    let mut is_named = vec![wanted.is_none(); keys.rows.len()];
-    for ((of, signal, start), end) in all.iter().zip(ends) {
-        let signal = signals.get(*signal).copied().flatten();
-        if let Some(signal) = signal.filter(is_wanted) {
-            let (of, rows) = (*of, *start..end);
-            is_named[of] = true;
-            whose.add(Series { of, signal, rows });
+    for (of, signal, rows) in all {
+        if let Some(signal) = signals.get(signal).copied().flatten() {
+            whose.add(Series::new(of, signal, rows));
         }
     }
     for kind in &mut whose.kinds {
-        kind.series.sort_by_key(|series| series.of);
+        kind.series.sort_by_key(|series| series.of());
     }
-    whose.names = vec![Names::default(); keys.rows.len()];
-    let named = || (0..is_named.len()).filter(|of| is_named[*of]);
-    let rows: Vec<usize> = named().map(|of| keys.rows[of]).collect();
-    for (of, key) in named().zip(words(KEY, &rows)?) {
-        whose.names[of].0 = key;
-    }
-    if wanted.is_none() {
-        let labels = words(LABEL, &rows)?.into_iter();
-        let others = labels.zip(words(GROUP, &rows)?);
-        for (of, (label, group)) in named().zip(others) {
-            (whose.names[of].1, whose.names[of].2) = (label, group);
-        }
-    }
+    let rows = keys.rows;
+    let others = words(LABEL, &rows)?.into_iter().zip(words(GROUP, &rows)?);
+    let names = words(KEY, &rows)?.into_iter().zip(others);
+    whose.names = names
+        .map(|(key, (label, group))| (key, label, group))
+        .collect();
     Ok(whose)
 }
 
@@ -322,7 +358,7 @@ impl Buffers {
     }
 
     fn join(&mut self, series: &Series, picks: &Picks) -> Result<(), String> {
-        let rows = || series.rows.clone();
+        let rows = || series.rows();
         let firsts = self.first.get(rows()).ok_or(ASTRAY)?;
         let lasts = self.last.get(rows()).ok_or(ASTRAY)?;
         let values = self.value.values.get(rows()).ok_or(ASTRAY)?;

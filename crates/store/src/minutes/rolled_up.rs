@@ -152,7 +152,7 @@ impl Minutes {
 impl Columns {
     /// Chooses the rows of some series.
     fn choose(&mut self, series: &[&Series]) {
-        let mut rows: Vec<Range<usize>> = series.iter().map(|it| it.rows.clone()).collect();
+        let mut rows: Vec<Range<usize>> = series.iter().map(|it| it.rows()).collect();
         rows.sort_unstable_by_key(|range| range.start);
         self.rows.clear();
         self.before.clear();
@@ -186,10 +186,10 @@ impl Columns {
         into: &mut RollUps,
     ) -> Result<(), String> {
         let key = from.key(series).ok_or(ASTRAY)?;
-        let start = self.place(series.rows.start).ok_or(ASTRAY)?;
+        let start = self.place(series.rows().start).ok_or(ASTRAY)?;
         let is_counter = series.signal.def().is_counter;
         let cells = into.entry(entity, key, series.signal);
-        for row in start..start + series.rows.len() {
+        for row in start..start + series.rows().len() {
             let ends = self.first.get(row).zip(self.last.get(row));
             let ends = ends.map(|(first, last)| (usize::try_from(*first), usize::try_from(*last)));
             let Some((Ok(first), Ok(last))) = ends else {

@@ -7,7 +7,7 @@ use super::screen::{Plan, Take};
 use super::woven::{self, Apart, Way};
 use super::{MINUTE, part};
 use crate::head;
-use crate::minutes::{BY_IMPORTANCE, Buffers, Minute, Minutes, minutes};
+use crate::minutes::{BY_IMPORTANCE, Buffers, Index, Minute, Minutes, minutes};
 use crate::segment::host::Taken;
 use crate::segment::picks::Picks;
 use crate::segment::table::Opened;
@@ -243,23 +243,24 @@ impl Loading {
         }
     }
 
-    /// Appends a segment; `plan`: how its minutes are read in a range that is screened, where some are opened.
-    pub(super) fn segment(&mut self, segment: &Segment, plan: &[Take]) {
+    /// Appends a segment; `index`: of its roll-ups, where they were opened before; `plan`: how its minutes are read in a range
+    /// that is screened, where some are opened.
+    pub(super) fn segment(&mut self, segment: &Segment, index: Option<Index>, plan: &[Take]) {
         if segment.manifest.is_none() {
             self.problems.extend(segment.damage());
         }
         self.problems.extend(segment.lost());
         let before = self.problems.len();
         let read = match plan.is_empty() {
-            true => self.read(segment, self.by_minute),
-            false => self.opened(segment, plan),
+            true => self.read(segment, index, self.by_minute),
+            false => self.opened(segment, index, plan),
         };
         let Err(error) = read else {
             return;
         };
         let (file, other) = (table(self.by_minute), table(!self.by_minute));
         let name = segment.name();
-        let problem = match self.read(segment, !self.by_minute) {
+        let problem = match self.read(segment, None, !self.by_minute) {
             Ok(()) => format!("{name}/{file}: {error}; {}", read_are(!self.by_minute)),
             Err(reason) => {
                 format!("{name}: all of it is lost; {file}: {error}; {other}: {reason}")
@@ -269,9 +270,14 @@ impl Loading {
         self.problems.insert(before, problem);
     }
 
-    fn read(&mut self, segment: &Segment, by_minute: bool) -> Result<(), String> {
+    fn read(
+        &mut self,
+        segment: &Segment,
+        index: Option<Index>,
+        by_minute: bool,
+    ) -> Result<(), String> {
         match by_minute {
-            true => self.rolled_up(segment),
+            true => self.rolled_up(segment, index),
             false => self.every_sample(segment),
         }
     }
@@ -315,15 +321,15 @@ impl Loading {
         Ok(())
     }
 
-    fn rolled_up(&mut self, segment: &Segment) -> Result<(), String> {
-        let minutes = self.minutes(segment)?;
+    fn rolled_up(&mut self, segment: &Segment, index: Option<Index>) -> Result<(), String> {
+        let minutes = self.minutes(segment, index)?;
         self.roll_ups(segment, &minutes);
         Ok(())
     }
 
     /// Opens a segment's roll-ups and makes sure that they can be read.
-    fn minutes(&mut self, segment: &Segment) -> Result<Minutes, String> {
-        let minutes = segment.minutes()?;
+    fn minutes(&mut self, segment: &Segment, index: Option<Index>) -> Result<Minutes, String> {
+        let minutes = segment.minutes_again(index)?;
         self.buffers.clear();
         minutes.check(&mut self.buffers)?;
         Ok(minutes)
@@ -352,8 +358,13 @@ impl Loading {
     }
 
     /// A segment of which some minutes are read sample by sample.
-    fn opened(&mut self, segment: &Segment, plan: &[Take]) -> Result<(), String> {
-        let minutes = self.minutes(segment)?;
+    fn opened(
+        &mut self,
+        segment: &Segment,
+        index: Option<Index>,
+        plan: &[Take],
+    ) -> Result<(), String> {
+        let minutes = self.minutes(segment, index)?;
         let host = segment.host().and_then(|host| {
             let ranges = of_the_same(&minutes, &host.taken)?;
             Ok((host, ranges))

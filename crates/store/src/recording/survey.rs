@@ -6,7 +6,7 @@ use super::load::Loading;
 use super::screen::{HARMS, MOST_SAMPLES, Plan, Screen, Survey};
 use super::{Loaded, Recording, Selection, is_there, steps};
 use crate::head::{self, HeadFile};
-use crate::minutes::{Before, Columns, Signals, minutes, of_samples};
+use crate::minutes::{Before, Columns, Index, Signals, minutes, of_samples};
 use crate::segment::host::Taken;
 use crate::segment::{Segment, names};
 
@@ -14,9 +14,12 @@ use crate::segment::{Segment, names};
 /// which none has sealed, each is read twice.
 const HEADS_KEPT: usize = 2;
 
+/// Segments of which the index of roll-ups is kept until they are read: those of a week, of some 100 KiB each.
+const INDEXES_KEPT: usize = 200;
+
 /// A part of a recording.
 enum Part<'a> {
-    Segment(&'a Segment),
+    Segment(&'a Segment, Option<Index>),
     /// What a head file has become since the recording was opened.
     Sealed(Box<Segment>),
     Head(&'a HeadFile, Option<Box<Timeline>>),
@@ -27,7 +30,7 @@ enum Part<'a> {
 impl Part<'_> {
     fn segment(&self) -> Option<&Segment> {
         match self {
-            Self::Segment(segment) => Some(segment),
+            Self::Segment(segment, _) => Some(segment),
             Self::Sealed(segment) => Some(segment),
             Self::Head(..) | Self::Gone => None,
         }
@@ -90,17 +93,18 @@ impl Recording {
                 // What is wrong with it was said when it was looked over.
                 match self.head_or_segment(file, window, &mut Vec::new()) {
                     Some(Ok(timeline)) => loading.part(&timeline, plan),
-                    Some(Err(segment)) => loading.segment(&segment, plan),
+                    Some(Err(segment)) => loading.segment(&segment, None, plan),
                     None => {}
                 }
             }
-            other => {
-                // Dropped since the recording was opened, as the oldest.
-                let segment = other.segment().filter(|segment| is_there(&segment.path));
-                if let Some(segment) = segment {
-                    loading.segment(segment, plan);
-                }
+            // One that is not there was dropped since the recording was opened, as the oldest.
+            Part::Segment(segment, index) if is_there(&segment.path) => {
+                loading.segment(segment, index, plan);
             }
+            Part::Sealed(segment) if is_there(&segment.path) => {
+                loading.segment(&segment, None, plan);
+            }
+            Part::Segment(..) | Part::Sealed(_) | Part::Gone => {}
         }
     }
 
@@ -129,8 +133,8 @@ impl Recording {
             let is_before_head = matches!(parts.get(number + 1), Some(Err(_)));
             surveyed.push(match part {
                 Ok(segment) => {
-                    looking.segment(segment, is_before_head);
-                    Part::Segment(segment)
+                    let index = looking.segment(segment, is_before_head);
+                    Part::Segment(segment, index.filter(|_| number < INDEXES_KEPT))
                 }
                 Err(file) => match self.head_or_segment(file, looking.window, looking.problems) {
                     Some(Ok(timeline)) => {
@@ -168,12 +172,14 @@ struct Looking<'a, 'b> {
 }
 
 impl Looking<'_, '_> {
-    fn segment(&mut self, segment: &Segment, is_before_head: bool) {
-        // How it ended is asked of all its signals, where what follows it goes on from there.
-        let wanted = (!is_before_head).then_some(&self.wanted);
-        let minutes = match segment.minutes_of(wanted) {
+    /// Looks over a segment. Gives the index of its roll-ups.
+    fn segment(&mut self, segment: &Segment, is_before_head: bool) -> Option<Index> {
+        let minutes = match segment.minutes() {
             Ok(minutes) => minutes,
-            Err(error) => return self.lost(segment, &error),
+            Err(error) => {
+                self.lost(segment, &error);
+                return None;
+            }
         };
         let rolled = minutes.roll_ups(&self.wanted, self.before.last(), &mut self.columns);
         match rolled {
@@ -182,12 +188,17 @@ impl Looking<'_, '_> {
                 let each = samples.div_ceil(rolled.len().max(1));
                 self.survey.add(&rolled, each, self.window, self.screen);
             }
-            Err(error) => return self.lost(segment, &error),
+            Err(error) => {
+                self.lost(segment, &error);
+                return None;
+            }
         }
+        // Where what follows goes on from there, all counters are asked how they ended.
         self.before = match is_before_head {
             true => minutes.end(),
             false => Before::after(minutes.taken().last().copied()),
         };
+        Some(minutes.into_index())
     }
 
     /// What cannot be looked over is told of when it is read; here that nobody looked.
