@@ -88,7 +88,6 @@ pub(crate) struct Buffers {
     first: Vec<i32>,
     last: Vec<i32>,
     value: Cells,
-    joined: Joined,
     /// Of one entity, signal by signal.
     runs: Vec<Run>,
     /// Whose the runs are, and where.
@@ -362,13 +361,13 @@ impl Buffers {
         let firsts = self.first.get(rows()).ok_or(ASTRAY)?;
         let lasts = self.last.get(rows()).ok_or(ASTRAY)?;
         let values = self.value.values.get(rows()).ok_or(ASTRAY)?;
+        let start = self.runs.len();
+        let mut joined = Joined::new(picks, &mut self.runs);
         for ((first, last), value) in firsts.iter().zip(lasts).zip(values) {
             if let Some(ranks) = picks.within(*first, *last) {
-                self.joined.push(ranks, *value);
+                joined.push(ranks, *value);
             }
         }
-        let start = self.runs.len();
-        self.joined.move_to(picks, &mut self.runs);
         self.columns.push((series.signal, start..self.runs.len()));
         Ok(())
     }

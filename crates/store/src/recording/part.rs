@@ -10,13 +10,11 @@ pub(super) fn append(from: &Timeline, entity: Entity, picks: &Picks, into: &mut 
     if entity == Entity::Host {
         return append_host(from, |_| true, picks, into);
     }
-    let mut joined = Joined::default();
     for series in from.entities(entity) {
         let mut columns = Vec::new();
         for (signal, runs) in series.runs() {
             let mut kept = Vec::new();
-            joined.take(runs, picks);
-            joined.move_to(picks, &mut kept);
+            Joined::new(picks, &mut kept).take(runs);
             if !kept.is_empty() {
                 columns.push((signal, kept));
             }
@@ -35,11 +33,10 @@ pub(super) fn append_host(
     picks: &Picks,
     into: &mut Timeline,
 ) {
-    let (mut joined, mut kept) = (Joined::default(), Vec::new());
+    let mut kept = Vec::new();
     for (signal, runs) in from.host_runs().filter(|(signal, _)| wanted(*signal)) {
-        joined.take(runs, picks);
         kept.clear();
-        joined.move_to(picks, &mut kept);
+        Joined::new(picks, &mut kept).take(runs);
         into.fill_host(signal, &kept);
     }
 }

@@ -283,10 +283,12 @@ impl Whose {
         rows: &[KeptRow],
         picks: &Picks,
     ) {
-        let (mut joined, mut runs) = (Joined::default(), Vec::new());
+        let mut runs = Vec::new();
         // Rows that were passed over, and how many of them have a value.
         let (mut row, mut values) = (0, 0);
         for its in rows.chunk_by(|a, b| a.of == b.of) {
+            runs.clear();
+            let mut joined = Joined::new(picks, &mut runs);
             for kept in its {
                 let over = cells.present.get(row..kept.row).unwrap_or_default();
                 values += over.iter().filter(|present| **present > 0).count();
@@ -297,8 +299,6 @@ impl Whose {
                 }
             }
             let of = its[0].of;
-            runs.clear();
-            joined.move_to(picks, &mut runs);
             if !runs.is_empty() {
                 let names = [&self.keys[of].0, &self.labels[of], &self.groups[of]];
                 let columns = std::iter::once((signal, runs.as_slice()));

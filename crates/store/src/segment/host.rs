@@ -178,7 +178,7 @@ pub(super) fn read(
     timeline: &mut impl Sink,
 ) -> Result<(), String> {
     let part = file.part(0).map_err(|e| e.to_string())?;
-    let (mut cells, mut joined) = (Cells::default(), Joined::default());
+    let mut cells = Cells::default();
     let mut runs = Vec::new();
     for (column, name) in file.columns().iter().enumerate() {
         let Some(signal) = names::signal(name).filter(|signal| wanted(*signal)) else {
@@ -192,17 +192,15 @@ pub(super) fn read(
         runs.clear();
         match picks.all_from() {
             Some(first) => runs.extend(cells.runs(first)),
-            None => {
-                join(&cells, picks, &mut joined);
-                joined.move_to(picks, &mut runs);
-            }
+            None => join(&cells, picks, &mut runs),
         }
         timeline.host(signal, &runs);
     }
     Ok(())
 }
 
-fn join(cells: &Cells, picks: &Picks, joined: &mut Joined) {
+fn join(cells: &Cells, picks: &Picks, runs: &mut Vec<Run>) {
+    let mut joined = Joined::new(picks, runs);
     let mut values = cells.values.iter();
     for (row, present) in (0..).zip(&cells.present) {
         if *present == 0 {

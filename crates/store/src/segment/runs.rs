@@ -70,42 +70,54 @@ impl Sink for Timeline {
     }
 }
 
-/// Joins rows of one signal of one entity to runs.
-#[derive(Debug, Default)]
-pub(crate) struct Joined {
-    runs: Vec<(u32, u32, u64)>,
+/// Joins rows of one signal of one entity to runs, which are appended to others.
+pub(crate) struct Joined<'a> {
+    picks: &'a Picks,
+    runs: &'a mut Vec<Run>,
+    /// The first of its own.
+    start: usize,
+    /// The rank of the last kept sample so far.
+    last: u32,
 }
 
-impl Joined {
+impl<'a> Joined<'a> {
+    pub(crate) fn new(picks: &'a Picks, runs: &'a mut Vec<Run>) -> Self {
+        let start = runs.len();
+        Self {
+            picks,
+            runs,
+            start,
+            last: 0,
+        }
+    }
+
     /// Takes the next row: ranks of kept samples, and the reading.
     pub(crate) fn push(&mut self, (first, last): (u32, u32), value: i64) {
         let value = value.cast_unsigned();
-        match self.runs.last_mut() {
-            Some(run) if run.2 == value && run.1 + 1 == first => run.1 = last,
-            _ => self.runs.push((first, last, value)),
+        let follows = self.last + 1 == first;
+        self.last = last;
+        let last = self.picks.place(last);
+        match self.runs[self.start..].last_mut() {
+            Some(run) if follows && run.value == value => run.last = last,
+            _ => self.runs.push(Run {
+                first: self.picks.place(first),
+                last,
+                value,
+            }),
         }
     }
 
     /// Takes all runs of a signal.
-    pub(crate) fn take(&mut self, runs: &[Run], picks: &Picks) {
+    pub(crate) fn take(&mut self, runs: &[Run]) {
         for run in runs {
             let ordinals = i32::try_from(run.first)
                 .ok()
                 .zip(i32::try_from(run.last).ok());
-            if let Some(ranks) = ordinals.and_then(|(first, last)| picks.within(first, last)) {
+            let ranks = ordinals.and_then(|(first, last)| self.picks.within(first, last));
+            if let Some(ranks) = ranks {
                 self.push(ranks, run.value.cast_signed());
             }
         }
-    }
-
-    /// Appends the runs to others and forgets them.
-    pub(crate) fn move_to(&mut self, picks: &Picks, runs: &mut Vec<Run>) {
-        let run = |(first, last, value)| Run {
-            first: picks.place(first),
-            last: picks.place(last),
-            value,
-        };
-        runs.extend(self.runs.drain(..).map(run));
     }
 }
 
@@ -129,13 +141,12 @@ mod tests {
             let mut cells = Cells::default();
             rows[..end].iter().for_each(|row| cells.push(*row));
             let picks = Picks::new((7..7 + end).map(Some));
-            let mut joined = Joined::default();
+            let mut runs = Vec::new();
+            let mut joined = Joined::new(&picks, &mut runs);
             for (rank, row) in (0..).zip(&rows[..end]) {
                 row.iter()
                     .for_each(|value| joined.push((rank, rank), *value));
             }
-            let mut runs = Vec::new();
-            joined.move_to(&picks, &mut runs);
             assert_eq!(cells.runs(7).collect::<Vec<_>>(), runs);
         }
     }
