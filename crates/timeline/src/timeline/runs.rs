@@ -46,7 +46,7 @@ impl Timeline {
     /// Appends runs of a host signal, which begin after all that it has.
     pub fn fill_host(&mut self, signal: SignalId, runs: impl IntoIterator<Item = Run>) {
         let runs = runs.into_iter().map(|run| (signal, run));
-        self.host.fill(runs);
+        self.host.own().fill(runs);
     }
 
     /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
@@ -54,7 +54,7 @@ impl Timeline {
     pub fn keep_last(&mut self, samples: usize) {
         let first = self.len().saturating_sub(samples);
         let mut host = std::mem::take(&mut self.host);
-        host.keep_from(first, self.reads(Entity::Host));
+        host.own().keep_from(first, self.reads(Entity::Host));
         let rest = self.part(first, self.len()).alone();
         *self = Self { host, ..rest };
     }
@@ -72,7 +72,7 @@ impl Timeline {
         let Some(series) = self.series_mut(entity, key, label, group) else {
             return;
         };
-        let filled = series.columns.fill(runs);
+        let filled = series.columns.own().fill(runs);
         self.entity_runs += filled;
         self.make_room_meanwhile();
     }
