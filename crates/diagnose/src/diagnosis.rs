@@ -8,10 +8,9 @@ use units::Span;
 use crate::accounting::{Accounting, account};
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::incident::{Bursts, Harm};
+use crate::incident::{Bursts, Harm, Waiting};
 use crate::missing::Missing;
 use crate::next::{self, Step};
-use crate::prepared::Prepared;
 use crate::rule::{Class, Rule};
 use crate::verdict::Verdict;
 use crate::{causes, judge, looks, recent_kills, rounding, rules};
@@ -151,15 +150,9 @@ impl Answers {
             clear: Vec::new(),
             not_evaluated: Vec::new(),
         };
-        let prepared = Prepared::of(cx);
-        let mut looked: Vec<_> = rules::ALL
-            .iter()
-            .map(|rule| judge::look(rule, cx, &prepared))
-            .collect();
-        judge::tell_all(cx, &prepared, looked.iter_mut().flatten());
-        for (rule, looked) in rules::ALL.iter().zip(looked) {
-            let answer = looked
-                .and_then(|looked| looked.answer(cx))
+        let waiting = Waiting::of_host(cx);
+        for rule in rules::ALL {
+            let answer = judge::ask(rule, cx, &waiting)
                 .and_then(|answer| rounding::survives(cx, rule, answer));
             match answer {
                 Ok(answer) => all.take(rule, answer),

@@ -3,6 +3,7 @@
 //! A story never sees the recording: its evidence is cut to a window around the incident, and the host's settings are those
 //! of that time. So an incident is the same one, however much was watched before and after it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use timeline::kernel_report::ReportKind;
@@ -15,7 +16,6 @@ use crate::finding::Finding;
 use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
 use crate::kills::Killed;
 use crate::missing::{Missing, Need};
-use crate::prepared::Prepared;
 use crate::rule::{Outcome, Rule, Waits};
 use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
 
@@ -78,27 +78,18 @@ impl Untold {
     }
 }
 
-/// What a rule found, whose stories may still have to be told.
-pub(crate) enum Looked {
-    Answered(Answer),
-    Incidents(Incidents),
-}
-
 /// The incidents of a rule.
-pub(crate) struct Incidents {
+struct Incidents {
     rule: &'static Rule,
     entity: Entity,
     /// Those of weight.
-    told: Vec<Told>,
+    told: Vec<Weighed>,
     /// Those that are too many to ask for their stories.
     untold: Vec<Weighed>,
     /// Those that are too short and too cheap, which are only counted: some of them are asked, as a story may clear them.
-    bursts: Vec<Told>,
+    bursts: Vec<Weighed>,
     more_bursts: Vec<Weighed>,
 }
-
-/// An incident, with its story once that is asked.
-type Told = (Weighed, Option<Result<Outcome, Missing>>);
 
 /// Asks one rule.
 ///
@@ -107,24 +98,10 @@ type Told = (Weighed, Option<Result<Outcome, Missing>>);
 pub(crate) fn ask(
     rule: &'static Rule,
     cx: &Evidence<'_>,
-    prepared: &Prepared,
+    waiting: &Waiting,
 ) -> Result<Answer, Missing> {
-    let mut looked = look(rule, cx, prepared)?;
-    tell_all(cx, prepared, std::iter::once(&mut looked));
-    looked.answer(cx)
-}
-
-/// Finds the incidents of one rule.
-///
-/// # Errors
-/// [`Missing`] where the source lacks what it reads.
-pub(crate) fn look(
-    rule: &'static Rule,
-    cx: &Evidence<'_>,
-    prepared: &Prepared,
-) -> Result<Looked, Missing> {
     let occurrences = match (rule.trigger)() {
-        Trigger::Source => return Ok(Looked::Answered(of_source(rule, cx)?)),
+        Trigger::Source => return of_source(rule, cx),
         Trigger::While(trigger) => {
             let subjects = subjects(cx, trigger.scope, &trigger.when)?;
             wherever(&trigger, &subjects)?
@@ -132,57 +109,12 @@ pub(crate) fn look(
         Trigger::Found(found) => {
             let occurrences = (found.find)(cx)?;
             match found.none {
-                Some(none) if occurrences.is_empty() => {
-                    return Ok(Looked::Answered(said(rule, none(cx)?)));
-                }
+                Some(none) if occurrences.is_empty() => return Ok(said(rule, none(cx)?)),
                 _ => occurrences,
             }
         }
     };
-    Ok(Looked::Incidents(sorted_out(
-        rule,
-        cx,
-        prepared,
-        occurrences,
-    )))
-}
-
-/// Tells the stories of all incidents, in order of time whatever rule they are of: those of different rules lie together,
-/// and their windows are cut from the same part of a long recording.
-pub(crate) fn tell_all<'l>(
-    cx: &Evidence<'_>,
-    prepared: &Prepared,
-    looked: impl IntoIterator<Item = &'l mut Looked>,
-) {
-    let mut all: Vec<_> = looked
-        .into_iter()
-        .filter_map(|looked| match looked {
-            Looked::Answered(_) => None,
-            Looked::Incidents(incidents) => Some(incidents),
-        })
-        .flat_map(|incidents| {
-            let (rule, entity) = (incidents.rule, incidents.entity);
-            let told = incidents.told.iter_mut().chain(&mut incidents.bursts);
-            told.map(move |one| (rule, entity, one))
-        })
-        .collect();
-    all.sort_by_key(|(_, _, ((occurrence, ..), _))| (occurrence.first, occurrence.last));
-    for (rule, entity, ((occurrence, _, harm), story)) in all {
-        *story = Some(told(rule, (cx, prepared), entity, occurrence, *harm));
-    }
-}
-
-impl Looked {
-    /// What the rule says, once its stories are told.
-    ///
-    /// # Errors
-    /// [`Missing`] where every story lacks something.
-    pub(crate) fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
-        match self {
-            Self::Answered(answer) => Ok(answer),
-            Self::Incidents(incidents) => incidents.answer(cx),
-        }
-    }
+    sorted_out(rule, cx, waiting, occurrences).answer(cx)
 }
 
 /// A rule that has no incidents: about all that was watched.
@@ -348,7 +280,7 @@ pub(crate) fn lasting(
 fn sorted_out(
     rule: &'static Rule,
     cx: &Evidence<'_>,
-    prepared: &Prepared,
+    waiting: &Waiting,
     occurrences: Vec<Occurrence>,
 ) -> Incidents {
     let trigger = (rule.trigger)();
@@ -361,13 +293,13 @@ fn sorted_out(
             continue;
         };
         let is_own = |it: &&EntitySeries| it.entity == Entity::Cgroup && rule.waits != Waits::No;
-        let waiting = match of.filter(is_own) {
+        let of_subject = match of.filter(is_own) {
             Some(group) => &*of_groups
                 .entry(&group.key)
                 .or_insert_with(|| Waiting::of_group(cx, group)),
-            None => &prepared.waiting,
+            None => waiting,
         };
-        let waited = waiting.within(&stretch, rule.waits);
+        let waited = of_subject.within(&stretch, rule.waits);
         let harm = Harm { killed: 0, waited };
         weighed.push((occurrence, stretch, harm));
     }
@@ -392,13 +324,12 @@ fn sorted_out(
     } else {
         beyond(&mut incidents, MOST_TOLD)
     };
-    let not_asked_yet = |all: Vec<Weighed>| all.into_iter().map(|one| (one, None)).collect();
     Incidents {
         rule,
         entity,
-        told: not_asked_yet(incidents),
+        told: incidents,
         untold,
-        bursts: not_asked_yet(bursts),
+        bursts,
         more_bursts,
     }
 }
@@ -407,8 +338,10 @@ impl Incidents {
     fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
         let mut answer = Answer::default();
         let mut lacks = None;
-        for story in self.told.into_iter().filter_map(|(_, story)| story) {
-            match story {
+        let story =
+            |(occurrence, _, harm): &Weighed| told(self.rule, cx, self.entity, occurrence, *harm);
+        for incident in &self.told {
+            match story(incident) {
                 Ok(Outcome::Found(finding)) => answer.incidents.push(*finding),
                 Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
                 Ok(Outcome::Clear(_)) => {}
@@ -419,12 +352,12 @@ impl Incidents {
             .incidents
             .sort_by_key(|finding| finding.when.map(|when| when.from));
         let mut real: Vec<Weighed> = Vec::new();
-        for (burst, story) in self.bursts {
-            match story {
-                Some(Ok(Outcome::Found(_))) => real.push(burst),
-                Some(Ok(Outcome::Clear(why))) if answer.clear.is_empty() => answer.clear = why,
-                Some(Ok(Outcome::Clear(_))) | None => {}
-                Some(Err(missing)) => lacks = lacks.or(Some(missing)),
+        for burst in self.bursts {
+            match story(&burst) {
+                Ok(Outcome::Found(_)) => real.push(burst),
+                Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
+                Ok(Outcome::Clear(_)) => {}
+                Err(missing) => lacks = lacks.or(Some(missing)),
             }
         }
         // Those that were not asked count where some of the same entity do that were.
@@ -501,13 +434,13 @@ fn series<'a>(
 /// Asks the story of one incident, in a window of its own, and puts what it found on the whole's samples.
 fn told(
     rule: &'static Rule,
-    (cx, prepared): (&Evidence<'_>, &Prepared),
+    cx: &Evidence<'_>,
     entity: Entity,
     occurrence: &Occurrence,
     harm: Harm,
 ) -> Result<Outcome, Missing> {
     let (first, end) = window(cx.timeline, occurrence);
-    let part = prepared.window(cx.timeline, first, end);
+    let part = within(cx.timeline, first, end);
     let stretch = part.stretch(occurrence.first - first, occurrence.last - first);
     let Some(stretch) = stretch else {
         return Ok(Outcome::Clear(String::new()));
@@ -543,6 +476,14 @@ fn told(
     at_the_logs_time(&within, &mut finding);
     finding.occasions = finding.occasion().into_iter().collect();
     Ok(finding.into())
+}
+
+/// The samples from `first` to before `end`.
+fn within(timeline: &Timeline, first: usize, end: usize) -> Cow<'_, Timeline> {
+    if first == 0 && end == timeline.len() {
+        return Cow::Borrowed(timeline);
+    }
+    Cow::Owned(timeline.part(first, end))
 }
 
 /// A kill has the time of the kernel's log where that tells it, and no duration between two readings of a counter.

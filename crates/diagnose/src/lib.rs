@@ -34,7 +34,6 @@ mod next;
 mod oom;
 mod own_limit;
 mod prelude;
-mod prepared;
 mod readings;
 mod recent_kills;
 mod rereads;

@@ -17,6 +17,7 @@ mod column;
 mod crowd;
 mod merged;
 mod parts;
+mod readings;
 mod reported;
 mod rounded;
 mod runs;
@@ -33,8 +34,9 @@ pub use step::{CLOCK_TOLERANCE, Step, step};
 pub use thinned::Thinned;
 pub use wall::ClockStep;
 
-use column::{Columns, Reads};
+use column::Reads;
 use merged::Merged;
+use readings::Readings;
 use usual::Usual;
 
 /// Why a timeline cannot take a sample.
@@ -99,7 +101,7 @@ pub struct EntitySeries {
     pub label: String,
     /// What it belongs to: a process's service; empty where not known.
     pub group: String,
-    columns: Columns,
+    columns: Readings,
 }
 
 /// Samples in order.
@@ -108,7 +110,7 @@ pub struct Timeline {
     stamps: Vec<Stamp>,
     times: Vec<Span>,
     clock: OnceLock<Clock>,
-    host: Columns,
+    host: Readings,
     entities: BTreeMap<(Entity, String), EntitySeries>,
     /// In which samples each table was read, in the order of [`Entity::ALL`].
     reads: [Reads; Entity::ALL.len()],
@@ -141,6 +143,8 @@ pub struct Timeline {
     noted: Arc<Vec<Event>>,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
+    /// Whether it may share columns with that one.
+    is_sharing: bool,
     rounded: BTreeMap<SignalId, u64>,
 }
 
@@ -211,8 +215,9 @@ impl Timeline {
     /// Takes the readings of the sample that was placed last.
     fn take(&mut self, sample: &Sample) {
         let index = self.len() - 1;
+        let host = self.host.own();
         for (signal, raw) in sample.host.iter() {
-            self.host.set(signal, index, index.checked_sub(1), raw);
+            host.set(signal, index, index.checked_sub(1), raw);
         }
         for entity in Entity::ALL {
             let rows = sample.table(entity).rows();
@@ -239,7 +244,7 @@ impl Timeline {
     /// than what was read a little later.
     pub fn amend(&mut self, index: usize, signal: SignalId, raw: u64) {
         if index < self.len() {
-            self.host.amend(signal, index, raw);
+            self.host.own().amend(signal, index, raw);
         }
     }
 
@@ -302,9 +307,10 @@ impl Timeline {
         let Some(series) = self.series_mut(entity, &row.key, &row.label, &row.group) else {
             return;
         };
+        let columns = series.columns.own();
         let mut grown = 0;
         for (signal, raw) in row.row.iter() {
-            grown += series.columns.set(signal, index, before, raw);
+            grown += columns.set(signal, index, before, raw);
         }
         self.entity_runs += grown;
     }
@@ -329,7 +335,7 @@ impl Timeline {
                 key: key.to_owned(),
                 label: String::new(),
                 group: String::new(),
-                columns: Columns::default(),
+                columns: Readings::default(),
             });
         let label = if label.is_empty() { key } else { label };
         if series.label != label {
@@ -346,6 +352,7 @@ impl Timeline {
     }
 
     fn note_read(&mut self, entity: Entity, index: usize) {
+        self.take_over();
         self.reads[entity as usize].note(index);
     }
 
@@ -560,13 +567,13 @@ impl Timeline {
         self.rate_in(self.columns_of(of), signal)
     }
 
-    fn columns_of<'a>(&'a self, of: Option<&'a EntitySeries>) -> &'a Columns {
+    fn columns_of<'a>(&'a self, of: Option<&'a EntitySeries>) -> &'a Readings {
         of.map_or(&self.host, |series| &series.columns)
     }
 
     fn gauge_in<Q: Quantity>(
         &self,
-        columns: &Columns,
+        columns: &Readings,
         signal: SignalId,
         value: impl Fn(u64) -> f64,
     ) -> Option<Track<Q>> {
@@ -602,7 +609,7 @@ impl Timeline {
         (last, broken.map_or(due, |at| due.min(*at)).max(last + 1))
     }
 
-    fn rate_in<Q: Quantity>(&self, columns: &Columns, signal: SignalId) -> Option<Track<Q>> {
+    fn rate_in<Q: Quantity>(&self, columns: &Readings, signal: SignalId) -> Option<Track<Q>> {
         let column = columns.get(signal)?;
         let entity = signal.def().entity;
         let mut values = vec![None; self.len()];

@@ -6,9 +6,9 @@ use units::{PageSize, Span, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::incident::Waiting;
 use crate::missing::Missing;
 use crate::oom::testing::Report;
-use crate::prepared::Prepared;
 use crate::rule::{Outcome, Rule};
 use crate::{causes, judge, rules};
 
@@ -257,7 +257,7 @@ impl Case {
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
         let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
         self.with(|cx| {
-            let answer = judge::ask(rule, cx, &Prepared::of(cx))?;
+            let answer = judge::ask(rule, cx, &Waiting::of_host(cx))?;
             let worst = causes::order(cx, answer.incidents).into_iter().next();
             Ok(match worst {
                 Some(finding) => finding.into(),
@@ -296,7 +296,7 @@ pub(crate) fn in_second(second: usize, of: usize, n: u64) -> Vec<u64> {
 #[track_caller]
 pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
     let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
-    let answer = case.with(|cx| judge::ask(rule, cx, &Prepared::of(cx)));
+    let answer = case.with(|cx| judge::ask(rule, cx, &Waiting::of_host(cx)));
     answer.expect("what it needs").incidents
 }
 

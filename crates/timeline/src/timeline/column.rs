@@ -251,61 +251,29 @@ impl Column {
         Some((self.0.first()?.first, self.0.last()?.last))
     }
 
-    /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them.
-    fn cut(&self, first: usize, end: usize, reads: &Reads, near: &mut Near) -> Self {
-        let from = self.first_until(first, *near);
-        near.found(from, self.0.len());
-        let within = &self.0[from..];
-        // One after the other, as all of them are copied next: halving jumps about in memory that nobody has touched yet.
-        let count = within.iter().take_while(|run| run.first < end).count();
-        let within = &within[..count];
-        let mut cut = Vec::with_capacity(within.len());
-        for run in within {
-            let part = Run {
-                first: run.first.max(first),
-                last: run.last.min(end - 1),
-                value: run.value,
-            };
-            if reads.touch(&part) {
-                cut.push(Run {
-                    first: part.first - first,
-                    last: part.last - first,
-                    ..part
-                });
-            }
-        }
+    /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them. `reads`:
+    /// in which of these samples it was.
+    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+        let mut cut: Vec<Run> = self.within(first, end, reads).collect();
+        cut.shrink_to_fit();
         Self(cut)
     }
 
-    /// The place of the first run that does not end before a sample. A guess is near: halving the whole of a week's column
-    /// touches far more memory.
-    fn first_until(&self, index: usize, near: Near) -> usize {
-        let runs = &self.0;
-        let guess = near.guess(runs.len());
-        let Some(guess) = guess.or_else(|| self.at_even_pace(index)) else {
-            return 0;
-        };
-        let ends_before = |at: usize| runs[at].last < index;
-        let (mut from, mut to, mut step) = (guess, guess, 8);
-        while from > 0 && !ends_before(from - 1) {
-            to = from - 1;
-            from = from.saturating_sub(step);
-            step *= 2;
-        }
-        while to < runs.len() && ends_before(to) {
-            from = to + 1;
-            to = (to + step).min(runs.len());
-            step *= 2;
-        }
-        from + runs[from..to].partition_point(|run| run.last < index)
-    }
-
-    /// Where the run of a sample lies if the signal changes at an even pace; `None` without runs.
-    fn at_even_pace(&self, index: usize) -> Option<usize> {
-        let (first, last) = self.ends()?;
-        let samples = last + 1 - first;
-        let passed = index.saturating_sub(first).min(samples);
-        Some(passed.saturating_mul(self.0.len()) / samples)
+    /// The same, one after the other.
+    fn within<'a>(
+        &'a self,
+        first: usize,
+        end: usize,
+        reads: &'a Reads,
+    ) -> impl Iterator<Item = Run> + 'a {
+        let from = self.0.partition_point(|run| run.last < first);
+        let runs = self.0[from..].iter().take_while(move |run| run.first < end);
+        let runs = runs.map(move |run| Run {
+            first: run.first.max(first) - first,
+            last: run.last.min(end - 1) - first,
+            value: run.value,
+        });
+        runs.filter(|run| reads.touch(run))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -336,29 +304,6 @@ impl Reads {
     }
 }
 
-/// Where a sample was found in another column of the same entity: what is read together mostly changes together, also where
-/// one part of a long range was read by the minute and another sample by sample.
-#[derive(Debug, Clone, Copy, Default)]
-struct Near {
-    at: usize,
-    /// How many runs that column has.
-    of: usize,
-}
-
-impl Near {
-    /// A column of so many runs; one of few runs says little of one that has many.
-    fn guess(self, runs: usize) -> Option<usize> {
-        let is_alike = self.of > 0 && self.of >= runs / 2;
-        is_alike.then(|| self.at.saturating_mul(runs) / self.of)
-    }
-
-    fn found(&mut self, at: usize, of: usize) {
-        if of >= self.of / 2 {
-            *self = Self { at, of };
-        }
-    }
-}
-
 /// The columns of one entity, by signal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
@@ -368,14 +313,24 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn get(&self, signal: SignalId) -> Option<&Column> {
-        let at = self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
-        Some(&self.all[at].1)
+    /// Where the column of a signal is.
+    pub(super) fn find(&self, signal: SignalId) -> Option<usize> {
+        self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()
+    }
+
+    /// The column in a place that [`find`](Self::find) gave.
+    pub(super) fn column(&self, at: usize) -> &Column {
+        &self.all[at].1
     }
 
     pub(super) fn get_mut(&mut self, signal: SignalId) -> Option<&mut Column> {
-        let at = self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()?;
+        let at = self.find(signal)?;
         Some(&mut self.all[at].1)
+    }
+
+    /// Of which signals there are columns, in the order of their places.
+    pub(super) fn signals(&self) -> impl Iterator<Item = SignalId> + '_ {
+        self.all.iter().map(|(signal, _)| *signal)
     }
 
     /// The column of a signal, made if it is not there yet.
@@ -413,34 +368,6 @@ impl Columns {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
-        self.all.iter().map(|(signal, column)| (*signal, column))
-    }
-
-    /// The last sample of all readings.
-    pub(super) fn last_sample(&self) -> Option<usize> {
-        self.ends().map(|(_, last)| last)
-    }
-
-    /// From the first sample of its readings to the last, how many these are.
-    pub(super) fn seen(&self) -> usize {
-        self.ends().map_or(0, |(first, last)| last + 1 - first)
-    }
-
-    pub(super) fn count_runs(&self) -> usize {
-        self.iter().map(|(_, column)| column.runs().len()).sum()
-    }
-
-    /// The readings of a sample.
-    pub(super) fn at<'a>(
-        &'a self,
-        index: usize,
-        reads: &'a Reads,
-    ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
-        let columns = self.iter();
-        columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
-    }
-
     /// What lies within samples from `first` on, in place.
     pub(super) fn keep_from(&mut self, first: usize, reads: &Reads) {
         for (_, column) in &mut self.all {
@@ -450,26 +377,32 @@ impl Columns {
         self.within = self.ends();
     }
 
-    /// What lies within samples `first` to before `end`.
+    /// What lies within samples `first` to before `end`, as [`Column::cut`] gives it.
     pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
-        if self
-            .within
-            .is_none_or(|(from, to)| end <= from || to < first)
-        {
-            return Self::default();
-        }
-        let mut near = Near::default();
-        let columns = self.iter();
-        let cut = columns.map(|(signal, column)| {
-            let column = column.cut(first, end, reads, &mut near);
-            (signal, column)
-        });
+        let columns = self.all.iter();
+        let cut = columns.map(|(signal, column)| (*signal, column.cut(first, end, reads)));
         let mut cut = Self {
             all: cut.filter(|(_, column)| !column.is_empty()).collect(),
             within: None,
         };
         cut.within = cut.ends();
         cut
+    }
+
+    /// Whether any reading lies within samples `first` to before `end`. `reads`: in which of these the table was read.
+    pub(super) fn has_any(&self, first: usize, end: usize, reads: &Reads) -> bool {
+        /// A search among so few touches little memory. A process has its fair share of signals that hardly change.
+        const FEW: usize = 64;
+        let is_near = |(from, to): (usize, usize)| from < end && first <= to;
+        if reads.last().is_none() || !self.within.is_some_and(is_near) {
+            return false;
+        }
+        let has = |column: &Column| column.within(first, end, reads).next().is_some();
+        let mut columns = self.all.iter().map(|(_, column)| column);
+        columns
+            .clone()
+            .any(|column| column.0.len() <= FEW && has(column))
+            || columns.any(has)
     }
 
     /// Sets the reading of a signal in a sample, the last one so far. Gives by how many runs its column has grown.
@@ -499,12 +432,8 @@ impl Columns {
 
     /// Where its first reading is and its last.
     fn ends(&self) -> Option<(usize, usize)> {
-        let ends = self.iter().filter_map(|(_, column)| column.ends());
+        let ends = self.all.iter().filter_map(|(_, column)| column.ends());
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
     }
 }
 
@@ -592,45 +521,12 @@ mod tests {
     fn a_cut_keeps_what_was_read_in_it() {
         let reads = reads(&[0, 10, 20]);
         let column = column(&reads, &[(0, 7), (10, 7), (20, 9)]);
-        let part = column.cut(5, 21, &reads, &mut Near::default());
         let part_reads = reads.cut(5, 21);
+        let part = column.cut(5, 21, &part_reads);
         let found: Vec<_> = part.readings(&part_reads).collect();
         assert_eq!(found, [(5, 7), (15, 9)]);
-        let unread = column.cut(1, 9, &reads, &mut Near::default());
+        let unread = column.cut(1, 9, &reads.cut(1, 9));
         assert!(unread.is_empty(), "nobody read it then");
-    }
-
-    #[test]
-    fn a_column_of_few_runs_says_nothing_of_one_that_has_many() {
-        let mut near = Near::default();
-        near.found(50, 100);
-        near.found(0, 1);
-        assert_eq!(near.guess(1_000), None);
-        assert_eq!(near.guess(200), Some(100));
-        assert_eq!(near.guess(1), Some(0));
-    }
-
-    #[test]
-    fn a_cut_begins_at_the_right_run_however_unevenly_they_lie() {
-        let all: Vec<usize> = (0..4_000).collect();
-        let reads = reads(&all);
-        let even: Vec<usize> = (0..2_000).step_by(3).collect();
-        let late: Vec<usize> = (3_000..3_200).collect();
-        let early: Vec<usize> = (0..200).chain([3_999]).collect();
-        for places in [vec![7], even, late, early] {
-            let readings: Vec<_> = places.iter().map(|at| (*at, *at as u64)).collect();
-            let column = column(&reads, &readings);
-            for index in 0..4_001 {
-                let expected = column.0.partition_point(|run| run.last < index);
-                for (at, of) in [(0, 0), (0, 9), (9, 9), (1, 3), (700, 2_000)] {
-                    let found = column.first_until(index, Near { at, of });
-                    assert_eq!(found, expected, "{index} of {places:?} near {at} of {of}");
-                }
-            }
-        }
-        for near in [Near::default(), Near { at: 1, of: 1 }] {
-            assert_eq!(Column::default().first_until(3, near), 0);
-        }
     }
 
     #[test]

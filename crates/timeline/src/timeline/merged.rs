@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::column::{Column, Columns, Run};
+use super::readings::Readings;
 use super::{EntitySeries, Timeline};
 use crate::signals::{Entity, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SignalId};
 
@@ -33,7 +34,7 @@ impl Timeline {
 impl Merged {
     /// Adds entities. Gives by how many runs the sums have grown.
     pub(super) fn add(&mut self, ended: Vec<EntitySeries>) -> usize {
-        let mut by_name: BTreeMap<Name, Vec<Columns>> = BTreeMap::new();
+        let mut by_name: BTreeMap<Name, Vec<Readings>> = BTreeMap::new();
         for one in ended {
             let name = self.name_of(one.entity, one.label, one.group, by_name.len());
             by_name.entry(name).or_default().push(one.columns);
@@ -41,7 +42,7 @@ impl Merged {
         let grown = by_name.into_iter().map(|(name, columns)| {
             let sum = self.0.entry(name).or_insert_with_key(empty);
             let before = sum.columns.count_runs();
-            sum.columns = total(&columns, &sum.columns);
+            sum.columns = total(&columns, &sum.columns).into();
             sum.columns.count_runs().saturating_sub(before)
         });
         grown.sum()
@@ -55,13 +56,16 @@ impl Merged {
         }
     }
 
-    /// The samples from `first` to before `end`, counted from `first`.
-    pub(super) fn cut(&self, mut cut: impl FnMut(&EntitySeries) -> Columns) -> Self {
-        let within = self.0.iter().filter_map(|(name, series)| {
-            let columns = cut(series);
-            (!columns.is_empty()).then(|| (name.clone(), series.with(columns)))
-        });
+    /// What lies within a part, of each as `part` gives it.
+    pub(super) fn part(&self, part: impl Fn(&EntitySeries) -> Option<EntitySeries>) -> Self {
+        let all = self.0.iter();
+        let within = all.filter_map(|(name, series)| Some((name.clone(), part(series)?)));
         Self(within.collect())
+    }
+
+    /// All of them, to be changed.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut EntitySeries> {
+        self.0.values_mut()
     }
 }
 
@@ -71,12 +75,12 @@ fn empty((entity, label, group): &Name) -> EntitySeries {
         key: String::new(),
         label: label.clone(),
         group: group.clone(),
-        columns: Columns::default(),
+        columns: Readings::default(),
     }
 }
 
 /// What all of them held together.
-fn total(columns: &[Columns], so_far: &Columns) -> Columns {
+fn total(columns: &[Readings], so_far: &Readings) -> Columns {
     let mut total = Columns::default();
     for signal in SUMMED {
         let all = std::iter::once(so_far).chain(columns);
@@ -123,7 +127,7 @@ mod tests {
 
     fn ended(label: &str, runs: &[Run]) -> EntitySeries {
         let mut one = empty(&(Entity::Process, label.to_owned(), String::new()));
-        one.columns.fill([(PROC_RSS_ANON.id(), runs)]);
+        one.columns.own().fill([(PROC_RSS_ANON.id(), runs)]);
         one
     }
 

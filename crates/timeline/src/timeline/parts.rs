@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Break, Columns, EntitySeries, OutOfOrder, Timeline};
+use super::column::Reads;
+use super::readings::Readings;
+use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::signals::Entity;
 
 impl Timeline {
@@ -20,28 +22,32 @@ impl Timeline {
         spans.map(|(first, end)| self.part(first, end)).collect()
     }
 
-    /// The samples from `first` to before `end`, as a timeline of its own on the same clock.
+    /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It costs little: columns are cut
+    /// as they are asked for.
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
-        let cut = |series: &EntitySeries| {
-            let reads = self.reads(series.entity);
-            series.columns.cut(first, end, reads)
+        let reads = self.reads.each_ref();
+        let reads = reads.map(|reads| Arc::new(reads.cut(first, end)));
+        let within = |readings: &Readings, entity: Entity| {
+            readings.part(first, end, &reads[entity as usize])
         };
-        let entities = self.entities.iter().filter_map(|(key, series)| {
-            let columns = cut(series);
-            (!columns.is_empty()).then(|| (key.clone(), series.with(columns)))
-        });
+        let part = |series: &EntitySeries| {
+            let columns = within(&series.columns, series.entity)?;
+            Some(series.with(columns))
+        };
+        let entities = self.entities.iter();
+        let entities = entities.filter_map(|(key, series)| Some((key.clone(), part(series)?)));
         Self {
             stamps: self.stamps[first..end].to_vec(),
             times: self.times[first..end].to_vec(),
-            host: self.host.cut(first, end, self.reads(Entity::Host)),
+            host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
-            reads: std::array::from_fn(|i| self.reads[i].cut(first, end)),
+            merged: self.merged.part(part),
+            reads: reads.each_ref().map(|reads| Reads::clone(reads)),
             entity_runs: self.entity_runs,
             entities_cut: self.entities_cut,
             left_out: self.left_out,
-            merged: self.merged.cut(cut),
             breaks: breaks
                 .take_while(|gap| gap.before < end)
                 .map(|gap| Break {
@@ -57,8 +63,22 @@ impl Timeline {
             noted: self.noted.clone(),
             thinned: self.thinned_within(first, end),
             origin: self.origin + first,
+            is_sharing: true,
             rounded: self.rounded.clone(),
             ..Self::default()
+        }
+    }
+
+    /// Cuts what it shares with the timeline that it was cut from: before it is changed, as what is cut later must be the same,
+    /// and where it outlives that one, which it would keep in memory.
+    pub(super) fn take_over(&mut self) {
+        if !std::mem::take(&mut self.is_sharing) {
+            return;
+        }
+        self.host.own();
+        let entities = self.entities.values_mut();
+        for series in entities.chain(self.merged.all_mut()) {
+            series.columns.own();
         }
     }
 
@@ -100,6 +120,7 @@ impl Timeline {
     /// A part as a source of its own: its clock begins with it, and what was reported or noted outside of it is forgotten.
     #[must_use]
     pub fn alone(mut self) -> Self {
+        self.take_over();
         let first = self.times.first().copied().unwrap_or_default();
         self.times.iter_mut().for_each(|time| *time = *time - first);
         let origin = self.origin;
@@ -131,7 +152,7 @@ impl Timeline {
 
 impl EntitySeries {
     /// The same entity with other readings.
-    pub(super) fn with(&self, columns: Columns) -> Self {
+    pub(super) fn with(&self, columns: Readings) -> Self {
         Self {
             entity: self.entity,
             key: self.key.clone(),
@@ -144,9 +165,142 @@ impl EntitySeries {
 
 #[cfg(test)]
 mod tests {
-    use crate::signals::MEM_FREE;
-    use crate::{KernelReport, Sample, Timeline};
-    use units::{Bytes, Span};
+    use proptest::collection::vec;
+    use proptest::option::of;
+    use proptest::prelude::*;
+
+    use crate::signals::{CGROUP_CURRENT, CGROUP_PSI_MEMORY_SOME, MEM_FREE};
+    use crate::{Entity, EntitySeries, KernelReport, Sample, Timeline};
+    use units::{Bytes, Micros, Span};
+
+    /// What is read of the host and of two groups, each of which may not be there.
+    type Reading = (u64, [Option<u64>; 2]);
+
+    fn push(timeline: &mut Timeline, readings: &[Reading]) {
+        for (free, groups) in readings {
+            let last = timeline.stamps.last().map_or(Span::ZERO, |last| last.boot);
+            let mut sample = Sample::at(last.plus(Span::from_secs(1)));
+            sample.host.set(MEM_FREE, Bytes::new(*free));
+            for (key, held) in ["/db", "/web"].into_iter().zip(groups) {
+                let Some(held) = *held else {
+                    continue;
+                };
+                let row = sample.table_mut(Entity::Cgroup).entry(key);
+                row.row.set(CGROUP_CURRENT, Bytes::new(held));
+                if held > 0 {
+                    row.row.set(CGROUP_PSI_MEMORY_SOME, Micros::new(held));
+                }
+            }
+            timeline.push(&sample).unwrap();
+        }
+    }
+
+    fn watched(readings: &[Reading]) -> Timeline {
+        let mut timeline = Timeline::default();
+        push(&mut timeline, readings);
+        timeline
+    }
+
+    /// All that a timeline answers, first signal by signal.
+    fn answers(timeline: &Timeline) -> String {
+        let of = |group: Option<&EntitySeries>| {
+            let group_signals = [CGROUP_CURRENT.id(), CGROUP_PSI_MEMORY_SOME.id()];
+            let signals = group.map_or(vec![MEM_FREE.id()], |_| group_signals.to_vec());
+            let tracks = |signal| {
+                let levels = timeline.levels(group, signal);
+                [levels, timeline.increases(group, signal)].map(|it| Some(it?.values().to_vec()))
+            };
+            signals.into_iter().map(tracks).collect::<Vec<_>>()
+        };
+        let latest = |group: &EntitySeries| {
+            let all = 0..timeline.len();
+            let latest = all.map(|index| timeline.latest_of(group, CGROUP_CURRENT, index));
+            let last = timeline.last_of(group, CGROUP_PSI_MEMORY_SOME);
+            (group.key.clone(), last, latest.collect::<Vec<_>>())
+        };
+        let groups = || timeline.entities(Entity::Cgroup);
+        let asked: Vec<_> = groups()
+            .map(|group| (of(Some(group)), latest(group)))
+            .collect();
+        let host = (of(None), timeline.last(MEM_FREE));
+        let runs: Vec<Vec<_>> = groups().map(|group| group.runs().collect()).collect();
+        let host_runs: Vec<_> = timeline.host_runs().collect();
+        let all = 0..=timeline.len();
+        let reads = |index| {
+            let before = timeline.read_before(Entity::Cgroup, index);
+            (before, timeline.read_after(Entity::Cgroup, index))
+        };
+        let samples: Vec<_> = all
+            .map(|index| (reads(index), timeline.sample(index)))
+            .collect();
+        let times = (timeline.times(), timeline.breaks());
+        format!("{asked:?} {host:?} {runs:?} {host_runs:?} {samples:?} {times:?}")
+    }
+
+    /// A part that shares nothing.
+    fn cut(timeline: &Timeline, (first, end): (usize, usize)) -> Timeline {
+        let mut part = timeline.part(first, end);
+        part.take_over();
+        part
+    }
+
+    /// Some samples of so many, from any two numbers.
+    fn some_of(samples: usize, (a, b): (usize, usize)) -> (usize, usize) {
+        let first = a % samples;
+        (first, first + 1 + b % (samples - first))
+    }
+
+    proptest! {
+        /// What is cut when it is asked for is what lies within the part, of parts of parts too, and stays what it is when the
+        /// part goes on by itself.
+        #[test]
+        fn a_part_answers_as_if_it_had_been_cut_at_once(
+            readings in vec((0u64..3, [of(0u64..3), of(0u64..3)]), 1..30),
+            more in vec((0u64..3, [of(0u64..3), of(0u64..3)]), 1..5),
+            outer in any::<(usize, usize)>(),
+            inner in any::<(usize, usize)>(),
+        ) {
+            let mut whole = watched(&readings);
+            let before = answers(&whole);
+            let (first, end) = some_of(whole.len(), outer);
+            let part = whole.part(first, end);
+            prop_assert_eq!(answers(&part), answers(&cut(&whole, (first, end))));
+            for (at, key) in ["/db", "/web"].into_iter().enumerate() {
+                let read: Vec<_> = readings[first..end].iter().map(|(_, groups)| groups[at]).collect();
+                let group = part.entity(Entity::Cgroup, key);
+                prop_assert_eq!(group.is_some(), read.iter().any(Option::is_some));
+                for (index, held) in read.into_iter().enumerate() {
+                    let found = group.and_then(|group| part.at_of(group, CGROUP_CURRENT, index));
+                    prop_assert_eq!(found, held.map(Bytes::new));
+                }
+            }
+            let (from, to) = some_of(part.len(), inner);
+            let within = answers(&whole.part(first + from, first + to));
+            prop_assert_eq!(answers(&part.part(from, to)), within.clone());
+            prop_assert_eq!(answers(&whole.part(first, end).part(from, to)), within.clone());
+            prop_assert_eq!(answers(&cut(&whole, (first, end)).part(from, to)), within);
+
+            let goes_on = |mut part: Timeline| {
+                push(&mut part, &more);
+                part.mark_read(Entity::Cgroup, part.len() - 1);
+                (answers(&part), answers(&part.part(from, part.len())))
+            };
+            let expected = goes_on(cut(&whole, (first, end)));
+            prop_assert_eq!(goes_on(whole.part(first, end)), expected);
+            let mut ahead = whole.part(first, end);
+            ahead.mark_read(Entity::Cgroup, ahead.len() - 1);
+            let mut expected = cut(&whole, (first, end));
+            expected.mark_read(Entity::Cgroup, expected.len() - 1);
+            prop_assert_eq!(answers(&ahead.part(from, to)), answers(&expected.part(from, to)));
+
+            prop_assert_eq!(answers(&whole), before, "the source stays what it is");
+            let kept = answers(&part);
+            let unasked = whole.part(first, end);
+            push(&mut whole, &more);
+            prop_assert_eq!(answers(&part), kept.clone(), "and so does a part of a source that goes on");
+            prop_assert_eq!(answers(&unasked), kept);
+        }
+    }
 
     #[test]
     fn a_part_alone_has_its_own_clock_and_its_own_reports() {

@@ -44,7 +44,7 @@ impl Timeline {
         let mut nudged = self.clone();
         let error = i128::from(self.error_at_most(signal).unwrap_or(0));
         let reads = self.reads(Entity::Host);
-        let Some(column) = nudged.host.get_mut(signal) else {
+        let Some(column) = nudged.host.own().get_mut(signal) else {
             return nudged;
         };
         let (first, last) = column.ends().unwrap_or_default();

@@ -45,7 +45,7 @@ impl Timeline {
 
     /// Appends runs of a host signal, which are in order and begin after all that it has.
     pub fn fill_host(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
-        self.host.fill([(signal, runs)]);
+        self.host.own().fill([(signal, runs)]);
     }
 
     /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
@@ -53,7 +53,7 @@ impl Timeline {
     pub fn keep_last(&mut self, samples: usize) {
         let first = self.len().saturating_sub(samples);
         let mut host = std::mem::take(&mut self.host);
-        host.keep_from(first, self.reads(Entity::Host));
+        host.own().keep_from(first, self.reads(Entity::Host));
         let rest = self.part(first, self.len()).alone();
         *self = Self { host, ..rest };
     }
@@ -71,7 +71,7 @@ impl Timeline {
         let Some(series) = self.series_mut(entity, key, label, group) else {
             return;
         };
-        let filled = series.columns.fill(columns);
+        let filled = series.columns.own().fill(columns);
         self.entity_runs += filled;
         self.make_room_meanwhile();
     }

@@ -1,0 +1,113 @@
+//! The readings of the host or of an entity. A part shares its source's columns and cuts each when somebody asks for it: a
+//! story looks at a few, and a host has thousands.
+
+use std::sync::{Arc, OnceLock};
+
+use super::column::{Column, Columns, Reads};
+use crate::signals::SignalId;
+
+/// Its own columns, or what lies of a source's within some samples.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Readings {
+    columns: Arc<Columns>,
+    excerpt: Option<Box<Excerpt>>,
+}
+
+/// The samples of the source that a part has.
+#[derive(Debug, Clone)]
+struct Excerpt {
+    first: usize,
+    end: usize,
+    /// In which of them the table was read, counted from the first.
+    reads: Arc<Reads>,
+    /// What was asked for, in the places that it has in the source. Nothing is allocated for an entity that nobody asks for.
+    cut: OnceLock<Box<[OnceLock<Column>]>>,
+}
+
+impl Readings {
+    pub(super) fn get(&self, signal: SignalId) -> Option<&Column> {
+        self.column(self.columns.find(signal)?)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
+        let signals = self.columns.signals().enumerate();
+        signals.filter_map(|(at, signal)| Some((signal, self.column(at)?)))
+    }
+
+    /// The column in a place of the source; `None` where the part has nothing of it.
+    fn column(&self, at: usize) -> Option<&Column> {
+        let column = self.columns.column(at);
+        let Some(excerpt) = &self.excerpt else {
+            return Some(column);
+        };
+        let cut = excerpt
+            .cut
+            .get_or_init(|| self.columns.signals().map(|_| OnceLock::new()).collect());
+        let cut = cut[at].get_or_init(|| column.cut(excerpt.first, excerpt.end, &excerpt.reads));
+        (!cut.is_empty()).then_some(cut)
+    }
+
+    /// What lies within samples `first` to before `end`, counted from `first`; `None` where that is nothing. `reads`: in which
+    /// of these the table was read.
+    pub(super) fn part(&self, first: usize, end: usize, reads: &Arc<Reads>) -> Option<Self> {
+        let before = self.excerpt.as_ref().map_or(0, |whole| whole.first);
+        let (first, end) = (before + first, before + end);
+        self.columns.has_any(first, end, reads).then(|| Self {
+            columns: Arc::clone(&self.columns),
+            excerpt: Some(Box::new(Excerpt {
+                first,
+                end,
+                reads: Arc::clone(reads),
+                cut: OnceLock::new(),
+            })),
+        })
+    }
+
+    /// The columns to change. What belongs to another timeline too is copied first; while samples come in, nothing does.
+    pub(super) fn own(&mut self) -> &mut Columns {
+        if let Some(excerpt) = self.excerpt.take() {
+            let cut = self.columns.cut(excerpt.first, excerpt.end, &excerpt.reads);
+            self.columns = Arc::new(cut);
+        }
+        Arc::make_mut(&mut self.columns)
+    }
+
+    /// The last sample of all readings.
+    pub(super) fn last_sample(&self) -> Option<usize> {
+        self.ends().map(|(_, last)| last)
+    }
+
+    /// From the first sample of its readings to the last, how many these are.
+    pub(super) fn seen(&self) -> usize {
+        self.ends().map_or(0, |(first, last)| last + 1 - first)
+    }
+
+    /// Where its first reading is and its last.
+    fn ends(&self) -> Option<(usize, usize)> {
+        let ends = self.iter().filter_map(|(_, column)| column.ends());
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    pub(super) fn count_runs(&self) -> usize {
+        self.iter().map(|(_, column)| column.runs().len()).sum()
+    }
+
+    /// The readings of a sample.
+    pub(super) fn at<'a>(
+        &'a self,
+        index: usize,
+        reads: &'a Reads,
+    ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
+        let columns = self.iter();
+        columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
+    }
+}
+
+impl From<Columns> for Readings {
+    fn from(columns: Columns) -> Self {
+        Self {
+            columns: Arc::new(columns),
+            excerpt: None,
+        }
+    }
+}
