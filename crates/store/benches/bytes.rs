@@ -85,7 +85,7 @@ fn compare(directory: &Path, name: &str, best: usize, gate: f64) {
 fn dense(runs: &[Run]) -> Vec<i64> {
     let samples = runs
         .iter()
-        .flat_map(|run| (run.first..=run.last).map(|_| run.value));
+        .flat_map(|run| (run.first()..=run.last()).map(|_| run.value));
     samples.map(u64::cast_signed).collect()
 }
 
@@ -134,9 +134,9 @@ fn changes(timeline: &Timeline) -> usize {
             let (mut at, mut before) = (0, 0_i64);
             for run in runs {
                 let value = run.value.cast_signed();
-                put(places, i64::try_from(run.first).unwrap() - at);
+                put(places, i64::try_from(run.first()).unwrap() - at);
                 put(values, value.wrapping_sub(before));
-                (at, before) = (i64::try_from(run.first).unwrap(), value);
+                (at, before) = (i64::try_from(run.first()).unwrap(), value);
             }
         }
     }

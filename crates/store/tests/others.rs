@@ -189,7 +189,7 @@ fn columns(timeline: &Timeline, said: &Value) {
     for (signal, runs) in timeline.host_runs() {
         let mut expected = vec![None; timeline.len()];
         for run in runs {
-            expected[run.first..=run.last].fill(Some(run.value));
+            expected[run.first()..=run.last()].fill(Some(run.value));
         }
         assert_eq!(
             numbers(signal.def().name),

@@ -92,8 +92,8 @@ impl Sums {
             };
             for run in runs {
                 let bytes = i128::from(run.value) * i128::from(*scale);
-                take((run.first, bytes));
-                take((run.last + 1, -bytes));
+                take((run.first(), bytes));
+                take((run.last() + 1, -bytes));
             }
         }
     }

@@ -18,12 +18,12 @@ impl<'a> Cursor<'a> {
     /// The reading of a sample in which the table was read; samples must not be asked for backwards.
     pub(super) fn at(&mut self, index: usize) -> Option<u64> {
         while let [first, rest @ ..] = self.runs
-            && first.last < index
+            && first.last() < index
         {
             self.runs = rest;
         }
         let run = self.runs.first()?;
-        (run.first <= index).then_some(run.value)
+        (run.first() <= index).then_some(run.value)
     }
 }
 
@@ -49,8 +49,8 @@ impl Series<'_> {
         let firsts = self.columns.iter().filter_map(|(_, runs)| runs.first());
         let lasts = self.columns.iter().filter_map(|(_, runs)| runs.last());
         Some((
-            firsts.map(|run| run.first).min()?,
-            lasts.map(|run| run.last).max()?,
+            firsts.map(|run| run.first()).min()?,
+            lasts.map(|run| run.last()).max()?,
         ))
     }
 }

@@ -96,7 +96,7 @@ fn of_signal<'a>(table: &[Series<'a>], signal: SignalId) -> Vec<(String, &'a [Ru
     let mut all: Vec<_> = table.iter().filter_map(its).collect();
     // A PID may come again, with the same name.
     all.sort_by(|a, b| {
-        let first = |runs: &[Run]| runs.first().map(|run| run.first);
+        let first = |runs: &[Run]| runs.first().map(|run| run.first());
         (&a.0, first(a.1)).cmp(&(&b.0, first(b.1)))
     });
     all
@@ -117,11 +117,11 @@ impl Family<'_> {
         let Some(last) = read.next() else {
             return Ok(false);
         };
-        let reading = |runs: &[Run]| runs.iter().rev().find(|run| run.first <= last).copied();
+        let reading = |runs: &[Run]| runs.iter().rev().find(|run| run.first() <= last).copied();
         let now: Vec<(&String, u64)> = its
             .iter()
             .filter_map(|(labels, runs)| {
-                let run = reading(runs).filter(|run| run.last >= last)?;
+                let run = reading(runs).filter(|run| run.last() >= last)?;
                 Some((labels, run.value))
             })
             .collect();
@@ -156,7 +156,7 @@ impl Family<'_> {
         for (labels, runs) in its {
             for run in *runs {
                 let value = self.metric.value(run.value);
-                for millis in (run.first..=run.last).filter_map(|index| self.time(index)) {
+                for millis in (run.first()..=run.last()).filter_map(|index| self.time(index)) {
                     if before.is_some_and(|(its, last)| its == labels && millis <= last) {
                         backwards += 1;
                         continue;

@@ -132,12 +132,8 @@ impl Columns {
         self.last[column] = value;
         let runs = &mut self.runs[column];
         match runs.last_mut().filter(|run| run.value == value) {
-            Some(run) => run.last = at,
-            None => runs.push(Run {
-                first: at,
-                last: at,
-                value,
-            }),
+            Some(run) => *run = run.until(at),
+            None => runs.push(Run::at(at, value)),
         }
     }
 

@@ -107,7 +107,8 @@ impl Series {
         let first = self.since[column];
         if let Some(last) = last.filter(|last| *last >= first) {
             let value = self.held[column];
-            self.runs.push((column as u16, Run { first, last, value }));
+            self.runs
+                .push((column as u16, Run::new(first, last, value)));
         }
     }
 

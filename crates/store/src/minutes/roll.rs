@@ -175,17 +175,17 @@ impl<'a> Grid<'a> {
         for run in runs {
             let mut grown = match (before, counted) {
                 (Some(before), _) => self.grown(before, run),
-                (None, Counted::From(Some(end))) if self.breaks_until[run.first] == 0 => {
+                (None, Counted::From(Some(end))) if self.breaks_until[run.first()] == 0 => {
                     // It was read in the last sample before these or earlier.
-                    let time = self.before.map(|before| self.boots[run.first] - before);
+                    let time = self.before.map(|before| self.boots[run.first()] - before);
                     Grown::within(run.value.saturating_sub(end), time)
                 }
                 (None, _) => Grown::default(),
             };
             before = Some(run);
-            for number in self.minute_of[run.first]..=self.minute_of[run.last] {
+            for number in self.minute_of[run.first()]..=self.minute_of[run.last()] {
                 let minute = self.minutes[index(number)];
-                let count = self.reads(minute.first.max(run.first), minute.last.min(run.last));
+                let count = self.reads(minute.first.max(run.first()), minute.last.min(run.last()));
                 if count == 0 {
                     continue;
                 }
@@ -206,10 +206,13 @@ impl<'a> Grid<'a> {
 
     /// What a counter has counted from one run to the next: nothing is known of the time before a reset or a reboot.
     fn grown(&self, before: &Run, run: &Run) -> Grown {
-        let is_broken = self.breaks_until[before.last] != self.breaks_until[run.first];
+        let is_broken = self.breaks_until[before.last()] != self.breaks_until[run.first()];
         let by = run.value.checked_sub(before.value);
         let by = by.filter(|_| !is_broken).unwrap_or(0);
-        Grown::within(by, Some(self.boots[run.first] - self.boots[before.last]))
+        Grown::within(
+            by,
+            Some(self.boots[run.first()] - self.boots[before.last()]),
+        )
     }
 
     fn put(&self, sum: &Sum, is_counter: bool, start: usize, rows: &mut Vec<RollUp>) {
@@ -297,11 +300,7 @@ mod tests {
         let taken = taken(boots);
         let minutes = minutes(&taken);
         let grid = Grid::new(&minutes, &taken, Entity::Host, None);
-        let run = |(at, value): (usize, &u64)| Run {
-            first: at,
-            last: at,
-            value: *value,
-        };
+        let run = |(at, value): (usize, &u64)| Run::at(at, *value);
         let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
         let counted = match is_counter {
             true => Counted::From(None),
@@ -328,11 +327,7 @@ mod tests {
     fn a_counter_has_its_fastest_second_rounded_up() {
         let taken = taken(&STEADY);
         let minutes = minutes(&taken);
-        let run = |at, value| Run {
-            first: at,
-            last: at,
-            value,
-        };
+        let run = |at, value| Run::at(at, value);
         // Read in every other sample of the second minute, and 10 s after the last sample before these.
         let runs = [run(0, 50), run(1, 50), run(2, 91), run(4, 91 + 801)];
         let before = Taken {

@@ -13,7 +13,7 @@ use crate::segment::picks::Picks;
 use crate::segment::table::Opened;
 use crate::segment::{HostFile, Kept, Segment, names};
 
-/// Runs of entities' readings in memory at most, of 24 bytes each: with the host's own of a week by the minute, a load
+/// Runs of entities' readings in memory at most, of 16 bytes each: with the host's own of a week by the minute, a load
 /// stays below 200 MiB (`cargo bench --bench read`).
 const ENTITY_RUNS: usize = 2_500_000;
 /// The same of minutes of a long range that are read sample by sample.

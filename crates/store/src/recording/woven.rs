@@ -119,10 +119,10 @@ fn put(
 /// joined across them. `places`: where it was read.
 fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> {
     let is_crossed = |run: &Run| {
-        let next = others.partition_point(|(_, last)| *last < run.first);
+        let next = others.partition_point(|(_, last)| *last < run.first());
         others
             .get(next)
-            .is_some_and(|(first, _)| *first <= run.last)
+            .is_some_and(|(first, _)| *first <= run.last())
     };
     // Most runs are of one sample.
     let Some(crossed) = runs.iter().position(is_crossed) else {
@@ -135,14 +135,14 @@ fn cut(runs: Vec<Run>, others: &[(usize, usize)], places: &[usize]) -> Vec<Run> 
             pieces.push(*run);
             continue;
         }
-        let next = others.partition_point(|(_, last)| *last < run.first);
+        let next = others.partition_point(|(_, last)| *last < run.first());
         let within = others[next..].iter();
-        let mut start = run.first;
-        for (first, last) in within.take_while(|(first, _)| *first <= run.last) {
+        let mut start = run.first();
+        for (first, last) in within.take_while(|(first, _)| *first <= run.last()) {
             pieces.extend(piece(run, start, *first, places));
             start = last + 1;
         }
-        pieces.extend(piece(run, start, run.last + 1, places));
+        pieces.extend(piece(run, start, run.last() + 1, places));
     }
     pieces
 }
@@ -152,11 +152,7 @@ fn piece(run: &Run, start: usize, end: usize, places: &[usize]) -> Option<Run> {
     let from = places.partition_point(|place| *place < start);
     let to = places.partition_point(|place| *place < end);
     let within = places.get(from..to)?;
-    Some(Run {
-        first: *within.first()?,
-        last: *within.last()?,
-        value: run.value,
-    })
+    Some(Run::new(*within.first()?, *within.last()?, run.value))
 }
 
 /// Puts runs of two lists in order, of which no two have a place in common.
@@ -168,7 +164,7 @@ fn weave(a: Vec<Run>, b: Vec<Run>) -> Vec<Run> {
     let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
     loop {
         let next = match (a.peek(), b.peek()) {
-            (Some(one), Some(other)) if one.first < other.first => a.next(),
+            (Some(one), Some(other)) if one.first() < other.first() => a.next(),
             (_, Some(_)) => b.next(),
             (_, None) => a.next(),
         };
@@ -176,8 +172,8 @@ fn weave(a: Vec<Run>, b: Vec<Run>) -> Vec<Run> {
             return woven;
         };
         match woven.last_mut() {
-            Some(last) if last.value == next.value && last.last + 1 == next.first => {
-                last.last = next.last;
+            Some(last) if last.value == next.value && last.last() + 1 == next.first() => {
+                *last = last.until(next.last());
             }
             _ => woven.push(next),
         }
@@ -189,7 +185,7 @@ mod tests {
     use super::*;
 
     fn run(first: usize, last: usize, value: u64) -> Run {
-        Run { first, last, value }
+        Run::new(first, last, value)
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn in_order(timeline: &Timeline, entity: Entity) -> Vec<&EntitySeries> {
     let begins = |series: &EntitySeries| {
         let firsts = series
             .runs()
-            .filter_map(|(_, runs)| Some(runs.first()?.first));
+            .filter_map(|(_, runs)| Some(runs.first()?.first()));
         firsts.min()
     };
     let mut all: Vec<&EntitySeries> = timeline.entities(entity).collect();
@@ -69,7 +69,7 @@ impl Reads {
 
     /// The numbers of the reads within a run: the first, and the one after the last.
     fn of(&self, run: &Run) -> (u32, u32) {
-        (self.before[run.first], self.before[run.last + 1])
+        (self.before[run.first()], self.before[run.last() + 1])
     }
 }
 
@@ -174,10 +174,10 @@ impl<'a> Table<'a> {
             let mut at = 0;
             for row in its {
                 let first = index(row.first);
-                while runs.get(at).is_some_and(|run| run.last < first) {
+                while runs.get(at).is_some_and(|run| run.last() < first) {
                     at += 1;
                 }
-                let run = runs.get(at).filter(|run| run.first <= first);
+                let run = runs.get(at).filter(|run| run.first() <= first);
                 cells.push(run.map(|run| run.value.cast_signed()));
             }
         }

@@ -120,9 +120,9 @@ pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Col
 fn fill(runs: &[Run], rows: usize, cells: &mut Cells) {
     let mut at = 0;
     for run in runs {
-        cells.skip(run.first - at);
-        cells.repeat(run.value.cast_signed(), run.last + 1 - run.first);
-        at = run.last + 1;
+        cells.skip(run.first() - at);
+        cells.repeat(run.value.cast_signed(), run.last() + 1 - run.first());
+        at = run.last() + 1;
     }
     cells.skip(rows.saturating_sub(at));
 }

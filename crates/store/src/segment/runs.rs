@@ -22,13 +22,9 @@ impl Cells {
                     continue;
                 };
                 match &mut open {
-                    Some(run) if run.value == value => run.last = at,
+                    Some(run) if run.value == value => *run = run.until(at),
                     _ => {
-                        let next = Run {
-                            first: at,
-                            last: at,
-                            value,
-                        };
+                        let next = Run::at(at, value);
                         if let Some(done) = open.replace(next) {
                             return Some(done);
                         }
@@ -98,21 +94,19 @@ impl<'a> Joined<'a> {
         self.last = last;
         let last = self.picks.place(last);
         match self.runs[self.start..].last_mut() {
-            Some(run) if follows && run.value == value => run.last = last,
-            _ => self.runs.push(Run {
-                first: self.picks.place(first),
-                last,
-                value,
-            }),
+            Some(run) if follows && run.value == value => *run = run.until(last),
+            _ => self
+                .runs
+                .push(Run::new(self.picks.place(first), last, value)),
         }
     }
 
     /// Takes all runs of a signal.
     pub(crate) fn take(&mut self, runs: &[Run]) {
         for run in runs {
-            let ordinals = i32::try_from(run.first)
+            let ordinals = i32::try_from(run.first())
                 .ok()
-                .zip(i32::try_from(run.last).ok());
+                .zip(i32::try_from(run.last()).ok());
             let ranks = ordinals.and_then(|(first, last)| self.picks.within(first, last));
             if let Some(ranks) = ranks {
                 self.push(ranks, run.value.cast_signed());

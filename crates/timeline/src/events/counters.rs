@@ -213,11 +213,11 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
     let rise = |pair: &[Run]| {
         let (a, b) = (pair.first()?, pair.get(1)?);
         let by = b.value.checked_sub(a.value).filter(|by| *by > 0)?;
-        let cut = cuts.get(cuts.partition_point(|cut| *cut <= a.last));
-        let whole = cut.is_none_or(|cut| *cut > b.first);
+        let cut = cuts.get(cuts.partition_point(|cut| *cut <= a.last()));
+        let whole = cut.is_none_or(|cut| *cut > b.first());
         whole.then_some(CounterRise {
-            from: a.last,
-            to: b.first,
+            from: a.last(),
+            to: b.first(),
             by,
         })
     };

@@ -2,15 +2,54 @@
 
 use crate::signals::SignalId;
 
-/// A value that was read in all samples from `first` to `last` in which its table was read at all.
+/// A value that was read in all samples from the first to the last in which its table was read at all. Weeks are millions of
+/// these, so that their size counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Index of the first sample.
-    pub first: usize,
-    /// Index of the last sample.
-    pub last: usize,
+    first: u32,
+    last: u32,
     /// The reading, in the catalogue's unit.
     pub value: u64,
+}
+
+impl Run {
+    /// A value from a first sample to a last one.
+    pub fn new(first: usize, last: usize, value: u64) -> Self {
+        Self {
+            first: number(first),
+            last: number(last),
+            value,
+        }
+    }
+
+    /// A value of one sample.
+    pub fn at(index: usize, value: u64) -> Self {
+        Self::new(index, index, value)
+    }
+
+    /// Index of the first sample.
+    pub const fn first(self) -> usize {
+        self.first as usize
+    }
+
+    /// Index of the last sample.
+    pub const fn last(self) -> usize {
+        self.last as usize
+    }
+
+    /// The same until another last sample.
+    #[must_use]
+    pub fn until(self, last: usize) -> Self {
+        Self {
+            last: number(last),
+            ..self
+        }
+    }
+}
+
+/// No timeline in memory has more samples: each takes some forty bytes beside its readings.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// A stretch of one value.
@@ -73,7 +112,10 @@ impl Reads {
     /// Whether the table was read in any sample of a run.
     fn touch(&self, run: &Run) -> bool {
         // Most runs end with a reading.
-        self.contains(run.last) || self.before(run.last + 1).is_some_and(|at| at >= run.first)
+        self.contains(run.last())
+            || self
+                .before(run.last() + 1)
+                .is_some_and(|at| at >= run.first())
     }
 
     /// The last sample in which the table was read.
@@ -99,18 +141,18 @@ impl Column {
             self.0.push(Run::at(index, value));
             return 1;
         };
-        if last.last == index {
+        if last.last() == index {
             // Two files speak of one field: the later one wins.
             if last.value == value {
                 return 0;
             }
-            if last.first == index {
+            if last.first() == index {
                 last.value = value;
                 return 0;
             }
-            last.last = before.unwrap_or(last.first);
-        } else if last.value == value && before == Some(last.last) {
-            last.last = index;
+            *last = last.until(before.unwrap_or(last.first()));
+        } else if last.value == value && before == Some(last.last()) {
+            *last = last.until(index);
             return 0;
         }
         self.0.push(Run::at(index, value));
@@ -119,38 +161,32 @@ impl Column {
 
     /// Sets the reading of any sample, in a table that is read in every one.
     pub(super) fn amend(&mut self, index: usize, value: u64) {
-        let end = self.0.partition_point(|run| run.first <= index);
-        let over = end.checked_sub(1).filter(|at| index <= self.0[*at].last);
+        let end = self.0.partition_point(|run| run.first() <= index);
+        let over = end.checked_sub(1).filter(|at| index <= self.0[*at].last());
         let Some(at) = over else {
             self.0.insert(end, Run::at(index, value));
             return;
         };
         let run = self.0[at];
         let mut parts = Vec::with_capacity(3);
-        if run.first < index {
-            parts.push(Run {
-                last: index - 1,
-                ..run
-            });
+        if run.first() < index {
+            parts.push(run.until(index - 1));
         }
         parts.push(Run::at(index, value));
-        if index < run.last {
-            parts.push(Run {
-                first: index + 1,
-                ..run
-            });
+        if index < run.last() {
+            parts.push(Run::new(index + 1, run.last(), run.value));
         }
         self.0.splice(at..=at, parts);
     }
 
     /// The run that reaches over a sample, whether the table was read in it or not.
     fn over(&self, index: usize) -> Option<&Run> {
-        self.until(index).filter(|run| index <= run.last)
+        self.until(index).filter(|run| index <= run.last())
     }
 
     /// The last run that begins at a sample or before.
     fn until(&self, index: usize) -> Option<&Run> {
-        let end = self.0.partition_point(|run| run.first <= index);
+        let end = self.0.partition_point(|run| run.first() <= index);
         self.0[..end].last()
     }
 
@@ -177,7 +213,7 @@ impl Column {
         &'a self,
         reads: &'a Reads,
     ) -> impl Iterator<Item = (usize, u64)> + 'a {
-        let samples = |run: &Run| (run.first..=run.last, run.value);
+        let samples = |run: &Run| (run.first()..=run.last(), run.value);
         let runs = self.0.iter().map(samples);
         runs.flat_map(|(samples, value)| samples.map(move |index| (index, value)))
             .filter(|(index, _)| reads.contains(*index))
@@ -196,16 +232,19 @@ impl Column {
         std::iter::from_fn(move || {
             loop {
                 let run = rest.take().or_else(|| runs.next().copied())?;
-                let Some(first) = reads.at_or_after(run.first).filter(|at| *at <= run.last) else {
+                let Some(first) = reads
+                    .at_or_after(run.first())
+                    .filter(|at| *at <= run.last())
+                else {
                     continue;
                 };
                 let broken = breaks.partition_point(|at| *at <= first);
                 let end = breaks
                     .get(broken)
-                    .map_or(run.last + 1, |at| (run.last + 1).min(*at));
+                    .map_or(run.last() + 1, |at| (run.last() + 1).min(*at));
                 let last = reads.before(end).unwrap_or(first);
-                if end <= run.last {
-                    rest = Some(Run { first: end, ..run });
+                if end <= run.last() {
+                    rest = Some(Run::new(end, run.last(), run.value));
                 }
                 // Nothing between this reading and the one before: no break, and no look in which it was not there.
                 let follows = |at: usize| {
@@ -235,20 +274,19 @@ impl Column {
 
     /// As [`cut`](Self::cut) up to the end, in place.
     fn keep_from(&mut self, first: usize, reads: &Reads) {
-        let from = self.0.partition_point(|run| run.last < first);
+        let from = self.0.partition_point(|run| run.last() < first);
         self.0.drain(..from);
         self.0.retain_mut(|run| {
-            run.first = run.first.max(first);
-            let is_read = reads.touch(run);
-            run.first -= first;
-            run.last -= first;
+            let (from, to, value) = (run.first().max(first), run.last(), run.value);
+            let is_read = reads.touch(&Run::new(from, to, value));
+            *run = Run::new(from - first, to - first, value);
             is_read
         });
     }
 
     /// Where its first reading is and its last.
     pub(super) fn ends(&self) -> Option<(usize, usize)> {
-        Some((self.0.first()?.first, self.0.last()?.last))
+        Some((self.0.first()?.first(), self.0.last()?.last()))
     }
 
     /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them. `reads`:
@@ -266,28 +304,22 @@ impl Column {
         end: usize,
         reads: &'a Reads,
     ) -> impl Iterator<Item = Run> + 'a {
-        let from = self.0.partition_point(|run| run.last < first);
-        let runs = self.0[from..].iter().take_while(move |run| run.first < end);
-        let runs = runs.map(move |run| Run {
-            first: run.first.max(first) - first,
-            last: run.last.min(end - 1) - first,
-            value: run.value,
+        let from = self.0.partition_point(|run| run.last() < first);
+        let runs = self.0[from..]
+            .iter()
+            .take_while(move |run| run.first() < end);
+        let runs = runs.map(move |run| {
+            Run::new(
+                run.first().max(first) - first,
+                run.last().min(end - 1) - first,
+                run.value,
+            )
         });
         runs.filter(|run| reads.touch(run))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl Run {
-    fn at(index: usize, value: u64) -> Self {
-        Self {
-            first: index,
-            last: index,
-            value,
-        }
     }
 }
 
@@ -350,7 +382,7 @@ impl Columns {
             let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
                 continue;
             };
-            self.reach(first.first, last.last);
+            self.reach(first.first(), last.last());
             self.entry(signal).0.extend_from_slice(runs);
             filled += runs.len();
         }

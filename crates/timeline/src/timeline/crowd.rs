@@ -242,11 +242,7 @@ mod tests {
         timeline.mark_read(Entity::Process, 30);
         timeline.mark_read(Entity::Process, 31);
         for pid in 0..30_000_u64 {
-            let run = crate::Run {
-                first: 30,
-                last: 30,
-                value: 5 << 20,
-            };
+            let run = crate::Run::new(30, 30, 5 << 20);
             timeline.fill(
                 Entity::Process,
                 &format!("n{pid}"),

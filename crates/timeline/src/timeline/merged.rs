@@ -94,7 +94,7 @@ fn total(columns: &[Readings], so_far: &Readings) -> Columns {
 fn sum<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Run> {
     let change = |run: &Run| {
         let value = i128::from(run.value);
-        [(run.first, value), (run.last + 1, -value)]
+        [(run.first(), value), (run.last() + 1, -value)]
     };
     let mut changes: Vec<(usize, i128)> = runs.flat_map(change).collect();
     // What was added up before is in order already, which a stable sort makes use of.
@@ -106,11 +106,11 @@ fn sum<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Run> {
             continue;
         }
         if now > 0 {
-            sums.push(Run {
-                first: since,
-                last: at - 1,
-                value: u64::try_from(now).unwrap_or(u64::MAX),
-            });
+            sums.push(Run::new(
+                since,
+                at - 1,
+                u64::try_from(now).unwrap_or(u64::MAX),
+            ));
         }
         (since, now) = (at, now + by);
     }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn run(first: usize, last: usize, value: u64) -> Run {
-        Run { first, last, value }
+        Run::new(first, last, value)
     }
 
     fn ended(label: &str, runs: &[Run]) -> EntitySeries {

@@ -318,19 +318,11 @@ impl Tape {
         for (signal, value) in resting.host.iter() {
             let rise = rises.iter().find(|(risen, _)| *risen == signal);
             let Some((_, by)) = rise else {
-                let run = Run {
-                    first: begin,
-                    last,
-                    value,
-                };
+                let run = Run::new(begin, last, value);
                 self.timeline.fill_host(signal, [run]);
                 continue;
             };
-            let run = |at| Run {
-                first: at,
-                last: at,
-                value: value + by * (at - begin) as u64,
-            };
+            let run = |at| Run::at(at, value + by * (at - begin) as u64);
             let runs: Vec<Run> = (begin..=last).map(run).collect();
             self.timeline.fill_host(signal, runs);
             let place = (Entity::Host, String::new(), signal);
@@ -348,7 +340,7 @@ impl Tape {
                 readings.dedup_by_key(|(signal, _)| *signal);
                 let run = |(signal, value)| {
                     let (first, last) = (*first, *last);
-                    (signal, [Run { first, last, value }])
+                    (signal, [Run::new(first, last, value)])
                 };
                 let runs = readings.into_iter().map(run);
                 self.timeline
