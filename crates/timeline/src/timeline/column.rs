@@ -423,18 +423,10 @@ impl Columns {
 
     /// Whether any reading lies within samples `first` to before `end`. `reads`: in which of these the table was read.
     pub(super) fn has_any(&self, first: usize, end: usize, reads: &Reads) -> bool {
-        /// A search among so few touches little memory. A process has its fair share of signals that hardly change.
-        const FEW: usize = 64;
         let is_near = |(from, to): (usize, usize)| from < end && first <= to;
-        if reads.last().is_none() || !self.within.is_some_and(is_near) {
-            return false;
-        }
+        let may_have = reads.last().is_some() && self.within.is_some_and(is_near);
         let has = |column: &Column| column.within(first, end, reads).next().is_some();
-        let mut columns = self.all.iter().map(|(_, column)| column);
-        columns
-            .clone()
-            .any(|column| column.0.len() <= FEW && has(column))
-            || columns.any(has)
+        may_have && self.all.iter().any(|(_, column)| has(column))
     }
 
     /// Sets the reading of a signal in a sample, the last one so far. Gives by how many runs its column has grown.
