@@ -149,7 +149,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Readings of entities kept at most (24 bytes each), of which those that do not change count once. Beyond it, rows
+    /// Readings of entities kept at most (16 bytes each), of which those that do not change count once. Beyond it, rows
     /// are dropped whole.
     const MOST_ENTITY_RUNS: usize = 5_000_000;
     /// The longest path that Linux takes (PATH_MAX); a hostile capture may name longer ones.

@@ -30,6 +30,8 @@ type Numbers = Option<Vec<Option<Bounds>>>;
 enum Holds {
     /// Nowhere in it.
     Never,
+    /// A roll-up does not tell: the other parts of the trigger decide.
+    Unknown,
     /// Perhaps for some of it.
     Perhaps,
     /// All of the time.
@@ -76,7 +78,11 @@ fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     // levels that a minute shows as well.
     let visible_s = visible_s(trigger.at_least().max(STALL));
     let is_flow = predicate.is_flow();
-    let needed = |holds| holds == Holds::Perhaps || (is_flow && holds == Holds::Always);
+    let needed = |holds| match holds {
+        Holds::Never => false,
+        Holds::Perhaps => true,
+        Holds::Unknown | Holds::Always => is_flow,
+    };
     for key in keys(rolled, scope) {
         let minutes = Minutes {
             rolled,
@@ -179,7 +185,7 @@ impl Minutes<'_> {
     fn all(&self, parts: &[Predicate]) -> Vec<Holds> {
         let mut all = self.everywhere(Holds::Always);
         for part in parts {
-            join(&mut all, self.holds(part), Holds::min);
+            join(&mut all, self.holds(part), Holds::and);
         }
         all
     }
@@ -206,8 +212,7 @@ impl Minutes<'_> {
                 ThresholdSide::From => left.reaches(right),
                 ThresholdSide::Below => right.reaches(left),
             },
-            // What a roll-up does not tell decides nothing: the other parts of the trigger do.
-            _ => Holds::Always,
+            _ => Holds::Unknown,
         };
         left.into_iter().zip(right).map(holds).collect()
     }
@@ -367,6 +372,15 @@ impl Minutes<'_> {
                     most: most.min(fastest),
                 })
             }
+        }
+    }
+}
+
+impl Holds {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, known) | (known, Self::Unknown) => known,
+            (this, other) => this.min(other),
         }
     }
 }
@@ -545,6 +559,17 @@ mod tests {
         assert_eq!(swapping(None), [false]);
         assert_eq!(swapping(Some(50)), [false]);
         assert_eq!(swapping(Some(400)), [true]);
+    }
+
+    #[test]
+    fn what_a_roll_up_does_not_tell_hides_nothing_that_it_tells() {
+        let alternatives = [Holds::Perhaps, Holds::Unknown].into_iter().max();
+        assert_eq!(alternatives, Some(Holds::Perhaps));
+        for known in [Holds::Never, Holds::Perhaps, Holds::Always] {
+            assert_eq!(Holds::Unknown.and(known), known);
+            assert_eq!(known.and(Holds::Unknown), known);
+        }
+        assert_eq!(Holds::Always.and(Holds::Perhaps), Holds::Perhaps);
     }
 
     #[test]
