@@ -43,7 +43,6 @@ pub struct Diagnosis {
 /// nobody knows how they lie to each other.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
     if timeline.is_one_stretch() {
-        // Live or a capture, perhaps of days: not to be copied.
         return judge(&Evidence::new(timeline, facts));
     }
     let stretches = timeline.stretches();

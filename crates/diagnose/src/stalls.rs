@@ -103,7 +103,7 @@ impl Waited {
         }
     }
 
-    /// What some waited, in a sentence.
+    /// For how much of the time a task waited: `up to 61 % of the time`.
     pub(crate) fn time(&self) -> Option<String> {
         Some(self.over.time(self.some?))
     }

@@ -317,11 +317,13 @@ impl Segment {
 
     /// Opens the roll-ups.
     pub(crate) fn minutes(&self) -> Result<Minutes, String> {
-        self.minutes_again(None)
+        self.minutes_with(None)
     }
 
-    /// Opens the roll-ups, of which the index was kept when they were opened before.
-    pub(crate) fn minutes_again(&self, index: Option<Index>) -> Result<Minutes, String> {
+    /// Opens the roll-ups, with the index that they had when they were opened before.
+    pub(crate) fn minutes_with(&self, index: Option<Index>) -> Result<Minutes, String> {
+        // Its checksum says that this is the file that the index is of.
+        let index = index.filter(|_| self.manifest.is_some());
         let file = self.open(names::MINUTES)?;
         if let Some(manifest) = &self.manifest {
             manifest.check_minute_rows(file.rows())?;

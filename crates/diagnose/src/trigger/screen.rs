@@ -25,12 +25,13 @@ struct Bounds {
 /// A number minute by minute; of a minute without bounds nothing is known. `None` where the source does not have it at all.
 type Numbers = Option<Vec<Option<Bounds>>>;
 
-/// Whether something holds in a minute, as far as its roll-up tells.
+/// Whether something holds in a minute, as far as its roll-up tells. In order: of alternatives the greatest counts; of what must
+/// hold together see [`Holds::and`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
     /// Nowhere in it.
     Never,
-    /// A roll-up does not tell: the other parts of the trigger decide.
+    /// A roll-up does not tell.
     Unknown,
     /// Perhaps for some of it.
     Perhaps,
@@ -379,8 +380,10 @@ impl Minutes<'_> {
 impl Holds {
     fn and(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Unknown, known) | (known, Self::Unknown) => known,
-            (this, other) => this.min(other),
+            (Self::Never, _) | (_, Self::Never) => Self::Never,
+            (Self::Perhaps, _) | (_, Self::Perhaps) => Self::Perhaps,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Always, Self::Always) => Self::Always,
         }
     }
 }
@@ -450,8 +453,9 @@ impl Bounds {
 mod tests {
     use timeline::facts::OVERCOMMIT_MEMORY;
     use timeline::signals::{
-        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, CPU_SYSTEM, NODE_FREE, NODE_TOTAL, PGSCAN_KSWAPD,
-        PGSTEAL_KSWAPD, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH, ZONE_MANAGED,
+        ALLOCSTALL, COMMIT_LIMIT, COMMITTED_AS, CPU_SYSTEM, MEM_SLAB_UNRECLAIMABLE, MEM_TOTAL,
+        NODE_FREE, NODE_TOTAL, PGSCAN_KSWAPD, PGSTEAL_KSWAPD, PSI_MEMORY_SOME, PSWPOUT, ZONE_HIGH,
+        ZONE_MANAGED,
     };
     use timeline::{Minute, Stamp};
     use units::{PageSize, WallClock};
@@ -562,14 +566,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_roll_up_does_not_tell_hides_nothing_that_it_tells() {
-        let alternatives = [Holds::Perhaps, Holds::Unknown].into_iter().max();
-        assert_eq!(alternatives, Some(Holds::Perhaps));
-        for known in [Holds::Never, Holds::Perhaps, Holds::Always] {
-            assert_eq!(Holds::Unknown.and(known), known);
-            assert_eq!(known.and(Holds::Unknown), known);
-        }
-        assert_eq!(Holds::Always.and(Holds::Perhaps), Holds::Perhaps);
+    fn what_a_roll_up_does_not_tell_hides_no_level_that_is_crossed() {
+        let slab = |min: u64, max: u64| {
+            let mut rolled = minutes(1);
+            let mut level = |signal, min: u64, max: u64| {
+                let (min, max) = (min << 20, max << 20);
+                rolled.entry(Entity::Host, "", signal)[0] = Some(RollUp::Level { min, max });
+            };
+            level(MEM_TOTAL.id(), 10_000, 10_000);
+            level(MEM_SLAB_UNRECLAIMABLE.id(), min, max);
+            could("slab-leak", &rolled)
+        };
+        // Growth is unknown, and enough for it is there all the time: whether the level is high decides.
+        assert_eq!(slab(600, 700), [false]);
+        assert_eq!(slab(900, 2_600), [true]);
+        assert_eq!(slab(2_600, 2_700), [false], "seen by the minute as well");
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Columns {
         self.last[column] = value;
         let runs = &mut self.runs[column];
         match runs.last_mut().filter(|run| run.value == value) {
-            Some(run) => *run = run.until(at),
+            Some(run) => *run = run.ending_at(at),
             None => runs.push(Run::at(at, value)),
         }
     }

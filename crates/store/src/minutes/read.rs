@@ -21,13 +21,11 @@ pub(crate) struct Minutes {
     index: Index,
 }
 
-/// What a file says of its rows, which takes longer to read than most of them. Whoever opens a file again keeps it.
+/// Whose rows a file has. Finding that out takes longer than reading most columns, so whoever opens a file again keeps it.
 pub(crate) struct Index {
     /// The last sample of each minute.
     taken: Vec<Taken>,
     whose: Whose,
-    /// How many rows there are.
-    rows: usize,
 }
 
 /// Whose the rows of a file are.
@@ -75,7 +73,7 @@ impl Series {
     }
 }
 
-/// A row group has fewer rows than that; a file that claims more was refused.
+/// What does not fit is the place of nothing: reading it fails as [`ASTRAY`].
 fn place(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -95,9 +93,9 @@ pub(crate) struct Buffers {
 }
 
 impl Minutes {
-    /// Opens a file; with the index that it had when it was opened before, where that was kept.
+    /// Opens a file; with its index, where that was read before.
     pub(crate) fn open(file: Opened, index: Option<Index>) -> Result<Self, String> {
-        let index = match index.filter(|index| index.rows == file.rows()) {
+        let index = match index {
             Some(index) => index,
             None => Index::read(&file)?,
         };
@@ -215,6 +213,19 @@ impl Minutes {
 }
 
 impl Index {
+    /// How much memory it takes, nearly.
+    pub(crate) fn bytes(&self) -> usize {
+        let Whose { names, kinds } = &self.whose;
+        let words = names
+            .iter()
+            .map(|(key, label, group)| key.len() + label.len() + group.len());
+        let series: usize = kinds.iter().map(|kind| kind.series.len()).sum();
+        words.sum::<usize>()
+            + names.len() * size_of::<Names>()
+            + series * size_of::<Series>()
+            + self.taken.len() * size_of::<Taken>()
+    }
+
     /// What a file says.
     fn read(file: &Opened) -> Result<Self, String> {
         let told: Vec<Told> = metadata(file, TOLD)?;
@@ -234,7 +245,6 @@ impl Index {
         Ok(Self {
             taken: taken.collect(),
             whose,
-            rows: file.rows(),
         })
     }
 }

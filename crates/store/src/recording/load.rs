@@ -329,7 +329,7 @@ impl Loading {
 
     /// Opens a segment's roll-ups and makes sure that they can be read.
     fn minutes(&mut self, segment: &Segment, index: Option<Index>) -> Result<Minutes, String> {
-        let minutes = segment.minutes_again(index)?;
+        let minutes = segment.minutes_with(index)?;
         self.buffers.clear();
         minutes.check(&mut self.buffers)?;
         Ok(minutes)

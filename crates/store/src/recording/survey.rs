@@ -14,8 +14,9 @@ use crate::segment::{Segment, names};
 /// which none has sealed, each is read twice.
 const HEADS_KEPT: usize = 2;
 
-/// Segments of which the index of roll-ups is kept until they are read: those of a week, of some 100 KiB each.
-const INDEXES_KEPT: usize = 200;
+/// Bytes of indexes of roll-ups that are kept until their segments are read; those of a week of 30 services and 200 processes take
+/// half of it. The others are read again.
+const INDEX_BYTES_KEPT: usize = 32 << 20;
 
 /// A part of a recording.
 enum Part<'a> {
@@ -127,14 +128,16 @@ impl Recording {
             screen,
             problems: &mut loading.problems,
         };
-        let mut kept = 0;
+        let (mut kept, mut room) = (0, INDEX_BYTES_KEPT);
         let mut surveyed = Vec::with_capacity(parts.len());
         for (number, part) in parts.iter().enumerate() {
             let is_before_head = matches!(parts.get(number + 1), Some(Err(_)));
             surveyed.push(match part {
                 Ok(segment) => {
                     let index = looking.segment(segment, is_before_head);
-                    Part::Segment(segment, index.filter(|_| number < INDEXES_KEPT))
+                    let index = index.filter(|index| index.bytes() <= room);
+                    room -= index.as_ref().map_or(0, Index::bytes);
+                    Part::Segment(segment, index)
                 }
                 Err(file) => match self.head_or_segment(file, looking.window, looking.problems) {
                     Some(Ok(timeline)) => {

@@ -173,7 +173,7 @@ fn weave(a: Vec<Run>, b: Vec<Run>) -> Vec<Run> {
         };
         match woven.last_mut() {
             Some(last) if last.value == next.value && last.last() + 1 == next.first() => {
-                *last = last.until(next.last());
+                *last = last.ending_at(next.last());
             }
             _ => woven.push(next),
         }

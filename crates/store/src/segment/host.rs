@@ -191,7 +191,7 @@ pub(super) fn read(
         }
         runs.clear();
         match picks.all_from() {
-            Some(first) => runs.extend(cells.runs(first)),
+            Some(first) => cells.push_runs(first, &mut runs),
             None => join(&cells, picks, &mut runs),
         }
         timeline.host(signal, &runs);

@@ -6,33 +6,21 @@ use super::picks::Picks;
 use super::table::Cells;
 
 impl Cells {
-    /// Runs of rows that lie beside each other in a timeline, the first of them at sample `first`: what [`Joined`] makes of
-    /// them, without a list in between.
-    pub(super) fn runs(&self, first: usize) -> impl Iterator<Item = Run> {
-        let mut rows = (first..).zip(&self.present);
+    /// Appends runs of rows that lie beside each other in a timeline, the first of them at sample `first`: the same as [`Joined`]
+    /// for rows that are all kept, without a look-up for each.
+    pub(super) fn push_runs(&self, first: usize, runs: &mut Vec<Run>) {
         let mut values = self.values.iter();
-        let mut open: Option<Run> = None;
-        std::iter::from_fn(move || {
-            for (at, present) in rows.by_ref() {
-                let value = (*present > 0).then(|| values.next()).flatten();
-                let Some(value) = value.map(|value| value.cast_unsigned()) else {
-                    if open.is_some() {
-                        break;
-                    }
-                    continue;
-                };
-                match &mut open {
-                    Some(run) if run.value == value => *run = run.until(at),
-                    _ => {
-                        let next = Run::at(at, value);
-                        if let Some(done) = open.replace(next) {
-                            return Some(done);
-                        }
-                    }
+        let mut is_open = false;
+        for (at, present) in (first..).zip(&self.present) {
+            let value = (*present > 0).then(|| values.next()).flatten();
+            if let Some(value) = value.map(|value| value.cast_unsigned()) {
+                match runs.last_mut().filter(|run| is_open && run.value == value) {
+                    Some(run) => *run = run.ending_at(at),
+                    None => runs.push(Run::at(at, value)),
                 }
             }
-            open.take()
-        })
+            is_open = value.is_some();
+        }
     }
 }
 
@@ -94,7 +82,7 @@ impl<'a> Joined<'a> {
         self.last = last;
         let last = self.picks.place(last);
         match self.runs[self.start..].last_mut() {
-            Some(run) if follows && run.value == value => *run = run.until(last),
+            Some(run) if follows && run.value == value => *run = run.ending_at(last),
             _ => self
                 .runs
                 .push(Run::new(self.picks.place(first), last, value)),
@@ -141,7 +129,9 @@ mod tests {
                 row.iter()
                     .for_each(|value| joined.push((rank, rank), *value));
             }
-            assert_eq!(cells.runs(7).collect::<Vec<_>>(), runs);
+            let mut beside = Vec::new();
+            cells.push_runs(7, &mut beside);
+            assert_eq!(beside, runs);
         }
     }
 }

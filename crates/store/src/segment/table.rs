@@ -513,7 +513,7 @@ impl Part<'_> {
 
     /// Reads a column of words: each that differs from the one before it, and how many rows have it.
     pub(crate) fn words(&self, column: usize) -> Result<Vec<(String, usize)>, ParquetError> {
-        let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
+        let mut pages = self.word_pages(column)?;
         words::all(&mut pages, self.rows)
     }
 
@@ -523,7 +523,7 @@ impl Part<'_> {
         column: usize,
         rows: &[usize],
     ) -> Result<Vec<String>, ParquetError> {
-        let mut pages = self.pages(column, Physical::BYTE_ARRAY)?;
+        let mut pages = self.word_pages(column)?;
         words::some(&mut pages, rows)
     }
 
@@ -535,6 +535,18 @@ impl Part<'_> {
         let pages = self.pages(column, physical)?;
         let described = self.group.metadata().column(column).column_descr_ptr();
         Ok(ColumnReaderImpl::new(described, Box::new(pages)))
+    }
+
+    /// The pages of a column of words that every row has: with others, levels would lie before the words.
+    fn word_pages(&self, column: usize) -> Result<pages::Pages, ParquetError> {
+        let pages = self.pages(column, Physical::BYTE_ARRAY)?;
+        let described = self.group.metadata().column(column).column_descr();
+        if described.max_def_level() > 0 || described.max_rep_level() > 0 {
+            return Err(ParquetError::General(
+                "it has rows without a word".to_owned(),
+            ));
+        }
+        Ok(pages)
     }
 
     /// The pages of a column of this type.

@@ -39,7 +39,7 @@ impl Run {
 
     /// The same until another last sample.
     #[must_use]
-    pub fn until(self, last: usize) -> Self {
+    pub fn ending_at(self, last: usize) -> Self {
         Self {
             last: number(last),
             ..self
@@ -47,8 +47,11 @@ impl Run {
     }
 }
 
+const _: () = assert!(size_of::<Run>() == 16);
+
 /// No timeline in memory has more samples: each takes some forty bytes beside its readings.
 fn number(index: usize) -> u32 {
+    debug_assert!(u32::try_from(index).is_ok(), "{index} samples");
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
@@ -150,9 +153,9 @@ impl Column {
                 last.value = value;
                 return 0;
             }
-            *last = last.until(before.unwrap_or(last.first()));
+            *last = last.ending_at(before.unwrap_or(last.first()));
         } else if last.value == value && before == Some(last.last()) {
-            *last = last.until(index);
+            *last = last.ending_at(index);
             return 0;
         }
         self.0.push(Run::at(index, value));
@@ -170,7 +173,7 @@ impl Column {
         let run = self.0[at];
         let mut parts = Vec::with_capacity(3);
         if run.first() < index {
-            parts.push(run.until(index - 1));
+            parts.push(run.ending_at(index - 1));
         }
         parts.push(Run::at(index, value));
         if index < run.last() {

@@ -63,7 +63,7 @@ impl Readings {
         })
     }
 
-    /// The columns to change. What belongs to another timeline too is copied first; while samples come in, nothing does.
+    /// The columns to change. What belongs to another timeline too is copied first; a timeline that shares nothing copies nothing.
     pub(super) fn own(&mut self) -> &mut Columns {
         if let Some(excerpt) = self.excerpt.take() {
             let cut = self.columns.cut(excerpt.first, excerpt.end, &excerpt.reads);

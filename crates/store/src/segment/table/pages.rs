@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use zstd::bulk::Decompressor;
 
 /// A page that claims to be longer holds no column of an hour.
-const LONGEST: usize = 1 << 30;
+pub(super) const LONGEST: usize = 1 << 30;
 
 thread_local! {
     static UNPACKING: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
