@@ -1,5 +1,6 @@
 //! What can be typed: one file a command. Parsing does nothing; commands do.
 
+mod answer_format;
 mod capture;
 mod check;
 mod compare;
@@ -17,6 +18,7 @@ mod where_memory;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use answer_format::{AnswerFormat, Format};
 pub(crate) use capture::Capture;
 pub(crate) use check::Check;
 pub(crate) use compare::Compare;
@@ -64,16 +66,7 @@ pub(crate) enum Command {
     Rules(Rules),
     Signals(Signals),
     Completions(Completions),
-    #[command(hide = true)]
     Man(Man),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// For programs: docs/report.schema.json and its neighbours describe it
-    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -24,6 +24,8 @@ const MARGIN_AT_MOST: Bytes = Bytes::from_gib(4);
 pub enum Answer {
     /// It fits, and some is left.
     Fits,
+    /// It fits in the time that was watched, which is too short a part of a cycle to say that it always does.
+    FitsSoFar,
     /// It fits most of the time, or hardly anything is left.
     Tight,
     /// It does not.
@@ -146,6 +148,13 @@ impl Facts<'_> {
     }
 
     fn answer(&self) -> Answer {
+        match self.by_room() {
+            Answer::Unknown if self.fits_so_far() => Answer::FitsSoFar,
+            answer => answer,
+        }
+    }
+
+    fn by_room(&self) -> Answer {
         let Some(room) = &self.room else {
             return Answer::Unknown;
         };
@@ -185,9 +194,8 @@ impl Facts<'_> {
     }
 
     /// Whether nothing speaks against it but that too little of a cycle was watched.
-    fn would_fit(&self, answer: Answer) -> bool {
-        answer == Answer::Unknown
-            && self.cycle.is_too_short()
+    fn fits_so_far(&self) -> bool {
+        self.cycle.is_too_short()
             && !self.cx.is_too_short()
             && self.room.as_ref().is_some_and(|room| {
                 let least = self.bounded(room.least);
@@ -206,6 +214,7 @@ impl Facts<'_> {
         let says = match (answer, self.question.add.is_some()) {
             (Answer::Fits, true) => format!("{what} fits"),
             (Answer::Fits, false) => "More fits".to_owned(),
+            (Answer::FitsSoFar, is_added) => self.so_far(is_added.then_some(&*what)),
             (Answer::Tight, true) if self.is_lacking_at_worst() => {
                 format!("{what} fits most of the time, and not at the worst")
             }
@@ -215,14 +224,6 @@ impl Facts<'_> {
             }
             (Answer::Tight, false) => "Hardly any more fits".to_owned(),
             (Answer::DoesNotFit, _) => format!("{what} does not fit"),
-            (Answer::Unknown, true) if self.would_fit(answer) => format!(
-                "{what} would have fitted into the {} that were watched; whether it always does, they cannot tell",
-                self.cycle.watched
-            ),
-            (Answer::Unknown, false) if self.would_fit(answer) => format!(
-                "More would have fitted into the {} that were watched; whether it always does, they cannot tell",
-                self.cycle.watched
-            ),
             (Answer::Unknown, true) => format!("Cannot tell whether {what} fits"),
             (Answer::Unknown, false) => "Cannot tell how much more fits".to_owned(),
         };
@@ -237,6 +238,29 @@ impl Facts<'_> {
             words(usual),
             (percentile * 100.0).round() / 100.0
         )
+    }
+
+    /// What is known after too short a time, and what would settle the rest.
+    fn so_far(&self, added: Option<&str>) -> String {
+        let Cycle { watched, asked, .. } = self.cycle;
+        let least = self.room.as_ref().and_then(|room| {
+            let least = self.bounded(room.least).likely_or_lower()?;
+            u64::try_from(least.saturating_sub(self.demand())).ok()
+        });
+        let spare = least.map(Bytes::new).filter(|spare| *spare > Bytes::ZERO);
+        match (added, spare) {
+            (Some(what), Some(spare)) => format!(
+                "{what} fits in the {watched} watched, {spare} to spare; a cycle of {asked} would settle it"
+            ),
+            (Some(what), None) => {
+                format!(
+                    "{what} just fits in the {watched} watched; a cycle of {asked} would settle it"
+                )
+            }
+            (None, _) => {
+                format!("More fits in the {watched} watched; a cycle of {asked} would settle it")
+            }
+        }
     }
 
     fn binds(&self) -> String {
@@ -265,7 +289,6 @@ impl Facts<'_> {
         remarks.extend(self.without_node_reclaim());
         remarks.extend(self.tight_groups());
         if answer == Answer::Unknown
-            && !self.would_fit(answer)
             && let Some(room) = &self.room
         {
             let least = self.bounded(room.usual);
@@ -279,7 +302,7 @@ impl Facts<'_> {
             ));
         }
         remarks.extend(self.residue());
-        if self.would_fit(answer) {
+        if answer == Answer::FitsSoFar {
             remarks.push(format!(
                 "Watched: {}. What runs at other times may need more; where that was all of its work, say so (--cycle {:.0}s).",
                 self.cycle.text,

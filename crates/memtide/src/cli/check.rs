@@ -6,7 +6,7 @@ use clap::Args;
 use units::Span;
 
 use super::typed::span;
-use super::{Around, Format};
+use super::{AnswerFormat, Around};
 
 /// Say what is wrong with a host's memory
 ///
@@ -72,7 +72,6 @@ pub(crate) struct Check {
     #[arg(long, requires = "files")]
     pub(crate) explain_input: bool,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }

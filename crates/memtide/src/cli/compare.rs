@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use import::Moment;
 
-use super::{Format, Part};
+use super::{AnswerFormat, Part};
 use crate::moment::moment;
 
 /// Compare two sources: before and after a fix, a good host and a bad one
@@ -66,14 +66,13 @@ pub(crate) struct Compare {
     pub(crate) all: bool,
 
     /// Write a page with both side by side, to be opened in a browser or mailed, instead of printing; `-` is standard output
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["format", "all"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["format", "json", "all"])]
     pub(crate) output: Option<PathBuf>,
 
     /// Overwrite FILE where there is one
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }

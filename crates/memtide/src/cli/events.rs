@@ -45,7 +45,21 @@ pub(crate) struct Events {
 
     /// How to print them
     #[arg(long, value_enum, default_value_t = EventsFormat::Text)]
-    pub(crate) format: EventsFormat,
+    format: EventsFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl Events {
+    pub(crate) fn format(&self) -> EventsFormat {
+        if self.json {
+            EventsFormat::Json
+        } else {
+            self.format
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,19 +1,21 @@
 //! What can be typed after `memtide rules` and `memtide signals`.
 
-use clap::Args;
+use std::ffi::OsStr;
 
-use super::Format;
+use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+
+use super::AnswerFormat;
 
 /// Explain the rules: what each finding means and how it is recognised
 #[derive(Debug, Args)]
 pub(crate) struct Rules {
     /// One rule, by id; without it, all are listed
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = RuleId, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }
 
 /// Explain the signals: what is read, from where, and what other tools call it
@@ -23,7 +25,28 @@ pub(crate) struct Signals {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
+}
+
+/// Any text, as `memtide rules` itself says which rules come near; completions know the ids.
+#[derive(Debug, Clone)]
+struct RuleId;
+
+impl TypedValueParser for RuleId {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let ids = diagnose::rules::ALL.iter().map(|rule| rule.id);
+        Some(Box::new(ids.map(PossibleValue::new)))
+    }
 }

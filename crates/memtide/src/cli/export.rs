@@ -22,7 +22,7 @@ use super::Part;
 Examples:
   memtide export sick.jsonl.zst --format csv -o host.csv
   memtide export sick.jsonl.zst --format csv --table cgroup --signal 'cgroup.psi.*' | column -ts,
-  memtide export /var/lib/memtide --format csv --since '2h ago' --table process -o processes.csv.zst
+  memtide export --format csv --since '2h ago' --table process -o processes.csv.zst
   memtide export /var/lib/memtide --format parquet --since yesterday -o DIR
   memtide capture --for 10ms -o - | memtide export - --format openmetrics
   memtide export sick.jsonl.zst --format openmetrics --names node-exporter --all -o sick.txt
@@ -30,9 +30,9 @@ Examples:
 
 A FILE that ends in .zst or .gz is packed. FILE appears when it is whole, or not at all.")]
 pub(crate) struct Export {
-    /// A recording, a capture, text, a log, a bundle; `-` is standard input
+    /// A recording, a capture, text, a log, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
-    pub(crate) source: PathBuf,
+    pub(crate) source: Option<PathBuf>,
 
     /// Which format
     #[arg(long, value_enum)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use units::{Bytes, Ratio, Span};
 
 use super::typed::{cycle, demand, percentile};
-use super::{Format, Part};
+use super::{AnswerFormat, Part};
 
 /// Say how much more fits into a host's memory, and whether a given demand does
 ///
@@ -31,7 +31,8 @@ docs/headroom.md teaches how the answer comes about; docs/headroom.schema.json d
 
 Exit codes:
   0 fits   1 tight: most of the time, or hardly anything is left   2 does not fit
-  3 cannot tell: what decides is not known, bad usage, or an unreadable source")]
+  3 cannot tell: too little of a cycle was watched (\"fits so far\"), what decides is not known, bad usage, or an unreadable
+    source")]
 pub(crate) struct Headroom {
     /// A recording, a capture, text, a bundle; `-` is standard input. Without it, this host's recording
     #[arg(value_name = "SOURCE")]
@@ -47,9 +48,8 @@ pub(crate) struct Headroom {
     #[command(flatten)]
     pub(crate) part: Part,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }
 
 /// What shall fit, and for how long it must.

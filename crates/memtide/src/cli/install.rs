@@ -17,6 +17,10 @@ pub(crate) struct Completions {
 
 /// Write man pages into a directory
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  memtide man ~/.local/share/man/man1    then: man memtide-check")]
 pub(crate) struct Man {
+    /// Where to; made if it is not there
     pub(crate) directory: PathBuf,
 }

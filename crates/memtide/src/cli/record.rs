@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use units::{Bytes, Span};
 
-use super::Format;
+use super::AnswerFormat;
 use super::typed::{every, keep, keep_size, sync};
 
 /// Record this host's memory all the time: a flight recorder that every other command can look back with
@@ -75,9 +75,8 @@ pub(crate) struct Record {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// With --status: how to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }
 
 /// What to do instead of recording; at most one.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use import::Moment;
 
-use super::Format;
+use super::AnswerFormat;
 use crate::moment::moment;
 
 /// Show where memory went: a tree that adds up to MemTotal
@@ -33,7 +33,6 @@ pub(crate) struct Where {
     #[arg(long)]
     pub(crate) deep: bool,
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFormat,
 }

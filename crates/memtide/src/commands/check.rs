@@ -121,7 +121,7 @@ fn drawn(answers: &[Answer], args: &Check, output: &Output) -> anyhow::Result<St
     if args.all {
         screen.detail = Detail::All;
     }
-    Ok(match (args.format, answers) {
+    Ok(match (args.answer.get(), answers) {
         (Format::Json, [answer]) => report::json(answer)? + "\n",
         (Format::Json, answers) => report::json(&answers)? + "\n",
         // What could not be read was said on stderr already.

@@ -66,7 +66,7 @@ fn drawn(report: &CompareReport, before: &Side, after: &Side, output: &Output) -
 }
 
 fn printed(report: &CompareReport, args: &Compare, output: &Output) -> anyhow::Result<String> {
-    Ok(match args.format {
+    Ok(match args.answer.get() {
         Format::Json => report::json(report)? + "\n",
         Format::Text => {
             let mut screen = output.screen();

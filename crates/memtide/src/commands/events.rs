@@ -25,12 +25,12 @@ pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
         let name = told.event.kind.name();
         args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
     });
-    if args.format != EventsFormat::Json {
+    if args.format() != EventsFormat::Json {
         source::warn(&opened, output);
     }
     let info = source::info(&opened);
     let report = EventsReport::new(&events, &opened.timeline, &info);
-    let text = match args.format {
+    let text = match args.format() {
         EventsFormat::Csv => csv(&report),
         EventsFormat::Json => report::json(&report)? + "\n",
         EventsFormat::Text => {

@@ -13,6 +13,7 @@ use timeline::{Entity, SignalId, signals};
 pub(super) use self::target::Target;
 use crate::cli::{Export, ExportFormat, MetricNames, Table};
 use crate::commands::source;
+use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -22,12 +23,13 @@ const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
 pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
     let picks = picks(&args.signals)?;
     let format = format(args)?;
+    let path = default_recording::unless_named(args.source.as_deref())?;
     let open = || {
-        source::open_part(&args.source, args.part.wanted(), output)
+        source::open_part(&path, args.part.wanted(), output)
             .inspect(|opened| source::warn(opened, output))
     };
     let Some(format) = format else {
-        parquet::write(&open()?, &args.source, &args.output, output)?;
+        parquet::write(&open()?, &path, &args.output, output)?;
         return Ok(Exit::Ok);
     };
     let target = Target::new(&args.output, args.force)?;

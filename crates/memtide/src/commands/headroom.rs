@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
         &opened.facts,
         &source::info(&opened),
     );
-    let text = match args.format {
+    let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => {
             source::warn(&opened, output);
@@ -66,6 +66,6 @@ const fn exit(answer: Answer) -> Exit {
         Answer::Fits => Exit::Ok,
         Answer::Tight => Exit::Warning,
         Answer::DoesNotFit => Exit::Critical,
-        Answer::Unknown => Exit::Unknown,
+        Answer::FitsSoFar | Answer::Unknown => Exit::Unknown,
     }
 }

@@ -7,7 +7,8 @@ use crate::cli::{Cli, Man};
 use crate::exit::Exit;
 
 pub(crate) fn run(args: &Man) -> anyhow::Result<Exit> {
-    clap_mangen::generate_to(Cli::command(), &args.directory)
-        .with_context(|| format!("cannot write man pages into {}", args.directory.display()))?;
+    let written = std::fs::create_dir_all(&args.directory)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.directory));
+    written.with_context(|| format!("cannot write man pages into {}", args.directory.display()))?;
     Ok(Exit::Ok)
 }

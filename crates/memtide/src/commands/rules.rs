@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Rules, output: &Output) -> anyhow::Result<Exit> {
             ),
         },
     };
-    let text = match (args.format, rules.as_slice()) {
+    let text = match (args.answer.get(), rules.as_slice()) {
         (Format::Json, rules) => report::json(&rules)? + "\n",
         (Format::Text, [rule]) => report::text::rule(rule, &output.screen()),
         (Format::Text, rules) => report::text::rules(rules, &output.screen()),

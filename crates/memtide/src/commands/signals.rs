@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Signals, output: &Output) -> anyhow::Result<Exit> {
     }
     let entries: Vec<SignalEntry> = found.into_iter().map(SignalEntry::from).collect();
     let screen = output.screen();
-    let text = match args.format {
+    let text = match args.answer.get() {
         Format::Json => report::json(&entries)? + "\n",
         // A few are explained in full, many are listed.
         Format::Text if args.name.is_some() && entries.len() <= 8 => entries

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     {
         output.note(&note);
     }
-    if opened.kind != SourceKind::Live && args.format == Format::Text {
+    if opened.kind != SourceKind::Live && args.answer.get() == Format::Text {
         source::warn(&opened, output);
     }
     let evidence = Evidence::new(&opened.timeline, &opened.facts);
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
         &opened.facts,
         &source::info(&opened),
     );
-    let text = match args.format {
+    let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::place(&report, &output.screen()),
     };

@@ -197,11 +197,48 @@ fn rules_and_signals_explain_themselves() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn completions_know_the_commands_and_the_rules() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&memtide(&["completions", shell]));
         assert!(script.contains("capture"), "{shell}");
+        // Of fish the library completes options only.
+        let knows_rules = script.contains("page-cache-thrash");
+        assert_eq!(knows_rules, shell != "fish", "{shell}");
     }
+    let unknown = memtide(&["rules", "thrash"]);
+    assert_eq!(unknown.status.code(), Some(3));
+    assert!(
+        stderr(&unknown).contains("near: swap-thrash, page-cache-thrash"),
+        "{}",
+        stderr(&unknown)
+    );
+}
+
+#[test]
+fn json_is_short_for_its_format() {
+    let case = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let case = case.to_str().unwrap();
+    for command in [
+        vec!["check", case],
+        vec!["events", case],
+        vec!["headroom", case],
+        vec!["rules"],
+    ] {
+        let long = memtide(&[&command[..], &["--format", "json"]].concat());
+        let short = memtide(&[&command[..], &["--json"]].concat());
+        assert_eq!(stdout(&short), stdout(&long), "{command:?}");
+        let both = memtide(&[&command[..], &["--json", "--format", "text"]].concat());
+        assert_eq!(both.status.code(), Some(3), "{command:?}");
+    }
+}
+
+#[test]
+fn man_pages_are_written_where_nothing_is_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("share/man/man1");
+    let written = memtide(&["man", place.to_str().unwrap()]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    assert!(place.join("memtide-check.1").exists());
 }
 
 /// A host of 80,429 MB with 579 MB free and 9,662 MB available, of which the owner believed that it has room.

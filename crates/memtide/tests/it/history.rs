@@ -444,4 +444,8 @@ fn a_look_at_this_host_knows_what_its_recording_saw() {
         text.contains("Earlier, and over: available-exhaustion"),
         "{text}"
     );
+    let exported = as_user(state.path(), &["export", "--format", "csv"]);
+    let exported = String::from_utf8(exported.stdout).unwrap();
+    assert!(exported.starts_with("time,"), "{exported:.80}");
+    assert!(exported.lines().count() > past.len() / 60, "the recording");
 }

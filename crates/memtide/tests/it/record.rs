@@ -121,7 +121,7 @@ pub(crate) fn skip(why: &str) {
 }
 
 #[test]
-fn a_recorder_is_silent_without_a_terminal_and_ends_in_good_order_when_told() {
+fn a_recorder_says_where_it_records_and_ends_in_good_order_when_told() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("made/on/the/way");
     let running = Running::started(&place, &[]);
@@ -133,10 +133,11 @@ fn a_recorder_is_silent_without_a_terminal_and_ends_in_good_order_when_told() {
     assert_eq!(answer["recorder"]["settings"]["every_s"], 0.1);
     let output = running.end();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(
-        (stdout(&output), stderr(&output)),
-        (String::new(), String::new())
+    let begins = format!(
+        "recording into {}, the last 14 d or 2 GiB\n",
+        place.display()
     );
+    assert_eq!((stdout(&output), stderr(&output)), (String::new(), begins));
     let answer = status(&place);
     assert_eq!(answer["state"], "stopped");
     assert!(answer["recorder"]["samples"]["taken"].as_u64().unwrap() >= 1);

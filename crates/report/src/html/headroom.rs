@@ -34,7 +34,7 @@ pub(super) fn answer(html: &mut Html, report: &HeadroomReport) {
         FitAnswer::Fits => Level::Ok,
         FitAnswer::Tight => Level::Warning,
         FitAnswer::DoesNotFit => Level::Critical,
-        FitAnswer::Unknown => Level::Unknown,
+        FitAnswer::FitsSoFar | FitAnswer::Unknown => Level::Unknown,
     };
     html.within(
         Tag::standing("div", "fit", icon::class_of_level(level)),

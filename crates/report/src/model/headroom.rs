@@ -66,6 +66,8 @@ pub struct HeadroomReport {
 pub enum FitAnswer {
     /// It fits, and some is left.
     Fits,
+    /// It fits in the time that was watched, which is too short a part of a cycle to say that it always does.
+    FitsSoFar,
     /// It fits most of the time, or hardly anything is left.
     Tight,
     /// It does not.
@@ -306,6 +308,7 @@ impl From<engine::Answer> for FitAnswer {
     fn from(answer: engine::Answer) -> Self {
         match answer {
             engine::Answer::Fits => Self::Fits,
+            engine::Answer::FitsSoFar => Self::FitsSoFar,
             engine::Answer::Tight => Self::Tight,
             engine::Answer::DoesNotFit => Self::DoesNotFit,
             engine::Answer::Unknown => Self::Unknown,

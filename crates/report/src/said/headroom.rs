@@ -31,6 +31,7 @@ pub(crate) struct Line {
 pub(crate) const fn word(answer: FitAnswer) -> &'static str {
     match answer {
         FitAnswer::Fits => "FITS",
+        FitAnswer::FitsSoFar => "FITS SO FAR",
         FitAnswer::Tight => "TIGHT",
         FitAnswer::DoesNotFit => "DOES NOT FIT",
         FitAnswer::Unknown => "CANNOT TELL",

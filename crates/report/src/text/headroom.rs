@@ -49,7 +49,7 @@ const fn style(answer: FitAnswer) -> Style {
         FitAnswer::Fits => Style::Fine,
         FitAnswer::Tight => Style::Warning,
         FitAnswer::DoesNotFit => Style::Critical,
-        FitAnswer::Unknown => Style::Unknown,
+        FitAnswer::FitsSoFar | FitAnswer::Unknown => Style::Unknown,
     }
 }
 

@@ -101,9 +101,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
             size: child
                 .bytes
                 .map_or_else(String::new, |b| Bytes::new(b).to_string()),
-            share: child.share.map_or_else(String::new, |s| {
-                cut(&Ratio::new(s).to_string(), SHARE_CELLS)
-            }),
+            share: child.share.map_or_else(String::new, share),
             note: child.note.clone(),
             depth,
         });
@@ -119,6 +117,15 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
             note: String::new(),
             depth,
         });
+    }
+}
+
+/// A share for its column; one that is next to nothing says no more than that.
+fn share(of_whole: f64) -> String {
+    const LITTLE: f64 = 0.001;
+    match of_whole {
+        little if 0.0 < little && little < LITTLE => format!("< {}", Ratio::new(LITTLE)),
+        share => cut(&Ratio::new(share).to_string(), SHARE_CELLS - 1),
     }
 }
 

@@ -53,14 +53,17 @@ impl Attendant {
             is_terminal: std::io::stderr().is_terminal(),
             began: Instant::now(),
         };
-        if view.is_terminal {
-            output.note(&format!(
-                "recording into {}, the last {} or {}; Ctrl-C ends it",
-                kept.directory.display(),
-                args.keep,
-                args.keep_size
-            ));
-        }
+        let how_to_end = if view.is_terminal {
+            "; Ctrl-C ends it"
+        } else {
+            ""
+        };
+        output.note(&format!(
+            "recording into {}, the last {} or {}{how_to_end}",
+            kept.directory.display(),
+            args.keep,
+            args.keep_size
+        ));
         let (alive, ended) = channel();
         let theirs = view.clone();
         let thread = std::thread::Builder::new()

@@ -81,7 +81,7 @@ pub(super) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
     };
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let answer = look(&directory)?;
-    let text = match args.format {
+    let text = match args.answer.get() {
         Format::Json => report::json(&answer)? + "\n",
         Format::Text => status_text::draw(&answer, &output.screen(), Timestamp::now()),
     };
