@@ -208,7 +208,7 @@ fn completions_know_the_commands_and_the_rules() {
     let unknown = memtide(&["rules", "thrash"]);
     assert_eq!(unknown.status.code(), Some(3));
     assert!(
-        stderr(&unknown).contains("near: swap-thrash, page-cache-thrash"),
+        stderr(&unknown).contains("near: page-cache-thrash, swap-thrash"),
         "{}",
         stderr(&unknown)
     );
