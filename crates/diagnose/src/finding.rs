@@ -96,7 +96,7 @@ pub struct Threshold {
     pub value: f64,
     /// On which side of it a value counts.
     pub side: ThresholdSide,
-    /// In words: `from 1 MiB/s`.
+    /// For people: `≥ 1 MiB/s`.
     pub text: String,
 }
 
@@ -110,10 +110,10 @@ pub enum ThresholdSide {
 }
 
 impl ThresholdSide {
-    const fn word(self) -> &'static str {
+    const fn symbol(self) -> &'static str {
         match self {
-            Self::From => "from",
-            Self::Below => "below",
+            Self::From => "≥",
+            Self::Below => "≤",
         }
     }
 }
@@ -567,7 +567,7 @@ impl Finding {
                 threshold: threshold.map(|(side, threshold)| Threshold {
                     value: threshold.as_f64(),
                     side,
-                    text: format!("{} {threshold}", side.word()),
+                    text: format!("{} {threshold}", side.symbol()),
                 }),
             }),
             at,

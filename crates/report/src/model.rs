@@ -532,7 +532,7 @@ pub struct Evidence {
     pub threshold: Option<f64>,
     /// On which side of the threshold the value counts.
     pub threshold_side: Option<ThresholdSide>,
-    /// The threshold in words: `from 1 MiB/s`.
+    /// The threshold as people read it: `≥ 1 MiB/s`.
     pub threshold_text: Option<String>,
     /// When; null where it speaks for the whole stretch, or the source has no wall clock.
     pub at: Option<Timestamp>,

@@ -57,14 +57,10 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<Figure<'a>> {
         most(
             scene,
             PSI_MEMORY_SOME.definition().name,
-            "Waiting for memory, most",
+            "Peak memory stall (PSI some)",
         ),
-        most(scene, PSWPIN.definition().name, "Read back from swap, most"),
-        most(
-            scene,
-            REFAULT_FILE.definition().name,
-            "File pages that came back, most",
-        ),
+        most(scene, PSWPIN.definition().name, "Peak swap-in"),
+        most(scene, REFAULT_FILE.definition().name, "Peak file refaults"),
     ];
     for figure in usual.into_iter().flatten() {
         if figures.iter().all(|known| known.at != figure.at) {
@@ -90,7 +86,7 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<Figure<'a>>
         figures.push(Figure {
             name: name(scene, at, evidence.signal.as_deref()),
             value: value.to_owned(),
-            about: threshold.map_or_else(String::new, |text| format!("counts {text}")),
+            about: threshold.map_or_else(String::new, |text| format!("threshold {text}")),
             at,
             spark: of_evidence(scene, finding, evidence, at),
         });
@@ -184,7 +180,7 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<Figure<'a>> {
     let (least, _) = scene.picture.least_and_most(at)?;
     let ram = scene.report.host.ram_bytes;
     Some(Figure {
-        name: "Available, worst".to_owned(),
+        name: "Lowest available".to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, least),
         about: ram.map_or_else(String::new, |ram| format!("of {}", Bytes::new(ram))),
         at,

@@ -158,7 +158,7 @@ fn row(html: &mut Html, scene: &Scene<'_>, finding: &Finding, line: &Evidence) {
         .as_ref()
         .map(|text| match line.counts() {
             true => text.clone(),
-            false => format!("would count {text}"),
+            false => format!("{text}, not reached"),
         });
     html.tagged(Tag::of("td", "threshold"), &threshold.unwrap_or_default());
     let shown = scene.picture.proof(finding, signal);

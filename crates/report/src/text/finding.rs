@@ -183,7 +183,7 @@ impl Block<'_, '_> {
     fn evidence(&mut self, evidence: &[Evidence], clock: &Clock<'_>) {
         let room = self.room();
         let mut lines: Vec<Vec<Piece>> = Vec::new();
-        let mut counted = false;
+        let mut is_explained = false;
         for line in evidence {
             match line.at_s.and_then(|at_s| clock.moment(at_s, line.at)) {
                 Some(at) => lines.extend(paragraph(&format!("{} ({at})", line.text), room)),
@@ -193,12 +193,10 @@ impl Block<'_, '_> {
                 continue;
             };
             // What was measured beside the proof may well stay on the calm side; then it must not look like proof.
-            let word = match (line.counts(), std::mem::replace(&mut counted, true)) {
-                (false, _) => "would count ",
-                (true, false) => "counts ",
-                (true, true) => "",
-            };
-            let threshold = cut(&format!("{word}{threshold}"), room);
+            let after = if line.counts() { "" } else { ", not reached" };
+            let is_first = !std::mem::replace(&mut is_explained, true);
+            let word = if is_first { "threshold " } else { "" };
+            let threshold = cut(&format!("{word}{threshold}{after}"), room);
             let used = |line: &Vec<Piece>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
             let fits = |line: &&mut Vec<Piece>| used(line) + 2 + width(&threshold) <= room;
             match lines.last_mut().filter(fits) {

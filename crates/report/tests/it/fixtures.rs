@@ -276,12 +276,12 @@ pub(crate) fn thrashing() -> Report {
         .to_vec(),
     });
     root.evidence = vec![
-        evidence("9.9 MiB/s swapped in, 27 MiB/s out", Some("from 1 MiB/s")),
+        evidence("9.9 MiB/s swapped in, 27 MiB/s out", Some("≥ 1 MiB/s")),
         evidence(
             "2,540 pages/s of anonymous memory came back after eviction",
-            Some("from 200 pages/s"),
+            Some("≥ 200 pages/s"),
         ),
-        evidence("memory stalls: some 68 %, full 61 %", Some("from 10 %")),
+        evidence("memory stalls: some 68 %, full 61 %", Some("≥ 10 %")),
         Evidence {
             at_s: Some(18.0),
             ..evidence("available fell to 8 MiB", None)
@@ -391,7 +391,7 @@ pub(crate) fn node_reclaim() -> Report {
         evidence("vm.zone_reclaim_mode = 1; node distance 21", None),
         evidence(
             "63,000 pages/s scanned by allocating tasks and 0 allocation stalls: node reclaim, not a shortage",
-            Some("from 1,000 pages/s"),
+            Some("≥ 1,000 pages/s"),
         ),
     ];
     root.fix = vec![Fix {
