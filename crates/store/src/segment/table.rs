@@ -542,9 +542,7 @@ impl Part<'_> {
         let pages = self.pages(column, Physical::BYTE_ARRAY)?;
         let described = self.group.metadata().column(column).column_descr();
         if described.max_def_level() > 0 || described.max_rep_level() > 0 {
-            return Err(ParquetError::General(
-                "it has rows without a word".to_owned(),
-            ));
+            return Err(ParquetError::General("its words may be missing".to_owned()));
         }
         Ok(pages)
     }
