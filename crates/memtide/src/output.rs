@@ -152,7 +152,7 @@ fn help(error: &StoreError) -> Option<&'static str> {
         StoreError::NotLater { .. } | StoreError::Undated { .. } => {
             Some("name another directory with `--to DIR`")
         }
-        StoreError::LaterFormat { .. } => Some("use that memtide, or another directory"),
+        StoreError::OtherFormat { .. } => Some("use that memtide, or another directory"),
         _ => None,
     }
 }

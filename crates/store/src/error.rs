@@ -73,14 +73,14 @@ pub enum StoreError {
         /// When it ends.
         last: String,
     },
-    /// It was written by a later memtide.
-    #[error("{} was written by a later memtide (format {format}; this one reads up to {known})", path.display())]
-    LaterFormat {
+    /// It was written by a memtide of another format.
+    #[error("{} was written by another memtide (format {format}; this one reads format {known})", path.display())]
+    OtherFormat {
         /// The directory.
         path: PathBuf,
         /// Its format.
         format: u32,
-        /// The latest that is known here.
+        /// The one that is known here.
         known: u32,
     },
 }

@@ -1,5 +1,4 @@
-//! Whose recording a directory is: `recording.json`. It is written when the recording begins, and once more when a memtide
-//! of a later format goes on with it; it is moved into place whole.
+//! Whose recording a directory is: `recording.json`. It is written when the recording begins, and moved into place whole.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -8,7 +7,6 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use units::Span;
 
 use crate::{StoreError, place};
@@ -28,7 +26,7 @@ pub(crate) const FILE: &str = "recording.json";
 /// What it is written as, before it is moved into its place.
 const DRAFT: &str = ".recording.json";
 
-/// The format that is written here, and the latest that is read.
+/// The format that is written and read here.
 pub(crate) const FORMAT: u32 = 2;
 
 /// A file of this name that is longer is something else.
@@ -55,14 +53,14 @@ struct Host {
     name: String,
 }
 
-/// The format is looked at first: a later one may look different otherwise.
+/// The format is looked at first: another may look different otherwise.
 #[derive(Debug, Deserialize)]
 struct OnlyFormat {
     format: u32,
 }
 
-/// Whose a recording is, and the latest format that its parts have.
-pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
+/// Whose a recording is.
+pub(crate) fn read(directory: &Path) -> Result<Identity, StoreError> {
     let path = directory.join(FILE);
     let text = place::read_regular(&path, LONGEST)
         .map_err(|error| StoreError::io("read", &path, &error))?;
@@ -71,8 +69,8 @@ pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
         found: format!("{FILE}, which is no recording's ({error})"),
     };
     let OnlyFormat { format } = serde_json::from_slice(&text).map_err(strange)?;
-    if format > FORMAT {
-        return Err(StoreError::LaterFormat {
+    if format != FORMAT {
+        return Err(StoreError::OtherFormat {
             path: directory.to_owned(),
             format,
             known: FORMAT,
@@ -80,13 +78,13 @@ pub(crate) fn read(directory: &Path) -> Result<(Identity, u32), StoreError> {
     }
     let content: Content = serde_json::from_slice(&text).map_err(strange)?;
     let Host { id, name } = content.host;
-    Ok((Identity { id, name }, format))
+    Ok(Identity { id, name })
 }
 
 /// Whether a directory is still to become a recording: it is not there, or empty. False where it is one of this host.
 ///
 /// # Errors
-/// It holds something else, another host's recording, or one of a later format. Nothing is touched.
+/// It holds something else, another host's recording, or one of another format. Nothing is touched.
 pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreError> {
     match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
@@ -108,7 +106,7 @@ pub(crate) fn is_new(directory: &Path, host: &Identity) -> Result<bool, StoreErr
             }),
         };
     }
-    let (theirs, _) = read(directory)?;
+    let theirs = read(directory)?;
     if theirs.id != host.id {
         return Err(StoreError::OtherHost {
             path: directory.to_owned(),
@@ -197,35 +195,14 @@ fn foreign(directory: &Path) -> Result<Option<String>, StoreError> {
 /// Makes a directory a recording.
 pub(crate) fn write(directory: &Path, identity: &Identity, every: Span) -> Result<(), StoreError> {
     let path = directory.join(FILE);
-    write_whole(directory, |file| content(file, identity, every))
-        .map_err(|error| StoreError::io("write", &path, &error))
+    write_whole(directory, identity, every).map_err(|error| StoreError::io("write", &path, &error))
 }
 
-/// Says that a recording has parts of the format that is written here: a memtide that knows only earlier ones refuses it
-/// then as a whole, in place of losing these parts one by one. All else in the file stays.
-pub(crate) fn raise_format(directory: &Path) -> Result<(), StoreError> {
-    let path = directory.join(FILE);
-    let (_, format) = read(directory)?;
-    if format == FORMAT {
-        return Ok(());
-    }
-    let raised = |_: &File| {
-        let text = place::read_regular(&path, LONGEST)?;
-        let mut content: Map<String, Value> = serde_json::from_slice(&text)?;
-        content.insert("format".to_owned(), FORMAT.into());
-        Ok(content)
-    };
-    write_whole(directory, raised).map_err(|error| StoreError::io("write", &path, &error))
-}
-
-/// Writes the file beside its place and moves it there; `content` may look at the file that is begun.
-fn write_whole<T: Serialize>(
-    directory: &Path,
-    content: impl FnOnce(&File) -> io::Result<T>,
-) -> io::Result<()> {
+/// Writes the file beside its place and moves it there.
+fn write_whole(directory: &Path, identity: &Identity, every: Span) -> io::Result<()> {
     let draft = directory.join(DRAFT);
     let mut file = place::create_draft(&draft)?;
-    let mut text = serde_json::to_vec_pretty(&content(&file)?)?;
+    let mut text = serde_json::to_vec_pretty(&content(&file, identity, every)?)?;
     text.push(b'\n');
     file.write_all(&text)?;
     file.sync_all()?;
@@ -252,36 +229,6 @@ fn content(file: &File, identity: &Identity, every: Span) -> io::Result<Content>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_recording_that_is_continued_has_the_format_of_what_is_added() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(FILE);
-        let format = || read(directory.path()).unwrap().1;
-        let begun = r#"{"format":1,"memtide":"0.1","host":{"id":"1","name":"host"},"more":[7]}"#;
-        fs::write(&path, begun).unwrap();
-        assert_eq!(format(), 1, "reading changes nothing");
-        let place = place::Place {
-            directory: directory.path().to_owned(),
-            identity: read(directory.path()).unwrap().0,
-            every: Span::from_secs(1),
-        };
-        drop(place.make().unwrap());
-        assert_eq!(format(), FORMAT);
-        let text = fs::read_to_string(&path).unwrap();
-        let now: Value = serde_json::from_str(&text).unwrap();
-        let mut before: Value = serde_json::from_str(begun).unwrap();
-        before["format"] = FORMAT.into();
-        assert_eq!(now, before, "all else is as it was");
-        assert!(!directory.path().join(DRAFT).exists());
-        let written = fs::metadata(&path).unwrap().ino();
-        drop(place.make().unwrap());
-        assert_eq!(
-            fs::metadata(&path).unwrap().ino(),
-            written,
-            "once is enough"
-        );
-    }
 
     #[test]
     fn a_recording_of_another_user_is_refused_with_whose_it_is() {

@@ -3,7 +3,6 @@
 //! For people a tall table; for memtide the fast way through weeks: columns of numbers, and each name once.
 
 mod before;
-mod format_1;
 mod read;
 mod roll;
 mod rolled_up;

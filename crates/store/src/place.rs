@@ -46,8 +46,6 @@ impl Place {
         let lock = Lock::take(&self.directory)?;
         if is_new {
             identity::write(&self.directory, &self.identity, self.every)?;
-        } else {
-            identity::raise_format(&self.directory)?;
         }
         let heads = head::directory_of(&self.directory);
         match DirBuilder::new().mode(MODE).create(&heads) {

@@ -73,8 +73,6 @@ pub struct Loaded {
 pub struct Info {
     /// Whose it is.
     pub host: Identity,
-    /// The latest format that its parts have.
-    pub format: u32,
     /// How many sealed segments it has.
     pub segments: usize,
     /// How much it takes on disk.
@@ -92,7 +90,6 @@ pub struct Info {
 pub struct Recording {
     directory: PathBuf,
     host: Identity,
-    format: u32,
     segments: Vec<Segment>,
     heads: Vec<HeadFile>,
     /// Head files of which nothing can be read.
@@ -109,9 +106,9 @@ impl Recording {
     /// Opens a directory.
     ///
     /// # Errors
-    /// [`StoreError`] where it is no recording, is of a later format, or cannot be read.
+    /// [`StoreError`] where it is no recording, is of another format, or cannot be read.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let (host, format) = identity::read(directory)?;
+        let host = identity::read(directory)?;
         let fail = |reason: std::io::Error| StoreError::Io {
             doing: "read",
             path: directory.to_owned(),
@@ -137,7 +134,6 @@ impl Recording {
         let mut recording = Self {
             directory: directory.to_owned(),
             host,
-            format,
             problems: problems.collect(),
             segments,
             heads,
@@ -211,7 +207,6 @@ impl Recording {
         }
         Info {
             host: self.host.clone(),
-            format: self.format,
             segments: self.segments.len(),
             bytes: self.bytes(),
             span: self.span(),

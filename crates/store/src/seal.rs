@@ -47,7 +47,7 @@ enum Fate {
 /// # Errors
 /// [`StoreError`] where the recording cannot be looked at; a head file that cannot be sealed is among [`Sealed::left`].
 pub fn seal(directory: &Path) -> Result<Sealed, StoreError> {
-    let (host, _) = identity::read(directory)?;
+    let host = identity::read(directory)?;
     // One at a time: what another leaves half done is not to be taken for rubbish while it is at work.
     let heads = head::directory_of(directory);
     let _alone = lock::sealing(&heads).map_err(|e| StoreError::io("lock", &heads, &e))?;

@@ -342,14 +342,10 @@ impl Segment {
         entities::read(&file, entity, picks, timeline)
     }
 
-    /// Tells a timeline what it says beside its tables; `file` is one of these, which know it in format 1. Gives how many
-    /// rows of entities it lacks.
-    pub(crate) fn tell(&self, file: &Opened, timeline: &mut Timeline) -> Result<usize, String> {
-        let about: About = match file.metadata(about::ABOUT) {
-            Some(text) => serde_json::from_str(text),
-            None => serde_json::from_slice(&self.bytes_of(names::ABOUT)?),
-        }
-        .map_err(|e| e.to_string())?;
+    /// Tells a timeline what it says beside its tables. Gives how many rows of entities it lacks.
+    pub(crate) fn tell(&self, timeline: &mut Timeline) -> Result<usize, String> {
+        let text = self.bytes_of(names::ABOUT)?;
+        let about: About = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
         let cut = about.entities_cut;
         about.tell(timeline);
         Ok(cut)

@@ -103,15 +103,9 @@ fn every_capture_is_read_again_as_it_was() {
 }
 
 #[test]
-fn recordings_of_all_formats_are_read() {
-    for format in ["format-1", "format-2"] {
-        is_read(format);
-    }
-}
-
-fn is_read(format: &str) {
+fn a_recording_of_an_earlier_memtide_is_read() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let loaded = load(&here.join("tests/data").join(format));
+    let loaded = load(&here.join("tests/data/format-2"));
     assert_eq!(loaded.problems, Vec::<String>::new());
     let capture = here.join("../../corpus/cgroup-oom--96m.jsonl.gz");
     let source = import::open(&capture, &mut |_| ()).unwrap();

@@ -210,7 +210,7 @@ fn directories_that_are_something_else_are_refused_untouched() {
     assert!(
         matches!(
             error,
-            StoreError::LaterFormat {
+            StoreError::OtherFormat {
                 format: 3,
                 known: 2,
                 ..

@@ -7,7 +7,7 @@ use units::WallClock;
 
 use super::{
     Before, FIRST, GROUP, KEY, KEY_NUMBER, LABEL, LAST, SIGNAL, SIGNAL_NUMBER, TOLD, Told, VALUE,
-    format_1, index,
+    index,
 };
 use crate::segment::host::{Taken, span};
 use crate::segment::names;
@@ -38,8 +38,6 @@ pub(super) struct Whose {
 /// What the file has of a kind of entity.
 pub(crate) struct Kind {
     pub(super) entity: Entity,
-    /// The row group that has it.
-    pub(super) part: usize,
     /// Those of one entity beside each other.
     pub(super) series: Vec<Series>,
 }
@@ -81,8 +79,8 @@ fn place(n: usize) -> u32 {
 /// Buffers for columns, kept from segment to segment.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// The row group that they hold.
-    part: Option<usize>,
+    /// Whether they hold the columns of the file that is read.
+    are_read: bool,
     first: Vec<i32>,
     last: Vec<i32>,
     value: Cells,
@@ -138,20 +136,19 @@ impl Minutes {
     }
 
     /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
-    /// whole. The buffers keep the last row group, which is the only one since format 2.
+    /// whole. The buffers keep it.
     pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
-        let mut kinds = self.index.whose.kinds.iter();
-        kinds.try_for_each(|kind| self.columns(kind.part, buffers))
+        self.columns(buffers)
     }
 
     /// How the segment ended: its last sample, and what its counters were at last.
     pub(crate) fn end(&self) -> Before {
         let mut before = Before::after(self.index.taken.last().copied());
         let mut buffers = Buffers::default();
+        if self.columns(&mut buffers).is_err() {
+            return before;
+        }
         for kind in &self.index.whose.kinds {
-            if self.columns(kind.part, &mut buffers).is_err() {
-                continue;
-            }
             for series in &kind.series {
                 let last = series.rows().end.checked_sub(1);
                 let last = last.and_then(|last| buffers.value.values.get(last));
@@ -173,7 +170,7 @@ impl Minutes {
         timeline: &mut impl Sink,
         buffers: &mut Buffers,
     ) -> Result<(), String> {
-        self.columns(kind.part, buffers)?;
+        self.columns(buffers)?;
         for its in kind.series.chunk_by(|a, b| a.of() == b.of()) {
             buffers.runs.clear();
             buffers.columns.clear();
@@ -193,13 +190,12 @@ impl Minutes {
         Ok(())
     }
 
-    fn columns(&self, part: usize, buffers: &mut Buffers) -> Result<(), String> {
-        if buffers.part == Some(part) {
+    fn columns(&self, buffers: &mut Buffers) -> Result<(), String> {
+        if buffers.are_read {
             return Ok(());
         }
-        buffers.part = None;
         let column = |name: &str| column(&self.file, name);
-        let read = self.file.part(part).map_err(text)?;
+        let read = self.file.part(0).map_err(text)?;
         read.ordinals(column(FIRST)?, &mut buffers.first)
             .map_err(text)?;
         read.ordinals(column(LAST)?, &mut buffers.last)
@@ -207,7 +203,7 @@ impl Minutes {
         read.numbers(column(VALUE)?, &mut buffers.value)
             .map_err(text)?;
         buffers.are_whole(self.index.taken.len())?;
-        buffers.part = Some(part);
+        buffers.are_read = true;
         Ok(())
     }
 }
@@ -238,18 +234,14 @@ impl Index {
             is_unrelated: told.3 != 0,
             read: told.4,
         });
-        let whose = match format_1::whose(file)? {
-            Some(whose) => whose,
-            None => whose(file)?,
-        };
         Ok(Self {
             taken: taken.collect(),
-            whose,
+            whose: whose(file)?,
         })
     }
 }
 
-/// In format 1 the metadata says whose the rows are, and may be wrong.
+/// A series is of rows, or of an entity, that the file does not have.
 pub(super) const ASTRAY: &str = "it does not say whose its rows are";
 
 /// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
@@ -333,7 +325,6 @@ impl Whose {
             Some(kind) => kind.series.push(series),
             None => self.kinds.push(Kind {
                 entity,
-                part: 0,
                 series: vec![series],
             }),
         }
@@ -343,7 +334,7 @@ impl Whose {
 impl Buffers {
     /// Forgets what they hold: the next file is another.
     pub(crate) fn clear(&mut self) {
-        self.part = None;
+        self.are_read = false;
     }
 
     /// Whether each row has a value, and speaks for minutes that there are.

@@ -114,7 +114,7 @@ impl Minutes {
                     continue;
                 }
                 columns.choose(&series);
-                self.fill(kind.part, are_counters, columns)?;
+                self.fill(are_counters, columns)?;
                 for series in series {
                     columns.put(self, kind.entity, series, &mut rolled)?;
                 }
@@ -124,9 +124,9 @@ impl Minutes {
     }
 
     /// Reads the rows that were chosen.
-    fn fill(&self, part: usize, are_counters: bool, columns: &mut Columns) -> Result<(), String> {
+    fn fill(&self, are_counters: bool, columns: &mut Columns) -> Result<(), String> {
         let file = self.file();
-        let read = file.part(part).map_err(text)?;
+        let read = file.part(0).map_err(text)?;
         let rows = &columns.rows;
         for (name, ordinals) in [(FIRST, &mut columns.first), (LAST, &mut columns.last)] {
             read.ordinals_at(column(file, name)?, rows, ordinals)

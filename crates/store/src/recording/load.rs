@@ -10,7 +10,6 @@ use crate::head;
 use crate::minutes::{BY_IMPORTANCE, Buffers, Index, Minute, Minutes, minutes};
 use crate::segment::host::Taken;
 use crate::segment::picks::Picks;
-use crate::segment::table::Opened;
 use crate::segment::{HostFile, Kept, Segment, names};
 
 /// Runs of entities' readings in memory at most, of 16 bytes each: with the host's own of a week by the minute, a load
@@ -300,7 +299,7 @@ impl Loading {
             let file = names::file_of(Entity::Host);
             self.lost(segment, file, &error, "the rest of its signals are lost");
         }
-        self.tell(segment, &host.file);
+        self.tell(segment);
         for entity in Entity::ALL.into_iter().skip(1) {
             let file = names::file_of(entity);
             // They may have been read and there were none.
@@ -339,7 +338,7 @@ impl Loading {
         self.timeline.thin_from_here(Some(MINUTE));
         let placed = self.place(minutes.taken(), How::Every);
         self.timeline.thin_from_here(None);
-        self.tell(segment, minutes.file());
+        self.tell(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
             // They may have been read and there were none.
@@ -393,7 +392,7 @@ impl Loading {
         let plan = self.without_cut(plan, ranges, &host.taken);
         let mut samples = self.place(&host.taken, How::Planned(&plan));
         let (ends, parts) = parted(minutes, ranges, &plan, &mut samples);
-        self.tell(segment, minutes.file());
+        self.tell(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
             let (rolled, opened) = (self.wanted(&ends, entity), self.wanted(&samples, entity));
@@ -444,9 +443,9 @@ impl Loading {
         plan.iter().zip(ranges).map(take).collect()
     }
 
-    /// Takes what a segment says beside its tables, of which one is given.
-    fn tell(&mut self, segment: &Segment, file: &Opened) {
-        match segment.tell(file, &mut self.timeline) {
+    /// Takes what a segment says beside its tables.
+    fn tell(&mut self, segment: &Segment) {
+        match segment.tell(&mut self.timeline) {
             Ok(cut) => self.crowded += usize::from(cut > 0),
             Err(error) => {
                 let what = "what could not be read then is not known; its readings are all there";

@@ -137,9 +137,6 @@ impl Told {
     }
 }
 
-/// The key of [`About`] in the metadata of tables of format 1, which have no `about.json`.
-pub(super) const ABOUT: &str = "memtide.about";
-
 /// What is serialised here has no maps with odd keys, so it never fails.
 pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()

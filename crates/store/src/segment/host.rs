@@ -84,8 +84,6 @@ pub(crate) fn span(nanos: i64) -> Span {
 const CLOCKS: [&str; 5] = ["time", "boot_ns", SUSPENDED, "unrelated", "read"];
 /// By how much the awake clock is behind the boot clock: of two clocks that go alike one is worth storing.
 const SUSPENDED: &str = "suspended_ns";
-/// The awake clock itself, in format 1.
-const AWAKE: &str = "awake_ns";
 
 /// The columns of a timeline.
 pub(super) fn columns<'a>(timeline: &'a Timeline, taken: &'a [Taken]) -> Vec<Column<'a>> {
@@ -150,18 +148,14 @@ pub(super) fn read_taken(file: &Opened) -> Result<Vec<Taken>, String> {
         read.map_err(|e| e.to_string()).map(|()| values)
     };
     let (walls, boots) = (clock(CLOCKS[0])?, clock(CLOCKS[1])?);
-    let behind = names.iter().any(|name| name == SUSPENDED);
-    let awakes = clock(if behind { SUSPENDED } else { AWAKE })?;
+    let behind = clock(CLOCKS[2])?;
     let (unrelated, read) = (ordinals(CLOCKS[3])?, ordinals(CLOCKS[4])?);
-    let clocks = walls.into_iter().zip(boots).zip(awakes);
+    let clocks = walls.into_iter().zip(boots).zip(behind);
     let taken = clocks.zip(unrelated.into_iter().zip(read));
-    let taken = taken.map(|(((wall, boot), awake), (unrelated, read))| Taken {
+    let taken = taken.map(|(((wall, boot), behind), (unrelated, read))| Taken {
         stamp: Stamp {
             boot: span(boot.unwrap_or_default()),
-            awake: awake.map(|awake| match behind {
-                true => span(boot.unwrap_or_default().wrapping_sub(awake)),
-                false => span(awake),
-            }),
+            awake: behind.map(|behind| span(boot.unwrap_or_default().wrapping_sub(behind))),
             wall: wall.map(WallClock::from_unix_nanos),
         },
         is_unrelated: unrelated != 0,

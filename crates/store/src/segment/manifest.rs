@@ -138,8 +138,8 @@ impl Manifest {
     }
 
     pub(super) fn check(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
-        if self.format > FORMAT {
-            return Err(format!("a later memtide wrote it (format {})", self.format));
+        if self.format != FORMAT {
+            return Err(format!("another memtide wrote it (format {})", self.format));
         }
         let stored = self
             .files
