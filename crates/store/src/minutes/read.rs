@@ -21,18 +21,13 @@ pub(crate) struct Minutes {
     index: Index,
 }
 
-/// Whose rows a file has. Finding that out takes longer than reading most columns, so whoever opens a file again keeps it.
+/// Which entity and signal each row of a file is of. Finding that out takes longer than reading most columns, so the index is kept
+/// where a file is opened again.
 pub(crate) struct Index {
     /// The last sample of each minute.
     taken: Vec<Taken>,
-    whose: Whose,
-}
-
-/// Whose the rows of a file are.
-#[derive(Default)]
-pub(super) struct Whose {
-    pub(super) names: Vec<Names>,
-    pub(super) kinds: Vec<Kind>,
+    names: Vec<Names>,
+    kinds: Vec<Kind>,
 }
 
 /// What the file has of a kind of entity.
@@ -43,7 +38,7 @@ pub(crate) struct Kind {
 }
 
 /// Key, label and group of an entity.
-pub(super) type Names = (String, String, String);
+type Names = (String, String, String);
 
 /// One signal of one entity.
 pub(super) struct Series {
@@ -54,7 +49,7 @@ pub(super) struct Series {
 
 impl Series {
     /// Rows of an entity of which the names have this place.
-    pub(super) fn new(of: usize, signal: SignalId, rows: Range<usize>) -> Self {
+    fn new(of: usize, signal: SignalId, rows: Range<usize>) -> Self {
         let [of, start, end] = [of, rows.start, rows.end].map(place);
         let rows = start..end;
         Self { of, signal, rows }
@@ -86,7 +81,7 @@ pub(crate) struct Buffers {
     value: Cells,
     /// Of one entity, signal by signal.
     runs: Vec<Run>,
-    /// Whose the runs are, and where.
+    /// Of which signal the runs are, and where.
     columns: Vec<(SignalId, Range<usize>)>,
 }
 
@@ -117,13 +112,12 @@ impl Minutes {
 
     /// What it has of each kind of entity.
     pub(super) fn kinds(&self) -> &[Kind] {
-        &self.index.whose.kinds
+        &self.index.kinds
     }
 
     /// The key of the entity that a series is of.
     pub(super) fn key(&self, series: &Series) -> Option<&str> {
         self.index
-            .whose
             .names
             .get(series.of())
             .map(|(key, ..)| key.as_str())
@@ -131,30 +125,22 @@ impl Minutes {
 
     /// What it has of a kind of entity.
     pub(crate) fn kind(&self, entity: Entity) -> Option<&Kind> {
-        let mut kinds = self.index.whose.kinds.iter();
+        let mut kinds = self.index.kinds.iter();
         kinds.find(|kind| kind.entity == entity)
-    }
-
-    /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
-    /// whole. The buffers keep it.
-    pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
-        self.columns(buffers)
     }
 
     /// How the segment ended: its last sample, and what its counters were at last.
     pub(crate) fn end(&self) -> Before {
         let mut before = Before::after(self.index.taken.last().copied());
         let mut buffers = Buffers::default();
-        if self.columns(&mut buffers).is_err() {
+        if self.check(&mut buffers).is_err() {
             return before;
         }
-        for kind in &self.index.whose.kinds {
+        for kind in &self.index.kinds {
             for series in &kind.series {
                 let last = series.rows().end.checked_sub(1);
                 let last = last.and_then(|last| buffers.value.values.get(last));
-                if let (Some((key, ..)), Some(last)) =
-                    (self.index.whose.names.get(series.of()), last)
-                {
+                if let (Some((key, ..)), Some(last)) = (self.index.names.get(series.of()), last) {
                     before.note(kind.entity, key, series.signal, last.cast_unsigned());
                 }
             }
@@ -170,14 +156,14 @@ impl Minutes {
         timeline: &mut impl Sink,
         buffers: &mut Buffers,
     ) -> Result<(), String> {
-        self.columns(buffers)?;
+        self.check(buffers)?;
         for its in kind.series.chunk_by(|a, b| a.of() == b.of()) {
             buffers.runs.clear();
             buffers.columns.clear();
             for series in its {
                 buffers.join(series, picks)?;
             }
-            let names = self.index.whose.names.get(its[0].of());
+            let names = self.index.names.get(its[0].of());
             let (key, label, group) = names.ok_or(ASTRAY)?;
             let columns = buffers.columns.iter();
             let columns = columns.map(|(signal, at)| (*signal, &buffers.runs[at.clone()]));
@@ -190,7 +176,9 @@ impl Minutes {
         Ok(())
     }
 
-    fn columns(&self, buffers: &mut Buffers) -> Result<(), String> {
+    /// Reads what it says of minutes, before anything is made of it: so that what is damaged is read from elsewhere as a
+    /// whole. The buffers keep it.
+    pub(crate) fn check(&self, buffers: &mut Buffers) -> Result<(), String> {
         if buffers.are_read {
             return Ok(());
         }
@@ -211,13 +199,13 @@ impl Minutes {
 impl Index {
     /// How much memory it takes, nearly.
     pub(crate) fn bytes(&self) -> usize {
-        let Whose { names, kinds } = &self.whose;
-        let words = names
+        let words = self
+            .names
             .iter()
             .map(|(key, label, group)| key.len() + label.len() + group.len());
-        let series: usize = kinds.iter().map(|kind| kind.series.len()).sum();
+        let series: usize = self.kinds.iter().map(|kind| kind.series.len()).sum();
         words.sum::<usize>()
-            + names.len() * size_of::<Names>()
+            + self.names.len() * size_of::<Names>()
             + series * size_of::<Series>()
             + self.taken.len() * size_of::<Taken>()
     }
@@ -234,9 +222,11 @@ impl Index {
             is_unrelated: told.3 != 0,
             read: told.4,
         });
+        let (names, kinds) = entities(file)?;
         Ok(Self {
             taken: taken.collect(),
-            whose: whose(file)?,
+            names,
+            kinds,
         })
     }
 }
@@ -244,8 +234,8 @@ impl Index {
 /// A series is of rows, or of an entity, that the file does not have.
 pub(super) const ASTRAY: &str = "it does not say whose its rows are";
 
-/// Whose the rows are. Keys and signals have numbers, as words are slow to read: each word is read once.
-fn whose(file: &Opened) -> Result<Whose, String> {
+/// The entities that rows are of. Keys and signals have numbers, as words are slow to read: each word is read once.
+fn entities(file: &Opened) -> Result<(Vec<Names>, Vec<Kind>), String> {
     let part = file.part(0).map_err(text)?;
     let numbers = |name: &str| {
         let mut numbers = Vec::with_capacity(part.rows);
@@ -275,22 +265,20 @@ fn whose(file: &Opened) -> Result<Whose, String> {
     let signals = words(SIGNAL, &signals.rows)?;
     // A later memtide may have written signals that are not known here.
     let signals: Vec<_> = signals.iter().map(|name| names::signal(name)).collect();
-    let mut whose = Whose::default();
+    let mut kinds = Vec::new();
     for (of, signal, rows) in all {
         if let Some(signal) = signals.get(signal).copied().flatten() {
-            whose.add(Series::new(of, signal, rows));
+            add(&mut kinds, Series::new(of, signal, rows));
         }
     }
-    for kind in &mut whose.kinds {
+    for kind in &mut kinds {
         kind.series.sort_by_key(|series| series.of());
     }
     let rows = keys.rows;
     let others = words(LABEL, &rows)?.into_iter().zip(words(GROUP, &rows)?);
     let names = words(KEY, &rows)?.into_iter().zip(others);
-    whose.names = names
-        .map(|(key, (label, group))| (key, label, group))
-        .collect();
-    Ok(whose)
+    let names = names.map(|(key, (label, group))| (key, label, group));
+    Ok((names.collect(), kinds))
 }
 
 /// In which rows numbers appear for the first time.
@@ -317,17 +305,15 @@ impl Firsts {
     }
 }
 
-impl Whose {
-    /// Adds rows of the file's one row group.
-    fn add(&mut self, series: Series) {
-        let entity = series.signal.def().entity;
-        match self.kinds.iter_mut().find(|kind| kind.entity == entity) {
-            Some(kind) => kind.series.push(series),
-            None => self.kinds.push(Kind {
-                entity,
-                series: vec![series],
-            }),
-        }
+/// Adds rows to those of their kind of entity.
+fn add(kinds: &mut Vec<Kind>, series: Series) {
+    let entity = series.signal.def().entity;
+    match kinds.iter_mut().find(|kind| kind.entity == entity) {
+        Some(kind) => kind.series.push(series),
+        None => kinds.push(Kind {
+            entity,
+            series: vec![series],
+        }),
     }
 }
 
@@ -383,10 +369,7 @@ pub(super) fn text(error: parquet::errors::ParquetError) -> String {
     error.to_string()
 }
 
-pub(super) fn metadata<T: serde::de::DeserializeOwned>(
-    file: &Opened,
-    key: &str,
-) -> Result<T, String> {
+fn metadata<T: serde::de::DeserializeOwned>(file: &Opened, key: &str) -> Result<T, String> {
     let text = file.metadata(key);
     let text = text.ok_or_else(|| format!("it has no metadata `{key}`"))?;
     serde_json::from_str(text).map_err(|error| format!("metadata `{key}`: {error}"))
