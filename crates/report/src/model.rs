@@ -553,6 +553,15 @@ pub enum ThresholdSide {
 }
 
 impl Evidence {
+    /// Its threshold for people. What was measured beside the proof may well stay on the calm side; then it must not look like proof.
+    pub(crate) fn threshold_shown(&self) -> Option<String> {
+        let text = self.threshold_text.as_ref()?;
+        Some(match self.counts() {
+            true => text.clone(),
+            false => format!("{text}, not reached"),
+        })
+    }
+
     /// Whether the value is on that side of its threshold that counts; also where there is none.
     pub(crate) fn counts(&self) -> bool {
         match (self.value.zip(self.threshold), self.threshold_side) {

@@ -248,19 +248,14 @@ impl Facts<'_> {
             u64::try_from(least.saturating_sub(self.demand())).ok()
         });
         let spare = least.map(Bytes::new).filter(|spare| *spare > Bytes::ZERO);
-        match (added, spare) {
-            (Some(what), Some(spare)) => format!(
-                "{what} fits in the {watched} watched, {spare} to spare; a cycle of {asked} would settle it"
-            ),
-            (Some(what), None) => {
-                format!(
-                    "{what} just fits in the {watched} watched; a cycle of {asked} would settle it"
-                )
+        let fits = match (added, spare) {
+            (Some(what), Some(spare)) => {
+                format!("{what} fits in the {watched} watched, {spare} to spare")
             }
-            (None, _) => {
-                format!("More fits in the {watched} watched; a cycle of {asked} would settle it")
-            }
-        }
+            (Some(what), None) => format!("{what} just fits in the {watched} watched"),
+            (None, _) => format!("More fits in the {watched} watched"),
+        };
+        format!("{fits}; a cycle of {asked} would settle it")
     }
 
     fn binds(&self) -> String {

@@ -153,14 +153,8 @@ fn row(html: &mut Html, scene: &Scene<'_>, finding: &Finding, line: &Evidence) {
         Tag::of("td", "value"),
         line.value_text.as_deref().unwrap_or("–"),
     );
-    let threshold = line
-        .threshold_text
-        .as_ref()
-        .map(|text| match line.counts() {
-            true => text.clone(),
-            false => format!("{text}, not reached"),
-        });
-    html.tagged(Tag::of("td", "threshold"), &threshold.unwrap_or_default());
+    let threshold = line.threshold_shown().unwrap_or_default();
+    html.tagged(Tag::of("td", "threshold"), &threshold);
     let shown = scene.picture.proof(finding, signal);
     let graph = shown.map(|at| of_evidence(scene, finding, line, at));
     spark::cell(html, graph.as_ref());

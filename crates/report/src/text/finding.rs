@@ -189,14 +189,12 @@ impl Block<'_, '_> {
                 Some(at) => lines.extend(paragraph(&format!("{} ({at})", line.text), room)),
                 None => lines.extend(paragraph(&line.text, room)),
             }
-            let Some(threshold) = &line.threshold_text else {
+            let Some(threshold) = line.threshold_shown() else {
                 continue;
             };
-            // What was measured beside the proof may well stay on the calm side; then it must not look like proof.
-            let after = if line.counts() { "" } else { ", not reached" };
             let is_first = !std::mem::replace(&mut is_explained, true);
             let word = if is_first { "threshold " } else { "" };
-            let threshold = cut(&format!("{word}{threshold}{after}"), room);
+            let threshold = cut(&format!("{word}{threshold}"), room);
             let used = |line: &Vec<Piece>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
             let fits = |line: &&mut Vec<Piece>| used(line) + 2 + width(&threshold) <= room;
             match lines.last_mut().filter(fits) {
