@@ -222,9 +222,9 @@ pub(crate) fn apart_from_shortage(
         Some(if is_apart { 1.0 } else { 0.0 })
     });
     let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));
-    let longest = apart.runs().into_iter().max_by_key(Stretch::lasts);
+    let longest = apart.runs().into_iter().max_by_key(Stretch::duration);
     longest
-        .filter(|longest| longest.lasts() >= LEVEL)
+        .filter(|longest| longest.duration() >= LEVEL)
         .ok_or(why)
 }
 

@@ -164,8 +164,12 @@ impl Finding {
 
     /// How grave it was at its worst time, whatever it cost at all times together.
     fn worst_time(&self) -> (Severity, Harm, Option<Span>) {
-        let own = (self.severity, self.harm, self.when.map(|when| when.lasts()));
-        let of = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.lasts()));
+        let own = (
+            self.severity,
+            self.harm,
+            self.when.map(|when| when.duration()),
+        );
+        let of = |one: &Occasion| (one.severity, one.harm, Some(one.stretch.duration()));
         self.occasions.iter().map(of).max().unwrap_or(own)
     }
 

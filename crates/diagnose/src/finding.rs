@@ -501,11 +501,11 @@ impl Finding {
     }
 
     /// How long it lasted in all; `None` where it is a state without a beginning.
-    pub fn lasts(&self) -> Option<Span> {
+    pub fn duration(&self) -> Option<Span> {
         let lasted = self
             .stretches()
             .iter()
-            .map(Stretch::lasts)
+            .map(Stretch::duration)
             .reduce(Span::plus);
         lasted.filter(|_| self.when.is_some())
     }

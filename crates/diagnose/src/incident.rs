@@ -108,7 +108,7 @@ impl Bursts {
         self.stretches
             .iter()
             .rev()
-            .max_by_key(|stretch| stretch.lasts())
+            .max_by_key(|stretch| stretch.duration())
     }
 }
 

@@ -186,7 +186,7 @@ fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool 
 /// moment of it from all of it.
 fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
     let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
-    let lasts = runs.map(|run| run.lasts());
+    let lasts = runs.map(|run| run.duration());
     lasts.filter(|lasts| *lasts >= trigger.at_least).max()
 }
 
@@ -261,11 +261,11 @@ pub(crate) fn lasting(
         let is_point = run.last == run.first;
         let intervals = run.last - run.first;
         let is_seen = match is_flow {
-            true => intervals >= 2 || run.lasts() >= LONG_MEAN,
+            true => intervals >= 2 || run.duration() >= LONG_MEAN,
             // It need not hold yet at the first sample.
             false => intervals >= 2 || holds.at(run.first) == Some(true),
         };
-        (is_point && !is_flow) || (is_seen && run.lasts() >= trigger.shortest())
+        (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
     });
     lasting
         .map(|run| Occurrence {
@@ -309,11 +309,11 @@ fn sorted_out(
         weighed.into_iter().partition(|(_, stretch, harm)| {
             let is_event = stretch.first == stretch.last || is_found;
             let weight = Weight {
-                lasts: stretch.lasts(),
+                lasts: stretch.duration(),
                 harm: *harm,
                 is_cut: stretch.first == 0 || stretch.last == last,
             };
-            let is_short = stretch.lasts() < at_least;
+            let is_short = stretch.duration() < at_least;
             !is_event && !rule.is_note() && (is_short || weight.is_burst())
         });
     let (mut bursts, together) = bursts::apart(bursts);
@@ -410,7 +410,7 @@ fn beyond(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
         .enumerate()
         .map(|(at, one)| (at < LAST.min(most), one))
         .collect();
-    ranked.sort_by_key(|(_, (_, stretch, harm))| std::cmp::Reverse((*harm, stretch.lasts())));
+    ranked.sort_by_key(|(_, (_, stretch, harm))| std::cmp::Reverse((*harm, stretch.duration())));
     let mut seen = BTreeSet::new();
     for (is_told, (occurrence, ..)) in &mut ranked {
         *is_told |= seen.insert(occurrence.key.clone());

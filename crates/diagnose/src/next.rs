@@ -30,7 +30,7 @@ pub fn worth_a_closer_look(timeline: &Timeline, diagnosis: &Diagnosis) -> Option
         .accounting
         .as_ref()
         .map_or(when.from, |shown| shown.at);
-    let (from, to) = match when.lasts() > MOST {
+    let (from, to) = match when.duration() > MOST {
         true => (
             moment.saturating_sub(MOST.times(0.5)),
             moment.plus(MOST.times(0.5)),

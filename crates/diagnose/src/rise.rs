@@ -115,7 +115,7 @@ impl Rise {
             stretch,
             from: Bytes::from_f64(from),
             to: Bytes::from_f64(to),
-            climbs: stretch.lasts() >= Self::CLIMB && (is_gradual || !is_plain),
+            climbs: stretch.duration() >= Self::CLIMB && (is_gradual || !is_plain),
             stays: kept - stretch.from >= LEVEL,
         })
     }
@@ -236,7 +236,7 @@ pub(crate) fn with_levels(
     let levels = judge::lasting(&holds, &level, None).into_iter();
     let levels = levels.filter_map(|one| {
         let stretch = cx.timeline.stretch(one.first, one.last)?;
-        let is_alone = stretch.lasts() >= LEVEL || one.first == one.last;
+        let is_alone = stretch.duration() >= LEVEL || one.first == one.last;
         Some((stretch, is_alone))
     });
     let mut all: Vec<(Stretch, bool)> = rises.chain(levels).collect();

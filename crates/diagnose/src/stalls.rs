@@ -40,7 +40,7 @@ impl Over {
     pub(crate) fn of(stretch: &Stretch) -> Self {
         let interval = stretch.interval();
         let worst = WORST.max(Span::from_secs_f64(interval.as_secs_f64().round()));
-        if stretch.lasts() <= worst.plus(interval) {
+        if stretch.duration() <= worst.plus(interval) {
             Self::Whole
         } else {
             Self::Worst(worst)

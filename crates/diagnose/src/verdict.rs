@@ -350,8 +350,8 @@ fn waited_at_most(cx: &Evidence<'_>) -> Option<String> {
         None => ("tasks waited", waited),
     };
     let waited = Span::from_secs_f64(waited);
-    let within = match waited < burst.lasts() {
-        true => format!(" within {}", burst.lasts()),
+    let within = match waited < burst.duration() {
+        true => format!(" within {}", burst.duration()),
         false => String::new(),
     };
     Some(format!(

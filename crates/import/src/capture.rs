@@ -172,7 +172,7 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> O
                 reader.is_cut_short = true;
                 reader.problems.note(format!(
                     "only its first {most_samples} samples were read, {} of it; cut it into parts to read the rest",
-                    reader.timeline.lasts(),
+                    reader.timeline.duration(),
                 ));
                 break;
             }
@@ -407,7 +407,7 @@ mod tests {
             sample(1.5, 8)
         ));
         assert_eq!(opened.problems, Vec::<String>::new());
-        assert_eq!(opened.timeline.lasts(), Span::from_secs_f64(1.5));
+        assert_eq!(opened.timeline.duration(), Span::from_secs_f64(1.5));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(8)));
     }
 

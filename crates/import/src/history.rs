@@ -119,7 +119,7 @@ mod tests {
         } = joined(past, &look, Vec::new()).unwrap();
         assert_eq!((timeline.len(), live_from), (21, 10));
         assert_eq!(timeline.breaks(), []);
-        assert_eq!(timeline.lasts(), Span::from_secs(565));
+        assert_eq!(timeline.duration(), Span::from_secs(565));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::new(565)));
     }
 

@@ -157,7 +157,7 @@ impl Opened {
 
 fn not_there(timeline: &Timeline, range: Range) -> NotThere {
     let is_timeless = |i: usize| timeline.stamp(i).is_some_and(|s| s.wall.is_none());
-    let lasts = timeline.lasts();
+    let lasts = timeline.duration();
     let walls = (0..timeline.len()).filter_map(|i| timeline.stamp(i)?.wall);
     match (walls.clone().min(), walls.max()) {
         (Some(first), Some(last)) if range.names_clock() => NotThere::Outside(first, last),
@@ -214,7 +214,7 @@ mod tests {
         until: Option<Moment>,
     ) -> Result<(usize, Span), NotThere> {
         let within = source(clock).within(Range { since, until })?;
-        Ok((within.timeline.len(), within.timeline.lasts()))
+        Ok((within.timeline.len(), within.timeline.duration()))
     }
 
     fn at(second: i64) -> Option<Moment> {

@@ -270,8 +270,8 @@ impl Segment {
     }
 
     /// How long it lasts by the clock that nobody sets; `None` where it does not say.
-    pub(crate) fn lasts(&self) -> Option<Span> {
-        self.manifest.as_ref()?.lasts()
+    pub(crate) fn duration(&self) -> Option<Span> {
+        self.manifest.as_ref()?.duration()
     }
 
     /// How many samples it has; `None` where it does not say.

@@ -54,7 +54,7 @@ impl Clock {
     }
 
     /// How much was recorded from one sample to a later one; none where they are not in order.
-    pub(crate) fn stretch_lasts(&self, first: usize, last: usize) -> Span {
+    pub(crate) fn recorded_between(&self, first: usize, last: usize) -> Span {
         self.recorded(last).saturating_sub(self.recorded(first))
     }
 
@@ -65,7 +65,7 @@ impl Clock {
             last,
             from: self.times[first],
             to: self.times[last],
-            recorded: self.stretch_lasts(first, last),
+            recorded: self.recorded_between(first, last),
         }
     }
 }
@@ -79,8 +79,8 @@ mod tests {
         let times = [0, 1, 2, 102, 103].map(Span::from_secs);
         let clock = Clock::new(&times, &[3, 3]);
         let whole = clock.stretch(0, 4);
-        assert_eq!(whole.lasts(), Span::from_secs(3));
-        assert_eq!(whole.spans(), Span::from_secs(103));
+        assert_eq!(whole.duration(), Span::from_secs(3));
+        assert_eq!(whole.elapsed(), Span::from_secs(103));
         assert_eq!((clock.step(0), clock.step(3)), (Span::ZERO, Span::ZERO));
         assert_eq!(clock.step(4), Span::from_secs(1));
     }

@@ -15,13 +15,13 @@ pub struct Minute {
     pub end: Stamp,
     /// The time that its increases were counted over: from the last sample before it, gaps included, to its own last one. Where
     /// nothing before it is known, a whole minute, which may be too long.
-    pub lasts: Span,
+    pub duration: Span,
 }
 
 impl Minute {
     /// When the time that its increases were counted over began; `None` without a wall clock.
     pub fn start(&self) -> Option<WallClock> {
-        self.end.wall.map(|end| end.minus(self.lasts))
+        self.end.wall.map(|end| end.minus(self.duration))
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
                     (60 * number).cast_signed() * 1_000_000_000,
                 )),
             },
-            lasts: Span::from_mins(1),
+            duration: Span::from_mins(1),
         };
         RollUps::new(vec![minute(1), minute(2)])
     }

@@ -32,7 +32,7 @@ impl Stretch {
     }
 
     /// How long it lasts, as far as that was recorded: what happened in a gap nobody knows.
-    pub fn lasts(&self) -> Span {
+    pub fn duration(&self) -> Span {
         self.recorded
     }
 
@@ -40,11 +40,11 @@ impl Stretch {
     pub fn interval(&self) -> Span {
         #[allow(clippy::cast_precision_loss)] // a count of samples
         let intervals = self.last.saturating_sub(self.first).max(1) as f64;
-        self.lasts().times(1.0 / intervals)
+        self.duration().times(1.0 / intervals)
     }
 
     /// From its first sample to its last on the clock, gaps included.
-    pub fn spans(&self) -> Span {
+    pub fn elapsed(&self) -> Span {
         self.to - self.from
     }
 
@@ -144,7 +144,9 @@ impl Condition {
 
     /// The longest of [`bridged_runs`](Self::bridged_runs).
     pub fn longest_run(&self) -> Option<Stretch> {
-        self.bridged_runs().into_iter().max_by_key(Stretch::lasts)
+        self.bridged_runs()
+            .into_iter()
+            .max_by_key(Stretch::duration)
     }
 
     /// The stretches in which it holds, in order: runs, joined across holes of a few samples as long as it holds for at
@@ -162,7 +164,7 @@ impl Condition {
         }
         let mut joined: Vec<(Stretch, Span)> = Vec::new();
         for run in self.runs() {
-            let mut next = (run, run.lasts());
+            let mut next = (run, run.duration());
             while let Some(bridged) = joined.last().and_then(|before| self.bridge(before, &next)) {
                 joined.pop();
                 next = bridged;
@@ -178,7 +180,7 @@ impl Condition {
         let is_short = hole <= Self::SHORT_HOLE || b.0.first - a.0.last <= Self::FEW_SAMPLES;
         let held = a.1.plus(b.1);
         let whole = self.clock.stretch(a.0.first, b.0.last);
-        let is_dense = held.as_secs_f64() >= whole.spans().as_secs_f64() * Self::SUSTAINED;
+        let is_dense = held.as_secs_f64() >= whole.elapsed().as_secs_f64() * Self::SUSTAINED;
         (is_short && is_dense).then_some((whole, held))
     }
 
@@ -265,7 +267,7 @@ mod tests {
             };
             assert_eq!(condition.total(), Span::from_secs(18));
             let longest = condition.longest_run().unwrap();
-            (longest.first, longest.last, longest.lasts())
+            (longest.first, longest.last, longest.duration())
         };
         assert_eq!(held(432_000), (0, 11, Span::from_secs(11)));
         assert_eq!(held(4), (0, 19, Span::from_secs(18)));
@@ -279,7 +281,7 @@ mod tests {
         };
         let longest = condition.longest_run().unwrap();
         assert_eq!((longest.first, longest.last), (1, 1));
-        assert_eq!(longest.lasts(), Span::ZERO);
+        assert_eq!(longest.duration(), Span::ZERO);
     }
 
     proptest! {

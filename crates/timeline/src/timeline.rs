@@ -394,7 +394,7 @@ impl Timeline {
     }
 
     /// From the first sample to the last, without the time between unrelated ones, which nobody knows.
-    pub fn lasts(&self) -> Span {
+    pub fn duration(&self) -> Span {
         let first = self.times.first().copied().unwrap_or_default();
         self.unrelated_steps()
             .fold(self.last_time() - first, |lasts, at| {
@@ -757,7 +757,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
-        assert_eq!(timeline.lasts(), Span::from_secs(61));
+        assert_eq!(timeline.duration(), Span::from_secs(61));
         assert_eq!(timeline.recorded(), Span::from_secs(1));
         assert_eq!(rates(&timeline)[2], None);
     }
@@ -788,7 +788,7 @@ mod tests {
         assert_eq!(rates(&stepped)[1], Some(1.0));
         let back = stamped(&[(0, None, Some(5000)), (1, None, Some(0))]).unwrap();
         assert!(matches!(back.breaks()[0].kind, BreakKind::ClockBack(_)));
-        assert_eq!(back.lasts(), Span::from_secs(1));
+        assert_eq!(back.duration(), Span::from_secs(1));
     }
 
     #[test]

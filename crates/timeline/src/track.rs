@@ -147,13 +147,13 @@ impl<Q: Quantity> Track<Q> {
     /// The largest mean over any part of a stretch that lasts so long, or as little longer as its samples allow; of a shorter
     /// stretch its mean.
     pub fn highest_mean_in(&self, stretch: &Stretch, lasting: Span) -> Option<Q> {
-        if stretch.lasts() <= lasting {
+        if stretch.duration() <= lasting {
             return self.mean_in(stretch);
         }
         let inside = self.inside(stretch);
         let mut first = inside.start;
         let means = inside.filter_map(|last| {
-            let lasts = |first: usize| self.clock.stretch_lasts(first - 1, last);
+            let lasts = |first: usize| self.clock.recorded_between(first - 1, last);
             while first < last && lasts(first + 1) >= lasting {
                 first += 1;
             }

@@ -81,7 +81,7 @@ impl Cost {
         };
         for finding in findings {
             it.times += finding.stretches().len();
-            it.lasted = add(it.lasted, finding.lasts());
+            it.lasted = add(it.lasted, finding.duration());
             it.waited = add(it.waited, finding.harm.waited);
             it.killed += finding.harm.killed;
         }

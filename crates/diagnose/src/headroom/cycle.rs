@@ -32,7 +32,7 @@ impl Cycle {
     }
 
     pub(super) fn watched(cx: &Evidence<'_>, asked: Span) -> Self {
-        let watched = cx.timeline.lasts();
+        let watched = cx.timeline.duration();
         let present = match watched.as_secs_f64() {
             0.0 => Ratio::new(1.0),
             all => Ratio::new(cx.look().as_secs_f64() / all),

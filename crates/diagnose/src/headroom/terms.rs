@@ -398,11 +398,11 @@ fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Optio
 fn speaks_for(cx: &Evidence<'_>, index: usize) -> Option<f64> {
     let timeline = cx.timeline;
     let since = timeline.stretch(index.checked_sub(1)?, index)?;
-    if since.lasts() > Span::ZERO || !timeline.is_one_stretch() {
-        return Some(since.lasts().as_secs_f64());
+    if since.duration() > Span::ZERO || !timeline.is_one_stretch() {
+        return Some(since.duration().as_secs_f64());
     }
     let until = timeline.stretch(index, index + 1)?;
-    Some(since.spans().min(until.spans()).as_secs_f64())
+    Some(since.elapsed().min(until.elapsed()).as_secs_f64())
 }
 
 /// To whole bytes.

@@ -95,7 +95,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         (true, false) => format!("at most {least}{share} of {ram} are available."),
         (false, _) => format!(
             "{what} fell to {least}{share} of {ram} and stayed that low for {}.{}",
-            stretch.lasts(),
+            stretch.duration(),
             stalls.sentence()
         ),
     };

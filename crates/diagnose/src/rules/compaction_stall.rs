@@ -79,7 +79,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let fallbacks = cx.mean_rate(THP_FAULT_FALLBACK, stretch);
     let title = format!(
         "Tasks wait while memory is moved about to make large free blocks: {in_vain} of {attempts} attempts failed in {}.",
-        stretch.lasts()
+        stretch.duration()
     );
     let finding = RULE
         .found(Severity::warning_if(waits.any()), title)

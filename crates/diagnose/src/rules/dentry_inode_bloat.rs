@@ -147,7 +147,7 @@ fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String
             "The kernel's cache of {what} grew by {} to {} in {}{harmless}.",
             rise.by(),
             rise.to,
-            rise.stretch.spans()
+            rise.stretch.elapsed()
         ),
         None => format!("The kernel's cache of {what} takes {level}{harmless}."),
     }
@@ -195,9 +195,9 @@ fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let times = stalled.at_least(NOTICED).bridged_runs().into_iter();
     let of_it = times.filter(|run| {
         let is_busy = || scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED);
-        run.overlaps(incident) && run.lasts() >= LEVEL && is_busy()
+        run.overlaps(incident) && run.duration() >= LEVEL && is_busy()
     });
-    stalled.mean_in(&of_it.max_by_key(Stretch::lasts)?)
+    stalled.mean_in(&of_it.max_by_key(Stretch::duration)?)
 }
 
 /// Names that do not exist among the cached ones, where they are most of them.

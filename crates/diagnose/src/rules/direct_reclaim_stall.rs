@@ -84,7 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     });
     let title = format!(
         "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{sentence}",
-        stretch.lasts()
+        stretch.duration()
     );
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
     let of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));

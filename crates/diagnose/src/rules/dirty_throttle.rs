@@ -155,7 +155,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     });
     let title = format!(
         "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
-        stretch.lasts()
+        stretch.duration()
     );
     let text = format!(
         "{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"

@@ -127,7 +127,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         let meanwhile = asked.iter().filter_map(|asked| overlap(level, asked));
         meanwhile.filter(|one| {
             let stretch = cx.timeline.stretch(one.first, one.last);
-            stretch.is_some_and(|stretch| stretch.lasts() >= LEVEL)
+            stretch.is_some_and(|stretch| stretch.duration() >= LEVEL)
         })
     });
     let mut found: Vec<Occurrence> = in_vain.collect();
@@ -168,7 +168,7 @@ fn asked_of(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence
         let stretch = cx.timeline.stretch(run.first, run.last);
         stretch.is_some_and(|it| {
             let asked = rate.integral_in(&it);
-            it.lasts() >= LEVEL && asked >= TIMES.max(ASKED.get() * it.lasts().as_secs_f64())
+            it.duration() >= LEVEL && asked >= TIMES.max(ASKED.get() * it.duration().as_secs_f64())
         })
     });
     runs

@@ -150,7 +150,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let title = format!(
         "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
         fork.size,
-        fork.stretch.lasts()
+        fork.stretch.duration()
     );
     let finding = copies_shown_in(RULE.found(Severity::warning_if(tight), title), cx, fork)
         .with(fell, |it, (before, (least, index))| {

@@ -102,7 +102,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = Stalls::during(cx, stretch);
     let title = format!(
         "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
-        stretch.lasts()
+        stretch.duration()
     );
     let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
     let low_yield = format!("{rate} looked at, {yielded} of them freed");

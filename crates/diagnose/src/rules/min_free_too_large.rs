@@ -284,9 +284,9 @@ fn lasting<Q: Quantity>(
     let track = track.ok()?;
     let runs = condition.and(&track.at_least(from)).bridged_runs();
     let within = runs.into_iter().filter(|run| {
-        stretch.first <= run.first && run.last <= stretch.last && run.lasts() >= STALL
+        stretch.first <= run.first && run.last <= stretch.last && run.duration() >= STALL
     });
-    track.mean_in(&within.max_by_key(Stretch::lasts)?)
+    track.mean_in(&within.max_by_key(Stretch::duration)?)
 }
 
 /// Back to a value that needs no setting: whoever set another must not do so again.

@@ -216,7 +216,7 @@ fn late(cx: &Evidence<'_>, usual: Span) -> Option<Ratio> {
     let late = steps
         .filter(|step| *step > limit)
         .fold(Span::ZERO, Span::plus);
-    let share = late.as_secs_f64() / cx.timeline.lasts().as_secs_f64().max(f64::MIN_POSITIVE);
+    let share = late.as_secs_f64() / cx.timeline.duration().as_secs_f64().max(f64::MIN_POSITIVE);
     (share >= LATE_SHARE.get()).then(|| Ratio::new(share))
 }
 

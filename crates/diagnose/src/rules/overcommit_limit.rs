@@ -236,7 +236,7 @@ mod tests {
         };
         let finding = found(RULE, &hour(&near).fact(OVERCOMMIT_MEMORY, "2"));
         assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.when.unwrap().lasts(), Span::from_secs(30));
+        assert_eq!(finding.when.unwrap().duration(), Span::from_secs(30));
         clear(RULE, &hour(&near).fact(OVERCOMMIT_MEMORY, "0"));
         let mut case = hour(&near[1800..1801]).fact(OVERCOMMIT_MEMORY, "0");
         for (second, mode) in [(1000, "2"), (1060, "0")] {

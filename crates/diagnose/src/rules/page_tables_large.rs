@@ -331,7 +331,7 @@ mod tests {
         };
         let finding = found(RULE, &hour(140));
         assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.when.unwrap().lasts().as_secs_f64(), 30.0);
+        assert_eq!(finding.when.unwrap().duration().as_secs_f64(), 30.0);
         assert_eq!(
             clear(RULE, &hour(12)),
             "page tables: at most 12 MiB, threshold 22 MiB"

@@ -86,7 +86,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let owner = owner(&mappers, mapped);
     let left = available.filter(|_| little).map(|(left, _)| left);
     let title = title(rise.as_ref(), (peak, share), left, &owner);
-    let open = open(climbs, stretch.spans());
+    let open = open(climbs, stretch.elapsed());
     Ok(RULE
         .found(severity, title)
         .graph("shared memory", &shmem)
@@ -95,7 +95,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
                 "Shmem rose from {} to {} in {}",
                 rise.from,
                 rise.to,
-                rise.stretch.spans()
+                rise.stretch.elapsed()
             );
             it.shows_from(MEM_SHMEM, rise.by(), least, Some(rise.stretch.to), text)
                 .counts_as("a rise")
@@ -157,7 +157,7 @@ fn title(
             "Shared memory grew by {} to {} ({share} of RAM) in {}: it counts as cache, but cannot be dropped ({owner}).",
             rise.by(),
             rise.to,
-            rise.stretch.spans(),
+            rise.stretch.elapsed(),
         ),
         (Some(rise), _) if share < LARGE => format!(
             "Shared memory jumped by {} to {} ({share} of RAM): it counts as cache, but cannot be dropped ({owner}).",

@@ -115,7 +115,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         caches.first(),
     );
     let reclaimable = cx.level(MEM_SLAB_RECLAIMABLE, at);
-    let is_long = stretch.spans() >= LONG;
+    let is_long = stretch.elapsed() >= LONG;
     let open = open(is_long, caches.is_empty());
     Ok(RULE
         .found(severity, title)
@@ -156,7 +156,7 @@ fn severity(
     let least = available.and_then(|(track, _)| track.min_in(stretch));
     let little = cx.ram().ok().zip(least);
     let little = little.is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));
-    let matters = |rise: &Rise| little || rise.stretch.lasts() >= LONG;
+    let matters = |rise: &Rise| little || rise.stretch.duration() >= LONG;
     Severity::warning_if(too_high || climb.is_some_and(matters))
 }
 
@@ -177,7 +177,7 @@ fn title(
             "Kernel objects that cannot be reclaimed grew by {} to {}{of_ram} in {}{mostly}.",
             rise.by(),
             rise.to,
-            rise.stretch.spans()
+            rise.stretch.elapsed()
         ),
         None => format!("{level} of kernel objects{of_ram} cannot be reclaimed{mostly}."),
     }

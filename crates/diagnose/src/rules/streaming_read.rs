@@ -84,7 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .map_or_else(String::new, |share| format!(", {share} of RAM"));
     let title = format!(
         "{in_all} were read in {} ({rate}{of_ram}) and hardly anything twice: a stream, which more memory would not speed up.",
-        stretch.lasts()
+        stretch.duration()
     );
     let most = BytesPerSecond::new(rate.get() * HARDLY_TWICE.get());
     Ok(RULE

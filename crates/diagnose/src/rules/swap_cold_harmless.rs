@@ -69,7 +69,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Info, title)
         .shows(SWAP_USED, used, None, format!("{used} of swap used"))
         .counts_as("swap used")
-        .shows_below(PSWPIN, mean, SWAP_TRAFFIC, None, format!("{mean} swapped in over {}", stretch.lasts()))
+        .shows_below(PSWPIN, mean, SWAP_TRAFFIC, None, format!("{mean} swapped in over {}", stretch.duration()))
         .counts_as("no swap traffic")
         .during(stretch)
         .fix(Fix::say("Nothing. Alert on pages swapped in, not on swap used."))

@@ -88,7 +88,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let worst = available.map_or(stretch.last, |(_, index)| index);
     let title = format!(
         "This host needs more memory than it has: pages are swapped out and wanted back at once ({came_in} came back for {}).{}",
-        stretch.lasts(),
+        stretch.duration(),
         stalls.sentence()
     );
     Ok(RULE

@@ -220,7 +220,7 @@ mod tests {
         };
         let finding = found(RULE, &hour(600));
         assert_eq!(finding.severity, Severity::Info);
-        assert_eq!(finding.when.unwrap().lasts().as_secs_f64(), 30.0);
+        assert_eq!(finding.when.unwrap().duration().as_secs_f64(), 30.0);
         assert_eq!(
             clear(RULE, &hour(150)),
             "anonymous memory in huge pages: at most 150 MiB, threshold 200 MiB"

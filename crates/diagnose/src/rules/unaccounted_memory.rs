@@ -172,7 +172,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let lacks_lists = terms.missing.contains(&ZONE_PCP.def().name);
     let open = if incomplete {
         format!("this source lacks {}", terms.missing.join(", "))
-    } else if stretch.spans() < LONG {
+    } else if stretch.elapsed() < LONG {
         "whether it grows, a recording over hours would tell".to_owned()
     } else {
         String::new()
@@ -289,7 +289,7 @@ mod tests {
         };
         let finding = found(RULE, &hour(12));
         assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.when.unwrap().lasts(), Span::from_secs(30));
+        assert_eq!(finding.when.unwrap().duration(), Span::from_secs(30));
         let why = clear(RULE, &hour(15));
         assert!(why.contains("at most 1 GiB, threshold 1.6 GiB"), "{why}");
     }

@@ -83,7 +83,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let title = format!(
         "For {} tasks {waited} for memory, {}, and nothing in this source says why.",
-        stretch.lasts(),
+        stretch.duration(),
         over.time(share)
     );
     let text = format!("memory stalls: some {some}{}", over.remark());

@@ -166,8 +166,8 @@ fn stalling(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Stretch> {
         let (first, last) = (run.first.max(stretch.first), run.last.min(stretch.last));
         cx.timeline.stretch(first, last)
     });
-    let lasting = within.filter(|run| run.lasts() >= STALL);
-    lasting.max_by_key(Stretch::lasts)
+    let lasting = within.filter(|run| run.duration() >= STALL);
+    lasting.max_by_key(Stretch::duration)
 }
 
 /// The worst of an incident's faults, from when the device took most RAM.

@@ -58,7 +58,7 @@ impl While {
             return Some(miss);
         }
         let longest = self.when.holds(subject).ok()?.longest_run();
-        let longest = longest.map_or(Span::ZERO, |run| run.lasts());
+        let longest = longest.map_or(Span::ZERO, |run| run.duration());
         let peak = self.when.rarest(subject).unwrap_or_default();
         let text = match longest {
             Span::ZERO => format!("{peak}{NEVER_TOGETHER}"),

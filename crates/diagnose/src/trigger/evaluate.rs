@@ -21,7 +21,7 @@ impl Predicate {
         let runs = self.holds(Subject { cx, of: None });
         let runs = runs.map_or_else(|_| Vec::new(), |holds| holds.bridged_runs());
         let inside = runs.iter().filter(|run| run.overlaps(stretch));
-        inside.map(Stretch::lasts).max().unwrap_or(Span::ZERO)
+        inside.map(Stretch::duration).max().unwrap_or(Span::ZERO)
     }
 
     /// Where it holds.

@@ -349,7 +349,7 @@ impl Minutes<'_> {
         let all = self.rolled.get(entity, key, signal)?;
         let minutes = self.rolled.minutes().iter();
         let bounds = |(rolled, minute): (&Option<RollUp>, &timeline::Minute)| {
-            self.bounds((*rolled)?, minute.lasts.as_secs_f64())
+            self.bounds((*rolled)?, minute.duration.as_secs_f64())
         };
         Some(all.iter().zip(minutes).map(bounds).collect())
     }
@@ -472,7 +472,7 @@ mod tests {
                 awake: None,
                 wall: Some(WallClock::from_unix_nanos(number * 60_000_000_000)),
             },
-            lasts: Span::from_mins(1),
+            duration: Span::from_mins(1),
         };
         RollUps::new((1..=count).map(minute).collect())
     }

@@ -146,7 +146,7 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
     fn a_table_with_times_is_a_timeline() {
         let text = format!("2026-11-21 23:58:00\n{AUX}\n2026-11-21 23:59:00\n{AUX}");
         let timeline = paste(&text).timeline;
-        assert_eq!(timeline.lasts(), units::Span::from_secs(60));
+        assert_eq!(timeline.duration(), units::Span::from_secs(60));
     }
 
     #[test]

@@ -478,7 +478,7 @@ mod tests {
     use units::{Bytes, Pages};
 
     fn shape(timeline: &Timeline) -> (usize, usize, u64) {
-        let seconds = timeline.lasts().as_nanos() / 1_000_000_000;
+        let seconds = timeline.duration().as_nanos() / 1_000_000_000;
         (timeline.len(), timeline.stretches().len(), seconds)
     }
 

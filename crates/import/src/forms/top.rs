@@ -331,7 +331,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             .replace("10 days,  3:04", "10 days,  3:09");
         let opened = paste(&format!("$ top -b -d 300 -n 2\n{NEW}\n{next}"));
         assert_eq!((opened.timeline.len(), opened.inputs.len()), (2, 1));
-        assert_eq!(opened.timeline.lasts(), Span::from_secs(300));
+        assert_eq!(opened.timeline.duration(), Span::from_secs(300));
     }
 
     #[test]

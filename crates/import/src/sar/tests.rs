@@ -94,7 +94,7 @@ fn both_documents_say_the_same() {
         assert_eq!(read.values()[1], Some(102_400.0));
         assert_eq!(timeline.breaks().len(), 1);
         assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
-        assert_eq!(timeline.lasts(), Span::from_mins(50));
+        assert_eq!(timeline.duration(), Span::from_mins(50));
         assert_eq!(opened.facts.cpus, Some(8));
     }
 }

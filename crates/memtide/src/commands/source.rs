@@ -106,7 +106,7 @@ pub(crate) fn screen() -> Screen {
 pub(crate) fn diagnosis(source: &Opened) -> Diagnosis {
     let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
     match source.is_cut_short {
-        true => diagnosis.of_a_beginning(source.timeline.lasts()),
+        true => diagnosis.of_a_beginning(source.timeline.duration()),
         false => diagnosis,
     }
 }

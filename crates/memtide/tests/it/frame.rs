@@ -186,7 +186,7 @@ fn diluted(captures: &[&Capture], calm: usize) -> (Vec<String>, [Vec<Score>; 2])
         let origin = Span::from_secs(calm as u64);
         let facts = facts_from(&capture.facts, origin);
         let within = diagnose::diagnose(&tape.timeline, &facts);
-        let lasts = capture.timeline.lasts().as_secs_f64();
+        let lasts = capture.timeline.duration().as_secs_f64();
         let expected = seen(&alone, Span::ZERO);
         let found = seen(&within, origin).into_iter();
         let found: Vec<Seen> = found.map(|one| one.clipped(lasts)).collect();
@@ -419,7 +419,7 @@ fn an_hour_of_made_up_healthy_work_changes_no_incident() {
 /// How the incidents of a capture differ that begins so late on a tape.
 fn around(capture: &Capture, tape: &Tape, origin: Span) -> Vec<String> {
     let facts = facts_from(&capture.facts, origin);
-    let lasts = capture.timeline.lasts().as_secs_f64();
+    let lasts = capture.timeline.duration().as_secs_f64();
     let expected = incidents(&capture.timeline, &capture.facts, Span::ZERO);
     let found = incidents(&tape.timeline, &facts, origin).into_iter();
     let found: Vec<Seen> = found.map(|one| one.clipped(lasts)).collect();

@@ -69,7 +69,7 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
     assert_eq!(timeline.len() as u64, samples);
     // Where the machine was busy a sample was late, and those missed meanwhile were not made up for.
     let beats = samples - 1 + health.figures().missed;
-    let lasted = timeline.lasts().as_secs_f64() / settings.every.as_secs_f64();
+    let lasted = timeline.duration().as_secs_f64() / settings.every.as_secs_f64();
     assert!(
         (lasted - beats as f64).abs() < 1.5,
         "{lasted} beats, {beats} counted"

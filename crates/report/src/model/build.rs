@@ -284,7 +284,7 @@ impl Context<'_> {
             kind: source.kind,
             name: (!source.name.is_empty()).then(|| source.name.clone()),
             from: ends.and_then(|ends| self.wall(ends.from)),
-            to: ends.and_then(|ends| self.wall(ends.from.plus(looked.lasts()))),
+            to: ends.and_then(|ends| self.wall(ends.from.plus(looked.duration()))),
             samples: looked.len(),
             interval_s: looked.interval().map(Span::as_secs_f64),
             watched_s: looked.recorded().as_secs_f64(),
@@ -318,8 +318,8 @@ impl Context<'_> {
         /// With fewer of the points within the finding, they are laid closer.
         const PART: f64 = 0.1;
         let times = self.timeline.times();
-        let ends = (Span::ZERO, self.timeline.lasts());
-        let lasts = when.map_or(ends.1, |when| when.lasts());
+        let ends = (Span::ZERO, self.timeline.duration());
+        let lasts = when.map_or(ends.1, |when| when.duration());
         let close = when.filter(|_| lasts > Span::ZERO && lasts < ends.1.times(PART));
         let (from, to) = close.map_or(ends, |when| {
             (
@@ -429,7 +429,7 @@ impl Context<'_> {
             from_s: when.map(|w| w.from.as_secs_f64()),
             to_s: when.map(|w| w.to.as_secs_f64()),
             share: finding
-                .lasts()
+                .duration()
                 .and_then(|held| finite(held.as_secs_f64() / watched)),
             stretches: stretches.iter().map(|it| self.stretch(it)).collect(),
             evidence: finding.evidence.iter().map(|e| self.evidence(e)).collect(),
@@ -522,7 +522,7 @@ impl Context<'_> {
             to: self.wall(last.to),
             from_s: first.from.as_secs_f64(),
             to_s: last.to.as_secs_f64(),
-            longest_s: longest.lasts().as_secs_f64(),
+            longest_s: longest.duration().as_secs_f64(),
             waited_s: bursts.waited.map(Span::as_secs_f64),
             example_s: longest.from.as_secs_f64(),
             example: self.wall(longest.from),
@@ -535,7 +535,7 @@ impl Context<'_> {
             to: self.wall(stretch.to),
             from_s: stretch.from.as_secs_f64(),
             to_s: stretch.to.as_secs_f64(),
-            recorded_s: stretch.lasts().as_secs_f64(),
+            recorded_s: stretch.duration().as_secs_f64(),
         }
     }
 

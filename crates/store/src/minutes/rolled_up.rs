@@ -37,13 +37,13 @@ fn minutes_of(ends: &[Taken], before: Option<&Taken>) -> Vec<Rolled> {
     let mut before = before;
     let mut minutes = Vec::with_capacity(ends.len());
     for end in ends {
-        let lasts = match before.filter(|before| !breaks(before, end)) {
+        let duration = match before.filter(|before| !breaks(before, end)) {
             Some(before) => end.stamp.boot - before.stamp.boot,
             None => UNKNOWN,
         };
         minutes.push(Rolled {
             end: end.stamp,
-            lasts,
+            duration,
         });
         before = Some(end);
     }

@@ -56,7 +56,7 @@ impl Recording {
 
 /// How much of a segment lies in a selection, at most.
 fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>) -> Span {
-    let lasts = segment.lasts().unwrap_or(PART);
+    let lasts = segment.duration().unwrap_or(PART);
     let Some((first, last)) = segment.span() else {
         return lasts;
     };
@@ -67,7 +67,7 @@ fn within(segment: &Segment, since: Option<WallClock>, until: Option<WallClock>)
 
 /// Whether the wall clock of a segment's samples went further than their own.
 fn is_set_within(segment: &Segment) -> bool {
-    let told = segment.lasts().zip(segment.span());
+    let told = segment.duration().zip(segment.span());
     told.is_some_and(|(lasts, (from, to))| {
         let apart = between(from, to);
         apart.saturating_sub(lasts).max(lasts.saturating_sub(apart)) > CLOCK_TOLERANCE

@@ -181,7 +181,7 @@ impl Manifest {
     }
 
     /// How long it lasts, whatever its wall clock says.
-    pub(crate) fn lasts(&self) -> Option<Span> {
+    pub(crate) fn duration(&self) -> Option<Span> {
         self.lasts.map(Span::from_nanos)
     }
 

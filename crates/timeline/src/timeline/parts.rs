@@ -315,7 +315,7 @@ mod tests {
         }
         let part = timeline.part(4, 8).alone();
         assert_eq!(part.times()[0], Span::ZERO);
-        assert_eq!(part.lasts(), Span::from_secs(30));
+        assert_eq!(part.duration(), Span::from_secs(30));
         let at: Vec<_> = part
             .all_reports()
             .iter()

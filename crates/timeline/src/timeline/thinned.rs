@@ -102,7 +102,7 @@ mod tests {
         let timeline = looked_at_closely();
         assert_eq!(timeline.len(), 200);
         assert_eq!(timeline.breaks(), []);
-        assert_eq!(timeline.lasts(), Span::from_secs(22 * 60));
+        assert_eq!(timeline.duration(), Span::from_secs(22 * 60));
         let rate = timeline.rate(PSWPIN).unwrap();
         assert!(rate.values()[1..].iter().all(|rate| *rate == Some(1.0)));
     }

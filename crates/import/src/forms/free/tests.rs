@@ -111,13 +111,13 @@ fn a_sum_that_nearly_fits_costs_only_what_was_summed() {
 fn a_series_with_its_interval_is_a_timeline_and_without_is_not() {
     let series = format!("{ARTICLE}\n{ARTICLE}\n{ARTICLE}");
     let timed = paste(&format!("$ free -m -s 5\n{series}")).timeline;
-    assert_eq!((timed.len(), timed.lasts()), (3, Span::from_secs(10)));
+    assert_eq!((timed.len(), timed.duration()), (3, Span::from_secs(10)));
     let untimed = paste(&format!("$ free -m\n{series}")).timeline;
     assert_eq!((untimed.len(), untimed.stretches().len()), (3, 3));
     let dated = paste(&format!(
         "Sat Nov 21 23:58:00 UTC 2026\n{ARTICLE}Sat Nov 21 23:59:00 UTC 2026\n{ARTICLE}"
     ));
-    assert_eq!(dated.timeline.lasts(), Span::from_secs(60));
+    assert_eq!(dated.timeline.duration(), Span::from_secs(60));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn times_may_stand_before_a_table_or_before_its_rows() {
     for text in [own_line, in_rows, on_header, grepped] {
         let timeline = paste(&text).timeline;
         assert_eq!(
-            (timeline.len(), timeline.lasts()),
+            (timeline.len(), timeline.duration()),
             (2, Span::from_secs(10)),
             "{text}"
         );
@@ -223,7 +223,7 @@ fn one_line_a_look_is_read() {
     let timeline = paste(text).timeline;
     assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(10_482_000)));
     assert_eq!(timeline.last(SWAP_USED), Some(Bytes::from_kib(1_024)));
-    assert_eq!(timeline.lasts(), Span::from_secs(2));
+    assert_eq!(timeline.duration(), Span::from_secs(2));
 }
 
 #[test]

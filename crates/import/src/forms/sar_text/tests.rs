@@ -29,7 +29,10 @@ fn rates_are_the_printed_ones_and_no_row_is_lost() {
     let opened = paste(PAGING);
     let timeline = &opened.timeline;
     assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0]);
-    assert_eq!((timeline.len(), timeline.lasts()), (3, Span::from_mins(20)));
+    assert_eq!(
+        (timeline.len(), timeline.duration()),
+        (3, Span::from_mins(20))
+    );
     let start = timeline.wall_at(Span::ZERO).unwrap();
     assert_eq!(start.unix_nanos() / 1_000_000_000, 1_795_262_401);
     assert_eq!(timeline.breaks().len(), 0);
@@ -94,7 +97,7 @@ fn clocks_and_numbers_are_read_in_the_fashion_of_the_locale() {
         );
         let opened = paste(&text);
         assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0], "{text}");
-        assert_eq!(opened.timeline.lasts(), Span::from_mins(20), "{text}");
+        assert_eq!(opened.timeline.duration(), Span::from_mins(20), "{text}");
         assert_eq!(opened.inputs[0].last_line, 4, "{text}");
     }
 }
@@ -184,7 +187,7 @@ Average: 300.00 1.00
     assert_eq!(swap_ins.values(), expected);
     assert_eq!(timeline.breaks().len(), 1);
     assert_eq!(timeline.breaks()[0].kind, BreakKind::Reboot);
-    assert_eq!(timeline.lasts(), Span::from_mins(50));
+    assert_eq!(timeline.duration(), Span::from_mins(50));
 }
 
 #[test]

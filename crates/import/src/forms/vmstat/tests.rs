@@ -25,7 +25,10 @@ fn levels_are_current_and_rates_begin_with_the_second_row() {
     );
     let opened = paste(&text);
     let timeline = &opened.timeline;
-    assert_eq!((timeline.len(), timeline.lasts()), (2, Span::from_secs(5)));
+    assert_eq!(
+        (timeline.len(), timeline.duration()),
+        (2, Span::from_secs(5))
+    );
     assert_eq!(timeline.at(MEM_FREE, 0), Some(Bytes::from_kib(349_408)));
     assert_eq!(timeline.last(SWAP_USED), Some(Bytes::from_kib(4_528)));
     assert_eq!(timeline.last(TASKS_BLOCKED), Some(Count::new(3)));
@@ -92,7 +95,7 @@ fn stamps_before_or_behind_a_row_are_its_time() {
     for text in [behind, before, clock, seconds] {
         let timeline = paste(&text).timeline;
         assert_eq!(
-            (timeline.len(), timeline.lasts()),
+            (timeline.len(), timeline.duration()),
             (2, Span::from_secs(10)),
             "{text}"
         );
@@ -239,7 +242,10 @@ fn the_time_of_date_stands_before_the_next_command() {
     };
     let text = look("Sat Nov 21 23:58:47 UTC 2026") + &look("Sat Nov 21 23:59:47 UTC 2026");
     let timeline = paste(&text).timeline;
-    assert_eq!((timeline.len(), timeline.lasts()), (2, Span::from_secs(60)));
+    assert_eq!(
+        (timeline.len(), timeline.duration()),
+        (2, Span::from_secs(60))
+    );
 }
 
 #[test]

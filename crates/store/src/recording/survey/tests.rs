@@ -384,7 +384,7 @@ fn increases_count_across_borders_of_parts_and_levels_have_their_ends() {
             lasts = rolled
                 .minutes()
                 .iter()
-                .fold(lasts, |all, minute| all.plus(minute.lasts));
+                .fold(lasts, |all, minute| all.plus(minute.duration));
             let free = rolled.host(MEM_FREE.id()).unwrap().iter().flatten();
             least = least.min(free.filter_map(|it| it.min()).min().unwrap());
             assert!(rolled.host(TCP_MEM.id()).is_none(), "not asked for");
