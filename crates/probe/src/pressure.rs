@@ -97,7 +97,7 @@ mod tests {
         PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG10, PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
     };
 
-    const MEMORY: Pressure = crate::saved::PRESSURE[0];
+    const MEMORY: Pressure = crate::PRESSURE[0];
 
     #[test]
     fn totals_are_microseconds() {

@@ -2,60 +2,14 @@
 //!
 //! One table says which parser a path belongs to; live files go through the same parsers.
 
-use timeline::{
-    Entity, Facts, Sample, facts,
-    signals::{
-        CPU_PRESSURE, IO_PRESSURE, MEMORY_PRESSURE, PSI_CPU_FULL, PSI_CPU_SOME, PSI_IO_FULL,
-        PSI_IO_FULL_AVG10, PSI_IO_FULL_AVG60, PSI_IO_FULL_AVG300, PSI_IO_SOME, PSI_IO_SOME_AVG10,
-        PSI_IO_SOME_AVG60, PSI_IO_SOME_AVG300, PSI_MEMORY_FULL, PSI_MEMORY_FULL_AVG10,
-        PSI_MEMORY_FULL_AVG60, PSI_MEMORY_FULL_AVG300, PSI_MEMORY_SOME, PSI_MEMORY_SOME_AVG10,
-        PSI_MEMORY_SOME_AVG60, PSI_MEMORY_SOME_AVG300,
-    },
-};
+use timeline::{Entity, Facts, Sample, facts};
 
-use crate::cgroup::{self, CgroupFiles};
+use crate::cgroup::files::{self as cgroup, CgroupFiles};
 use crate::error::ParseError;
-use crate::host_facts;
-use crate::host_file::{HostFile, HostParsers};
-use crate::pressure::{Averages, Pressure};
-use crate::process::{self, ProcessFiles, RowsByPid};
-use crate::vmstat;
-
-/// The pressure files of the host.
-pub const PRESSURE: [Pressure; 3] = [
-    Pressure {
-        file: MEMORY_PRESSURE,
-        some: PSI_MEMORY_SOME,
-        full: PSI_MEMORY_FULL,
-        averages: Some(Averages {
-            some: [
-                PSI_MEMORY_SOME_AVG10,
-                PSI_MEMORY_SOME_AVG60,
-                PSI_MEMORY_SOME_AVG300,
-            ],
-            full: [
-                PSI_MEMORY_FULL_AVG10,
-                PSI_MEMORY_FULL_AVG60,
-                PSI_MEMORY_FULL_AVG300,
-            ],
-        }),
-    },
-    Pressure {
-        file: IO_PRESSURE,
-        some: PSI_IO_SOME,
-        full: PSI_IO_FULL,
-        averages: Some(Averages {
-            some: [PSI_IO_SOME_AVG10, PSI_IO_SOME_AVG60, PSI_IO_SOME_AVG300],
-            full: [PSI_IO_FULL_AVG10, PSI_IO_FULL_AVG60, PSI_IO_FULL_AVG300],
-        }),
-    },
-    Pressure {
-        file: CPU_PRESSURE,
-        some: PSI_CPU_SOME,
-        full: PSI_CPU_FULL,
-        averages: None,
-    },
-];
+use crate::host::facts as host_facts;
+use crate::host::file::{HostFile, HostParsers};
+use crate::host::vmstat;
+use crate::process::files::{self as process, ProcessFiles, RowsByPid};
 
 /// Whether `name` is a part of a field of `/proc/vmstat` that kernels before 4.8 count for each zone by itself.
 pub fn is_split_by_zone(name: &str) -> bool {

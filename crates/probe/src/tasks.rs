@@ -1,34 +1,17 @@
 //! All processes once per call, straight into cells: what a recorder of thousands of them walks every second.
 //!
 //! There are two ways, and [`Tasks`] takes the better one that works here: an iterator of the kernel's tasks
-//! ([`task_iter`](crate::task_iter), needs BPF, root and the kernel's types) and a walk over `/proc`
-//! ([`task_scan`](crate::task_scan), works everywhere, also below a foreign root). Both visit processes by ascending
+//! ([`bpf::tasks`](crate::bpf::tasks), needs BPF, root and the kernel's types) and a walk over `/proc`
+//! ([`process::scan`](crate::process::scan), works everywhere, also below a foreign root). Both visit processes by ascending
 //! PID, keep their buffers and allocate nothing in steady state; neither makes strings nor looks names up.
 
-use timeline::ProcessCells;
-
+use crate::bpf;
+use crate::bpf::tasks::TaskIter;
+use crate::cgroup::service;
 use crate::directory::{Directory, Walk};
 use crate::kernel_file::Root;
-use crate::service;
-use crate::task_iter::TaskIter;
-use crate::task_scan::TaskScan;
-
-/// One process as a walk met it.
-#[derive(Debug, Clone, Copy)]
-pub struct Task<'a> {
-    /// Its number: that of the thread group.
-    pub pid: u32,
-    /// When it started, in clock ticks since boot, exactly as field 22 of `/proc/PID/stat`.
-    pub start_ticks: u64,
-    /// Its name as the kernel has it: at most 15 bytes (of a kernel's worker more), any but 0.
-    pub name: &'a [u8],
-    /// The inode number of its group in the unified hierarchy, where the way knows it.
-    pub cgroup_id: Option<u64>,
-    /// For how many walks its dearer readings, those that are not of `stat`, are remembered ones; 0 where all are new.
-    pub age: u32,
-    /// Its readings in the catalogue's units.
-    pub cells: &'a ProcessCells,
-}
+use crate::process::scan::TaskScan;
+use crate::process::task::Task;
 
 /// Which way processes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +41,7 @@ impl Tasks {
     pub fn open(root: &Root, want: Option<TaskSource>) -> Self {
         let iter = match want {
             Some(TaskSource::Proc) => Err("not wanted".to_owned()),
-            Some(TaskSource::Bpf) | None => TaskIter::open(root),
+            Some(TaskSource::Bpf) | None => bpf::tasks::open(root),
         };
         match iter {
             Ok(iter) => Self {

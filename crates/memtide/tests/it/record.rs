@@ -589,7 +589,7 @@ fn where_bpf_has_no_room_the_recorder_lives_and_says_why() {
     }
     let limit = "of 24 MiB has";
     assert!(
-        way.contains("too little room to load it") && way.contains(limit),
+        way.contains("too little memory to load it") && way.contains(limit),
         "{way}"
     );
     assert_eq!(running.end().status.code(), Some(0));

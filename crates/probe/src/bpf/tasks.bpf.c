@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
  * Every task of the kernel as a binary record: a long one for the leader of a thread group, which is what /proc calls a
- * process, and the first part of one for each of its other threads. The reader (task_iter.rs) adds threads up.
+ * process, and the first part of one for each of its other threads. The reader (tasks/iterator.rs) adds threads up.
  *
  * It only reads. Structures are declared with the few members that are used; where these lie is known to the kernel's
  * own types (BTF) when the program is loaded. What a kernel may not have is asked for by EXISTS, and left 0 where /proc

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use timeline::{Entity, Sample, facts::CgroupMode};
 
-use crate::cgroup::CgroupFiles;
+use crate::cgroup::files::CgroupFiles;
+use crate::cgroup::hierarchy::Hierarchy;
 use crate::directory::{Directory, Sink, Walk};
-use crate::hierarchy::Hierarchy;
 use crate::kernel_file::Root;
 use crate::text;
 

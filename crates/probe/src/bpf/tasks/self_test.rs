@@ -11,10 +11,10 @@ use timeline::signals::{
 use timeline::{ProcessCells, SignalId};
 use units::{Bytes, Count, Pages};
 
+use crate::bpf::tasks::iterator::TaskIter;
 use crate::directory::Directory;
 use crate::kernel_file::Root;
-use crate::process_cells::CellReader;
-use crate::task_iter::TaskIter;
+use crate::process::cells::CellReader;
 
 /// What one source says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

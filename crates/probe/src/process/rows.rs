@@ -24,7 +24,7 @@ use units::Bytes;
 
 use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
-use crate::process::ProcessFiles;
+use crate::process::files::ProcessFiles;
 use crate::text;
 
 /// How closely a walk looks.

@@ -11,18 +11,23 @@ use timeline::{
     },
 };
 
-use crate::buddyinfo::Buddyinfo;
 use crate::columns::Columns;
 use crate::error::ParseError;
+use crate::host::buddyinfo::Buddyinfo;
+use crate::host::diskstats;
+use crate::host::fs_state;
+use crate::host::ksm;
+use crate::host::meminfo::Meminfo;
+use crate::host::numa::Numa;
+use crate::host::pressure::PRESSURE;
+use crate::host::slabinfo::Slabinfo;
+use crate::host::sockstat::Sockstat;
+use crate::host::stat;
+use crate::host::swaps;
+use crate::host::vmstat::Vmstat;
+use crate::host::zoneinfo::Zoneinfo;
+use crate::host::zram;
 use crate::kernel_file::{Root, Shape};
-use crate::meminfo::Meminfo;
-use crate::numa::Numa;
-use crate::saved::PRESSURE;
-use crate::slabinfo::Slabinfo;
-use crate::sockstat::Sockstat;
-use crate::vmstat::Vmstat;
-use crate::zoneinfo::Zoneinfo;
-use crate::{diskstats, fs_state, ksm, stat, swaps, zram};
 
 /// How often a recorder reads a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

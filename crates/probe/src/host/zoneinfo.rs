@@ -246,9 +246,9 @@ mod tests {
     use crate::hostile;
     use timeline::Row;
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/zoneinfo");
-    const V6_12: &[u8] = include_bytes!("../tests/kernel/6.12/zoneinfo");
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/zoneinfo");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/zoneinfo");
+    const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/zoneinfo");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/zoneinfo");
     /// The layout of 2.6.32: no `managed`, no `boost`, `protection` behind the statistics.
     const V2_6_32: &[u8] = b"\
 Node 0, zone      DMA

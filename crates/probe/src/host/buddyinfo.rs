@@ -11,8 +11,8 @@ use timeline::{
 use units::Count;
 
 use crate::error::{First, ParseError};
+use crate::host::zoneinfo::{keep_of, split_header, zone_key};
 use crate::text;
-use crate::zoneinfo::{keep_of, split_header, zone_key};
 
 /// The parser; it keeps the memory in which it writes keys.
 #[derive(Debug, Default)]
@@ -67,8 +67,8 @@ mod tests {
     use crate::hostile;
     use timeline::signals::{ZONE_BLOCKS_0, ZONE_BLOCKS_9, ZONE_BLOCKS_10};
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/buddyinfo");
-    const V6_12: &[u8] = include_bytes!("../tests/kernel/6.12/buddyinfo");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/buddyinfo");
+    const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/buddyinfo");
 
     fn parse(text: &[u8]) -> (Sample, Result<(), ParseError>) {
         let mut sample = Sample::default();

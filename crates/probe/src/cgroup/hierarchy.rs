@@ -2,9 +2,10 @@
 
 use timeline::facts::CgroupMode;
 
+use crate::cgroup::service;
 use crate::kernel_file::Root;
 use crate::mounts::{self, Mount};
-use crate::{service, text};
+use crate::text;
 
 /// The hierarchy that manages memory.
 #[derive(Debug, Clone, PartialEq, Eq)]

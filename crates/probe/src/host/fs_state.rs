@@ -33,7 +33,7 @@ mod tests {
     use timeline::signals::{DENTRIES, DENTRIES_UNUSED, FILES_OPEN, INODES, INODES_FREE};
     use units::Count;
 
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/dentry-state");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/dentry-state");
 
     fn dentries(text: &[u8]) -> (Row, Result<(), ParseError>) {
         let mut row = Row::default();
@@ -45,9 +45,9 @@ mod tests {
     fn columns_are_what_the_kernel_says_they_are() {
         let (mut row, result) = dentries(V6_18);
         result.unwrap();
-        let inodes = include_bytes!("../tests/kernel/6.18/inode-nr");
+        let inodes = include_bytes!("../../tests/kernel/6.18/inode-nr");
         inode_nr().parse(inodes, &mut row).unwrap();
-        let files = include_bytes!("../tests/kernel/6.18/file-nr");
+        let files = include_bytes!("../../tests/kernel/6.18/file-nr");
         file_nr().parse(files, &mut row).unwrap();
         for (signal, count) in [
             (DENTRIES, 128_033),

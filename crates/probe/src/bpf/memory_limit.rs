@@ -1,9 +1,9 @@
-//! How much memory this process may still take before something is killed for it: the least of what its control group,
-//! the groups around it and the host have left.
+//! How much memory this process may still take before the OOM killer acts: the least of what its cgroup, the cgroups
+//! above it and the host have left.
 //!
-//! A group that is full of page cache has room: what its lists of files hold goes first. Swap is not counted: where a
-//! process is to be pushed out to make room, there is none. Groups outside of what this process sees (above a container's
-//! own) cannot be asked. Cost: one walk up, three small files and `memory.stat` a group; for the start, not for samples.
+//! A cgroup's page cache counts as left: it is reclaimed first. Swap is not counted: where this process would push others
+//! out, nothing is left. Cgroups that this process does not see (above a container's own) are not read. Cost: three small
+//! files and `memory.stat` for each cgroup; for the start, not for samples.
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
@@ -13,42 +13,41 @@ use timeline::signals::{
 use timeline::{Row, Sample};
 use units::{Bytes, Limit};
 
-use crate::cgroup::CgroupFiles;
-use crate::hierarchy::Hierarchy;
+use crate::cgroup::files::CgroupFiles;
+use crate::cgroup::hierarchy::Hierarchy;
+use crate::host::meminfo::Meminfo;
 use crate::kernel_file::Root;
-use crate::meminfo::Meminfo;
 
-/// What is left somewhere.
+/// Memory that is left in a cgroup or on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Room {
-    /// This much.
+pub(crate) struct MemoryLeft {
     pub(crate) left: Bytes,
-    /// Where, in words: `control group /a of 24 MiB`, `this host`.
+    /// Which, in words: `control group /a of 24 MiB`, `this host`.
     pub(crate) place: String,
 }
 
-/// Where the least is left; `None` where neither the host nor a control group tells.
-pub(crate) fn least(root: &Root) -> Option<Room> {
+/// Where the least is left; `None` where neither the host nor a cgroup says.
+pub(crate) fn least(root: &Root) -> Option<MemoryLeft> {
     let groups = in_groups(root).unwrap_or_default();
     groups
         .into_iter()
         .chain(on_host(root))
-        .min_by_key(|room| room.left)
+        .min_by_key(|place| place.left)
 }
 
-fn on_host(root: &Root) -> Option<Room> {
+fn on_host(root: &Root) -> Option<MemoryLeft> {
     let mut sample = Sample::default();
     let text = root.read(MEMINFO).ok()?;
     // A line that is wrong leaves its reading absent.
     let _ = Meminfo::default().parse(&text, &mut sample);
-    Some(Room {
+    Some(MemoryLeft {
         left: sample.host.get(MEM_AVAILABLE)?,
         place: "this host".to_owned(),
     })
 }
 
 /// What is left in each group with a limit, from our own up to the mount.
-fn in_groups(root: &Root) -> Option<Vec<Room>> {
+fn in_groups(root: &Root) -> Option<Vec<MemoryLeft>> {
     let hierarchy = Hierarchy::find(root)?;
     let own = hierarchy.key(&root.read("/proc/self/cgroup").ok()?)?;
     let mut files = CgroupFiles::default();
@@ -74,7 +73,7 @@ fn in_group(
     hierarchy: &Hierarchy,
     group: &str,
     files: &mut CgroupFiles,
-) -> Option<Room> {
+) -> Option<MemoryLeft> {
     let names: &[&str] = match hierarchy.mode {
         CgroupMode::V1 => &[
             "memory.limit_in_bytes",
@@ -96,7 +95,7 @@ fn in_group(
     let in_files = [CGROUP_INACTIVE_FILE, CGROUP_ACTIVE_FILE];
     let in_files = in_files.into_iter().filter_map(|list| row.get(list));
     let used = in_files.fold(row.get(CGROUP_CURRENT)?, Bytes::saturating_sub);
-    Some(Room {
+    Some(MemoryLeft {
         left: limit.saturating_sub(used),
         place: format!("control group {group} of {limit}"),
     })
@@ -127,7 +126,7 @@ mod tests {
 
     fn left(files: &[(&str, &str)]) -> Option<(u64, String)> {
         let (_directory, root) = root(files);
-        least(&root).map(|room| (room.left.get() / MIB, room.place))
+        least(&root).map(|memory| (memory.left.get() / MIB, memory.place))
     }
 
     const HOST: (&str, &str) = ("proc/meminfo", "MemAvailable: 102400 kB\n");
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_group_from_ours_up_decides_and_its_page_cache_is_room() {
+    fn the_tightest_group_from_ours_up_decides_and_its_page_cache_counts_as_left() {
         let v2 = [
             HOST,
             ("proc/self/cgroup", "0::/a/b\n"),
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_room() {
+    fn this_machine_has_memory_left() {
         assert!(least(&Root::default()).unwrap().left > Bytes::ZERO);
     }
 }

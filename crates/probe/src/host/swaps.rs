@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::hostile;
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/swaps");
-    const V6_12: &[u8] = include_bytes!("../tests/kernel/6.12/swaps");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/swaps");
+    const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/swaps");
     const HEADING: &str = "Filename\t\t\t\tType\t\tSize\tUsed\tPriority\n";
 
     fn read(text: &[u8]) -> (Sample, Result<(), ParseError>) {

@@ -14,7 +14,7 @@ use timeline::ProcessCells;
 use crate::directory::Directory;
 use crate::error::ParseError;
 use crate::kernel_file::Root;
-use crate::process_cells::{CellReader, Failure};
+use crate::process::cells::{CellReader, Failure};
 
 /// What a read took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -181,7 +181,7 @@ mod tests {
     fn this_process_has_a_share_and_it_costs_time() {
         let own = std::process::id();
         let stat = std::fs::read(format!("/proc/{own}/stat")).unwrap();
-        let (identity, _) = crate::process_stat::read(&stat, |_, _| ());
+        let (identity, _) = crate::process::stat::read(&stat, |_, _| ());
         let start = identity.unwrap().start.unwrap();
         let mut cells = ProcessCells::default();
         let cost = Details::new(&Root::default())

@@ -1,6 +1,6 @@
 //! Files of one process below `/proc/PID`, read into cells instead of a row: no strings, no allocation.
 //!
-//! The parsers are those of [`process`](crate::process) and [`process_stat`](crate::process_stat).
+//! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
 use std::io::Write as _;
 
@@ -9,8 +9,8 @@ use timeline::{EntityRow, ProcessCells};
 
 use crate::directory::Directory;
 use crate::error::ParseError;
-use crate::process::ProcessFiles;
-use crate::process_stat;
+use crate::process::files::ProcessFiles;
+use crate::process::stat;
 
 /// Why a file gave not all its readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl CellReader {
             return (None, Err(Failure::Unread(errno)));
         }
         let (identity, result) =
-            process_stat::read(&self.text, |signal, value| cells.set_raw(signal, value));
+            stat::read(&self.text, |signal, value| cells.set_raw(signal, value));
         let result = result.map_err(Failure::Malformed);
         let Some(identity) = identity else {
             return (None, result);

@@ -14,9 +14,11 @@ use timeline::{
 };
 use units::{PageSize, Span};
 
-use crate::hierarchy::Hierarchy;
+use crate::cgroup::hierarchy::Hierarchy;
+use crate::host::container;
 use crate::kernel_file::Root;
-use crate::{container, mounts, text};
+use crate::mounts;
+use crate::text;
 
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 const NODES: &str = "/sys/devices/system/node/";

@@ -11,7 +11,8 @@
 use timeline::facts::Container;
 
 use crate::kernel_file::Root;
-use crate::{mounts, text};
+use crate::mounts;
+use crate::text;
 
 /// The inode numbers of the initial namespaces that a container leaves, from `include/linux/proc_ns.h`.
 const INITIAL: [(&str, u64); 5] = [

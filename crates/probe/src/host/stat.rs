@@ -76,8 +76,8 @@ mod tests {
     use super::*;
     use crate::hostile;
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/stat");
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/stat");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/stat");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/stat");
     const V2_6_32: &[u8] = b"\
 cpu  301854 612 111922 8979004 3552 2 3944 0 7
 cpu0 301854 612 111922 8979004 3552 2 3944 0 7

@@ -17,9 +17,9 @@ use units::{Bytes, Pages};
 
 use crate::directory::{Directory, Walk};
 use crate::kernel_file::Root;
-use crate::process_cells::{CellReader, Failure};
-use crate::processes::Processes;
-use crate::tasks::Task;
+use crate::process::cells::{CellReader, Failure};
+use crate::process::rows::Processes;
+use crate::process::task::Task;
 
 /// A walk over `/proc`, ready to be done again and again.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! [`HostProbe`]: crate::HostProbe
 
 use crate::directory::Sink;
-use crate::host_file::HostFile;
+use crate::host::file::HostFile;
 use crate::kernel_file::{KernelFile, Root};
 
 /// The open files of a host.

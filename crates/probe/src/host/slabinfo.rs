@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::hostile;
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/slabinfo");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/slabinfo");
     const HEADING: &str = "slabinfo - version: 2.1\n# name            <active_objs> <num_objs>\n";
 
     fn read(text: &[u8]) -> (Sample, Result<(), ParseError>) {

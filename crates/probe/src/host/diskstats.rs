@@ -117,8 +117,8 @@ mod tests {
     use crate::hostile;
     use units::{Bytes, Count, Millis};
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/diskstats");
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/diskstats");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/diskstats");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/diskstats");
 
     fn read(text: &[u8]) -> (Sample, Result<(), ParseError>) {
         let mut sample = Sample::default();

@@ -12,8 +12,8 @@ use timeline::{
 
 use crate::error::ParseError;
 use crate::fields::Fields;
+use crate::host::zoneinfo::keep_of;
 use crate::text;
-use crate::zoneinfo::keep_of;
 
 /// The parser of both files of all nodes; it remembers their layout.
 #[derive(Debug)]
@@ -104,9 +104,9 @@ mod tests {
     };
     use units::{Bytes, Pages};
 
-    const NODE_1: &[u8] = include_bytes!("../tests/kernel/6.1/node1_meminfo");
-    const NODE_1_STAT: &[u8] = include_bytes!("../tests/kernel/6.1/node1_numastat");
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/node0_meminfo");
+    const NODE_1: &[u8] = include_bytes!("../../tests/kernel/6.1/node1_meminfo");
+    const NODE_1_STAT: &[u8] = include_bytes!("../../tests/kernel/6.1/node1_numastat");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/node0_meminfo");
 
     fn meminfo(node: &str, text: &[u8]) -> (Sample, Result<(), ParseError>) {
         let mut sample = Sample::default();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::hostile;
 
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/sockstat");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/sockstat");
 
     fn read(text: &[u8]) -> (Sample, Result<(), ParseError>) {
         let mut sample = Sample::default();

@@ -16,19 +16,18 @@ use std::os::fd::OwnedFd;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use timeline::ProcessCells;
-use units::Bytes;
 
+use crate::bpf::loader::{IteratorProgram, check_capabilities, iterate};
+use crate::bpf::tasks::record::{PROCESS, Record, Remembered, Scale, THREAD, ids};
 use crate::directory::Walk;
 use crate::kernel_file::{KernelFile, Root, Shape};
-use crate::processes::Processes;
-use crate::room::Room;
-use crate::task_record::{PROCESS, Record, Remembered, Scale, THREAD, ids};
-use crate::tasks::Task;
-use crate::{host_facts, room, task_check, task_program, text};
+use crate::process::rows::Processes;
+use crate::process::task::Task;
+use crate::text;
 
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// An iterator over the kernel's tasks that passed its self-test.
+/// An iterator over the kernel's tasks.
 #[derive(Debug)]
 pub(crate) struct TaskIter {
     link: OwnedFd,
@@ -54,16 +53,14 @@ impl TaskIter {
     /// `MOST_CPUS` of the program.
     const MOST_CPUS: u32 = 512;
 
-    /// Loads the program and tests it against `/proc`, or says in words why that does not work.
+    /// Loads the program, or says in words why that does not work.
     pub(crate) fn open(root: &Root) -> Result<Self, String> {
         if root.path("/") != Root::default().path("/") {
             return Err("the processes are not this machine's".to_owned());
         }
-        may_load()?;
+        check_capabilities()?;
         is_first_pid_namespace(root)?;
-        let mut iter = Self::load(root)?;
-        task_check::check(root, &mut iter)?;
-        Ok(iter)
+        Self::load(root)
     }
 
     fn load(root: &Root) -> Result<Self, String> {
@@ -79,7 +76,7 @@ impl TaskIter {
             return Err(format!("{cpus} CPUs, and the program sums up {most}"));
         }
         Ok(Self {
-            link: load_program(cpus)?,
+            link: load(cpus)?,
             scale: Scale::of_this_machine(),
             cpus,
             online,
@@ -113,7 +110,7 @@ impl TaskIter {
 
     /// Reads to the end and does not look at it; gives the bytes.
     pub(crate) fn read_only(&mut self) -> Result<usize, Errno> {
-        let file = task_program::iterate(&self.link)?;
+        let file = iterate(&self.link)?;
         let mut all = 0;
         loop {
             self.bytes.clear();
@@ -136,7 +133,7 @@ impl TaskIter {
         }
         self.online_text.clone_from(&self.bytes);
         if let Some(cpus) = cpus(&self.bytes).filter(|cpus| *cpus > self.cpus)
-            && let Ok(link) = load_program(cpus)
+            && let Ok(link) = load(cpus)
         {
             (self.link, self.cpus) = (link, cpus);
         }
@@ -144,7 +141,7 @@ impl TaskIter {
 
     /// Reads all records. What is left of a chunk is the start of a record that the next one completes.
     fn read(&mut self, walk: &mut Walk) -> Result<(), Errno> {
-        let file = task_program::iterate(&self.link)?;
+        let file = iterate(&self.link)?;
         self.records.clear();
         self.early.clear();
         self.bytes.clear();
@@ -218,45 +215,28 @@ impl TaskIter {
     }
 }
 
-/// What the kernel asks for, before it refuses without saying so.
-fn may_load() -> Result<(), String> {
-    use rustix::thread::{CapabilitySet, capabilities};
-    let ours = capabilities(None).map_or(CapabilitySet::empty(), |ours| ours.effective);
-    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
-    if ours.contains(CapabilitySet::SYS_ADMIN) || ours.contains(needed) {
-        return Ok(());
-    }
-    Err(match host_facts::user_is_root() {
-        true => "that needs CAP_BPF and CAP_PERFMON, which root does not have here".to_owned(),
-        false => "that needs root, or CAP_BPF and CAP_PERFMON".to_owned(),
-    })
-}
+#[cfg(has_task_program)]
+static OBJECT: Result<&[u8], &str> = Ok(aya::include_bytes_aligned!(concat!(
+    env!("OUT_DIR"),
+    "/tasks.bpf.o"
+)));
+#[cfg(not(has_task_program))]
+static OBJECT: Result<&[u8], &str> = Err(match option_env!("MEMTIDE_NO_TASK_PROGRAM") {
+    Some(reason) => reason,
+    None => "no reason is known",
+});
 
-/// Loads the program where there is room to do so: a recorder that is killed for it helps nobody.
-fn load_program(cpus: u32) -> Result<OwnedFd, String> {
-    if !task_program::IS_THERE {
-        return task_program::load(cpus);
-    }
-    let root = Root::default();
-    let types = std::fs::metadata(root.path(task_program::TYPES));
-    has_room(
-        types.map_or(0, |types| types.len()),
-        room::least(&root).as_ref(),
-    )?;
-    task_program::load(cpus)
-}
-
-/// Whether types of so many bytes can be read into memory.
-fn has_room(types: u64, room: Option<&Room>) -> Result<(), String> {
-    /// Measured: 34 MiB for 5.3 MiB of types (6.18), 6.5 times; the rest is for what the process goes on to need.
-    const TIMES: u64 = 8;
-    let needed = Bytes::new(types.saturating_mul(TIMES));
-    match room {
-        Some(Room { left, place }) if *left < needed => Err(format!(
-            "too little room to load it: that takes {needed} for a moment, and {place} has {left} left"
-        )),
-        _ => Ok(()),
-    }
+/// Loads the program for so many CPUs.
+fn load(cpus: u32) -> Result<OwnedFd, String> {
+    let object = OBJECT.map_err(|reason| {
+        format!("memtide was built without the program that reads tasks: {reason}")
+    })?;
+    let program = IteratorProgram {
+        object,
+        name: "tasks",
+        target: "task",
+    };
+    program.load(("CPUS", cpus))
 }
 
 /// Keeps the order: a thread that became the leader of its process while the walk went on may come twice.
@@ -313,22 +293,6 @@ mod tests {
         ] {
             assert_eq!(cpus(list), expected);
         }
-    }
-
-    #[test]
-    fn what_would_have_the_process_killed_is_not_tried() {
-        let room = |mib| Room {
-            left: Bytes::from_mib(mib),
-            place: "control group /a of 24 MiB".to_owned(),
-        };
-        let types = 5 << 20;
-        let error = has_room(types, Some(&room(20))).unwrap_err();
-        assert_eq!(
-            error,
-            "too little room to load it: that takes 40 MiB for a moment, and control group /a of 24 MiB has 20 MiB left"
-        );
-        assert_eq!(has_room(types, Some(&room(40))), Ok(()));
-        assert_eq!(has_room(types, None), Ok(()), "nobody tells of a limit");
     }
 
     #[test]

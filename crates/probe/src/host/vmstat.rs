@@ -73,9 +73,9 @@ mod tests {
     };
     use units::{Bytes, Count, Pages};
 
-    const V6_1: &[u8] = include_bytes!("../tests/kernel/6.1/vmstat");
-    const V6_12: &[u8] = include_bytes!("../tests/kernel/6.12/vmstat");
-    const V6_18: &[u8] = include_bytes!("../tests/kernel/6.18/vmstat");
+    const V6_1: &[u8] = include_bytes!("../../tests/kernel/6.1/vmstat");
+    const V6_12: &[u8] = include_bytes!("../../tests/kernel/6.12/vmstat");
+    const V6_18: &[u8] = include_bytes!("../../tests/kernel/6.18/vmstat");
     /// The layout of 3.10: events of reclaim by zone, one `allocstall`, no anonymous and file refaults.
     const V3_10: &str = "\
 nr_free_pages 1301354

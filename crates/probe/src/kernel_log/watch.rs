@@ -8,8 +8,8 @@ use units::{Count, Span, WallClock};
 
 use crate::error::ReadError;
 use crate::kernel_file::Root;
-use crate::kernel_report;
-use crate::kmsg::{KernelLog, Next, Record};
+use crate::kernel_log::kmsg::{KernelLog, Next, Record};
+use crate::kernel_log::report;
 
 /// When a report is whole: its lines follow each other within milliseconds, on a thrashing host within tenths.
 const SETTLED: Span = Span::from_secs(1);
@@ -217,7 +217,7 @@ impl Waiting {
             return;
         }
         for text in record.text.lines() {
-            if self.lines.is_empty() && kernel_report::read([text]).is_none() {
+            if self.lines.is_empty() && report::read([text]).is_none() {
                 continue;
             }
             self.bytes += text.len();
@@ -236,7 +236,7 @@ impl Waiting {
         let mut done = 0;
         while let Some(rest) = self.lines.get(done..).filter(|rest| !rest.is_empty()) {
             let texts = rest.iter().map(|line| line.text.as_str());
-            let Some((count, report)) = kernel_report::read(texts) else {
+            let Some((count, report)) = report::read(texts) else {
                 done += 1;
                 continue;
             };

@@ -1,0 +1,258 @@
+//! Brings a BPF iterator from an object file in this binary into the kernel, and starts passes of it.
+//!
+//! aya loads the program; attaching an iterator and reading it more than once are two system calls that aya makes only
+//! together.
+
+use std::error::Error;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use aya::programs::{Iter, ProgramError};
+use aya::{Btf, EbpfLoader};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
+use units::Bytes;
+
+use crate::bpf::memory_limit::{self, MemoryLeft};
+use crate::host::facts;
+use crate::kernel_file::Root;
+
+/// The kernel's types, by which a program finds the kernel's data.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// An iterator program, as it was compiled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IteratorProgram {
+    /// The object file; must be aligned as `aya::include_bytes_aligned` does.
+    pub(crate) object: &'static [u8],
+    /// The program's name in the object, which also names it in messages.
+    pub(crate) name: &'static str,
+    /// What the kernel iterates over: `task`.
+    pub(crate) target: &'static str,
+}
+
+impl IteratorProgram {
+    /// Loads and attaches the program with a constant set, where there is memory to do so: loading must not get this
+    /// process killed. What is returned keeps the program in the kernel; all else that was needed to load it is freed.
+    ///
+    /// # Errors
+    /// In words: what it needs.
+    pub(crate) fn load(&self, constant: (&str, u32)) -> Result<OwnedFd, String> {
+        let root = Root::default();
+        let types = std::fs::metadata(root.path(TYPES)).map_or(0, |types| types.len());
+        fits(types, memory_limit::least(&root).as_ref())?;
+        let link = self.load_and_attach(constant);
+        trim_heap();
+        link
+    }
+
+    fn load_and_attach(&self, (name, value): (&str, u32)) -> Result<OwnedFd, String> {
+        let _memlock = RaisedMemlock::raise();
+        let types = Btf::from_sys_fs().map_err(|error| {
+            format!(
+                "the kernel's types ({TYPES}) cannot be read: {}",
+                one_line(&error)
+            )
+        })?;
+        let refused = |error: &dyn Error| {
+            format!(
+                "the kernel takes no program that reads {}: {}",
+                self.name,
+                one_line(error)
+            )
+        };
+        let mut object = EbpfLoader::new()
+            .btf(Some(&types))
+            .override_global(name, &value, true)
+            .load(self.object)
+            .map_err(|error| refused(&error))?;
+        let program = object
+            .program_mut(self.name)
+            .ok_or("the program is not in its object")?;
+        let program: &mut Iter = program
+            .try_into()
+            .map_err(|error: ProgramError| refused(&error))?;
+        program
+            .load(self.target, &types)
+            .map_err(|error| refused(&error))?;
+        let program = program.fd().map_err(|error| refused(&error))?;
+        attach(program.as_fd().as_raw_fd()).map_err(|errno| refused(&errno))
+    }
+}
+
+/// Whether this process has the capabilities; the kernel refuses without saying which are missing.
+pub(crate) fn check_capabilities() -> Result<(), String> {
+    let ours = capabilities(None).map_or(CapabilitySet::empty(), |ours| ours.effective);
+    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    if ours.contains(CapabilitySet::SYS_ADMIN) || ours.contains(needed) {
+        return Ok(());
+    }
+    Err(if facts::user_is_root() {
+        "that needs CAP_BPF and CAP_PERFMON, which root does not have here".to_owned()
+    } else {
+        "that needs root, or CAP_BPF and CAP_PERFMON".to_owned()
+    })
+}
+
+/// Whether types of so many bytes can be read into memory.
+fn fits(types: u64, least: Option<&MemoryLeft>) -> Result<(), String> {
+    /// Measured: 34 MiB for 5.3 MiB of types (6.18), 6.5 times; the rest is for what the process goes on to need.
+    const TIMES: u64 = 8;
+    let needed = Bytes::new(types.saturating_mul(TIMES));
+    match least {
+        Some(MemoryLeft { left, place }) if *left < needed => Err(format!(
+            "too little memory to load it: that takes {needed} for a moment, and {place} has {left} left"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The kernel's types are 40 MiB in many small pieces while a program is loaded, which the allocator would retain.
+#[cfg(target_env = "gnu")]
+#[allow(unsafe_code)]
+fn trim_heap() {
+    // SAFETY: it takes a number, and only gives free memory back to the kernel.
+    unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn trim_heap() {}
+
+/// An error and its causes in one line. Of a verifier's log, which is pages long, the line that says what is wrong: the
+/// last one that is no statistics.
+fn one_line(error: &dyn Error) -> String {
+    const STATISTICS: [&str; 4] = [
+        "processed ",
+        "verification time",
+        "stack depth",
+        "max_states",
+    ];
+    let is_message = |line: &&str| !STATISTICS.iter().any(|start| line.starts_with(start));
+    let mut all = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let message = error.to_string();
+        let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        let last = lines.rfind(is_message).unwrap_or_default();
+        for part in [first, last] {
+            if !part.is_empty() && !all.contains(part) {
+                if !all.is_empty() {
+                    all.push_str(": ");
+                }
+                all.push_str(part);
+            }
+        }
+        next = error.source();
+    }
+    all
+}
+
+/// Before 5.11 what BPF holds counts as locked memory, of which a process may have 64 KiB to 8 MiB. No limit until this
+/// is dropped.
+struct RaisedMemlock(Rlimit);
+
+impl RaisedMemlock {
+    fn raise() -> Self {
+        let before = getrlimit(Resource::Memlock);
+        let unlimited = Rlimit {
+            current: None,
+            maximum: None,
+        };
+        // Where this is not permitted the kernel may still not need it.
+        let _ = setrlimit(Resource::Memlock, unlimited);
+        Self(before)
+    }
+}
+
+impl Drop for RaisedMemlock {
+    fn drop(&mut self) {
+        let _ = setrlimit(Resource::Memlock, self.0);
+    }
+}
+
+/// `bpf(2)`: the arguments of BPF_LINK_CREATE for an iterator over everything.
+#[repr(C)]
+#[derive(Default)]
+struct LinkCreate {
+    program: i32,
+    target: u32,
+    attach_type: u32,
+    flags: u32,
+    iter_info: u64,
+    iter_info_length: u32,
+    padding: u32,
+}
+
+/// The arguments of BPF_ITER_CREATE.
+#[repr(C)]
+struct IterCreate {
+    link: i32,
+    flags: u32,
+}
+
+fn attach(program: i32) -> Result<OwnedFd, Errno> {
+    const BPF_LINK_CREATE: i32 = 28;
+    const BPF_TRACE_ITER: u32 = 28;
+    let arguments = LinkCreate {
+        program,
+        attach_type: BPF_TRACE_ITER,
+        ..LinkCreate::default()
+    };
+    bpf(BPF_LINK_CREATE, &arguments)
+}
+
+/// Starts a pass of an iterator; its records are read from what is returned.
+pub(crate) fn iterate(link: &OwnedFd) -> Result<OwnedFd, Errno> {
+    const BPF_ITER_CREATE: i32 = 33;
+    let arguments = IterCreate {
+        link: link.as_raw_fd(),
+        flags: 0,
+    };
+    bpf(BPF_ITER_CREATE, &arguments)
+}
+
+/// Calls `bpf(2)` for a command that returns a file descriptor.
+#[allow(unsafe_code)]
+fn bpf<T>(command: i32, arguments: &T) -> Result<OwnedFd, Errno> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the kernel reads `size_of::<T>()` bytes of arguments, which are there and have no padding, and writes none
+    // for these commands.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_ref(arguments),
+            size_of::<T>(),
+        )
+    };
+    match i32::try_from(result) {
+        // SAFETY: a result that is not negative is a new file descriptor that nobody else has.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => {
+            let errno = std::io::Error::last_os_error().raw_os_error();
+            Err(errno.map_or(Errno::INVAL, Errno::from_raw_os_error))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_not_loaded_where_the_process_could_be_killed_for_it() {
+        let left = |mib| MemoryLeft {
+            left: Bytes::from_mib(mib),
+            place: "control group /a of 24 MiB".to_owned(),
+        };
+        let types = 5 << 20;
+        let error = fits(types, Some(&left(20))).unwrap_err();
+        assert_eq!(
+            error,
+            "too little memory to load it: that takes 40 MiB for a moment, and control group /a of 24 MiB has 20 MiB left"
+        );
+        assert_eq!(fits(types, Some(&left(40))), Ok(()));
+        assert_eq!(fits(types, None), Ok(()), "no limit is known");
+    }
+}

@@ -1,0 +1,433 @@
+//! All of the host's kernel files, live: opened once, read together into a sample.
+//!
+//! Without processes and control groups. A sample is some 20 `pread`s: on 2 CPUs 60 µs of CPU in a hot loop, 10 of them
+//! above the bare reads, and 0.2 to 0.3 ms where the CPU's caches went to others in between (`benches/host_sample.rs`).
+//! In steady state nothing is allocated, so it also works while the host has no memory left. `/proc/slabinfo` alone costs
+//! more than all others together and changes slowly: it is read every 60th time. A recorder spares itself others, too:
+//! [`HostProbe::slow_every`].
+//!
+//! A file that cannot be opened or read is noted with the reason and costs nothing else. What comes later (a zram
+//! device, a node) is seen after [`HostProbe::refresh`].
+
+use std::ops::Range;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use timeline::{Absence, Sample, Stamp};
+use units::{Span, WallClock};
+
+use crate::error::{ParseError, ReadError};
+use crate::host::file::{Cadence, HostFile, HostParsers};
+use crate::kernel_file::{KernelFile, Root};
+
+/// The three clocks, now.
+pub fn now() -> Stamp {
+    let span = |time: Timespec| {
+        Span::from_secs(time.tv_sec.unsigned_abs())
+            .plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
+    };
+    // In this order, a machine that never slept is never awake for longer than it is up.
+    let awake = span(clock_gettime(ClockId::Monotonic));
+    let boot = span(clock_gettime(ClockId::Boottime));
+    let wall = clock_gettime(ClockId::Realtime);
+    let wall_nanos = wall.tv_sec.saturating_mul(1_000_000_000);
+    Stamp {
+        boot,
+        awake: Some(awake),
+        wall: Some(WallClock::from_unix_nanos(
+            wall_nanos.saturating_add(wall.tv_nsec),
+        )),
+    }
+}
+
+/// The open files of a host and their parsers.
+#[derive(Debug)]
+pub struct HostProbe {
+    root: Root,
+    sources: Vec<Source>,
+    parsers: HostParsers,
+    buffer: Vec<u8>,
+    problems: Vec<ParseError>,
+    slow: Turn,
+    rare: Turn,
+}
+
+/// Comes up once in so many samples, and in the first.
+#[derive(Debug)]
+struct Turn {
+    every: u32,
+    /// Samples until it comes up again.
+    left: u32,
+}
+
+impl Turn {
+    fn every(samples: u32) -> Self {
+        Self {
+            every: samples.max(1),
+            left: 0,
+        }
+    }
+
+    fn takes(&mut self) -> bool {
+        let is_up = self.left == 0;
+        if is_up {
+            self.left = self.every;
+        }
+        self.left -= 1;
+        is_up
+    }
+}
+
+/// One file of the host.
+#[derive(Debug)]
+struct Source {
+    kind: HostFile,
+    instance: String,
+    /// None where it could not be opened, or its device is gone.
+    file: Option<KernelFile>,
+    /// Why the last attempt to open or read it failed.
+    absence: Option<Absence>,
+    /// Where in the buffer its text is; none where this sample does not have it.
+    text: Option<Range<usize>>,
+}
+
+impl HostProbe {
+    /// A minute at one sample a second: what leaks into a cache that matters does so for longer.
+    const SLABINFO_EVERY: u32 = 60;
+
+    /// Opens the files of the host below `root`. What cannot be opened is [absent](Self::absent).
+    pub fn open(root: &Root) -> Self {
+        let mut probe = Self {
+            root: root.clone(),
+            sources: Vec::new(),
+            parsers: HostParsers::default(),
+            buffer: Vec::new(),
+            problems: Vec::new(),
+            slow: Turn::every(1),
+            rare: Turn::every(Self::SLABINFO_EVERY),
+        };
+        probe.refresh();
+        probe
+    }
+
+    /// Reads `/proc/slabinfo` with the next sample and then with every `samples`th instead of every 60th.
+    #[must_use]
+    pub fn slabinfo_every(mut self, samples: u32) -> Self {
+        self.rare = Turn::every(samples);
+        self
+    }
+
+    /// Reads what moves slowly (nodes, swap areas, zram, sockets, directory entries, KSM) with the next sample and then
+    /// with every `samples`th instead of every one: half of the files on a host of one node. So rarely it also keeps fields
+    /// that the catalogue does not know.
+    #[must_use]
+    pub fn slow_every(mut self, samples: u32) -> Self {
+        self.slow = Turn::every(samples);
+        self
+    }
+
+    /// Opens what has come since and what could not be opened before, and forgets devices that are gone. It allocates
+    /// and looks at directories: for every few minutes, not for every sample.
+    pub fn refresh(&mut self) {
+        let mut before = std::mem::take(&mut self.sources);
+        for kind in HostFile::ALL {
+            for (path, instance) in kind.below(&self.root) {
+                let kept = before.iter().position(|source| {
+                    source.kind == kind && source.instance == instance && source.file.is_some()
+                });
+                self.sources.push(match kept {
+                    Some(kept) => before.swap_remove(kept),
+                    None => Source::open(&self.root, kind, &path, instance),
+                });
+            }
+        }
+    }
+
+    /// Reads all files into the sample and stamps it. The caller empties the sample before.
+    pub fn sample(&mut self, sample: &mut Sample) {
+        sample.stamp = now();
+        let (with_slow, with_rare) = (self.slow.takes(), self.rare.takes());
+        if !with_slow {
+            sample.unknown.close();
+        }
+        // All files are read before any is parsed: their numbers are of almost one moment, and the kernel's code and
+        // ours do not drive each other out of the CPU's caches.
+        self.buffer.clear();
+        for source in &mut self.sources {
+            let is_due = match source.kind.cadence() {
+                Cadence::Each => true,
+                Cadence::Slow => with_slow,
+                Cadence::Rare => with_rare,
+            };
+            source.text = is_due.then(|| source.read(&mut self.buffer)).flatten();
+        }
+        for source in &self.sources {
+            let Some(text) = source.text.clone().and_then(|text| self.buffer.get(text)) else {
+                continue;
+            };
+            let parsed = self
+                .parsers
+                .parse(source.kind, &source.instance, text, sample);
+            if let Err(problem) = parsed {
+                // Files and expectations are few and fixed, so this list is short without a limit of its own.
+                let is_known = |known: &ParseError| {
+                    (known.file, known.expected) == (problem.file, problem.expected)
+                };
+                if !self.problems.iter().any(is_known) {
+                    self.problems.push(problem);
+                }
+            }
+        }
+        // Control groups and processes come at their own pace.
+        sample.unknown.open();
+    }
+
+    /// The files that could not be read the last time, by their path in the catalogue. One that is there several times
+    /// is absent where none of them can be read.
+    pub fn absent(&self) -> impl Iterator<Item = (&'static str, Absence)> + '_ {
+        HostFile::ALL.into_iter().filter_map(|kind| {
+            let of_kind = || self.sources.iter().filter(|source| source.kind == kind);
+            if of_kind().any(|source| source.absence.is_none()) {
+                return None;
+            }
+            let first = of_kind().find_map(|source| source.absence.clone());
+            Some((kind.path(), first.unwrap_or(Absence::NotFound)))
+        })
+    }
+
+    /// The files that are open: what a sample reads, slabinfo included.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let files = self
+            .sources
+            .iter()
+            .filter_map(|source| source.file.as_ref());
+        files.map(KernelFile::path)
+    }
+
+    /// What was wrong with the files' texts: the first of each kind in each file.
+    pub fn problems(&self) -> &[ParseError] {
+        &self.problems
+    }
+}
+
+impl Source {
+    fn open(root: &Root, kind: HostFile, path: &str, instance: String) -> Self {
+        let opened = KernelFile::open(root, path).map(|file| file.shaped(kind.shape()));
+        let absence = opened.as_ref().err().map(ReadError::absence);
+        Self {
+            kind,
+            instance,
+            file: opened.ok(),
+            absence,
+            text: None,
+        }
+    }
+
+    /// Appends the file's text to the buffer and says where it is, or remembers why that failed. The next attempt may
+    /// succeed: the kernel may have had no memory for it. A device that is gone does not come back in the same open file.
+    fn read(&mut self, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
+        let start = buffer.len();
+        match self.file.as_ref()?.append(buffer) {
+            Ok(()) => {
+                self.absence = None;
+                Some(start..buffer.len())
+            }
+            Err(errno) => {
+                // A failure that lasts must not allocate every time.
+                if self.absence.is_none() {
+                    let path = self.kind.path().to_owned();
+                    let source = errno.into();
+                    self.absence = Some(ReadError { path, source }.absence());
+                }
+                if matches!(errno, Errno::NODEV | Errno::NOENT | Errno::NXIO) {
+                    self.file = None;
+                }
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Entity;
+    use timeline::signals::{
+        CPU_USER, DENTRIES, MEM_TOTAL, NR_FREE_PAGES, ZONE_MANAGED, ZONE_PCP, ZRAM_USED,
+    };
+    use units::{Bytes, Pages};
+
+    /// A directory with these files below it.
+    fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            write(directory.path(), path, text);
+        }
+        let root = Root::at(directory.path());
+        (directory, root)
+    }
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn absent(probe: &HostProbe, file: &str) -> Option<Absence> {
+        let mut all = probe.absent();
+        all.find(|(path, _)| *path == file).map(|(_, why)| why)
+    }
+
+    #[test]
+    fn this_host_is_read() {
+        let mut probe = HostProbe::open(&Root::default());
+        let mut sample = Sample::default();
+        probe.sample(&mut sample);
+        let total = sample.host.get(MEM_TOTAL).unwrap();
+        let free = sample.host.get(NR_FREE_PAGES).unwrap();
+        assert!(total > Bytes::from_mib(64) && free > Pages::ZERO);
+        assert!(sample.host.get(CPU_USER).is_some());
+        assert!(sample.host.get(DENTRIES).is_some());
+        let zones = sample.table(Entity::Zone).rows();
+        assert!(!zones.is_empty());
+        for zone in zones {
+            assert!(
+                zone.row.get(ZONE_MANAGED) > Some(Pages::ZERO),
+                "{}",
+                zone.key
+            );
+            assert!(zone.row.get(ZONE_PCP).is_some(), "{}", zone.key);
+        }
+        assert_eq!(probe.problems(), []);
+        let stamp = sample.stamp;
+        assert!(stamp.boot >= stamp.awake.unwrap() && stamp.wall.is_some());
+    }
+
+    #[test]
+    fn time_goes_on_from_sample_to_sample() {
+        let (first, second) = (now(), now());
+        assert!(second.boot > first.boot);
+        assert!(second.awake > first.awake);
+    }
+
+    #[test]
+    fn what_is_missing_is_absent_and_the_rest_is_read() {
+        let (_directory, root) = host(&[("proc/meminfo", "MemTotal: 8 kB\n")]);
+        let mut probe = HostProbe::open(&root);
+        let mut sample = Sample::default();
+        probe.sample(&mut sample);
+        assert_eq!(sample.host.get(MEM_TOTAL), Some(Bytes::from_kib(8)));
+        assert_eq!(absent(&probe, "/proc/meminfo"), None);
+        for file in [
+            "/proc/vmstat",
+            "/proc/pressure/io",
+            "/sys/block/zram*/mm_stat",
+        ] {
+            assert_eq!(absent(&probe, file), Some(Absence::NotFound), "{file}");
+        }
+        assert_eq!(probe.absent().count(), HostFile::ALL.len() - 1);
+    }
+
+    #[test]
+    fn a_file_that_fails_does_not_end_sampling_and_may_recover() {
+        let (directory, root) = host(&[
+            ("proc/meminfo", "MemTotal: 8 kB\n"),
+            ("proc/vmstat", "nr_free_pages 5\n"),
+        ]);
+        let mut probe = HostProbe::open(&root);
+        // Reading a directory fails with EISDIR, as reading a kernel file may fail with ENOMEM.
+        let directory_file = KernelFile::open_path(directory.path()).unwrap();
+        let meminfo = &mut probe.sources[0];
+        let good = meminfo.file.replace(directory_file);
+        let mut sample = Sample::default();
+        probe.sample(&mut sample);
+        assert_eq!(sample.host.get(MEM_TOTAL), None);
+        assert_eq!(sample.host.get(NR_FREE_PAGES), Some(Pages::new(5)));
+        assert!(matches!(
+            absent(&probe, "/proc/meminfo"),
+            Some(Absence::Failed(_))
+        ));
+        probe.sources[0].file = good;
+        sample.clear();
+        probe.sample(&mut sample);
+        assert_eq!(sample.host.get(MEM_TOTAL), Some(Bytes::from_kib(8)));
+        assert_eq!(absent(&probe, "/proc/meminfo"), None);
+    }
+
+    #[test]
+    fn devices_that_come_and_go_are_seen_after_a_refresh() {
+        let mm_stat = |used: u64| format!("5 4 {used} 0 0 0 0 0 0\n");
+        let (directory, root) = host(&[
+            ("sys/block/zram0/mm_stat", &mm_stat(3)),
+            ("sys/block/sda/size", "1\n"),
+        ]);
+        let mut probe = HostProbe::open(&root);
+        let mut sample = Sample::default();
+        let mut used = |probe: &mut HostProbe| -> Vec<(String, Option<Bytes>)> {
+            sample.clear();
+            probe.sample(&mut sample);
+            let rows = sample.table(Entity::Zram).rows().iter();
+            rows.map(|row| (row.key.clone(), row.row.get(ZRAM_USED)))
+                .collect()
+        };
+        let device = |name: &str, used| (name.to_owned(), Some(Bytes::new(used)));
+        assert_eq!(used(&mut probe), [device("zram0", 3)]);
+        write(directory.path(), "sys/block/zram1/mm_stat", &mm_stat(7));
+        assert_eq!(used(&mut probe), [device("zram0", 3)]);
+        probe.refresh();
+        assert_eq!(used(&mut probe), [device("zram0", 3), device("zram1", 7)]);
+        std::fs::remove_dir_all(directory.path().join("sys/block/zram0")).unwrap();
+        probe.refresh();
+        assert_eq!(used(&mut probe), [device("zram1", 7)]);
+    }
+
+    #[test]
+    fn a_problem_is_reported_once() {
+        let text = "pswpin -1\npswpout x\n";
+        let (_directory, root) = host(&[("proc/vmstat", text), ("proc/stat", "cpu x\n")]);
+        let mut probe = HostProbe::open(&root);
+        let mut sample = Sample::default();
+        for _ in 0..3 {
+            sample.clear();
+            probe.sample(&mut sample);
+        }
+        let all: Vec<_> = probe.problems().iter().map(ToString::to_string).collect();
+        let expected = [
+            "/proc/vmstat, line 1: expected a number, found `-1`",
+            "/proc/stat, line 1: expected a number, found `x`",
+        ];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn what_moves_slowly_is_read_in_the_first_sample_and_every_nth() {
+        let (_directory, root) = host(&[
+            (
+                "proc/slabinfo",
+                "dentry 1 2 3 4 5 : tunables 0 0 0 : slabdata 6 7 0\n",
+            ),
+            ("proc/sys/fs/dentry-state", "7 5 45 0 2 0\n"),
+            ("proc/meminfo", "MemTotal: 8 kB\n"),
+        ]);
+        let mut probe = HostProbe::open(&root).slabinfo_every(3).slow_every(2);
+        let mut sample = Sample::default();
+        let seen: Vec<[bool; 3]> = (0..7)
+            .map(|_| {
+                sample.clear();
+                probe.sample(&mut sample);
+                let host = &sample.host;
+                let slabs = sample.table(Entity::Slab).rows();
+                [
+                    host.get(MEM_TOTAL).is_some(),
+                    host.get(DENTRIES).is_some(),
+                    !slabs.is_empty(),
+                ]
+            })
+            .collect();
+        let times = |file: usize| -> Vec<usize> { (0..7).filter(|at| seen[*at][file]).collect() };
+        assert_eq!(times(0), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(times(1), [0, 2, 4, 6]);
+        assert_eq!(times(2), [0, 3, 6]);
+    }
+}
