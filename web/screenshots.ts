@@ -8,9 +8,9 @@ import { join } from "node:path";
 import type { Browser } from "puppeteer-core";
 
 import { launch, obstacle, open, settled, type Look } from "./test/page/browser";
-import { DIRTY, HEALTHY, NODES, removePages, report, THRASH } from "./test/page/pages";
+import { compare, DIRTY, HEALTHY, NODES, OOM, removePages, report, THRASH } from "./test/page/pages";
 
-const SOURCES = { "swap-thrash": THRASH, dirty: DIRTY, healthy: HEALTHY, nodes: NODES } as const;
+const SOURCES = { "swap-thrash": THRASH, dirty: DIRTY, healthy: HEALTHY, nodes: NODES, oom: OOM } as const;
 const WIDTHS = { wide: 1440, narrow: 390 } as const;
 
 async function picture(browser: Browser, page: string, path: string, look: Look, isWhole: boolean): Promise<void> {
@@ -58,6 +58,7 @@ async function main(folder: string, isAll: boolean): Promise<void> {
     await pictureFigures(browser, thrash, folder);
     if (!isAll) return;
     for (const [name, source] of Object.entries(SOURCES)) await wholePages(browser, report(source), name, folder);
+    await wholePages(browser, compare(HEALTHY, THRASH), "compare", folder);
   } finally {
     removePages();
     await browser.close();

@@ -1,17 +1,17 @@
 //! Which charts a source gives, in the page's order.
 
+mod builder;
 mod cpu;
 mod disks;
 mod groups;
 mod growth;
+mod headroom;
 mod memory;
 mod nodes;
 mod pressure;
 mod reclaim;
 mod recorder;
-mod room;
 mod services;
-mod sketch;
 mod sums;
 mod swap;
 mod writing;
@@ -26,12 +26,12 @@ use crate::Chart;
 /// All charts of a source, in the page's order: those that it cannot draw are there, too, and say why. Nodes are there
 /// where the host has several, control groups where any is known.
 pub fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
-    let held = services::Held::of(cx);
+    let held = services::RankedOwners::of(cx);
     let mut charts = vec![
         memory::chart(cx),
         services::chart(cx, &held),
-        room::headroom(cx),
-        room::free(cx),
+        headroom::headroom(cx),
+        headroom::free(cx),
         pressure::memory(cx),
         swap::flow(cx),
         reclaim::refaults(cx),

@@ -188,7 +188,7 @@ impl Colour {
 
 /// One curve of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct ChartSeries {
     /// `anon`; unique in its chart, never a host's text.
     pub id: String,
     /// What people call it; may be a name from the host: untrusted text.
@@ -202,30 +202,30 @@ pub struct Series {
     /// The signals that its values are: one, or what takes its place on other kernels.
     pub signals: Vec<SignalId>,
     /// Signals that a reader looks for here although its values are something else: a part of it, or the rest.
-    pub beside: Vec<SignalId>,
+    pub related: Vec<SignalId>,
     /// Signals that its values are computed from and that nobody looks for here.
-    pub from: Vec<SignalId>,
+    pub inputs: Vec<SignalId>,
     /// The name of the control group that it is about; `None` of anything else.
     pub group: Option<String>,
     /// What can be done with the memory that it shows; `None` of anything else.
     pub standing: Option<Standing>,
 }
 
-impl Series {
+impl ChartSeries {
     /// All signals for which a reader looks here.
-    pub fn related(&self) -> impl Iterator<Item = SignalId> + '_ {
-        self.signals.iter().chain(&self.beside).copied()
+    pub fn covered(&self) -> impl Iterator<Item = SignalId> + '_ {
+        self.signals.iter().chain(&self.related).copied()
     }
 
     /// All signals that its values may need.
     pub fn needs(&self) -> impl Iterator<Item = SignalId> + '_ {
-        self.related().chain(self.from.iter().copied())
+        self.covered().chain(self.inputs.iter().copied())
     }
 }
 
 /// A line that a chart's series are measured against.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
+pub struct ChartLimit {
     /// What it is: `dirty limit`.
     pub label: String,
     /// Where.
@@ -264,9 +264,9 @@ pub struct Chart {
     /// A fixed upper end: MemTotal of a stack of all memory, 1 for shares.
     pub top: Option<f64>,
     /// Curves. A series that is a moving limit is among them.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
     /// Lines to measure against.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ChartLimit>,
     /// The low and the high edge of a band, which are moving limits both.
     pub band: Option<[String; 2]>,
     /// Whether it shows changes since the first sample, and so proves no level.

@@ -20,8 +20,8 @@ use timeline::Timeline;
 use units::Span;
 
 use crate::{Chart, Curve, pack};
-use clock::Clock;
-use grid::{Grid, Slots, Sums};
+use clock::SourceClock;
+use grid::{ColumnGrid, ColumnSums, Slots};
 use reducer::{MOST_FINE, MOST_FINE_BYTES};
 pub use reducer::{Reducer, scanned};
 pub use stretches::worth_sharpening;
@@ -107,7 +107,7 @@ impl Drawing {
     /// Adds every sample of a part of a recording as a level; `whole` is what the drawing was made of. Gives whether there
     /// was room for it.
     pub fn sharpen(&mut self, charts: &[Chart], part: &Evidence<'_>, whole: &Timeline) -> bool {
-        let Some(placed) = Clock::of(whole).place(part.timeline) else {
+        let Some(placed) = SourceClock::of(whole).place(part.timeline) else {
             return false;
         };
         self.add(charts, Level::raw(charts, part, &placed.times))
@@ -172,11 +172,11 @@ impl Level {
 
     /// All of a source in so many columns.
     fn reduced(charts: &[Chart], cx: &Evidence<'_>, columns: usize) -> Self {
-        let grid = Grid::over(cx.timeline, columns);
+        let grid = ColumnGrid::over(cx.timeline, columns);
         let slots = Slots::of(cx.timeline, cx.timeline.times(), &grid);
         let cells = charts.iter().map(|chart| {
             let sums = draw(chart, cx).into_iter().map(|curve| {
-                let mut sums = Sums::new(&grid);
+                let mut sums = ColumnSums::new(&grid);
                 sums.take(&slots, &curve);
                 sums.cells(true)
             });

@@ -13,7 +13,8 @@ mod pack;
 
 pub use catalogue::charts;
 pub use drawing::{
-    Chart, ChartKind, ChartSize, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series,
+    Chart, ChartKind, ChartLimit, ChartSeries, ChartSize, ChartUnit, Colour, Curve, Draw,
+    LimitValue,
 };
 pub use level::{Cells, Drawing, Level, Reducer, scanned, worth_sharpening};
-pub use pack::{Packed, pack};
+pub use pack::{PackedLevels, pack};

@@ -15,7 +15,7 @@ use crate::{Cells, Chart, Drawing, Level};
 
 /// The bytes that travel in the page, and what their integers mean.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Packed {
+pub struct PackedLevels {
     /// Deflated, without a header.
     pub bytes: Vec<u8>,
     /// For each chart, for each of its series, what one is worth; empty for charts that have nothing to show, of which
@@ -41,7 +41,7 @@ const MEANS: u8 = 1;
 const WITH_EXTREMES: u8 = 3;
 
 /// The bytes that travel in the page.
-pub fn pack(charts: &[Chart], drawing: &Drawing) -> Packed {
+pub fn pack(charts: &[Chart], drawing: &Drawing) -> PackedLevels {
     let levels: Vec<&Level> = drawing.levels.iter().collect();
     let scales = scales(charts, &levels);
     let mut writer = DeflateEncoder::new(Vec::new(), Compression::new(DEFLATE));
@@ -52,7 +52,7 @@ pub fn pack(charts: &[Chart], drawing: &Drawing) -> Packed {
         // Writing to memory cannot fail.
         let _ = writer.write_all(&bytes);
     }
-    Packed {
+    PackedLevels {
         bytes: writer.finish().unwrap_or_default(),
         scales,
     }

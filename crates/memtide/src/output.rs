@@ -7,7 +7,7 @@ use import::{OpenError, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::plain::escape;
-use report::{Colour, Screen};
+use report::{ColourMode, Screen};
 use store::StoreError;
 use units::Span;
 
@@ -49,7 +49,7 @@ impl Output {
         screen.zone = TimeZone::system();
         screen.unbroken = !std::io::stdout().is_terminal();
         if self.color {
-            screen.colour = Colour::Ansi;
+            screen.colour = ColourMode::Ansi;
         }
         screen
     }

@@ -9,7 +9,7 @@ use crate::Screen;
 use crate::model::{Changed, EventEntry, Source, SourceKind};
 
 /// How a source's times are written.
-pub(crate) struct Clock<'a> {
+pub(crate) struct ReportClock<'a> {
     kind: SourceKind,
     zone: &'a TimeZone,
     begin: Option<Timestamp>,
@@ -54,7 +54,7 @@ fn to_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-impl<'a> Clock<'a> {
+impl<'a> ReportClock<'a> {
     pub(crate) fn new(source: &Source, screen: &'a Screen) -> Self {
         Self {
             kind: source.kind,
@@ -328,9 +328,9 @@ impl<'a> Clock<'a> {
 mod tests {
     use super::*;
 
-    fn clock(kind: SourceKind, lasts_s: f64, steps: Vec<(f64, f64)>) -> Clock<'static> {
+    fn clock(kind: SourceKind, lasts_s: f64, steps: Vec<(f64, f64)>) -> ReportClock<'static> {
         let begin: Timestamp = "2026-11-18T11:00:00Z".parse().unwrap();
-        Clock {
+        ReportClock {
             kind,
             zone: AS_WRITTEN,
             begin: Some(begin),

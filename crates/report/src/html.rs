@@ -4,6 +4,7 @@
 //! through one writer ([`escape`]) that makes it harmless. Nothing is fetched, and the page's own policy forbids it. Cost:
 //! proportional to the report and to the columns of the picture.
 
+mod block;
 mod chart;
 mod clear;
 mod compare;
@@ -29,7 +30,7 @@ pub use compare::compare;
 
 use self::escape::Tag;
 use crate::Screen;
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
@@ -56,12 +57,12 @@ pub struct Page<'a> {
 
 /// The page of a report, as one file.
 pub fn report(page: &Page<'_>) -> String {
-    page::draw(&Scene::new(page, Which::Only))
+    page::draw(&Scene::new(page, ComparedSide::Only))
 }
 
 /// Which source a block is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ComparedSide {
     /// The page has one.
     Only,
     /// The one of two that are compared.
@@ -70,7 +71,7 @@ pub(crate) enum Which {
     After,
 }
 
-impl Which {
+impl ComparedSide {
     /// Its word; empty where there is only one.
     pub(crate) const fn word(self) -> &'static str {
         match self {
@@ -81,7 +82,7 @@ impl Which {
     }
 
     /// What its ids have behind the kind of block, so that those of two sources differ.
-    pub(crate) const fn of_ids(self) -> &'static str {
+    pub(crate) const fn id_suffix(self) -> &'static str {
         match self {
             Self::Only => "",
             Self::Before => "-before",
@@ -94,17 +95,17 @@ impl Which {
 pub(crate) struct Scene<'a> {
     pub(crate) report: &'a Report,
     pub(crate) picture: &'a Picture,
-    pub(crate) clock: Clock<'a>,
+    pub(crate) clock: ReportClock<'a>,
     pub(crate) page: &'a Page<'a>,
-    pub(crate) which: Which,
+    pub(crate) which: ComparedSide,
 }
 
 impl<'a> Scene<'a> {
-    fn new(page: &'a Page<'a>, which: Which) -> Self {
+    fn new(page: &'a Page<'a>, which: ComparedSide) -> Self {
         Self {
             report: page.report,
             picture: page.picture,
-            clock: Clock::new(&page.report.source, page.screen),
+            clock: ReportClock::new(&page.report.source, page.screen),
             page,
             which,
         }
@@ -118,14 +119,14 @@ impl<'a> Scene<'a> {
     /// Says of an element which of two sources it is about.
     pub(crate) fn sided(&self, tag: Tag) -> Tag {
         match self.which {
-            Which::Only => tag,
+            ComparedSide::Only => tag,
             side => tag.with("data-side", side.word()),
         }
     }
 
     /// The id of a block of which there is one for each source.
     pub(crate) fn id(&self, kind: &'static str, name: impl std::fmt::Display) -> String {
-        format!("{kind}{}-{name}", self.which.of_ids())
+        format!("{kind}{}-{name}", self.which.id_suffix())
     }
 
     /// A time of the picture, as people read it.

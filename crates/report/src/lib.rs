@@ -22,13 +22,13 @@ mod clock;
 pub mod docs;
 pub mod html;
 pub mod model;
+mod phrases;
 mod picture;
 pub mod plain;
-mod said;
 mod screen;
 pub mod text;
 
 pub use model::{
     Answer, Input, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
 };
-pub use screen::{Colour, Screen};
+pub use screen::{ColourMode, Screen};

@@ -11,16 +11,16 @@ use crate::model::{Finding, Report};
 pub struct Picture {
     pub(crate) charts: Vec<Chart>,
     pub(crate) drawing: Drawing,
-    pub(crate) absent: Vec<Absent>,
+    pub(crate) absent: Vec<AbsentChart>,
     /// What is to be said of each chart.
-    about: Vec<About>,
+    about: Vec<ChartSummary>,
     /// How long after the first sample of what was judged it begins.
     begin: Span,
 }
 
 /// What a chart shows.
 #[derive(Debug, Default)]
-struct About {
+struct ChartSummary {
     /// Of each series the least and the largest value; `None` where nothing was measured.
     ends: Vec<Ends>,
     /// In words.
@@ -33,14 +33,14 @@ struct About {
 
 /// A chart that cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Absent {
+pub(crate) struct AbsentChart {
     pub(crate) title: String,
     pub(crate) why: String,
 }
 
 /// A series of a chart, by numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct SeriesIndex {
     pub(crate) chart: usize,
     pub(crate) series: usize,
 }
@@ -63,7 +63,7 @@ impl Picture {
         for (chart, has_data) in charts.into_iter().zip(drawn) {
             match has_data {
                 true => kept.push(chart),
-                false => absent.push(Absent {
+                false => absent.push(AbsentChart {
                     title: chart.title,
                     why: chart
                         .absent
@@ -74,7 +74,7 @@ impl Picture {
         move_back(&mut drawing, begin);
         let about = kept.iter().enumerate().map(|(index, chart)| {
             let levels = drawing.levels.iter();
-            About::of(
+            ChartSummary::of(
                 chart,
                 levels.filter_map(|level| level.cells.get(index)),
                 findings,
@@ -113,7 +113,7 @@ impl Picture {
     }
 
     /// The first level of a series.
-    pub(crate) fn cells(&self, at: Shown) -> Option<&Cells> {
+    pub(crate) fn cells(&self, at: SeriesIndex) -> Option<&Cells> {
         self.drawing
             .levels
             .first()?
@@ -123,17 +123,17 @@ impl Picture {
     }
 
     /// Series that show a signal: lines before stacks, where one term is hard to follow.
-    pub(crate) fn showing(&self, signal: &str) -> Vec<Shown> {
+    pub(crate) fn showing(&self, signal: &str) -> Vec<SeriesIndex> {
         let of_chart = |(chart, it): (usize, &Chart)| {
             let series = it.series.iter().enumerate();
             let shows = series
                 .filter(|(_, series)| series.signals.iter().any(|id| id.def().name == signal));
             shows
-                .map(|(series, _)| Shown { chart, series })
+                .map(|(series, _)| SeriesIndex { chart, series })
                 .collect::<Vec<_>>()
         };
         let charts = self.charts.iter().enumerate();
-        let mut all: Vec<Shown> = charts.flat_map(of_chart).collect();
+        let mut all: Vec<SeriesIndex> = charts.flat_map(of_chart).collect();
         all.retain(|at| self.least_and_most(*at).is_some());
         all.sort_by_key(|at| self.charts[at.chart].kind == ChartKind::Stack);
         all
@@ -141,9 +141,9 @@ impl Picture {
 
     /// The series that shows what a finding measured: of control groups, and of several alike (disks, processes), the one
     /// that it is about. A chart of changes shows no levels.
-    pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<Shown> {
+    pub(crate) fn proof(&self, finding: &Finding, signal: &str) -> Option<SeriesIndex> {
         let all = self.showing(signal);
-        let is_it = |at: &&Shown| {
+        let is_it = |at: &&SeriesIndex| {
             let chart = &self.charts[at.chart];
             let alike = all.iter().filter(|other| other.chart == at.chart);
             let series = &chart.series[at.series];
@@ -156,7 +156,7 @@ impl Picture {
     }
 
     /// The least and the largest value of a series; `None` where nothing was measured.
-    pub(crate) fn least_and_most(&self, at: Shown) -> Option<(f64, f64)> {
+    pub(crate) fn least_and_most(&self, at: SeriesIndex) -> Option<(f64, f64)> {
         *self.about.get(at.chart)?.ends.get(at.series)?
     }
 
@@ -203,7 +203,7 @@ impl Picture {
     }
 }
 
-impl About {
+impl ChartSummary {
     /// `levels`: what each level of the drawing has of the chart.
     fn of<'a>(
         chart: &Chart,
@@ -255,7 +255,7 @@ fn wider(both: (Ends, Ends)) -> Ends {
 
 /// Whether a reader looks for a signal in a chart.
 fn shows(chart: &Chart, signal: &str) -> bool {
-    let mut related = chart.series.iter().flat_map(|series| series.related());
+    let mut related = chart.series.iter().flat_map(|series| series.covered());
     related.any(|related| related.def().name == signal)
 }
 
@@ -345,28 +345,28 @@ pub(crate) fn shown(unit: ChartUnit, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chart::{ChartSize, Colour, Level, Limit, LimitValue, Series};
+    use chart::{ChartLimit, ChartSeries, ChartSize, Colour, Level, LimitValue};
     use timeline::signals::CGROUP_CURRENT;
 
     use super::*;
     use crate::model::{Affected, Harm, Scope, Severity};
 
-    fn series(id: &str, label: &str) -> Series {
-        Series {
+    fn series(id: &str, label: &str) -> ChartSeries {
+        ChartSeries {
             id: id.to_owned(),
             label: label.to_owned(),
             colour: Colour::Nth(0),
             is_steps: false,
             is_negative: false,
             signals: vec![CGROUP_CURRENT.id()],
-            beside: Vec::new(),
-            from: Vec::new(),
+            related: Vec::new(),
+            inputs: Vec::new(),
             group: Some(label.to_owned()),
             standing: None,
         }
     }
 
-    fn chart(id: &str, series: Vec<Series>) -> Chart {
+    fn chart(id: &str, series: Vec<ChartSeries>) -> Chart {
         Chart {
             id: id.to_owned(),
             title: id.to_owned(),
@@ -455,7 +455,7 @@ mod tests {
         let proof = |name| picture.proof(&about(name), "cgroup.current");
         assert_eq!(
             proof("/system.slice/b.service"),
-            Some(Shown {
+            Some(SeriesIndex {
                 chart: 1,
                 series: 1
             })
@@ -469,7 +469,7 @@ mod tests {
         let all = || vec![series("dirty", "dirty"), series("limit", "limit")];
         let values = vec![vec![Some(1.0), Some(0.0), None], vec![Some(900.0); 3]];
         let mut quiet = chart("dirty", all());
-        quiet.limits = vec![Limit {
+        quiet.limits = vec![ChartLimit {
             label: "limit".to_owned(),
             value: LimitValue::Moving("limit".to_owned()),
         }];
@@ -487,7 +487,7 @@ mod tests {
         let picture = picture(charts, &[vec![vec![None; 3]], vec![vec![Some(7.0); 3]]]);
         assert_eq!(picture.charts.len(), 1);
         assert_eq!(picture.charts[0].id, "free");
-        let at = Shown {
+        let at = SeriesIndex {
             chart: 0,
             series: 0,
         };

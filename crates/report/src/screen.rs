@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Colour {
+pub enum ColourMode {
     /// No escape sequences at all.
     #[default]
     Plain,
@@ -27,7 +27,7 @@ pub enum Detail {
 pub struct Screen {
     pub(crate) width: usize,
     /// Whether to colour.
-    pub colour: Colour,
+    pub colour: ColourMode,
     /// How much to show.
     pub detail: Detail,
     /// In which zone the host's people read clocks.
@@ -46,7 +46,7 @@ impl Screen {
     pub fn of_width(columns: usize) -> Self {
         Self {
             width: columns.clamp(Self::NARROWEST, Self::WIDEST),
-            colour: Colour::default(),
+            colour: ColourMode::default(),
             detail: Detail::default(),
             zone: TimeZone::UTC,
             unbroken: false,

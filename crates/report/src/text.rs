@@ -14,10 +14,10 @@ mod list;
 mod markdown;
 mod memory;
 mod page;
-mod place;
+mod where_tree;
 mod wrap;
 
-pub use crate::screen::{Colour, Detail, Screen};
+pub use crate::screen::{ColourMode, Detail, Screen};
 
 use crate::model::{CompareReport, EventsReport, Report, RuleEntry, SignalEntry, WhereReport};
 
@@ -37,8 +37,8 @@ pub fn explain_input(report: &Report, screen: &Screen) -> String {
 }
 
 /// The answer of `where`.
-pub fn place(report: &WhereReport, screen: &Screen) -> String {
-    place::draw(report, screen)
+pub fn where_tree(report: &WhereReport, screen: &Screen) -> String {
+    where_tree::draw(report, screen)
 }
 
 /// The answer of `events`.

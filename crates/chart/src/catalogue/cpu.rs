@@ -7,7 +7,7 @@ use timeline::signals::{
 use timeline::{Counter, Signal, Track};
 use units::{PerSecond, Ticks};
 
-use super::sketch::{Sketch, curve, from, rate, signals};
+use super::builder::{ChartBuilder, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 type Cpu = Signal<Counter<Ticks>>;
@@ -48,7 +48,7 @@ const AREAS: [Area; 5] = [
 
 /// Shares of the time of all CPUs.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "cpu",
         "CPU",
         "Share of the time of all CPUs. Kernel time that rises while memory is short is reclaim.",
@@ -58,10 +58,10 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     .top(Some(1.0));
     AREAS
         .into_iter()
-        .fold(sketch, |sketch, (id, label, colour, kinds)| {
+        .fold(builder, |builder, (id, label, colour, kinds)| {
             let signals = kinds.iter().map(|kind| kind.id()).collect();
-            let series = from(rate(id, label, colour, signals), signals![CPU_IDLE]);
-            sketch.line(cx, series, move |cx| share(cx, kinds))
+            let series = rate(id, label, colour, signals).inputs(signals![CPU_IDLE]);
+            builder.line(cx, series, move |cx| share(cx, kinds))
         })
         .done()
 }

@@ -8,7 +8,7 @@ use timeline::signals::{
 use timeline::{Counter, Entity, EntitySeries, Signal};
 use units::Bytes;
 
-use super::sketch::{Sketch, curve, downwards, rate, scaled, signals};
+use super::builder::{ChartBuilder, curve, rate, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Disks that are drawn at most; those that move most.
@@ -18,7 +18,7 @@ const SECONDS: f64 = 1e-3;
 
 /// What disks read and write.
 pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "disks",
         "Disks",
         "Read upwards, written downwards.",
@@ -28,13 +28,13 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
     .quiet_up_to(levels::DISK_TRAFFIC);
     let disks = busiest(cx);
     if disks.is_empty() {
-        return whole_host(cx, sketch);
+        return whole_host(cx, builder);
     }
     let is_one = disks.len() == 1;
     let of = |number: usize, of_one| if is_one { of_one } else { Colour::Nth(number) };
     let numbered = disks.into_iter().enumerate();
     numbered
-        .fold(sketch.of_entities(), |sketch, (n, disk)| {
+        .fold(builder.of_entities(), |builder, (n, disk)| {
             let read = rate(
                 format!("read-{n}"),
                 format!("{disk}: read"),
@@ -48,12 +48,12 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
                 signals![DISK_WRITE_BYTES, PGPGOUT],
             );
             let key = disk.clone();
-            sketch
+            builder
                 .line(cx, read, move |cx| {
                     let disk = known(cx, &disk)?;
                     Ok(curve(&cx.rate_of(disk, DISK_READ_BYTES)?))
                 })
-                .line(cx, downwards(write), move |cx| {
+                .line(cx, write.mirrored(), move |cx| {
                     let disk = known(cx, &key)?;
                     Ok(curve(&cx.rate_of(disk, DISK_WRITE_BYTES)?))
                 })
@@ -62,8 +62,8 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
 }
 
 /// Where no disk is told apart: what the kernel counts for all of them.
-fn whole_host(cx: &Evidence<'_>, sketch: Sketch) -> Chart {
-    sketch
+fn whole_host(cx: &Evidence<'_>, builder: ChartBuilder) -> Chart {
+    builder
         .line(
             cx,
             rate("read", "read", Colour::Read, signals![PGPGIN]),
@@ -71,7 +71,7 @@ fn whole_host(cx: &Evidence<'_>, sketch: Sketch) -> Chart {
         )
         .line(
             cx,
-            downwards(rate("write", "written", Colour::Write, signals![PGPGOUT])),
+            rate("write", "written", Colour::Write, signals![PGPGOUT]).mirrored(),
             |cx| cx.rate(PGPGOUT).map(|track| curve(&track)),
         )
         .done()
@@ -79,7 +79,7 @@ fn whole_host(cx: &Evidence<'_>, sketch: Sketch) -> Chart {
 
 /// How busy disks are.
 pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "disk_busy",
         "Disks busy",
         "Share of time with at least one request under way. At 100 % a spinning disk is full; \
@@ -92,18 +92,18 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     .quiet_up_to(levels::DISK_BUSY);
     let disks = busiest(cx);
     if disks.is_empty() {
-        return sketch.lacks(cx, no_disks(cx));
+        return builder.lacks(cx, no_disks(cx));
     }
     let numbered = disks.into_iter().enumerate();
     numbered
-        .fold(sketch, |sketch, (n, disk)| {
+        .fold(builder, |builder, (n, disk)| {
             let series = rate(
                 format!("disk-{n}"),
                 disk.clone(),
                 Colour::Nth(n),
                 signals![DISK_IO_TIME],
             );
-            sketch.line(cx, series, move |cx| {
+            builder.line(cx, series, move |cx| {
                 let busy = cx.rate_of(known(cx, &disk)?, DISK_IO_TIME)?;
                 let shares = scaled(&busy, SECONDS).into_iter();
                 // Clocks of two kinds race: no disk is busy for longer than the time.

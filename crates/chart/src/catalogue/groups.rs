@@ -10,9 +10,9 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries, Gauge, Signal, cgroup};
 use units::{Limit, Quantity};
 
-use super::sketch::{Sketch, beside, curve, level, signals};
-use super::sums::Sums;
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+use super::builder::{ChartBuilder, curve, level, signals};
+use super::sums::EntitySums;
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Groups that are drawn at most.
 const MOST: usize = 8;
@@ -48,7 +48,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
         .collect();
     let leaves = known.iter().map(|group| group.key.as_str());
     let leaves = leaves.filter(|key| !above.contains(key));
-    let sums = Sums {
+    let sums = EntitySums {
         entity: Entity::Cgroup,
         signals: vec![(CGROUP_CURRENT.id(), 1)],
         name: |group| &group.key,
@@ -62,7 +62,7 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
     let labels = names.iter().cloned().chain(rest).enumerate();
     let series: Vec<_> = labels.map(|(n, label)| held(n, label)).collect();
     let count = series.len();
-    let chart = sketch(
+    let chart = builder(
         "Memory charged to groups, page cache included. A group that has others below it is \
          left out: it is their sum.",
         ChartKind::Stack,
@@ -80,16 +80,16 @@ fn stack(cx: &Evidence<'_>, known: &[&EntitySeries]) -> Option<Chart> {
 
 /// Groups and their limits.
 fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
-    let sketch = sketch(
+    let builder = builder(
         "Memory charged to the groups that came near their limit, page cache included, and the \
          nearest limits.",
         ChartKind::Lines,
     );
     let shown = limited.iter().take(MOST).enumerate();
-    let sketch = shown.fold(sketch, |sketch, (n, group)| {
+    let builder = shown.fold(builder, |builder, (n, group)| {
         let series = held(n, group.key.clone());
         let key = group.key.clone();
-        sketch.line(cx, series, move |cx| {
+        builder.line(cx, series, move |cx| {
             let group = cx.timeline.entity(Entity::Cgroup, &key);
             let track = group.map(|group| cx.gauge_of(group, CGROUP_CURRENT));
             track
@@ -98,15 +98,15 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
         })
     });
     let near = limited.iter().take(MOST_LIMITS).enumerate();
-    near.fold(sketch, |sketch, (n, group)| {
+    near.fold(builder, |builder, (n, group)| {
         let label = format!("{} of {}", group.knob, group.key);
         let signals = vec![group.limit.id()];
-        let series = Series {
+        let series = ChartSeries {
             group: Some(group.key.clone()),
             ..level(format!("limit-{n}"), label, Colour::Limit, signals)
         };
         let (key, limit) = (group.key.clone(), group.limit);
-        sketch.moving_limit(cx, series, move |cx| {
+        builder.moving_limit(cx, series, move |cx| {
             let group = cx.timeline.entity(Entity::Cgroup, &key);
             group.map_or_else(|| Err(lacking()), |group| Ok(moving(cx, group, limit)))
         })
@@ -115,17 +115,17 @@ fn lines(cx: &Evidence<'_>, limited: &[Limited]) -> Chart {
 }
 
 /// What a group holds.
-fn held(n: usize, name: String) -> Series {
+fn held(n: usize, name: String) -> ChartSeries {
     let signals = signals![CGROUP_CURRENT];
-    let series = Series {
+    let series = ChartSeries {
         group: Some(name.clone()),
         ..level(format!("group-{n}"), name, Colour::Nth(n), signals)
     };
-    beside(series, signals![CGROUP_ANON, CGROUP_FILE])
+    series.related(signals![CGROUP_ANON, CGROUP_FILE])
 }
 
-fn sketch(help: &'static str, kind: ChartKind) -> Sketch {
-    Sketch::new("cgroups", "Control groups", help, kind, ChartUnit::Bytes).of_entities()
+fn builder(help: &'static str, kind: ChartKind) -> ChartBuilder {
+    ChartBuilder::new("cgroups", "Control groups", help, kind, ChartUnit::Bytes).of_entities()
 }
 
 fn lacking() -> diagnose::Missing {

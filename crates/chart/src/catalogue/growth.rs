@@ -8,10 +8,10 @@ use timeline::Entity;
 use timeline::signals::SLAB_PAGES;
 use units::{Bytes, Quantity, Span};
 
-use super::memory::{self, Part};
-use super::services::{Held, Owners};
-use super::sketch::{Sketch, level, signals};
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+use super::builder::{ChartBuilder, level, signals};
+use super::memory::{self, StackPart};
+use super::services::{MemoryOwners, RankedOwners};
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Lines at most.
 const MOST: usize = 6;
@@ -19,8 +19,8 @@ const MOST: usize = 6;
 const SHORTEST: Span = Span::from_mins(1);
 
 /// Something that grew.
-struct Grown {
-    series: Series,
+struct GrownOwner {
+    series: ChartSeries,
     by: f64,
     what: What,
     /// Its size at the first sample.
@@ -35,8 +35,8 @@ enum What {
 }
 
 /// The change of what grew most.
-pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
-    let sketch = Sketch::new(
+pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> Chart {
+    let builder = ChartBuilder::new(
         "growth",
         "What grew",
         "Change since the first sample of what grew most. A part of memory, a service and a \
@@ -49,7 +49,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
     .quiet_up_to(levels::GROWTH);
     let look = cx.look();
     if look < SHORTEST {
-        return sketch.absent(format!(
+        return builder.absent(format!(
             "growth needs a minute at least, and this look lasts {look}: memtide record"
         ));
     }
@@ -64,18 +64,18 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
     });
     grown.truncate(MOST);
     if grown.is_empty() {
-        return sketch.absent("nothing is larger than at the first sample".to_owned());
+        return builder.absent("nothing is larger than at the first sample".to_owned());
     }
     let series = grown.iter().map(|grown| grown.series.clone()).collect();
     let owners = held.map(|held| held.owners.clone());
-    sketch.together(
+    builder.together(
         series,
         Box::new(move |part| curves(part, &grown, owners.as_ref())),
     )
 }
 
-fn curves(cx: &Evidence<'_>, grown: &[Grown], owners: Option<&Owners>) -> Vec<Curve> {
-    let is_term = |grown: &Grown| matches!(grown.what, What::Term(_));
+fn curves(cx: &Evidence<'_>, grown: &[GrownOwner], owners: Option<&MemoryOwners>) -> Vec<Curve> {
+    let is_term = |grown: &GrownOwner| matches!(grown.what, What::Term(_));
     let samples = match grown.iter().any(is_term) {
         true => 0..cx.timeline.len(),
         false => 0..0,
@@ -96,7 +96,7 @@ fn curves(cx: &Evidence<'_>, grown: &[Grown], owners: Option<&Owners>) -> Vec<Cu
     curves.collect()
 }
 
-impl Grown {
+impl GrownOwner {
     /// By how much its sizes differ from the first one.
     fn change(&self, sizes: Curve) -> Curve {
         let change = |size: f64| size - self.from;
@@ -121,19 +121,19 @@ impl Grown {
 }
 
 /// Parts of memory, but for what is free.
-fn terms(cx: &Evidence<'_>) -> Vec<Grown> {
+fn terms(cx: &Evidence<'_>) -> Vec<GrownOwner> {
     let ends = account(cx, 0)
         .ok()
         .zip(account(cx, cx.timeline.len().saturating_sub(1)).ok());
     let Some((first, last)) = ends else {
         return Vec::new();
     };
-    let is_free = |part: &Part| part.standing == Standing::Free;
+    let is_free = |part: &StackPart| part.standing == Standing::Free;
     let parts = memory::parts().into_iter().filter(|part| !is_free(part));
     parts
         .filter_map(|part| {
             let from = first.size(part.id)?.as_f64();
-            Some(Grown {
+            Some(GrownOwner {
                 by: last.size(part.id)?.as_f64() - from,
                 series: level(part.id, part.label, part.colour, part.signals),
                 what: What::Term(part.id),
@@ -143,12 +143,12 @@ fn terms(cx: &Evidence<'_>) -> Vec<Grown> {
         .collect()
 }
 
-fn owners(held: &Held) -> Vec<Grown> {
+fn owners(held: &RankedOwners) -> Vec<GrownOwner> {
     let mut sums = held.sums.clone();
     sums.sort_by(|a, b| (b.last - b.first).total_cmp(&(a.last - a.first)));
     let largest = sums.into_iter().take(MOST).enumerate();
     largest
-        .map(|(n, sum)| Grown {
+        .map(|(n, sum)| GrownOwner {
             series: level(
                 format!("owner-{n}"),
                 sum.name.clone(),
@@ -162,7 +162,7 @@ fn owners(held: &Held) -> Vec<Grown> {
         .collect()
 }
 
-fn caches(cx: &Evidence<'_>) -> Vec<Grown> {
+fn caches(cx: &Evidence<'_>) -> Vec<GrownOwner> {
     let last = cx.timeline.len().saturating_sub(1);
     let ends = cx.timeline.entities(Entity::Slab).filter_map(|cache| {
         let read = (0..=last).find(|index| slab::size(cx, cache, *index).is_some())?;
@@ -173,7 +173,7 @@ fn caches(cx: &Evidence<'_>) -> Vec<Grown> {
     ends.sort_by(|a, b| b.0.total_cmp(&a.0));
     let largest = ends.into_iter().take(MOST).enumerate();
     largest
-        .map(|(n, (by, from, cache))| Grown {
+        .map(|(n, (by, from, cache))| GrownOwner {
             series: level(
                 format!("slab-{n}"),
                 format!("slab {}", cache.key),

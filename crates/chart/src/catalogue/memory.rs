@@ -15,11 +15,11 @@ use timeline::signals::{
 
 use units::Bytes;
 
-use super::sketch::{Sketch, beside, level, signals};
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+use super::builder::{ChartBuilder, level, signals};
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// A part of the stack.
-pub(super) struct Part {
+pub(super) struct StackPart {
     /// Id of the accounting's term.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
@@ -36,7 +36,7 @@ const HELP: &str = "Every page of RAM once; adds up to MemTotal. What lies above
 
 /// The chart of all of RAM.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "where",
         "Where memory went",
         HELP,
@@ -47,27 +47,27 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     .of_entities();
     let first = match account(cx, 0) {
         Ok(first) => first,
-        Err(missing) => return sketch.lacks(cx, missing),
+        Err(missing) => return builder.lacks(cx, missing),
     };
     let drawn = stacks(cx, &parts());
     if drawn.iter().flatten().all(Option::is_none) {
-        return sketch.absent(mismatch(&first));
+        return builder.absent(mismatch(&first));
     }
-    let kept: Vec<Part> = parts()
+    let kept: Vec<StackPart> = parts()
         .into_iter()
         .zip(&drawn)
         .filter(|(part, curve)| part.is_drawn(curve))
         .map(|(part, _)| part.named(&first))
         .collect();
-    let series = kept.iter().map(Part::series).collect();
-    sketch
+    let series = kept.iter().map(StackPart::series).collect();
+    builder
         .top(top(&drawn))
         .together(series, Box::new(move |part| stacks(part, &kept)))
 }
 
 /// The parts from the bottom of the stack to its top.
-pub(super) fn parts() -> Vec<Part> {
-    let part = |kind: &'static Kind| Part {
+pub(super) fn parts() -> Vec<StackPart> {
+    let part = |kind: &'static Kind| StackPart {
         id: kind.id,
         label: kind.label,
         colour: Colour::of_term(kind.id),
@@ -129,14 +129,14 @@ fn signals_of(id: &str) -> Vec<SignalId> {
     }
 }
 
-impl Part {
+impl StackPart {
     /// The series that shows it.
-    fn series(&self) -> Series {
+    fn series(&self) -> ChartSeries {
         let (shown, related) = self.signals.split_at(self.signals.len().min(1));
         let series = level(self.id, self.label, self.colour, shown.to_vec());
-        Series {
+        ChartSeries {
             standing: Some(self.standing),
-            ..beside(series, related.to_vec())
+            ..series.related(related.to_vec())
         }
     }
 
@@ -157,7 +157,7 @@ impl Part {
 }
 
 /// The curves of these parts, which at each sample add up to MemTotal. None where counters contradict each other.
-fn stacks(cx: &Evidence<'_>, parts: &[Part]) -> Vec<Curve> {
+fn stacks(cx: &Evidence<'_>, parts: &[StackPart]) -> Vec<Curve> {
     let ids: Vec<&str> = parts.iter().map(|part| part.id).collect();
     let mut curves = vec![vec![None; cx.timeline.len()]; parts.len()];
     for index in 0..cx.timeline.len() {

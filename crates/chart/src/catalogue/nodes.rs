@@ -9,8 +9,8 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries};
 use units::Quantity;
 
-use super::sketch::{Sketch, beside, level, signals};
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+use super::builder::{ChartBuilder, level, signals};
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 const HELP: &str = "Memory of one NUMA node; all nodes have one scale.";
 
@@ -36,7 +36,7 @@ pub(super) fn charts(cx: &Evidence<'_>) -> Vec<Chart> {
 }
 
 fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         format!("node-{number}"),
         format!("Node {number}"),
         HELP,
@@ -48,12 +48,12 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
     let drawn = areas(cx, key);
     let told: Vec<bool> = drawn.iter().map(|curve| !curve.is_empty()).collect();
     if !told.contains(&true) {
-        return sketch.absent(format!("the memory of node {number} was not recorded"));
+        return builder.absent(format!("the memory of node {number} was not recorded"));
     }
     let kept = series().into_iter().zip(&told).filter(|(_, told)| **told);
     let kept = kept.map(|(series, _)| series).collect();
     let key = key.to_owned();
-    sketch.together(
+    builder.together(
         kept,
         Box::new(move |part| {
             let drawn = areas(part, &key).into_iter().zip(&told);
@@ -65,9 +65,9 @@ fn chart(cx: &Evidence<'_>, number: u32, key: &str, top: Option<f64>) -> Chart {
 
 /// From the bottom. Evidence about nodes does not say of which one it is, so a reader looks for it here, and no single series
 /// proves it.
-fn series() -> Vec<Series> {
+fn series() -> Vec<ChartSeries> {
     use Colour as C;
-    let area = |id, label, colour, signals| beside(level(id, label, colour, Vec::new()), signals);
+    let area = |id, label, colour, signals| level(id, label, colour, Vec::new()).related(signals);
     vec![
         area(
             "rest",

@@ -6,7 +6,7 @@ use timeline::signals::{PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SO
 use timeline::{Counter, Signal};
 use units::Micros;
 
-use super::sketch::{Sketch, curve, rate, signals};
+use super::builder::{ChartBuilder, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Waiting for memory.
@@ -35,9 +35,9 @@ fn waiting(
     title: &str,
     some: Signal<Counter<Micros>>,
     full: Signal<Counter<Micros>>,
-) -> Sketch {
+) -> ChartBuilder {
     let share = |signal| move |cx: &Evidence<'_>| cx.stall(signal).map(|track| curve(&track));
-    Sketch::new(
+    ChartBuilder::new(
         id,
         title,
         "Share of time, as the kernel measures it (PSI). All tasks: nothing could run.",

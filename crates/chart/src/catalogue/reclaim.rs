@@ -6,12 +6,12 @@ use timeline::signals::{
     ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
 };
 
-use super::sketch::{Sketch, beside, curve, rate, signals};
+use super::builder::{ChartBuilder, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Pages that came back after eviction.
 pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
-    Sketch::new(
+    ChartBuilder::new(
         "refaults",
         "Evicted too early (refaults)",
         "Pages that were dropped and soon needed again: memory is smaller than what is in use.",
@@ -44,7 +44,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
 
 /// Pages that were looked at for being taken.
 pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
-    Sketch::new(
+    ChartBuilder::new(
         "reclaim",
         "Reclaim",
         "Pages looked at. Direct: by the very task that waits for memory (an allocation \
@@ -66,15 +66,13 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     .line(
         cx,
         // A stall is one task that began to look for pages itself.
-        beside(
-            rate(
-                "direct",
-                "by allocating tasks (direct)",
-                Colour::Direct,
-                signals![PGSCAN_DIRECT],
-            ),
-            signals![ALLOCSTALL],
-        ),
+        rate(
+            "direct",
+            "by allocating tasks (direct)",
+            Colour::Direct,
+            signals![PGSCAN_DIRECT],
+        )
+        .related(signals![ALLOCSTALL]),
         |cx| cx.rate(PGSCAN_DIRECT).map(|track| curve(&track)),
     )
     .done()

@@ -4,7 +4,7 @@ use diagnose::Evidence;
 use diagnose::calm::levels;
 use timeline::signals::{RECORDER_CPU, RECORDER_LATE};
 
-use super::sketch::{Sketch, level, scaled, signals};
+use super::builder::{ChartBuilder, level, scaled, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// How many a microsecond is: both signals are microseconds.
@@ -12,7 +12,7 @@ const MILLISECONDS: f64 = 1e-3;
 
 /// How late samples were. A host that does not let its recorder run does not let others run either.
 pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "recorder",
         "The recorder itself",
         "How late samples were, and the CPU time that recording took in each second. Late \
@@ -22,9 +22,9 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     )
     .quiet_up_to(levels::LATE);
     if cx.gauge(RECORDER_LATE).is_err() && cx.rate(RECORDER_CPU).is_err() {
-        return sketch.absent("not recorded: only memtide record tells it".to_owned());
+        return builder.absent("not recorded: only memtide record tells it".to_owned());
     }
-    sketch
+    builder
         .line(
             cx,
             level("late", "late by", Colour::Nth(0), signals![RECORDER_LATE]),
@@ -35,7 +35,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         )
         .line(
             cx,
-            super::sketch::rate(
+            super::builder::rate(
                 "cpu",
                 "CPU time per second",
                 Colour::Nth(1),

@@ -7,9 +7,9 @@ use timeline::signals::{
 use timeline::{Entity, EntitySeries, SignalId};
 use units::Quantity;
 
-use super::sketch::{Sketch, level};
-use super::sums::{Sum, Sums};
-use crate::{Chart, ChartKind, ChartUnit, Colour, Series};
+use super::builder::{ChartBuilder, level};
+use super::sums::{EntitySum, EntitySums};
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour};
 
 /// Areas at most; the rest is one more.
 const MOST: usize = 12;
@@ -23,33 +23,33 @@ const RESIDENT: &str = "Resident memory and swap: this source does not tell anon
 
 /// Who owns memory in a source, and how it is measured.
 #[derive(Debug, Clone)]
-pub(super) struct Owners {
-    pub(super) sums: Sums,
+pub(super) struct MemoryOwners {
+    pub(super) sums: EntitySums,
     /// Names of the signals, for the series.
     pub(super) signals: Vec<SignalId>,
     help: &'static str,
 }
 
 /// The owners of memory and what each held, the largest first.
-pub(super) struct Held {
-    pub(super) owners: Owners,
-    pub(super) sums: Vec<Sum>,
+pub(super) struct RankedOwners {
+    pub(super) owners: MemoryOwners,
+    pub(super) sums: Vec<EntitySum>,
 }
 
-impl Held {
+impl RankedOwners {
     /// Of a whole source.
     ///
     /// # Errors
-    /// As [`Owners::of`].
+    /// As [`MemoryOwners::of`].
     pub(super) fn of(cx: &Evidence<'_>) -> Result<Self, Missing> {
-        let owners = Owners::of(cx)?;
+        let owners = MemoryOwners::of(cx)?;
         let sums = owners.sums.largest(cx);
         Ok(Self { owners, sums })
     }
 }
 
 /// One way to tell what somebody holds.
-struct Kind {
+struct OwnerKind {
     entity: Entity,
     held: SignalId,
     is_in_pages: bool,
@@ -58,15 +58,15 @@ struct Kind {
 }
 
 /// The best first.
-const KINDS: [Kind; 4] = [
+const KINDS: [OwnerKind; 4] = [
     anonymous(Entity::Service, SERVICE_RSS_ANON.id(), SERVICE_SWAP.id()),
     resident(Entity::Service, SERVICE_RSS.id(), SERVICE_SWAP.id()),
     anonymous(Entity::Process, PROC_RSS_ANON.id(), PROC_SWAP.id()),
     resident(Entity::Process, PROC_RSS.id(), PROC_SWAP.id()),
 ];
 
-const fn anonymous(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
-    Kind {
+const fn anonymous(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKind {
+    OwnerKind {
         entity,
         held,
         is_in_pages: false,
@@ -75,8 +75,8 @@ const fn anonymous(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
     }
 }
 
-const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
-    Kind {
+const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKind {
+    OwnerKind {
         entity,
         held,
         is_in_pages: true,
@@ -85,7 +85,7 @@ const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> Kind {
     }
 }
 
-impl Owners {
+impl MemoryOwners {
     /// Services where they were recorded, else the processes of one program; by anonymous memory where it is told.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Owners {
             let scale = if kind.is_in_pages { page } else { Some(1) };
             let scale = scale.filter(|_| has(kind.entity, kind.held))?;
             Some(Self {
-                sums: Sums {
+                sums: EntitySums {
                     entity: kind.entity,
                     signals: vec![(kind.held, scale), (kind.swapped, 1)],
                     name,
@@ -131,29 +131,31 @@ fn name(series: &EntitySeries) -> &str {
 }
 
 /// The largest owners of memory as a stack.
-pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
-    let sketch = |title, help| {
-        Sketch::new("services", title, help, ChartKind::Stack, ChartUnit::Bytes)
+pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> Chart {
+    let builder = |title, help| {
+        ChartBuilder::new("services", title, help, ChartKind::Stack, ChartUnit::Bytes)
             .wide()
             .of_entities()
     };
-    let Held { owners, sums: all } = match held {
+    let RankedOwners { owners, sums: all } = match held {
         Ok(held) => held,
-        Err(missing) => return sketch("What processes want", ANONYMOUS).lacks(cx, missing.clone()),
+        Err(missing) => {
+            return builder("What processes want", ANONYMOUS).lacks(cx, missing.clone());
+        }
     };
-    let sketch = sketch(owners.title(), owners.help);
+    let builder = builder(owners.title(), owners.help);
     if all.is_empty() {
-        return sketch.absent("no process held memory of its own".to_owned());
+        return builder.absent("no process held memory of its own".to_owned());
     }
     let shown = all.len().min(MOST);
     let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();
-    let sketch = match ram_worth_showing(cx, &all[..shown]) {
-        Some(ram) => sketch.limit("MemTotal", ram),
-        None => sketch,
+    let builder = match ram_worth_showing(cx, &all[..shown]) {
+        Some(ram) => builder.limit("MemTotal", ram),
+        None => builder,
     };
     let series = series(owners, &names, all.len() - shown);
     let (count, owners) = (series.len(), owners.clone());
-    sketch.together(
+    builder.together(
         series,
         Box::new(move |part| {
             let mut curves = owners.sums.curves(part, &names);
@@ -164,7 +166,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<Held, Missing>) -> Chart {
 }
 
 /// One for each name, and one for the others if there are any.
-fn series(owners: &Owners, names: &[String], others: usize) -> Vec<Series> {
+fn series(owners: &MemoryOwners, names: &[String], others: usize) -> Vec<ChartSeries> {
     let of = |(n, label): (usize, String)| {
         let signals = owners.signals.clone();
         level(format!("owner-{n}"), label, Colour::Nth(n), signals)
@@ -174,7 +176,7 @@ fn series(owners: &Owners, names: &[String], others: usize) -> Vec<Series> {
     labels.enumerate().map(of).collect()
 }
 
-fn ram_worth_showing(cx: &Evidence<'_>, largest: &[Sum]) -> Option<f64> {
+fn ram_worth_showing(cx: &Evidence<'_>, largest: &[EntitySum]) -> Option<f64> {
     let ram = cx.ram().ok()?.as_f64();
     let held: f64 = largest.iter().map(|sum| sum.most).sum();
     (held >= ram * WORTH_A_LIMIT).then_some(ram)

@@ -10,7 +10,7 @@ use crate::Curve;
 
 /// What is added up, and by which name.
 #[derive(Debug, Clone)]
-pub(super) struct Sums {
+pub(super) struct EntitySums {
     pub(super) entity: Entity,
     /// Signals, and how many bytes one of their unit is.
     pub(super) signals: Vec<(SignalId, u64)>,
@@ -21,7 +21,7 @@ pub(super) struct Sums {
 
 /// The sum of one name over a whole source, in bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sum {
+pub(super) struct EntitySum {
     pub(super) name: String,
     pub(super) most: f64,
     pub(super) first: f64,
@@ -29,25 +29,25 @@ pub(super) struct Sum {
 }
 
 /// By how much a sum changes at a sample. Wider than any sum of readings, however hostile.
-type Change = (usize, i128);
+type SumChange = (usize, i128);
 
-impl Sums {
+impl EntitySums {
     /// The sums of all names that ever held something, the largest first.
-    pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<Sum> {
+    pub(super) fn largest(&self, cx: &Evidence<'_>) -> Vec<EntitySum> {
         let mut groups: BTreeMap<&str, Vec<&EntitySeries>> = BTreeMap::new();
         for series in self.counted(cx) {
             groups.entry((self.name)(series)).or_default().push(series);
         }
         let reads = self.reads(cx);
         let ends = (reads.first().copied(), reads.last().copied());
-        let mut ledger = Ledger::of(cx.timeline.len());
+        let mut ledger = ChangeLedger::of(cx.timeline.len());
         let sums = groups.into_iter().map(|(name, all)| {
             for series in all {
                 self.each_change(series, |change| ledger.take(change));
             }
             ledger.sum(name, ends)
         });
-        let mut sums: Vec<Sum> = sums.filter(|sum| sum.most > 0.0).collect();
+        let mut sums: Vec<EntitySum> = sums.filter(|sum| sum.most > 0.0).collect();
         sums.sort_by(|a, b| b.most.total_cmp(&a.most).then_with(|| a.name.cmp(&b.name)));
         sums
     }
@@ -85,7 +85,7 @@ impl Sums {
     }
 
     /// What an entity changes of its sum.
-    fn each_change(&self, series: &EntitySeries, mut take: impl FnMut(Change)) {
+    fn each_change(&self, series: &EntitySeries, mut take: impl FnMut(SumChange)) {
         for (signal, runs) in series.runs() {
             let Some((_, scale)) = self.signals.iter().find(|(known, _)| *known == signal) else {
                 continue;
@@ -136,14 +136,14 @@ impl Sums {
 
 /// The changes of one sum at a time. They are put in order by sorting while they are few, and else by adding them up in an
 /// array with a place for each sample; it is used again for the next sum.
-struct Ledger {
-    few: Vec<Change>,
+struct ChangeLedger {
+    few: Vec<SumChange>,
     /// Empty while there are few.
     many: Vec<i128>,
     places: usize,
 }
 
-impl Ledger {
+impl ChangeLedger {
     /// Of samples as many for one change, sorting costs more.
     const SPARSE: usize = 16;
 
@@ -155,7 +155,7 @@ impl Ledger {
         }
     }
 
-    fn take(&mut self, (at, by): Change) {
+    fn take(&mut self, (at, by): SumChange) {
         if !self.many.is_empty() {
             self.many[at] += by;
             return;
@@ -168,8 +168,8 @@ impl Ledger {
     }
 
     /// The sum of all that was taken since the last one; `ends` are the first and the last sample that were read.
-    fn sum(&mut self, name: &str, ends: (Option<usize>, Option<usize>)) -> Sum {
-        let mut course = Course::default();
+    fn sum(&mut self, name: &str, ends: (Option<usize>, Option<usize>)) -> EntitySum {
+        let mut course = SumCourse::default();
         self.few.sort_unstable_by_key(|(at, _)| *at);
         // A value that merely changed goes and comes in one sample, and must not count twice.
         for same in self.few.chunk_by(|a, b| a.0 == b.0) {
@@ -181,7 +181,7 @@ impl Ledger {
         }
         self.few.clear();
         self.many.clear();
-        Sum {
+        EntitySum {
             name: name.to_owned(),
             most: float(course.most),
             first: float(course.first),
@@ -192,14 +192,14 @@ impl Ledger {
 
 /// A sum as it changes from sample to sample.
 #[derive(Default)]
-struct Course {
+struct SumCourse {
     now: i128,
     most: i128,
     first: i128,
     last: i128,
 }
 
-impl Course {
+impl SumCourse {
     fn change(&mut self, at: usize, by: i128, (first, last): (Option<usize>, Option<usize>)) {
         self.now += by;
         self.most = self.most.max(self.now);

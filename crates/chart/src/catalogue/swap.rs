@@ -9,13 +9,13 @@ use timeline::signals::{
 };
 use units::{Pages, PerSecond, Quantity};
 
-use super::sketch::{Sketch, beside, curve, downwards, from, level, rate, signals};
+use super::builder::{ChartBuilder, curve, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour, Curve};
 
 /// Swapped in and out.
 pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
-    let sketch = |unit| {
-        Sketch::new(
+    let builder = |unit| {
+        ChartBuilder::new(
             "swap",
             "Swap in and out",
             "In hurts: somebody waits for it. Out is only preparation.",
@@ -24,35 +24,27 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
         )
     };
     let quiet = levels::SWAP_TRAFFIC;
-    let sketch = match cx.page_size() {
-        Ok(page) => sketch(ChartUnit::BytesPerSecond).quiet_up_to(quiet.to_bytes(page)),
-        Err(_) => sketch(ChartUnit::PagesPerSecond).quiet_up_to(quiet),
+    let builder = match cx.page_size() {
+        Ok(page) => builder(ChartUnit::BytesPerSecond).quiet_up_to(quiet.to_bytes(page)),
+        Err(_) => builder(ChartUnit::PagesPerSecond).quiet_up_to(quiet),
     };
-    sketch
+    builder
         .line(
             cx,
-            from(
-                rate(
-                    "in",
-                    "swapped in",
-                    Colour::SwapIn,
-                    signals![PSWPIN, SWAPIN_ALL],
-                ),
-                signals![ZSWPIN, SWPIN_ZERO],
-            ),
+            rate(
+                "in",
+                "swapped in",
+                Colour::SwapIn,
+                signals![PSWPIN, SWAPIN_ALL],
+            )
+            .inputs(signals![ZSWPIN, SWPIN_ZERO]),
             |cx| moved(cx, cx.swapped_in()),
         )
         .line(
             cx,
-            from(
-                downwards(rate(
-                    "out",
-                    "swapped out",
-                    Colour::SwapOut,
-                    signals![PSWPOUT],
-                )),
-                signals![ZSWPOUT, SWPOUT_ZERO],
-            ),
+            rate("out", "swapped out", Colour::SwapOut, signals![PSWPOUT])
+                .inputs(signals![ZSWPOUT, SWPOUT_ZERO])
+                .mirrored(),
             |cx| moved(cx, cx.swapped_out()),
         )
         .done()
@@ -76,7 +68,7 @@ pub(super) fn used(cx: &Evidence<'_>) -> Chart {
     let most = size
         .and_then(|size| size.max())
         .map(|(size, _)| size.as_f64());
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "swap_used",
         "Swap used",
         "A stock: harmless while it does not move.",
@@ -85,17 +77,15 @@ pub(super) fn used(cx: &Evidence<'_>) -> Chart {
     )
     .quiet_up_to(levels::SWAP_USED);
     if most == Some(0.0) {
-        return sketch.absent("this host has no swap (SwapTotal is 0)".to_owned());
+        return builder.absent("this host has no swap (SwapTotal is 0)".to_owned());
     }
-    let sketch = sketch.top(most).line(
+    let builder = builder.top(most).line(
         cx,
-        beside(
-            level("used", "used", Colour::SwapIn, signals![SWAP_USED]),
-            signals![SWAP_FREE, SWAP_AREA_USED],
-        ),
+        level("used", "used", Colour::SwapIn, signals![SWAP_USED])
+            .related(signals![SWAP_FREE, SWAP_AREA_USED]),
         |cx| cx.swap_used().map(|track| curve(&track)),
     );
-    sketch
+    builder
         .moving_limit(
             cx,
             level("size", "size of swap", Colour::Limit, signals![SWAP_TOTAL]),

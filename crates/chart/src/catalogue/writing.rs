@@ -7,7 +7,7 @@ use timeline::signals::{
     NR_DIRTY_THRESHOLD, NR_WRITTEN,
 };
 
-use super::sketch::{Sketch, curve, from, level, rate, signals};
+use super::builder::{ChartBuilder, curve, level, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
 /// Data that waits to be written, and the kernel's limits for it.
@@ -19,7 +19,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
         Colour::Dirty,
         signals![DIRTY_AND_WRITEBACK],
     );
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "dirty",
         "Waiting to be written",
         "Data that is in memory only, of files and on its way to swap. Writers are slowed down \
@@ -30,7 +30,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
     .quiet_up_to(levels::UNWRITTEN)
     .line(
         cx,
-        from(unwritten, signals![MEM_DIRTY, MEM_WRITEBACK]),
+        unwritten.inputs(signals![MEM_DIRTY, MEM_WRITEBACK]),
         |cx| {
             let dirty = cx.gauge(MEM_DIRTY)?;
             Ok(curve(&dirty.plus(&cx.gauge(MEM_WRITEBACK)?)))
@@ -56,8 +56,8 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
     ];
     limits
         .into_iter()
-        .fold(sketch, |sketch, (id, label, signal)| {
-            sketch.moving_limit(
+        .fold(builder, |builder, (id, label, signal)| {
+            builder.moving_limit(
                 cx,
                 level(id, label, Colour::Limit, signals![signal]),
                 move |cx| cx.bytes(signal).map(|track| curve(&track)),
@@ -68,7 +68,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
 
 /// How fast data is made, and how fast it is written.
 pub(super) fn speed(cx: &Evidence<'_>) -> Chart {
-    Sketch::new(
+    ChartBuilder::new(
         "write",
         "Write speed",
         "What writers put into memory, and what reaches the disk.",

@@ -8,14 +8,14 @@ use units::Span;
 
 /// The clock of a whole source, found again by samples that a part shares with it: its minutes are samples of it.
 #[derive(Debug)]
-pub(super) struct Clock<'a> {
+pub(super) struct SourceClock<'a> {
     whole: &'a Timeline,
     known: HashMap<(u64, Option<i64>), Span>,
 }
 
 /// A part's samples on the clock of the whole.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedSamples {
     /// When they were taken; those beyond the ends of the whole, at its ends.
     pub(super) times: Vec<Span>,
     /// Those that belong to the whole.
@@ -25,7 +25,7 @@ pub(super) struct Placed {
 /// The first minute of a whole is known by its last sample: those before it belong to it.
 const BEFORE: i128 = 60_000_000_000;
 
-impl<'a> Clock<'a> {
+impl<'a> SourceClock<'a> {
     pub(super) fn of(whole: &'a Timeline) -> Self {
         let times = whole.times().iter().enumerate();
         let known = times.filter_map(|(at, time)| Some((key(whole.stamp(at)?), *time)));
@@ -36,7 +36,7 @@ impl<'a> Clock<'a> {
     }
 
     /// Places a part's samples; `None` where nothing tells where they belong.
-    pub(super) fn place(&self, part: &Timeline) -> Option<Placed> {
+    pub(super) fn place(&self, part: &Timeline) -> Option<PlacedSamples> {
         let mut starts = vec![0];
         let breaks = part.breaks().iter().filter(|gap| gap.kind.parts_samples());
         starts.extend(breaks.map(|gap| gap.before));
@@ -44,7 +44,7 @@ impl<'a> Clock<'a> {
         starts.dedup();
         let mut behind: Option<i128> = None;
         let (begin, end) = self.ends()?;
-        let mut placed = Placed {
+        let mut placed = PlacedSamples {
             times: Vec::with_capacity(part.len()),
             within: part.len()..0,
         };

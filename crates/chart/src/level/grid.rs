@@ -9,13 +9,13 @@ use super::Cells;
 
 /// Columns of equal time. A moment on a border belongs to the column that ends there.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Grid {
+pub(super) struct ColumnGrid {
     from: Span,
     step: Span,
     columns: usize,
 }
 
-impl Grid {
+impl ColumnGrid {
     /// At most so many columns over all of a timeline.
     pub(super) fn over(timeline: &Timeline, most: usize) -> Self {
         let (from, to) = ends(timeline);
@@ -86,7 +86,7 @@ fn ends(timeline: &Timeline) -> (Span, Span) {
 
 /// That a sample speaks for so long within a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Slot {
+struct SampleSlot {
     sample: usize,
     column: usize,
     seconds: f64,
@@ -94,13 +94,13 @@ struct Slot {
 
 /// For which columns the samples of a part speak.
 #[derive(Debug, Default)]
-pub(super) struct Slots(Vec<Slot>);
+pub(super) struct Slots(Vec<SampleSlot>);
 
 impl Slots {
     /// The value at a sample speaks for the time since the one before. After a break nobody knows that time: then it speaks
     /// for its moment, which counts as the usual distance of samples. `times`: when the samples were taken, on the
     /// clock of the grid.
-    pub(super) fn of(part: &Timeline, times: &[Span], grid: &Grid) -> Self {
+    pub(super) fn of(part: &Timeline, times: &[Span], grid: &ColumnGrid) -> Self {
         let usual = part.interval().unwrap_or(Span::from_secs(1));
         let mut slots = Self(Vec::with_capacity(times.len()));
         let mut breaks = part.breaks().iter().peekable();
@@ -124,7 +124,7 @@ impl Slots {
     }
 
     /// Those in columns that do not lie in a gap.
-    pub(super) fn outside(mut self, gaps: &[(Span, Span)], grid: &Grid) -> Self {
+    pub(super) fn outside(mut self, gaps: &[(Span, Span)], grid: &ColumnGrid) -> Self {
         let mut is_told = vec![true; grid.columns()];
         for (from, to) in gaps {
             let first = grid.column(from.plus(Span::from_nanos(1)));
@@ -140,14 +140,14 @@ impl Slots {
     }
 
     fn put(&mut self, sample: usize, column: usize, time: Span) {
-        self.0.push(Slot {
+        self.0.push(SampleSlot {
             sample,
             column,
             seconds: time.as_secs_f64(),
         });
     }
 
-    fn spread(&mut self, sample: usize, from: Span, to: Span, grid: &Grid) {
+    fn spread(&mut self, sample: usize, from: Span, to: Span, grid: &ColumnGrid) {
         let last = grid.column(to);
         let mut from = from;
         // The first moment of a column belongs to the one before.
@@ -163,7 +163,7 @@ impl Slots {
 
 /// What is known of a series in one column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sum {
+struct ColumnSum {
     /// Values times seconds.
     sum: f64,
     seconds: f64,
@@ -171,7 +171,7 @@ struct Sum {
     most: f64,
 }
 
-impl Sum {
+impl ColumnSum {
     const NOTHING: Self = Self {
         sum: 0.0,
         seconds: 0.0,
@@ -208,11 +208,11 @@ impl Sum {
 
 /// What is known of a series in the columns of a grid.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sums(Vec<Sum>);
+pub(super) struct ColumnSums(Vec<ColumnSum>);
 
-impl Sums {
-    pub(super) fn new(grid: &Grid) -> Self {
-        Self(vec![Sum::NOTHING; grid.columns()])
+impl ColumnSums {
+    pub(super) fn new(grid: &ColumnGrid) -> Self {
+        Self(vec![ColumnSum::NOTHING; grid.columns()])
     }
 
     /// Takes the values of a part in. Whatever is no number was not measured.
@@ -229,7 +229,7 @@ impl Sums {
 
     /// Whether anything is known.
     pub(super) fn is_told(&self) -> bool {
-        self.0.iter().any(Sum::is_told)
+        self.0.iter().any(ColumnSum::is_told)
     }
 
     /// Columns of which nothing is known are as in others of the same grid.
@@ -242,8 +242,8 @@ impl Sums {
 
     /// The same in columns that are so many times as wide.
     pub(super) fn merged(&self, by: usize) -> Self {
-        let merge = |sums: &[Sum]| {
-            let mut merged = Sum::NOTHING;
+        let merge = |sums: &[ColumnSum]| {
+            let mut merged = ColumnSum::NOTHING;
             sums.iter().for_each(|sum| merged.add(sum));
             merged
         };
@@ -252,7 +252,7 @@ impl Sums {
 
     /// The means, and the extremes where these are known of every sample.
     pub(super) fn cells(&self, with_extremes: bool) -> Cells {
-        let all = |of: fn(&Sum) -> f64| {
+        let all = |of: fn(&ColumnSum) -> f64| {
             let cells = self.0.iter().map(|sum| sum.is_told().then(|| of(sum)));
             cells.collect::<Vec<_>>()
         };
@@ -260,7 +260,7 @@ impl Sums {
             return Cells::default();
         }
         Cells {
-            mean: all(Sum::mean),
+            mean: all(ColumnSum::mean),
             extremes: with_extremes.then(|| (all(|sum| sum.least), all(|sum| sum.most))),
         }
     }
@@ -287,32 +287,32 @@ mod tests {
 
     fn cells(at: &[u64], columns: usize, curve: &[Option<f64>]) -> Cells {
         let timeline = watched(at);
-        let grid = Grid::over(&timeline, columns);
-        let mut sums = Sums::new(&grid);
+        let grid = ColumnGrid::over(&timeline, columns);
+        let mut sums = ColumnSums::new(&grid);
         sums.take(&Slots::of(&timeline, timeline.times(), &grid), curve);
         sums.cells(true)
     }
 
     #[test]
     fn a_moment_on_a_border_belongs_to_the_column_that_ends_there() {
-        let grid = Grid::over(&watched(&[0, 100]), 10);
+        let grid = ColumnGrid::over(&watched(&[0, 100]), 10);
         assert_eq!(grid.ends()[..2], [second(10), second(20)]);
         let columns = [0, 1, 10, 11, 100, 5_000].map(|at| grid.column(second(at)));
         assert_eq!(columns, [0, 0, 0, 1, 9, 9]);
         let later = watched(&[0, 500, 600]).part(1, 3);
-        assert_eq!(Grid::over(&later, 10).ends()[0], second(510));
+        assert_eq!(ColumnGrid::over(&later, 10).ends()[0], second(510));
     }
 
     #[test]
     fn a_grid_never_has_more_columns_than_are_asked_for_and_reaches_the_end() {
         for to in [1, 2, 1_499, 1_500, 1_501, 86_399, 604_799] {
-            let grid = Grid::over(&watched(&[0, to]), 1_500);
+            let grid = ColumnGrid::over(&watched(&[0, to]), 1_500);
             assert!(grid.columns() <= 1_500, "{to}");
             assert!(*grid.ends().last().unwrap() >= second(to), "{to}");
             let merged = grid.merged(7);
             assert!(*merged.ends().last().unwrap() >= second(to), "{to}");
         }
-        assert_eq!(Grid::over(&watched(&[0]), 1_500).columns(), 1);
+        assert_eq!(ColumnGrid::over(&watched(&[0]), 1_500).columns(), 1);
     }
 
     #[test]
@@ -342,9 +342,9 @@ mod tests {
         let curve: Vec<_> = (0..1_000)
             .map(|i| (i % 7 > 1).then(|| f64::from(i * i % 101)))
             .collect();
-        let fine = Grid::of_step(&timeline, second(5));
-        let of = |grid: &Grid| {
-            let mut sums = Sums::new(grid);
+        let fine = ColumnGrid::of_step(&timeline, second(5));
+        let of = |grid: &ColumnGrid| {
+            let mut sums = ColumnSums::new(grid);
             sums.take(&Slots::of(&timeline, timeline.times(), grid), &curve);
             sums
         };

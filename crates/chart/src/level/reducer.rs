@@ -6,8 +6,8 @@ use diagnose::Evidence;
 use timeline::{Entity, SignalId, Timeline};
 use units::Span;
 
-use super::clock::{Clock, Placed};
-use super::grid::{Grid, Slots, Sums};
+use super::clock::{PlacedSamples, SourceClock};
+use super::grid::{ColumnGrid, ColumnSums, Slots};
 use super::{Drawing, Level, MOST_COLUMNS, draw, gaps};
 use crate::{Chart, ChartKind, pack};
 
@@ -25,10 +25,10 @@ pub(super) const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
 pub struct Reducer<'a> {
     charts: &'a [Chart],
     whole: &'a Evidence<'a>,
-    clock: Clock<'a>,
-    grid: Grid,
+    clock: SourceClock<'a>,
+    grid: ColumnGrid,
     /// For each chart, for each of its series; none for charts that are drawn from the minutes.
-    sums: Vec<Vec<Sums>>,
+    sums: Vec<Vec<ColumnSums>>,
     /// Up to when samples were taken in.
     until: Option<Span>,
     /// The shortest usual distance of samples of a part.
@@ -39,15 +39,15 @@ pub struct Reducer<'a> {
 impl<'a> Reducer<'a> {
     /// Of these charts, and of a recording whose minutes these are.
     pub fn new(charts: &'a [Chart], whole: &'a Evidence<'a>) -> Self {
-        let grid = Grid::of_step(whole.timeline, step(whole.timeline));
+        let grid = ColumnGrid::of_step(whole.timeline, step(whole.timeline));
         let sums = charts.iter().map(|chart| match is_scanned(chart) {
-            true => vec![Sums::new(&grid); chart.series.len()],
+            true => vec![ColumnSums::new(&grid); chart.series.len()],
             false => Vec::new(),
         });
         Self {
             charts,
             whole,
-            clock: Clock::of(whole.timeline),
+            clock: SourceClock::of(whole.timeline),
             sums: sums.collect(),
             grid,
             until: None,
@@ -58,7 +58,7 @@ impl<'a> Reducer<'a> {
 
     /// Takes the next part in. It may begin with samples of the one before.
     pub fn take(&mut self, part: &Evidence<'_>) {
-        let Some(Placed { times, within }) = self.clock.place(part.timeline) else {
+        let Some(PlacedSamples { times, within }) = self.clock.place(part.timeline) else {
             return;
         };
         let is_new = |at: &usize| self.until.is_none_or(|until| times[*at] > until);
@@ -113,11 +113,11 @@ impl<'a> Reducer<'a> {
         drawing
     }
 
-    fn level(&self, sums: &[Vec<Sums>], by: usize) -> Level {
+    fn level(&self, sums: &[Vec<ColumnSums>], by: usize) -> Level {
         let cells = sums.iter().zip(&self.sums).map(|(sums, scanned)| {
             let sums = sums.iter().enumerate();
             let cells = sums.map(|(place, sums)| {
-                let is_scanned = scanned.get(place).is_some_and(Sums::is_told);
+                let is_scanned = scanned.get(place).is_some_and(ColumnSums::is_told);
                 sums.merged(by).cells(is_scanned)
             });
             cells.collect()
@@ -130,7 +130,7 @@ impl<'a> Reducer<'a> {
     }
 
     /// Those of the samples, and those of the minutes where no sample tells.
-    fn all(&self) -> Vec<Vec<Sums>> {
+    fn all(&self) -> Vec<Vec<ColumnSums>> {
         let timeline = self.whole.timeline;
         let slots = Slots::of(timeline, timeline.times(), &self.grid);
         // A minute that came late speaks for the time before it, of which samples know that it was not recorded.
@@ -138,7 +138,7 @@ impl<'a> Reducer<'a> {
         let charts = self.charts.iter().zip(&self.sums).map(|(chart, scanned)| {
             let curves = draw(chart, self.whole).into_iter().enumerate();
             let sums = curves.map(|(place, curve)| {
-                let mut by_minute = Sums::new(&self.grid);
+                let mut by_minute = ColumnSums::new(&self.grid);
                 by_minute.take(&slots, &curve);
                 let Some(mut sums) = scanned.get(place).cloned() else {
                     return by_minute;
@@ -168,7 +168,7 @@ impl<'a> Reducer<'a> {
 /// The width of a column of the finest level: one that people count in.
 fn step(whole: &Timeline) -> Span {
     const SECONDS: [u64; 12] = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1_800];
-    let fits = |step: &Span| Grid::of_step(whole, *step).columns() <= MOST_FINE;
+    let fits = |step: &Span| ColumnGrid::of_step(whole, *step).columns() <= MOST_FINE;
     let steps = SECONDS.into_iter().map(Span::from_secs);
     let hours = (1..).map(Span::from_hours);
     steps.chain(hours).find(fits).unwrap_or(Span::from_hours(1))

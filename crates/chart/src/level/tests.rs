@@ -5,7 +5,7 @@ use timeline::{Facts, Sample, Timeline};
 use units::{Bytes, Pages, WallClock};
 
 use super::*;
-use crate::{ChartKind, ChartUnit, Colour, Series};
+use crate::{ChartKind, ChartSeries, ChartUnit, Colour};
 
 const HOURS: u64 = 10;
 const MIB: u64 = 1 << 20;
@@ -53,15 +53,15 @@ fn chart(id: &str, kind: ChartKind, draw: fn(&Evidence<'_>) -> Option<Curve>) ->
         is_of_changes: false,
         is_log: false,
         top: None,
-        series: vec![Series {
+        series: vec![ChartSeries {
             id: id.to_owned(),
             label: String::new(),
             colour: Colour::Free,
             is_steps: false,
             is_negative: false,
             signals: vec![MEM_FREE.id(), PSWPIN.id()],
-            beside: Vec::new(),
-            from: Vec::new(),
+            related: Vec::new(),
+            inputs: Vec::new(),
             group: None,
             standing: None,
         }],
@@ -143,11 +143,11 @@ fn means_lie_within_extremes_and_what_parts_share_counts_once() {
     let (charts, facts, whole) = (charts(), Facts::default(), by_minute());
     let drawing = reduced(&charts, &whole, &facts);
     let all = watched((59..HOURS * 3600).filter(|second| is_recorded(*second)));
-    let grid = Grid::of_step(&whole, drawing.levels[1].times[0]);
+    let grid = ColumnGrid::of_step(&whole, drawing.levels[1].times[0]);
     let slots = Slots::of(&all, all.times(), &grid);
     let cx = Evidence::new(&all, &facts);
     for (chart, cells) in charts.iter().zip(&drawing.levels[1].cells).take(2) {
-        let mut sums = Sums::new(&grid);
+        let mut sums = ColumnSums::new(&grid);
         sums.take(&slots, &draw(chart, &cx)[0]);
         let at_once = sums.cells(true);
         // The first column of the recording has samples of its first minute, too.

@@ -9,21 +9,21 @@ use proptest::prelude::*;
 use units::Span;
 
 use super::*;
-use crate::{ChartKind, ChartUnit, Colour, Series};
+use crate::{ChartKind, ChartSeries, ChartUnit, Colour};
 
 type Column = Vec<Option<f64>>;
 
 /// A chart of so many series.
 fn chart(series: usize) -> Chart {
-    let series = (0..series).map(|number| Series {
+    let series = (0..series).map(|number| ChartSeries {
         id: format!("s{number}"),
         label: String::new(),
         colour: Colour::Nth(number),
         is_steps: false,
         is_negative: false,
         signals: Vec::new(),
-        beside: Vec::new(),
-        from: Vec::new(),
+        related: Vec::new(),
+        inputs: Vec::new(),
         group: None,
         standing: None,
     });
@@ -74,7 +74,7 @@ struct Unpack {
 }
 
 impl Unpack {
-    fn new(packed: &Packed) -> Self {
+    fn new(packed: &PackedLevels) -> Self {
         let mut bytes = Vec::new();
         let mut inflate = DeflateDecoder::new(packed.bytes.as_slice());
         inflate.read_to_end(&mut bytes).unwrap();
@@ -136,7 +136,7 @@ impl Unpack {
     }
 }
 
-fn unpacked(charts: &[Chart], drawing: &Drawing) -> (Packed, Vec<Vec<Vec<Option<Cells>>>>) {
+fn unpacked(charts: &[Chart], drawing: &Drawing) -> (PackedLevels, Vec<Vec<Vec<Option<Cells>>>>) {
     let packed = pack(charts, drawing);
     let mut unpack = Unpack::new(&packed);
     let levels = drawing.levels.iter().map(|level| {

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     );
     let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
-        Format::Text => report::text::place(&report, &output.screen()),
+        Format::Text => report::text::where_tree(&report, &output.screen()),
     };
     output.print(&text)?;
     Ok(Exit::Ok)

@@ -158,7 +158,7 @@ fn what_a_finding_rests_on_is_seen_on_a_chart() {
         let cx = Evidence::new(&source.timeline, &source.facts);
         let charts = charts(&cx);
         let shown = charts.iter().flat_map(|chart| &chart.series);
-        let shown = shown.flat_map(|series| series.related());
+        let shown = shown.flat_map(|series| series.covered());
         let shown: BTreeSet<&str> = shown.map(|id| id.def().name).collect();
         for finding in diagnose::diagnose(&source.timeline, &source.facts).findings {
             let measured = finding

@@ -1,9 +1,9 @@
 //! Charts: a place for the script to draw in, what the curves say in words, and a table for whoever has no script.
 
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::page::section;
-use super::{Scene, Which, memory};
-use crate::picture::{Shown, shown};
+use super::{ComparedSide, Scene, memory};
+use crate::picture::{SeriesIndex, shown};
 
 /// So many moments of curves are in their table …
 const MOST_ROWS: usize = 12;
@@ -95,7 +95,7 @@ fn caption(html: &mut Html, scene: &Scene<'_>, index: usize) {
     let chart = &scene.picture.charts[index];
     html.within(tag("figcaption"), |html| {
         match scene.which {
-            Which::Only => {
+            ComparedSide::Only => {
                 html.tagged(tag("h3"), &chart.title);
                 html.tagged(Tag::of("p", "help"), chart.help);
             }
@@ -146,7 +146,7 @@ fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
 
 /// Whether a series is anything but 0 throughout, which its chart's sentence says already.
 fn has_news(scene: &Scene<'_>, chart: usize, series: usize) -> bool {
-    let ends = scene.picture.least_and_most(Shown { chart, series });
+    let ends = scene.picture.least_and_most(SeriesIndex { chart, series });
     ends.is_some_and(|(least, most)| least < 0.0 || most > 0.0)
 }
 
@@ -156,7 +156,7 @@ fn row(html: &mut Html, scene: &Scene<'_>, (chart, series): (usize, &[usize]), c
     html.within(tag("tr"), |html| {
         html.tagged(tag("th"), &scene.moment(at));
         for series in series {
-            let cells = scene.picture.cells(Shown {
+            let cells = scene.picture.cells(SeriesIndex {
                 chart,
                 series: *series,
             });

@@ -1,9 +1,9 @@
 //! What could not be looked for and what would help; what was looked for and is not there.
 
 use super::Scene;
+use super::block::command;
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::finding::command;
-use super::page::section;
 
 pub(super) fn not_evaluated(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;

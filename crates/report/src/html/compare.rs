@@ -7,45 +7,36 @@
 mod amounts;
 mod charts;
 mod findings;
+mod headroom;
 mod opening;
-mod room;
+mod sides;
+mod table;
 
-use self::opening::Beside;
+use self::opening::CursorAlignment;
+use self::sides::Both;
+use self::table::{table, tables};
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::page::{self, section};
-use super::{Page, Scene, Which, document, icon};
+use super::page;
+use super::{ComparedSide, Page, Scene, document, icon};
 use crate::model::{CompareReport, Direction, Level, Severity};
-use crate::said::compare::{self as said, Extent, Row, Table};
-use crate::said::source::host_items;
+use crate::phrases::compare::{self as phrases, Extent};
+use crate::phrases::source::host_items;
 
 /// What this page has of style beside the report's.
 const STYLE: &str = include_str!("../../assets/compare.css");
-
-/// What every block is drawn from: what changed, and each side as its report has it.
-struct Both<'a> {
-    report: &'a CompareReport,
-    before: Scene<'a>,
-    after: Scene<'a>,
-}
-
-impl<'a> Both<'a> {
-    /// The sides, each with its word.
-    fn sides(&self) -> [(&'static str, &Scene<'a>); 2] {
-        [("before", &self.before), ("after", &self.after)]
-    }
-}
 
 /// The page, as one file.
 pub fn compare(report: &CompareReport, before: &Page<'_>, after: &Page<'_>) -> String {
     let both = Both {
         report,
-        before: Scene::new(before, Which::Before),
-        after: Scene::new(after, Which::After),
+        before: Scene::new(before, ComparedSide::Before),
+        after: Scene::new(after, ComparedSide::After),
     };
-    let word = said::word(report.direction);
+    let word = phrases::word(report.direction);
     let (before, after) = names(report);
     let title = format!("{word}: {before} and {after} · memtide");
-    let head = document::Head {
+    let head = document::DocumentHead {
         title: &title,
         style: STYLE,
         script: Some(page::SCRIPT),
@@ -60,7 +51,7 @@ fn body(html: &mut Html, both: &Both<'_>) {
     html.raw("\n");
     let main = Tag::of("main", "compare")
         .with("data-opens", opening::side(both).word())
-        .with("data-beside", Beside::of(both).word());
+        .with("data-beside", CursorAlignment::of(both).word());
     html.within(main, |html| {
         verdict(html, report);
         sides(html, both);
@@ -69,7 +60,7 @@ fn body(html: &mut Html, both: &Both<'_>) {
         amounts::draw(html, report);
         charts::draw(html, both);
         rates(html, report);
-        room::draw(html, both);
+        headroom::draw(html, both);
         facts(html, report);
     });
     page::footer(html);
@@ -124,7 +115,7 @@ fn verdict(html: &mut Html, report: &CompareReport) {
             Some(level) => icon::of_level(html, level),
             None => icon::of_severity(html, Severity::Info),
         }
-        html.tagged(Tag::of("p", "level"), said::word(report.direction));
+        html.tagged(Tag::of("p", "level"), phrases::word(report.direction));
         html.tagged(tag("h1").with("id", "headline"), &report.headline);
         for sentence in report.more.iter().chain(&report.basis) {
             html.tagged(Tag::of("p", "remark"), sentence);
@@ -169,67 +160,16 @@ fn navigator(html: &mut Html, both: &Both<'_>) {
 }
 
 fn rates(html: &mut Html, report: &CompareReport) {
-    let [changed, all] = [Extent::Changed, Extent::All].map(|extent| said::rates(report, extent));
+    let [changed, all] =
+        [Extent::Changed, Extent::All].map(|extent| phrases::rates(report, extent));
     section(html, ("rates", "rates-heading"), changed.heading, |html| {
         tables(html, &changed, &all);
     });
 }
 
 fn facts(html: &mut Html, report: &CompareReport) {
-    let facts = said::facts(report, Extent::Changed);
+    let facts = phrases::facts(report, Extent::Changed);
     section(html, ("facts", "facts-heading"), facts.heading, |html| {
         table(html, &facts, |_, _| {});
-    });
-}
-
-/// What changed; all of it folded away where there is more.
-fn tables(html: &mut Html, changed: &Table, all: &Table) {
-    table(html, changed, |_, _| {});
-    if all.rows.len() > changed.rows.len() {
-        html.within(Tag::of("details", "rest"), |html| {
-            html.raw("<summary>What did not change, too</summary>");
-            table(html, all, |_, _| {});
-        });
-    }
-}
-
-/// Rows `label, before, after, change`, and what is said below; `key` draws what stands before a label.
-fn table(html: &mut Html, table: &Table, key: impl Fn(&mut Html, &Row)) {
-    if table.rows.is_empty() {
-        html.raw("<p class=\"none\">none</p>");
-    } else {
-        html.within(Tag::of("table", "compared"), |html| {
-            html.raw("<thead><tr><td></td><th scope=\"col\">before</th><th scope=\"col\">after</th><th scope=\"col\">change</th></tr></thead>");
-            html.within(tag("tbody"), |html| {
-                for row in &table.rows {
-                    draw_row(html, row, &key);
-                }
-            });
-        });
-    }
-    for sentence in &table.below {
-        html.tagged(Tag::of("p", "below"), sentence);
-    }
-}
-
-fn draw_row(html: &mut Html, row: &Row, key: &impl Fn(&mut Html, &Row)) {
-    let tr = if row.is_strong {
-        Tag::of("tr", "is-strong")
-    } else {
-        tag("tr")
-    };
-    html.within(tr, |html| {
-        html.within(tag("th").with("scope", "row"), |html| {
-            key(html, row);
-            html.text(&row.label);
-        });
-        html.tagged(Tag::of("td", "before"), &row.before);
-        html.tagged(Tag::of("td", "after"), &row.after);
-        html.within(Tag::of("td", "change"), |html| {
-            html.text(&row.change);
-            if !row.more.is_empty() {
-                html.tagged(Tag::of("span", "spreads"), &row.more);
-            }
-        });
     });
 }

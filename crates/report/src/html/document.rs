@@ -8,7 +8,7 @@ use super::escape::{Html, tag};
 pub(super) const STYLE: &str = include_str!("../../assets/page.css");
 
 /// What a file has beside its body.
-pub(super) struct Head<'a> {
+pub(super) struct DocumentHead<'a> {
     pub(super) title: &'a str,
     /// Style beside that of all pages.
     pub(super) style: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Head<'a> {
 }
 
 /// The whole file.
-pub(super) fn draw(page: &Head<'_>, body: impl FnOnce(&mut Html)) -> String {
+pub(super) fn draw(page: &DocumentHead<'_>, body: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::default();
     html.raw("<!doctype html>\n<html lang=\"en\">\n");
     html.within(tag("head"), |html| head(html, page));
@@ -27,7 +27,7 @@ pub(super) fn draw(page: &Head<'_>, body: impl FnOnce(&mut Html)) -> String {
     html.finish()
 }
 
-fn head(html: &mut Html, page: &Head<'_>) {
+fn head(html: &mut Html, page: &DocumentHead<'_>) {
     html.raw("<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
     html.raw("<meta name=\"color-scheme\" content=\"light dark\"><meta name=\"referrer\" content=\"no-referrer\">");
     let script = page.script.map_or_else(String::new, |script| {

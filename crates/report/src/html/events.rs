@@ -1,8 +1,8 @@
 //! What happened, in order of time.
 
 use super::Scene;
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::page::section;
 use crate::model::EventEntry;
 use crate::model::page::is_main;
 

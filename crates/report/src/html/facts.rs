@@ -3,8 +3,8 @@
 use timeline::facts;
 
 use super::Scene;
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::page::section;
 use crate::model::Changed;
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {

@@ -1,6 +1,6 @@
 //! The four figures below the verdict: what proves the leading finding, or the tightest moments where nothing is wrong.
 
-use chart::{ChartUnit, Series};
+use chart::{ChartSeries, ChartUnit};
 use timeline::AnySignal as _;
 use timeline::signals::{MEM_AVAILABLE, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE};
 use units::Bytes;
@@ -10,7 +10,7 @@ use super::escape::{Html, Tag};
 use super::spark::{self, Keep, Spark};
 use crate::model::page::unit;
 use crate::model::{Evidence, Finding, ThresholdSide};
-use crate::picture::{Shown, shown};
+use crate::picture::{SeriesIndex, shown};
 
 /// More would be read by nobody.
 const MOST: usize = 4;
@@ -18,11 +18,11 @@ const MOST: usize = 4;
 const LONGEST_NAME: usize = 32;
 
 /// One of them.
-struct Figure<'a> {
+struct KeyFigure<'a> {
     name: String,
     value: String,
     about: String,
-    at: Shown,
+    at: SeriesIndex,
     spark: Spark<'a>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 }
 
 /// Of the leading finding, what is available at worst, and then whatever is usually asked for.
-fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<Figure<'a>> {
+fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     let leading = scene.report.findings.first();
     let mut figures = leading.map_or_else(Vec::new, |finding| of_finding(scene, finding));
     figures.truncate(MOST - 1);
@@ -72,8 +72,8 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<Figure<'a>> {
 }
 
 /// Evidence that a series shows, each series once. What is available has a figure of its own.
-fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<Figure<'a>> {
-    let mut figures: Vec<Figure<'a>> = Vec::new();
+fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<KeyFigure<'a>> {
+    let mut figures: Vec<KeyFigure<'a>> = Vec::new();
     for evidence in &finding.evidence {
         let Some((at, value)) = measured(scene, finding, evidence) else {
             continue;
@@ -83,7 +83,7 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<Figure<'a>>
             continue;
         }
         let threshold = evidence.threshold_text.as_ref();
-        figures.push(Figure {
+        figures.push(KeyFigure {
             name: name(scene, at, evidence.signal.as_deref()),
             value: value.to_owned(),
             about: threshold.map_or_else(String::new, |text| format!("threshold {text}")),
@@ -100,7 +100,7 @@ fn measured<'e>(
     scene: &Scene<'_>,
     finding: &Finding,
     evidence: &'e Evidence,
-) -> Option<(Shown, &'e str)> {
+) -> Option<(SeriesIndex, &'e str)> {
     let at = scene.picture.proof(finding, evidence.signal.as_ref()?)?;
     let unit = scene.picture.charts[at.chart].unit;
     let is_same = measures(unit, evidence.unit.as_deref()?);
@@ -113,7 +113,7 @@ pub(super) fn of_evidence<'a>(
     scene: &'a Scene<'_>,
     finding: &Finding,
     evidence: &Evidence,
-    at: Shown,
+    at: SeriesIndex,
 ) -> Spark<'a> {
     let keep = match evidence.threshold_side {
         Some(ThresholdSide::Below) => Keep::Least,
@@ -136,7 +136,7 @@ fn measures(of_chart: ChartUnit, name: &str) -> bool {
 }
 
 /// The graph of a series, over all of the picture.
-pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: Shown, keep: Keep) -> Spark<'a> {
+pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: SeriesIndex, keep: Keep) -> Spark<'a> {
     let cells = scene.picture.cells(at);
     let values = cells.map_or(&[][..], |cells| match (&cells.extremes, keep) {
         (Some((least, _)), Keep::Least) => least,
@@ -153,9 +153,9 @@ pub(super) fn of_series<'a>(scene: &'a Scene<'_>, at: Shown, keep: Keep) -> Spar
 
 /// What a series is called where its chart is not beside it: with the chart's name where there is room. Of a signal that
 /// takes more into account than the series the chart's name is true.
-fn name(scene: &Scene<'_>, at: Shown, signal: Option<&str>) -> String {
+fn name(scene: &Scene<'_>, at: SeriesIndex, signal: Option<&str>) -> String {
     let chart = &scene.picture.charts[at.chart];
-    let series: &Series = &chart.series[at.series];
+    let series: &ChartSeries = &chart.series[at.series];
     let both = format!("{}: {}", chart.title, series.label);
     match chart.series.len() {
         1 => chart.title.clone(),
@@ -172,14 +172,14 @@ fn capital(text: &str) -> String {
     first.into_iter().flatten().chain(rest).collect()
 }
 
-fn available<'a>(scene: &'a Scene<'_>) -> Option<Figure<'a>> {
+fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
     let at = *scene
         .picture
         .showing(MEM_AVAILABLE.definition().name)
         .first()?;
     let (least, _) = scene.picture.least_and_most(at)?;
     let ram = scene.report.host.ram_bytes;
-    Some(Figure {
+    Some(KeyFigure {
         name: "Lowest available".to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, least),
         about: ram.map_or_else(String::new, |ram| format!("of {}", Bytes::new(ram))),
@@ -188,10 +188,10 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<Figure<'a>> {
     })
 }
 
-fn most<'a>(scene: &'a Scene<'_>, signal: &str, name: &str) -> Option<Figure<'a>> {
+fn most<'a>(scene: &'a Scene<'_>, signal: &str, name: &str) -> Option<KeyFigure<'a>> {
     let at = *scene.picture.showing(signal).first()?;
     let (_, most) = scene.picture.least_and_most(at)?;
-    Some(Figure {
+    Some(KeyFigure {
         name: name.to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, most),
         about: String::new(),

@@ -2,12 +2,12 @@
 
 use units::{Quantity as _, Ratio};
 
+use super::block::{command, section};
 use super::escape::{Html, Tag, tag};
 use super::figures::of_evidence;
-use super::page::section;
 use super::{Scene, icon, spark};
 use crate::model::{Evidence, Finding, Fix};
-use crate::said::held;
+use crate::phrases::occurrences;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let report = scene.report;
@@ -105,8 +105,8 @@ fn meta(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
 
 /// From when to when, and how long in all: `0:11–0:34 · 23 s`.
 pub(super) fn when(scene: &Scene<'_>, finding: &Finding) -> Option<String> {
-    let when = held::when(&scene.clock, finding)?;
-    Some(match held::lasts(finding) {
+    let when = occurrences::when(&scene.clock, finding)?;
+    Some(match occurrences::duration(finding) {
         None => when,
         Some(lasts) if finding.stretches.len() > 1 => format!("{when} · {lasts} in all"),
         Some(lasts) => format!("{when} · {lasts}"),
@@ -222,20 +222,6 @@ fn fix(html: &mut Html, fix: &Fix) {
     command(html, if fix.is_look { "look" } else { "try" }, &fix.now);
     command(html, "keep", &fix.persistent);
     command(html, "undo", &fix.undo);
-}
-
-/// A command that can be copied; nothing where there is none.
-pub(super) fn command(html: &mut Html, when: &str, text: &str) {
-    if text.trim().is_empty() {
-        return;
-    }
-    html.within(Tag::of("div", "command"), |html| {
-        html.tagged(Tag::of("span", "when"), when);
-        html.raw("<pre><code>")
-            .lines(text.trim_end())
-            .raw("</code></pre>");
-        html.raw("<button type=\"button\" class=\"copy js-only\">Copy</button>");
-    });
 }
 
 fn references(html: &mut Html, finding: &Finding) {

@@ -1,25 +1,25 @@
 //! How much more fits: the answer, the terms it rests on, the bounds, and what else limits; in the words of the terminal.
 
+use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::icon;
-use super::page::section;
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::Level;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
-use crate::said::headroom::{self as said, Line, TermLine};
+use crate::phrases::headroom::{self as phrases, LabelledText, TermLine};
 
-pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &Clock<'_>) {
+pub(super) fn draw(html: &mut Html, report: &HeadroomReport, clock: &ReportClock<'_>) {
     section(html, ("headroom", "headroom-heading"), "Headroom", |html| {
         answer(html, report);
-        lines(html, &said::first(report, clock));
+        lines(html, &phrases::first(report, clock));
         if let Some(terms) = &report.terms {
-            html.tagged(tag("h3"), said::TERMS);
-            draw_terms(html, &said::terms(terms));
+            html.tagged(tag("h3"), phrases::TERMS);
+            draw_terms(html, &phrases::terms(terms));
         }
-        lines(html, &said::further(report, clock));
+        lines(html, &phrases::further(report, clock));
         for (heading, more) in [
-            (said::OTHER_LIMITS, said::other_limits(report)),
-            (said::NOT_KNOWN, said::unknown(report)),
+            (phrases::OTHER_LIMITS, phrases::other_limits(report)),
+            (phrases::NOT_KNOWN, phrases::unknown(report)),
         ] {
             if !more.is_empty() {
                 html.tagged(tag("h3"), heading);
@@ -40,13 +40,13 @@ pub(super) fn answer(html: &mut Html, report: &HeadroomReport) {
         Tag::standing("div", "fit", icon::class_of_level(level)),
         |html| {
             icon::of_level(html, level);
-            html.tagged(Tag::of("p", "level"), said::word(report.answer));
+            html.tagged(Tag::of("p", "level"), phrases::word(report.answer));
             html.tagged(Tag::of("p", "headline"), &report.headline);
         },
     );
 }
 
-pub(super) fn lines(html: &mut Html, lines: &[Line]) {
+pub(super) fn lines(html: &mut Html, lines: &[LabelledText]) {
     html.within(Tag::of("dl", "lines"), |html| {
         for line in lines {
             html.tagged(tag("dt"), line.label);

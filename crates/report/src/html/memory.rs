@@ -12,7 +12,7 @@ use crate::model::{Accounting, Term};
 const LENGTH: f64 = 1000.0;
 
 /// A part of a bar: what it is, its colour, its size.
-pub(super) type Part<'a> = (&'a str, Colour, u64);
+pub(super) type BarPart<'a> = (&'a str, Colour, u64);
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let Some(accounting) = &scene.report.accounting else {
@@ -47,7 +47,7 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
 }
 
 /// Terms and the remainder in their order, from what cannot be given back to what is free; nothing empty.
-fn parts(accounting: &Accounting) -> Vec<Part<'_>> {
+fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
     let name = match accounting.broken_down {
         true => terms::UNACCOUNTED.label,
@@ -75,7 +75,7 @@ fn parts(accounting: &Accounting) -> Vec<Part<'_>> {
 }
 
 /// All of RAM as one bar; what is `total` is as wide as the page.
-pub(super) fn bar(html: &mut Html, parts: &[Part<'_>], total: u64) {
+pub(super) fn bar(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     let said: Vec<String> = parts
         .iter()
         .map(|(name, _, bytes)| format!("{name} {}", Bytes::new(*bytes)))
@@ -107,7 +107,7 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-fn table(html: &mut Html, parts: &[Part<'_>], total: u64) {
+fn table(html: &mut Html, parts: &[BarPart<'_>], total: u64) {
     html.within(Tag::of("table", "terms"), |html| {
         html.raw("<thead><tr><th scope=\"col\">what</th><th scope=\"col\">size</th><th scope=\"col\">share</th></tr></thead>");
         html.within(tag("tbody"), |html| {

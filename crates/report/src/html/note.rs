@@ -1,10 +1,10 @@
 //! What looks alarming and is not.
 
 use super::Scene;
+use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::page::section;
 use crate::model::Finding;
-use crate::said::source::is_about_the_source;
+use crate::phrases::source::is_about_the_source;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
     let notes = scene

@@ -1,12 +1,12 @@
 //! The file itself: its head with the policy, the blocks in their order, and the data that the script reads.
 
-use super::escape::{Html, Tag, tag};
+use super::escape::{Html, Tag};
 use super::{
     Scene, chart, clear, document, events, facts, finding, headroom, note, recorded, verdict,
 };
 use crate::model::page::PageMeta;
+use crate::phrases::source::host_items;
 use crate::picture::Picture;
-use crate::said::source::host_items;
 
 /// The page's script, made in `web/`.
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
@@ -17,7 +17,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> String {
         verdict::word(scene.report.verdict),
         name(scene)
     );
-    let head = document::Head {
+    let head = document::DocumentHead {
         title: &title,
         style: "",
         script: Some(SCRIPT),
@@ -114,23 +114,6 @@ fn strip(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// A block of the page with its heading.
-pub(super) fn section(
-    html: &mut Html,
-    (id, heading_id): (&'static str, &'static str),
-    heading: &str,
-    inside: impl FnOnce(&mut Html),
-) {
-    html.raw("\n");
-    let block = tag("section")
-        .with("id", id)
-        .with("aria-labelledby", heading_id);
-    html.within(block, |html| {
-        html.tagged(tag("h2").with("id", heading_id), heading);
-        inside(html);
-    });
-}
-
 /// What the script reads of a source.
 pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let nothing = Picture::default();
@@ -144,7 +127,7 @@ pub(super) fn data(html: &mut Html, scene: &Scene<'_>) {
     let meta = PageMeta::new(scene.report, picture, events, &packed.scales, &scene.clock);
     // Every value of it can be written.
     let meta = serde_json::to_string(&meta).unwrap_or_default();
-    let of = scene.which.of_ids();
+    let of = scene.which.id_suffix();
     html.raw("<script type=\"application/json\" id=\"memtide-page")
         .raw(of)
         .raw("\">")

@@ -3,11 +3,11 @@
 use units::{Count, Span};
 
 use super::Scene;
+use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::note;
-use super::page::section;
 use crate::model::{Source, SourceKind};
-use crate::said::source::{is_about_the_source, unknown_fields as unknown};
+use crate::phrases::source::{is_about_the_source, unknown_fields as unknown};
 
 pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     let source = &scene.report.source;

@@ -53,7 +53,7 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     // A threshold far above would press the curve flat, and is then no news.
     let shown = spark.threshold.filter(|at| *at <= most * 4.0);
     let top = shown.map_or(most, |at| most.max(at));
-    let place = Place {
+    let place = SparkScale {
         span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
         top: if top > 0.0 { top } else { 1.0 },
     };
@@ -81,7 +81,7 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
     });
 }
 
-fn tint(html: &mut Html, spark: &Spark<'_>, place: Place) {
+fn tint(html: &mut Html, spark: &Spark<'_>, place: SparkScale) {
     let Some((from, to)) = spark.tint else {
         return;
     };
@@ -95,12 +95,12 @@ fn tint(html: &mut Html, spark: &Spark<'_>, place: Place) {
 
 /// Where values lie in the drawing.
 #[derive(Clone, Copy)]
-struct Place {
+struct SparkScale {
     span_s: f64,
     top: f64,
 }
 
-impl Place {
+impl SparkScale {
     fn x(self, at_s: f64) -> i32 {
         match self.span_s > 0.0 {
             true => whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH),
@@ -120,7 +120,7 @@ fn whole(at: f64) -> i32 {
 }
 
 /// The curve as a path from the floor up, along the values, and down again. Where nothing was measured, it is broken.
-fn path(spark: &Spark<'_>, place: Place) -> String {
+fn path(spark: &Spark<'_>, place: SparkScale) -> String {
     let mut path = String::new();
     let mut run: Vec<(i32, i32)> = Vec::new();
     for (at, value) in thinned(spark).into_iter().chain([(0.0, None)]) {

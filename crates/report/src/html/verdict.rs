@@ -4,7 +4,7 @@ use super::Scene;
 use super::escape::{Html, Tag, tag};
 use super::{figures, icon};
 use crate::model::{Level, Report};
-use crate::said::verdict as said;
+use crate::phrases::verdict as phrases;
 
 /// How it stands, in a word.
 pub(super) const fn word(level: Level) -> &'static str {
@@ -25,7 +25,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
         html.tagged(Tag::of("p", "level"), word(report.verdict));
         html.tagged(
             tag("h1").with("id", "headline"),
-            &said::headline(report, &scene.clock),
+            &phrases::headline(report, &scene.clock),
         );
         for remark in &report.remarks {
             html.tagged(Tag::of("p", "remark"), remark);

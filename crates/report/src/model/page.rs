@@ -8,8 +8,8 @@ use serde::Serialize;
 use timeline::EventKind;
 
 use super::{EventEntry, Finding, Report, Severity};
-use crate::clock::Clock;
-use crate::picture::{Picture, Shown};
+use crate::clock::ReportClock;
+use crate::picture::{Picture, SeriesIndex};
 use crate::plain::harmless;
 
 /// Name and version of this contract.
@@ -180,7 +180,7 @@ impl PageMeta {
         picture: &Picture,
         events: &[EventEntry],
         scales: &[Vec<f64>],
-        clock: &Clock<'_>,
+        clock: &ReportClock<'_>,
     ) -> Self {
         let begin = clock.wall(picture.begin_s());
         let begin = begin.filter(|_| clock.is_of_the_wall());
@@ -327,7 +327,7 @@ fn findings(report: &Report, picture: &Picture) -> Vec<FindingMeta> {
 fn charts_of(finding: &Finding, picture: &Picture) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     let signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
-    for Shown { chart, .. } in signals.flat_map(|signal| picture.showing(signal)) {
+    for SeriesIndex { chart, .. } in signals.flat_map(|signal| picture.showing(signal)) {
         let id = &picture.charts[chart].id;
         if !ids.contains(id) {
             ids.push(id.clone());
@@ -337,7 +337,7 @@ fn charts_of(finding: &Finding, picture: &Picture) -> Vec<String> {
 }
 
 /// Events on the picture. Where they are many, each stretch of time has one that speaks for all in it.
-fn events_of(events: &[EventEntry], picture: &Picture, clock: &Clock<'_>) -> Vec<EventMeta> {
+fn events_of(events: &[EventEntry], picture: &Picture, clock: &ReportClock<'_>) -> Vec<EventMeta> {
     let ends = 0.0..=picture.span_s();
     let placed = events.iter().filter_map(|event| {
         let at_s = event.offset_s? - picture.begin_s();
@@ -360,7 +360,7 @@ fn events_of(events: &[EventEntry], picture: &Picture, clock: &Clock<'_>) -> Vec
 }
 
 /// The first that explains something, else the first, with how many more there are.
-fn event(together: &[(f64, &EventEntry)], clock: &Clock<'_>) -> EventMeta {
+fn event(together: &[(f64, &EventEntry)], clock: &ReportClock<'_>) -> EventMeta {
     let main = together.iter().find(|(_, event)| is_main(event));
     let told = main.or(together.first());
     let text = told.map_or_else(String::new, |(_, event)| clock.told(event));
@@ -421,7 +421,7 @@ mod tests {
         let info = crate::SourceInfo::capture("x");
         let source = crate::model::build::source_of(&nothing, &info);
         let screen = crate::Screen::default();
-        events_of(events, &picture(lasts), &Clock::new(&source, &screen))
+        events_of(events, &picture(lasts), &ReportClock::new(&source, &screen))
     }
 
     fn picture(lasts: u64) -> Picture {

@@ -5,19 +5,19 @@
 
 use diagnose::accounting::terms;
 
-use super::page::{Piece, Style, piece};
+use super::page::{Style, StyledText, piece};
 use crate::model::Accounting;
 
 /// What terms look alike in a bar: its fill character, its colour (256-colour palette), its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fill {
+pub(super) struct BarFill {
     pub(super) name: &'static str,
     pub(super) glyph: char,
     pub(super) style: Style,
 }
 
 /// Fills, left to right in a bar as [`terms::ALL`] has them, with the ids of the terms that they stand for.
-const FILLS: &[(Fill, &[&str])] = &[
+const FILLS: &[(BarFill, &[&str])] = &[
     KERNEL,
     (fill("balloon", 'b', 245), &["balloon"]),
     (fill(UNACCOUNTED, '?', 245), &[]),
@@ -42,16 +42,16 @@ const UNACCOUNTED: &str = terms::UNACCOUNTED.label;
 const NOT_BROKEN_DOWN: &str = "not broken down";
 
 /// All other terms are the kernel's own.
-const KERNEL: (Fill, &[&str]) = (fill("kernel", '#', 166), &[]);
+const KERNEL: (BarFill, &[&str]) = (fill("kernel", '#', 166), &[]);
 
 /// What holds nothing.
-const FREE: Fill = fill(terms::FREE.label, '·', 245);
+const FREE: BarFill = fill(terms::FREE.label, '·', 245);
 
 /// What holds something, where it does not matter what.
-const USED: Fill = fill("used", '█', 32);
+const USED: BarFill = fill("used", '█', 32);
 
-const fn fill(name: &'static str, glyph: char, colour: u8) -> Fill {
-    Fill {
+const fn fill(name: &'static str, glyph: char, colour: u8) -> BarFill {
+    BarFill {
         name,
         glyph,
         style: Style::Data(colour),
@@ -59,7 +59,7 @@ const fn fill(name: &'static str, glyph: char, colour: u8) -> Fill {
 }
 
 /// What a term looks like.
-fn fill_of(id: &str) -> Fill {
+fn fill_of(id: &str) -> BarFill {
     FILLS
         .iter()
         .find(|(_, ids)| ids.contains(&id))
@@ -67,8 +67,8 @@ fn fill_of(id: &str) -> Fill {
 }
 
 /// What RAM held, as (fill, bytes) in the order of a bar; nothing empty.
-pub(super) fn parts(accounting: &Accounting) -> Vec<(Fill, u64)> {
-    let part = |fill: &Fill| {
+pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
+    let part = |fill: &BarFill| {
         if fill.name == UNACCOUNTED {
             let name = if accounting.broken_down {
                 UNACCOUNTED
@@ -76,7 +76,7 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(Fill, u64)> {
                 NOT_BROKEN_DOWN
             };
             let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
-            return (Fill { name, ..*fill }, rest);
+            return (BarFill { name, ..*fill }, rest);
         }
         let terms = accounting.terms.iter();
         let alike = terms.filter(|term| fill_of(&term.id) == *fill);
@@ -88,12 +88,12 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(Fill, u64)> {
 }
 
 /// A whole of which a part holds something.
-pub(super) fn used_and_free(used: u64, total: u64) -> Vec<(Fill, u64)> {
+pub(super) fn used_and_free(used: u64, total: u64) -> Vec<(BarFill, u64)> {
     vec![(USED, used), (FREE, total.saturating_sub(used))]
 }
 
 /// A bar of exactly `cells` cells.
-pub(super) fn bar(parts: &[(Fill, u64)], cells: usize) -> Vec<Piece> {
+pub(super) fn bar(parts: &[(BarFill, u64)], cells: usize) -> Vec<StyledText> {
     let sizes: Vec<u64> = parts.iter().map(|(_, bytes)| *bytes).collect();
     share_out(&sizes, cells)
         .into_iter()

@@ -1,20 +1,18 @@
 //! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be looked for.
 
-use super::page::{Page, Style, piece};
+use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, wrap_items};
 use super::{Detail, Screen, finding, input, memory};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{
     Bursts, Changed, Finding, Host, Level, NotEvaluated, Report, Severity, Source, SourceKind, Step,
 };
-use crate::said::{held, source as said, verdict as said_verdict};
+use crate::phrases::{occurrences, source as source_phrases, verdict as verdict_phrases};
 
 /// Where the verdict's sentences begin, behind the longest word for one.
 const VERDICT_INDENT: usize = 10;
 /// Where the sentence behind a rule's id begins, behind the longest id.
 const ID_INDENT: usize = 27;
-/// Below this width text begins on a line of its own.
-pub(super) const NARROW: usize = 60;
 /// So many faults of a source are named; the rest is counted.
 const MOST_PROBLEMS: usize = 5;
 /// So many changed settings are shown, the last ones.
@@ -23,8 +21,8 @@ const MOST_CHANGES: usize = 5;
 const MOST_IDS: usize = 3;
 
 pub(super) fn draw(report: &Report, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
-    let clock = Clock::new(&report.source, screen);
+    let mut page = TextPage::new(screen);
+    let clock = ReportClock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     input::brief(&mut page, &report.source);
     page.gap();
@@ -40,7 +38,7 @@ pub(super) fn draw(report: &Report, screen: &Screen) -> String {
     let (of_source, of_host): (Vec<_>, Vec<_>) = report
         .notes
         .iter()
-        .partition(|note| said::is_about_the_source(note));
+        .partition(|note| source_phrases::is_about_the_source(note));
     notes(&mut page, "Looks bad, is not:", &of_host, screen);
     notes(&mut page, "About this source:", &of_source, screen);
     problems(&mut page, &report.source, screen);
@@ -65,7 +63,7 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
     } else {
         Vec::new()
     };
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     let listed = finding::Numbered {
         number: 1,
         finding,
@@ -75,7 +73,7 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
     finding::draw(
         &mut page,
         &listed,
-        &Clock::new(&report.source, screen),
+        &ReportClock::new(&report.source, screen),
         screen,
     );
     Some(page.finish())
@@ -83,14 +81,14 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
 
 /// Who is meant and how long was looked: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.
 pub(super) fn host_line(
-    page: &mut Page,
+    page: &mut TextPage,
     host: &Host,
     source: &Source,
-    clock: &Clock<'_>,
+    clock: &ReportClock<'_>,
     screen: &Screen,
 ) {
     for line in wrap_items(
-        &said::host_items(host, source, clock),
+        &source_phrases::host_items(host, source, clock),
         " · ",
         screen.width(),
     ) {
@@ -98,7 +96,7 @@ pub(super) fn host_line(
     }
 }
 
-fn verdict(page: &mut Page, report: &Report, clock: &Clock<'_>) {
+fn verdict(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>) {
     let word = match report.verdict {
         Level::Ok => "OK",
         Level::Warning => "WARNING",
@@ -106,7 +104,7 @@ fn verdict(page: &mut Page, report: &Report, clock: &Clock<'_>) {
         Level::Unknown => "UNKNOWN",
     };
     let head = [piece(report.verdict.into(), word)];
-    let headline = said_verdict::headline(report, clock);
+    let headline = verdict_phrases::headline(report, clock);
     page.hanging(&head, VERDICT_INDENT, Style::Strong, &headline);
     for remark in &report.remarks {
         page.hanging(&[], VERDICT_INDENT, Style::Plain, remark);
@@ -114,13 +112,13 @@ fn verdict(page: &mut Page, report: &Report, clock: &Clock<'_>) {
 }
 
 /// A finding and its place among all.
-type Placed<'a> = (usize, &'a Finding);
+type NumberedFinding<'a> = (usize, &'a Finding);
 
 /// The first findings of each rule, and those of more places: a limit that sixty groups hit is one disease to read about.
 fn without_more_of_the_same<'a>(
-    roots: Vec<Placed<'a>>,
+    roots: Vec<NumberedFinding<'a>>,
     screen: &Screen,
-) -> (Vec<Placed<'a>>, Vec<Placed<'a>>) {
+) -> (Vec<NumberedFinding<'a>>, Vec<NumberedFinding<'a>>) {
     const ALIKE: usize = 3;
     let mut seen: Vec<&str> = Vec::new();
     roots.into_iter().partition(|(_, root)| {
@@ -131,7 +129,7 @@ fn without_more_of_the_same<'a>(
 }
 
 /// Roots, numbered, each with what it brings about; what is only worth knowing in short, until all is asked for.
-fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen) {
+fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, screen: &Screen) {
     let (in_short, in_full): (Vec<_>, Vec<_>) = report
         .roots()
         .partition(|(_, f)| f.severity == Severity::Info && screen.detail == Detail::Brief);
@@ -157,8 +155,8 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
     if !alike.is_empty() {
         page.heading("More of the same (evidence and advice: --all):");
         for (_, finding) in alike {
-            let when =
-                held::when(clock, finding).map_or_else(String::new, |when| format!("{when}: "));
+            let when = occurrences::when(clock, finding)
+                .map_or_else(String::new, |when| format!("{when}: "));
             entry(
                 page,
                 &finding.id,
@@ -181,24 +179,24 @@ fn findings(page: &mut Page, report: &Report, clock: &Clock<'_>, screen: &Screen
 }
 
 /// What was too short and too cheap to be told one by one: a line for each rule.
-fn bursts(page: &mut Page, bursts: &[Bursts], clock: &Clock<'_>, screen: &Screen) {
+fn bursts(page: &mut TextPage, bursts: &[Bursts], clock: &ReportClock<'_>, screen: &Screen) {
     if bursts.is_empty() {
         return;
     }
     page.heading("In brief (too short to matter one by one):");
     for one in bursts {
-        entry(page, &one.id, &held::bursts(clock, one), screen);
+        entry(page, &one.id, &occurrences::bursts(clock, one), screen);
     }
 }
 
 /// What a recording shows that is over: when, and the first sentence of what.
-fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Screen) {
+fn earlier(page: &mut TextPage, earlier: &[Finding], clock: &ReportClock<'_>, screen: &Screen) {
     if earlier.is_empty() {
         return;
     }
     page.heading("Earlier, and over:");
     for finding in earlier {
-        let when = held::when(clock, finding);
+        let when = occurrences::when(clock, finding);
         let when = when.map_or_else(String::new, |when| format!("{when}: "));
         let text = match (screen.detail, finding.title.split_once(". ")) {
             (Detail::Brief, Some((first, _))) => format!("{when}{first}."),
@@ -209,7 +207,7 @@ fn earlier(page: &mut Page, earlier: &[Finding], clock: &Clock<'_>, screen: &Scr
 }
 
 /// Settings that changed: what began with one is often its doing. The last ones, until all is asked for.
-fn changed(page: &mut Page, changed: &[Changed], clock: &Clock<'_>, screen: &Screen) {
+fn changed(page: &mut TextPage, changed: &[Changed], clock: &ReportClock<'_>, screen: &Screen) {
     if changed.is_empty() {
         return;
     }
@@ -223,7 +221,7 @@ fn changed(page: &mut Page, changed: &[Changed], clock: &Clock<'_>, screen: &Scr
     }
 }
 
-fn notes(page: &mut Page, heading: &str, notes: &[&Finding], screen: &Screen) {
+fn notes(page: &mut TextPage, heading: &str, notes: &[&Finding], screen: &Screen) {
     if notes.is_empty() {
         return;
     }
@@ -234,7 +232,7 @@ fn notes(page: &mut Page, heading: &str, notes: &[&Finding], screen: &Screen) {
 }
 
 /// A rule's id and a sentence beside it, or below it where that is too narrow.
-pub(super) fn entry(page: &mut Page, id: &str, text: &str, screen: &Screen) {
+pub(super) fn entry(page: &mut TextPage, id: &str, text: &str, screen: &Screen) {
     let head = [piece(
         Style::Plain,
         format!("   {}", cut(id, ID_INDENT - 5)),
@@ -247,7 +245,7 @@ pub(super) fn entry(page: &mut Page, id: &str, text: &str, screen: &Screen) {
     }
 }
 
-fn problems(page: &mut Page, source: &Source, screen: &Screen) {
+fn problems(page: &mut TextPage, source: &Source, screen: &Screen) {
     if !source.problems.is_empty() {
         page.heading(&format!(
             "Problems with this source ({}):",
@@ -268,17 +266,17 @@ fn problems(page: &mut Page, source: &Source, screen: &Screen) {
 }
 
 /// Of use to nobody but who teaches memtide a new kernel: at the very end.
-fn unknown_fields(page: &mut Page, source: &Source, screen: &Screen) {
+fn unknown_fields(page: &mut TextPage, source: &Source, screen: &Screen) {
     if source.unknown_fields.is_empty() || screen.detail != Detail::All {
         return;
     }
     page.heading("Kernel fields that memtide has no name for:");
-    let text = said::unknown_fields(&source.unknown_fields);
+    let text = source_phrases::unknown_fields(&source.unknown_fields);
     page.hanging(&[], 3, Style::Faint, &text);
 }
 
 /// What to run on that host; of a recording, which is at hand, here.
-fn next(page: &mut Page, report: &Report) {
+fn next(page: &mut TextPage, report: &Report) {
     let steps: &[Step] = &report.next;
     if steps.is_empty() {
         return;
@@ -294,7 +292,7 @@ fn next(page: &mut Page, report: &Report) {
 }
 
 /// What could not be looked for, by what would make it possible.
-fn not_evaluated(page: &mut Page, report: &Report, screen: &Screen) {
+fn not_evaluated(page: &mut TextPage, report: &Report, screen: &Screen) {
     let rules = &report.not_evaluated;
     if rules.is_empty() {
         return;
@@ -356,7 +354,7 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     }
 }
 
-fn clear(page: &mut Page, report: &Report, screen: &Screen) {
+fn clear(page: &mut TextPage, report: &Report, screen: &Screen) {
     if report.clear.is_empty() {
         return;
     }

@@ -1,13 +1,13 @@
 //! The screen of `compare`: both sources, the sentence, and what changed as columns `before  after  change`; what did not
 //! change is counted.
 
-use super::page::{Page, Piece, Style, piece};
+use super::page::{Style, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width, wrap_items};
 use super::{Detail, Screen};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{CompareReport, Direction};
-use crate::said::compare::{self as said, Extent, Row, Table};
-use crate::said::source::host_items;
+use crate::phrases::compare::{self as phrases, ComparisonRow, ComparisonTable, Extent};
+use crate::phrases::source::host_items;
 
 /// Where the verdict's sentences begin, as those of `check`.
 const VERDICT_INDENT: usize = 10;
@@ -18,7 +18,7 @@ const CHANGE: usize = 11;
 
 pub(super) fn draw(report: &CompareReport, screen: &Screen) -> String {
     let mut it = Sheet {
-        page: Page::new(screen),
+        page: TextPage::new(screen),
         screen,
         report,
     };
@@ -29,16 +29,16 @@ pub(super) fn draw(report: &CompareReport, screen: &Screen) -> String {
     it.sides();
     it.basis();
     it.verdict();
-    it.table(&said::findings(report));
-    it.table(&said::memory(report, extent));
-    it.table(&said::rates(report, extent));
-    it.table(&said::facts(report, extent));
+    it.table(&phrases::findings(report));
+    it.table(&phrases::memory(report, extent));
+    it.table(&phrases::rates(report, extent));
+    it.table(&phrases::facts(report, extent));
     it.page.finish()
 }
 
 /// The screen being drawn.
 struct Sheet<'a> {
-    page: Page,
+    page: TextPage,
     screen: &'a Screen,
     report: &'a CompareReport,
 }
@@ -49,7 +49,7 @@ impl Sheet<'_> {
             ("before", &self.report.before),
             ("after", &self.report.after),
         ] {
-            let clock = Clock::new(&side.source, self.screen);
+            let clock = ReportClock::new(&side.source, self.screen);
             let items = host_items(&side.host, &side.source, &clock);
             let lines = wrap_items(&items, " · ", self.screen.width().saturating_sub(8));
             for (nth, line) in lines.into_iter().enumerate() {
@@ -82,7 +82,7 @@ impl Sheet<'_> {
             Direction::Unknown => Style::Unknown,
         };
         self.page.gap();
-        let head = [piece(style, said::word(self.report.direction))];
+        let head = [piece(style, phrases::word(self.report.direction))];
         self.page
             .hanging(&head, VERDICT_INDENT, Style::Strong, &self.report.headline);
         for sentence in &self.report.more {
@@ -91,7 +91,7 @@ impl Sheet<'_> {
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &ComparisonTable) {
         self.page.gap();
         let label = self.label_cells();
         self.page.line(&[
@@ -121,7 +121,7 @@ impl Sheet<'_> {
     }
 
     /// A row whose values are too wide for their columns, or on a narrow screen, is told in a sentence.
-    fn row(&mut self, row: &Row, label: usize) {
+    fn row(&mut self, row: &ComparisonRow, label: usize) {
         let style = if row.is_strong {
             Style::Strong
         } else {
@@ -162,7 +162,7 @@ impl Sheet<'_> {
     }
 }
 
-fn right(value: &str) -> Piece {
+fn right(value: &str) -> StyledText {
     let blanks = (VALUE + 1).saturating_sub(width(value));
     piece(Style::Plain, format!("{}{value}", " ".repeat(blanks)))
 }

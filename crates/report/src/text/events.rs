@@ -1,13 +1,13 @@
 //! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; with the kernel's own lines where asked for.
 
-use super::page::{Page, Style, piece};
+use super::page::{Style, TextPage, piece};
 use super::{Detail, Screen, wrap};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{EventEntry, EventsReport};
 
 pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
-    let clock = Clock::new(&report.source, screen);
+    let mut page = TextPage::new(screen);
+    let clock = ReportClock::new(&report.source, screen);
     if report.events.is_empty() {
         let text = "Nothing happened that memtide counts as an event.";
         page.hanging(&[], 0, Style::Plain, text);
@@ -39,7 +39,7 @@ pub(super) fn draw(report: &EventsReport, screen: &Screen) -> String {
     page.finish()
 }
 
-fn time(event: &EventEntry, clock: &Clock<'_>) -> String {
+fn time(event: &EventEntry, clock: &ReportClock<'_>) -> String {
     clock.listed(event.offset_s, event.at).unwrap_or_default()
 }
 

@@ -1,13 +1,12 @@
 //! One finding: what, when, the proof, the cause, what follows from it, and what to do.
 
 use super::bar::spark;
-use super::check::NARROW;
-use super::page::{Page, Piece, Style, piece};
+use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Affected, Evidence, Finding, Fix, Graph, Severity};
-use crate::said::held;
+use crate::phrases::occurrences;
 
 /// Where labels begin.
 const LABEL_INDENT: usize = 3;
@@ -34,13 +33,18 @@ pub(super) struct Numbered<'a> {
     pub(super) said_already: bool,
 }
 
-pub(super) fn draw(page: &mut Page, listed: &Numbered<'_>, clock: &Clock<'_>, screen: &Screen) {
+pub(super) fn draw(
+    page: &mut TextPage,
+    listed: &Numbered<'_>,
+    clock: &ReportClock<'_>,
+    screen: &Screen,
+) {
     let finding = listed.finding;
     heading(page, listed, screen);
     if !listed.said_already {
         page.hanging(&[], LABEL_INDENT, Style::Plain, &finding.title);
     }
-    let mut block = Block { page, screen };
+    let mut block = FindingBlock { page, screen };
     block.graph(finding, clock);
     block.evidence(&finding.evidence, clock);
     block.text("why", [finding.cause.as_str()]);
@@ -60,7 +64,7 @@ pub(super) fn draw(page: &mut Page, listed: &Numbered<'_>, clock: &Clock<'_>, sc
 }
 
 /// `1  swap-thrash                    critical · confirmed`.
-fn heading(page: &mut Page, listed: &Numbered<'_>, screen: &Screen) {
+fn heading(page: &mut TextPage, listed: &Numbered<'_>, screen: &Screen) {
     let finding = listed.finding;
     let severity = match finding.severity {
         Severity::Info => "info",
@@ -82,12 +86,12 @@ fn heading(page: &mut Page, listed: &Numbered<'_>, screen: &Screen) {
 }
 
 /// Labels on the left, text on the right.
-struct Block<'p, 's> {
-    page: &'p mut Page,
+struct FindingBlock<'p, 's> {
+    page: &'p mut TextPage,
     screen: &'s Screen,
 }
 
-impl Block<'_, '_> {
+impl FindingBlock<'_, '_> {
     fn is_narrow(&self) -> bool {
         self.screen.width() < NARROW
     }
@@ -106,7 +110,7 @@ impl Block<'_, '_> {
     }
 
     /// Lines beside a label; nothing where there are none. A command too long for its place begins further left.
-    fn lines(&mut self, label: &str, lines: impl IntoIterator<Item = Vec<Piece>>) {
+    fn lines(&mut self, label: &str, lines: impl IntoIterator<Item = Vec<StyledText>>) {
         let (indent, room) = (self.indent(), self.room());
         let mut label = Some(label);
         for line in lines {
@@ -143,8 +147,8 @@ impl Block<'_, '_> {
     }
 
     /// When it held, and how its main signal ran in that time.
-    fn graph(&mut self, finding: &Finding, clock: &Clock<'_>) {
-        let when = held::when(clock, finding);
+    fn graph(&mut self, finding: &Finding, clock: &ReportClock<'_>) {
+        let when = occurrences::when(clock, finding);
         let curve = finding.graph.as_ref();
         let Some(graph) = curve.filter(|graph| graph.values.len() > 1) else {
             if let Some(when) = when {
@@ -180,9 +184,9 @@ impl Block<'_, '_> {
     }
 
     /// Sentences on the left, what they are measured against on the right.
-    fn evidence(&mut self, evidence: &[Evidence], clock: &Clock<'_>) {
+    fn evidence(&mut self, evidence: &[Evidence], clock: &ReportClock<'_>) {
         let room = self.room();
-        let mut lines: Vec<Vec<Piece>> = Vec::new();
+        let mut lines: Vec<Vec<StyledText>> = Vec::new();
         let mut is_explained = false;
         for line in evidence {
             match line.at_s.and_then(|at_s| clock.moment(at_s, line.at)) {
@@ -195,8 +199,9 @@ impl Block<'_, '_> {
             let is_first = !std::mem::replace(&mut is_explained, true);
             let word = if is_first { "threshold " } else { "" };
             let threshold = cut(&format!("{word}{threshold}"), room);
-            let used = |line: &Vec<Piece>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
-            let fits = |line: &&mut Vec<Piece>| used(line) + 2 + width(&threshold) <= room;
+            let used =
+                |line: &Vec<StyledText>| -> usize { line.iter().map(|(_, t)| width(t)).sum() };
+            let fits = |line: &&mut Vec<StyledText>| used(line) + 2 + width(&threshold) <= room;
             match lines.last_mut().filter(fits) {
                 Some(last) => {
                     let blanks = room - used(last) - width(&threshold);
@@ -301,7 +306,7 @@ fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
     }
 }
 
-fn paragraph(text: &str, room: usize) -> Vec<Vec<Piece>> {
+fn paragraph(text: &str, room: usize) -> Vec<Vec<StyledText>> {
     wrap(text, room)
         .into_iter()
         .map(|line| vec![piece(Style::Plain, line)])
@@ -309,7 +314,7 @@ fn paragraph(text: &str, room: usize) -> Vec<Vec<Piece>> {
 }
 
 /// Commands, indented where they stand below their sentence, and never broken: what is copied stays one line.
-fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>> {
+fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()
         .filter(|line| !line.trim().is_empty())
@@ -317,7 +322,7 @@ fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>
 }
 
 /// What takes the commands above it back: a comment, so that nobody runs it with them.
-fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Piece>> {
+fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()
         .map(move |line| vec![piece(Style::Command, format!("{indent}# undo: {line}"))])

@@ -3,38 +3,38 @@
 
 use super::Screen;
 use super::check::host_line;
-use super::page::{Page, Style, piece};
-use crate::clock::Clock;
+use super::page::{Style, TextPage, piece};
+use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport};
-use crate::said::headroom::{self as said, Line, TermLine};
+use crate::phrases::headroom::{self as phrases, LabelledText, TermLine};
 
 /// Where the text of a labelled line begins.
 const INDENT: usize = 13;
 
 pub(super) fn draw(report: &HeadroomReport, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
-    let clock = Clock::new(&report.source, screen);
-    let word = said::word(report.answer);
+    let mut page = TextPage::new(screen);
+    let clock = ReportClock::new(&report.source, screen);
+    let word = phrases::word(report.answer);
     page.hanging(
         &[piece(style(report.answer), word), piece(Style::Plain, "  ")],
         word.len() + 2,
         Style::Strong,
         &report.headline,
     );
-    labelled(&mut page, said::first(report, &clock));
+    labelled(&mut page, phrases::first(report, &clock));
     page.gap();
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     if let Some(terms) = &report.terms {
-        page.heading(said::TERMS);
-        for term in said::terms(terms) {
+        page.heading(phrases::TERMS);
+        for term in phrases::terms(terms) {
             draw_term(&mut page, &term);
         }
     }
     page.gap();
-    labelled(&mut page, said::further(report, &clock));
+    labelled(&mut page, phrases::further(report, &clock));
     for (heading, lines) in [
-        (said::OTHER_LIMITS, said::other_limits(report)),
-        (said::NOT_KNOWN, said::unknown(report)),
+        (phrases::OTHER_LIMITS, phrases::other_limits(report)),
+        (phrases::NOT_KNOWN, phrases::unknown(report)),
     ] {
         if !lines.is_empty() {
             page.heading(heading);
@@ -53,14 +53,14 @@ const fn style(answer: FitAnswer) -> Style {
     }
 }
 
-fn labelled(page: &mut Page, lines: Vec<Line>) {
-    for Line { label, text } in lines {
+fn labelled(page: &mut TextPage, lines: Vec<LabelledText>) {
+    for LabelledText { label, text } in lines {
         let head = [piece(Style::Faint, format!("{label}:"))];
         page.hanging(&head, INDENT.max(label.len() + 2), Style::Plain, &text);
     }
 }
 
-fn draw_term(page: &mut Page, term: &TermLine) {
+fn draw_term(page: &mut TextPage, term: &TermLine) {
     let head = [
         piece(Style::Faint, format!("  {:1} ", term.sign)),
         piece(Style::Plain, format!("{:12}", term.label)),

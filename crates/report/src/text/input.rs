@@ -3,7 +3,7 @@
 use units::Count;
 
 use super::Screen;
-use super::page::{Page, Style, piece};
+use super::page::{Style, TextPage, piece};
 use crate::model::{Input, Source};
 
 /// So many blocks are named above a verdict; the rest is counted.
@@ -11,7 +11,7 @@ const MOST_NAMED: usize = 5;
 const INDENT: usize = 6;
 
 /// `Read: free, MiB (lines 2–4) · /proc/meminfo, KiB (lines 7–50) · 12 other lines passed over`.
-pub(super) fn brief(page: &mut Page, source: &Source) {
+pub(super) fn brief(page: &mut TextPage, source: &Source) {
     if source.inputs.is_empty() {
         return;
     }
@@ -66,7 +66,7 @@ fn in_short(group: &[Input]) -> String {
 
 /// Every block with its lines, unit and signals.
 pub(super) fn explain(source: &Source, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     let name = source.name.as_deref().unwrap_or("this host");
     if source.inputs.is_empty() {
         page.hanging(

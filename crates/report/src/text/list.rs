@@ -1,11 +1,11 @@
 //! The screens of `rules` and `signals`: lists, and one entry explained.
 
-use super::page::{Page, Style, piece};
+use super::page::{NARROW, Style, TextPage, piece};
 use super::{Screen, check, markdown};
 use crate::model::{RuleEntry, SignalEntry};
 
 pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     for (purpose, heading) in [
         ("finding", "Rules that find what is wrong"),
         ("note", "Rules that explain what only looks wrong"),
@@ -28,7 +28,7 @@ pub(super) fn rules(rules: &[RuleEntry], screen: &Screen) -> String {
 }
 
 pub(super) fn rule(rule: &RuleEntry, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     page.line(&[
         piece(Style::Strong, rule.id),
         piece(
@@ -42,7 +42,7 @@ pub(super) fn rule(rule: &RuleEntry, screen: &Screen) -> String {
 }
 
 pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     let mut entity = "";
     for signal in signals {
         if signal.entity != entity {
@@ -56,11 +56,7 @@ pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
         let text = format!("{} ({}, {})", signal.meaning, signal.kind, signal.unit);
         let head = [piece(Style::Plain, format!("   {}", signal.name))];
         // A name as long as its column has its meaning below it.
-        let indent = if screen.width() < check::NARROW {
-            5
-        } else {
-            30
-        };
+        let indent = if screen.width() < NARROW { 5 } else { 30 };
         if signal.name.len() + 4 > indent {
             page.line(&head);
             page.hanging(&[], indent, Style::Plain, &text);
@@ -74,7 +70,7 @@ pub(super) fn signals(signals: &[SignalEntry], screen: &Screen) -> String {
 }
 
 pub(super) fn signal(signal: &SignalEntry, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
+    let mut page = TextPage::new(screen);
     page.line(&[
         piece(Style::Strong, signal.name),
         piece(

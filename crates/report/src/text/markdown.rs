@@ -3,11 +3,11 @@
 //! Knows headings, paragraphs, lists and fenced blocks; everything else is a paragraph. Code spans keep their backticks,
 //! so that a command is told apart without colour.
 
-use super::page::{Page, Style, piece};
+use super::page::{Style, TextPage, piece};
 use super::wrap::width;
 
 /// Draws `text`, indented.
-pub(super) fn draw(page: &mut Page, text: &str, indent: usize) {
+pub(super) fn draw(page: &mut TextPage, text: &str, indent: usize) {
     let mut paragraph = Paragraph::default();
     let mut fenced = false;
     for line in text.lines() {
@@ -51,7 +51,7 @@ impl Paragraph {
         self.text.push_str(line);
     }
 
-    fn end(&mut self, page: &mut Page, indent: usize) {
+    fn end(&mut self, page: &mut TextPage, indent: usize) {
         let Self { mark, text } = std::mem::take(self);
         if text.is_empty() {
             return;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn headings_lists_and_paragraphs_are_told_apart() {
-        let mut page = Page::new(&Screen::of_width(40));
+        let mut page = TextPage::new(&Screen::of_width(40));
         let text = "One\nparagraph.\n\n## Heading\n- an item that goes on\n  below its own beginning\n1. first\n\
                     ```\nls -l\n```\n";
         draw(&mut page, text, 3);

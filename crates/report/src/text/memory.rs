@@ -3,11 +3,10 @@
 use units::Bytes;
 
 use super::Screen;
-use super::bar::{self, Fill};
-use super::check::NARROW;
-use super::page::{Page, Piece, Style, piece};
+use super::bar::{self, BarFill};
+use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, pad, width};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Accounting, Report, Severity};
 
 /// Where bars begin.
@@ -21,17 +20,17 @@ const MOST_CELLS: usize = 60;
 const MOST_NODES: usize = 16;
 
 /// A bar with what stands before and behind it.
-struct Row {
+struct BarRow {
     head: String,
-    parts: Vec<(Fill, u64)>,
+    parts: Vec<(BarFill, u64)>,
     tail: String,
 }
 
 pub(super) fn draw(
-    page: &mut Page,
+    page: &mut TextPage,
     accounting: &Accounting,
     report: &Report,
-    clock: &Clock<'_>,
+    clock: &ReportClock<'_>,
     screen: &Screen,
 ) {
     let rows = rows(accounting, moment(accounting, report, clock));
@@ -54,13 +53,13 @@ pub(super) fn draw(
 }
 
 /// RAM first, then its nodes, then swap.
-fn rows(accounting: &Accounting, moment: String) -> Vec<Row> {
-    let ram = Row {
+fn rows(accounting: &Accounting, moment: String) -> Vec<BarRow> {
+    let ram = BarRow {
         head: format!("RAM {:>9}", Bytes::new(accounting.total_bytes).to_string()),
         parts: bar::parts(accounting),
         tail: moment,
     };
-    let nodes = accounting.nodes.iter().take(MOST_NODES).map(|node| Row {
+    let nodes = accounting.nodes.iter().take(MOST_NODES).map(|node| BarRow {
         head: format!("   node {}", cut(&node.node, 5)),
         parts: bar::used_and_free(
             node.total_bytes.saturating_sub(node.free_bytes),
@@ -68,7 +67,7 @@ fn rows(accounting: &Accounting, moment: String) -> Vec<Row> {
         ),
         tail: format!("{} free", part_of(node.free_bytes, node.total_bytes)),
     });
-    let swap = accounting.swap.iter().map(|swap| Row {
+    let swap = accounting.swap.iter().map(|swap| BarRow {
         head: format!("Swap {:>8}", Bytes::new(swap.total_bytes).to_string()),
         parts: bar::used_and_free(swap.used_bytes, swap.total_bytes),
         tail: match swap.used_bytes {
@@ -79,7 +78,7 @@ fn rows(accounting: &Accounting, moment: String) -> Vec<Row> {
     std::iter::once(ram).chain(nodes).chain(swap).collect()
 }
 
-fn draw_row(page: &mut Page, row: &Row, cells: usize, screen: &Screen) {
+fn draw_row(page: &mut TextPage, row: &BarRow, cells: usize, screen: &Screen) {
     let mut pieces = vec![piece(Style::Plain, pad(&row.head, BAR_INDENT))];
     pieces.extend(bar::bar(&row.parts, cells));
     if screen.width() >= NARROW {
@@ -94,7 +93,7 @@ fn draw_row(page: &mut Page, row: &Row, cells: usize, screen: &Screen) {
 }
 
 /// Why this moment is shown: it is the worst one of what is wrong, else what was available then.
-fn moment(accounting: &Accounting, report: &Report, clock: &Clock<'_>) -> String {
+fn moment(accounting: &Accounting, report: &Report, clock: &ReportClock<'_>) -> String {
     let at = clock.moment(accounting.at_s, accounting.at);
     let is_wrong = report.findings.iter().any(|f| f.severity > Severity::Info);
     let is_last = accounting.at_s >= report.source.watched_s;
@@ -116,7 +115,7 @@ fn part_of(part: u64, whole: u64) -> String {
 }
 
 /// Names and sizes of a bar's parts; the unit once where it is the same for all.
-fn legend(parts: &[(Fill, u64)]) -> Vec<(Fill, String)> {
+fn legend(parts: &[(BarFill, u64)]) -> Vec<(BarFill, String)> {
     let sizes = parts
         .iter()
         .map(|(_, bytes)| Bytes::new(*bytes).to_string());
@@ -125,7 +124,7 @@ fn legend(parts: &[(Fill, u64)]) -> Vec<(Fill, String)> {
     let same_unit = sizes
         .windows(2)
         .all(|pair| unit(&pair[0]) == unit(&pair[1]));
-    let entry = |(i, ((fill, _), size)): (usize, (&(Fill, u64), &String))| {
+    let entry = |(i, ((fill, _), size)): (usize, (&(BarFill, u64), &String))| {
         let number = size.split_once(' ').map(|(number, _)| number);
         let number = number.filter(|_| same_unit && i + 1 < sizes.len());
         (*fill, format!("{} {}", fill.name, number.unwrap_or(size)))
@@ -134,7 +133,7 @@ fn legend(parts: &[(Fill, u64)]) -> Vec<(Fill, String)> {
 }
 
 /// What the characters of the bar stand for, with sizes.
-fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
+fn draw_legend(page: &mut TextPage, parts: &[(BarFill, u64)], screen: &Screen) {
     let entries = legend(parts);
     let whole: usize = entries.iter().map(|(_, text)| width(text) + 4).sum();
     let indent = if BAR_INDENT + whole <= screen.width() + 2 {
@@ -142,7 +141,7 @@ fn draw_legend(page: &mut Page, parts: &[(Fill, u64)], screen: &Screen) {
     } else {
         LEGEND_INDENT
     };
-    let mut line: Vec<Piece> = Vec::new();
+    let mut line: Vec<StyledText> = Vec::new();
     let mut used = 0;
     for (fill, text) in entries {
         let cells = width(&text) + 2;

@@ -1,9 +1,12 @@
 //! The sink of all text: lines of styled pieces, escaped, with colour or without.
 
 use super::wrap;
-use super::{Colour, Screen};
+use super::{ColourMode, Screen};
 use crate::model::{Level, Severity};
 use crate::plain::escape;
+
+/// Below this width text begins on a line of its own.
+pub(super) const NARROW: usize = 60;
 
 /// How a piece of text stands out; without colour it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,21 +49,21 @@ impl From<Severity> for Style {
 }
 
 /// A piece of a line.
-pub(super) type Piece = (Style, String);
+pub(super) type StyledText = (Style, String);
 
 /// A piece.
-pub(super) fn piece(style: Style, text: impl Into<String>) -> Piece {
+pub(super) fn piece(style: Style, text: impl Into<String>) -> StyledText {
     (style, text.into())
 }
 
 /// Lines so far.
-pub(super) struct Page {
-    colour: Colour,
+pub(super) struct TextPage {
+    colour: ColourMode,
     width: usize,
     out: String,
 }
 
-impl Page {
+impl TextPage {
     pub(super) const fn new(screen: &Screen) -> Self {
         Self {
             colour: screen.colour,
@@ -82,7 +85,7 @@ impl Page {
     }
 
     /// A line. Whatever the pieces hold, only this function's own sequences reach the terminal.
-    pub(super) fn line(&mut self, pieces: &[Piece]) {
+    pub(super) fn line(&mut self, pieces: &[StyledText]) {
         let last = pieces
             .iter()
             .rposition(|(_, text)| !text.trim_end().is_empty());
@@ -99,7 +102,7 @@ impl Page {
 
     fn piece(&mut self, style: Style, text: &str) {
         let code = match (self.colour, style) {
-            (Colour::Plain, _) | (_, Style::Plain) => None,
+            (ColourMode::Plain, _) | (_, Style::Plain) => None,
             (_, Style::Strong) => Some("1".to_owned()),
             (_, Style::Faint) => Some("2".to_owned()),
             (_, Style::Command) => Some("36".to_owned()),
@@ -128,7 +131,7 @@ impl Page {
     }
 
     /// Text that begins behind `head` and goes on below its own beginning, `indent` cells from the left.
-    pub(super) fn hanging(&mut self, head: &[Piece], indent: usize, style: Style, text: &str) {
+    pub(super) fn hanging(&mut self, head: &[StyledText], indent: usize, style: Style, text: &str) {
         let lines = wrap::wrap(text, self.width.saturating_sub(indent));
         let mut first = head.to_vec();
         let taken: usize = head.iter().map(|(_, text)| wrap::width(text)).sum();
@@ -149,8 +152,8 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn line(colour: Colour, pieces: &[Piece]) -> String {
-        let mut page = Page::new(&Screen {
+    fn line(colour: ColourMode, pieces: &[StyledText]) -> String {
+        let mut page = TextPage::new(&Screen {
             colour,
             ..Screen::default()
         });
@@ -164,9 +167,9 @@ mod tests {
             piece(Style::Critical, "\u{1b}[2J"),
             piece(Style::Plain, "\u{7}"),
         ];
-        assert_eq!(line(Colour::Plain, &hostile), "\\x1b[2J\\x07\n");
+        assert_eq!(line(ColourMode::Plain, &hostile), "\\x1b[2J\\x07\n");
         assert_eq!(
-            line(Colour::Ansi, &hostile),
+            line(ColourMode::Ansi, &hostile),
             "\u{1b}[1;31m\\x1b[2J\u{1b}[0m\\x07\n"
         );
     }
@@ -178,7 +181,7 @@ mod tests {
             piece(Style::Strong, " "),
             piece(Style::Faint, ""),
         ];
-        assert_eq!(line(Colour::Ansi, &pieces), "a\n");
-        assert_eq!(line(Colour::Plain, &[]), "\n");
+        assert_eq!(line(ColourMode::Ansi, &pieces), "a\n");
+        assert_eq!(line(ColourMode::Plain, &[]), "\n");
     }
 }

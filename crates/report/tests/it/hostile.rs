@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use report::model::{Affected, Branch, Evidence, Fix, Graph, Report, RuledOut, Severity};
 use report::plain::escape;
 use report::text::{self, Detail};
-use report::{Colour, Screen};
+use report::{ColourMode, Screen};
 use unicode_width::UnicodeWidthChar;
 
 use crate::fixtures;
@@ -190,7 +190,7 @@ proptest! {
             prop_assert!(width <= screen.width() || is_command, "{width} {line:?}");
             prop_assert_eq!(line.trim_end(), line);
         }
-        screen.colour = Colour::Ansi;
+        screen.colour = ColourMode::Ansi;
         prop_assert_eq!(without_colour(&text::check(&report, &screen)), plain);
     }
 
@@ -203,14 +203,14 @@ proptest! {
         let mut report = fixtures::whereabouts();
         report.tree = Some(tree);
         report.explanations = vec![text];
-        let plain = text::place(&report, &screen);
+        let plain = text::where_tree(&report, &screen);
         for line in plain.lines() {
             prop_assert!(!line.chars().any(char::is_control), "{line:?}");
             let width: usize = line.chars().map(|c| c.width().unwrap_or(0)).sum();
             prop_assert!(width <= screen.width(), "{width} {line:?}");
         }
-        screen.colour = Colour::Ansi;
-        prop_assert_eq!(without_colour(&text::place(&report, &screen)), plain);
+        screen.colour = ColourMode::Ansi;
+        prop_assert_eq!(without_colour(&text::where_tree(&report, &screen)), plain);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use report::model::{RuleEntry, Severity, SignalEntry};
 use report::text::{self, Detail};
-use report::{Colour, Report, Screen};
+use report::{ColourMode, Report, Screen};
 
 use crate::fixtures;
 
@@ -55,7 +55,7 @@ fn a_wide_terminal() {
 #[test]
 fn in_colour() {
     let mut screen = Screen::default();
-    screen.colour = Colour::Ansi;
+    screen.colour = ColourMode::Ansi;
     let text = text::check(&fixtures::thrashing(), &screen);
     insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
 }
@@ -63,8 +63,8 @@ fn in_colour() {
 #[test]
 fn where_memory_is() {
     let report = fixtures::whereabouts();
-    insta::assert_snapshot!(text::place(&report, &Screen::default()));
-    insta::assert_snapshot!(text::place(&report, &Screen::of_width(40)));
+    insta::assert_snapshot!(text::where_tree(&report, &Screen::default()));
+    insta::assert_snapshot!(text::where_tree(&report, &Screen::of_width(40)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use recorder::status::Status;
 use report::plain::escape;
-use report::{Colour, Screen};
+use report::{ColourMode, Screen};
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::status::{Answer, Kept, State};
@@ -372,7 +372,7 @@ impl Page {
         Self {
             text: String::new(),
             columns: screen.width(),
-            colour: screen.colour == Colour::Ansi,
+            colour: screen.colour == ColourMode::Ansi,
         }
     }
 

@@ -4,14 +4,16 @@ use chart::Colour;
 use diagnose::accounting::terms;
 use units::{Bytes, Span};
 
-use super::super::escape::{Html, Tag, tag};
-use super::super::memory::{self, Part};
-use super::super::page::section;
-use super::{CompareReport, Extent, Row, Table, said, table, tables};
-use crate::model::{AmountEntry, AmountKind, Side};
+use super::table::{table, tables};
+use crate::html::block::section;
+use crate::html::escape::{Html, Tag, tag};
+use crate::html::memory::{self, BarPart};
+use crate::model::{AmountEntry, AmountKind, CompareReport, Side};
+use crate::phrases::compare::{self as phrases, ComparisonRow, ComparisonTable, Extent};
 
 pub(super) fn draw(html: &mut Html, report: &CompareReport) {
-    let [changed, all] = [Extent::Changed, Extent::All].map(|extent| said::memory(report, extent));
+    let [changed, all] =
+        [Extent::Changed, Extent::All].map(|extent| phrases::memory(report, extent));
     section(
         html,
         ("memory", "memory-heading"),
@@ -19,13 +21,14 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
         |html| {
             bars(html, report);
             // Parts of RAM add up; all other amounts stand beside them.
-            let is_term =
-                |row: &Row| entry(report, row).is_some_and(|it| it.kind == AmountKind::Term);
+            let is_term = |row: &ComparisonRow| {
+                entry(report, row).is_some_and(|it| it.kind == AmountKind::Term)
+            };
             let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
             parts.retain(|row| entry(report, row).is_some_and(is_there));
             legend(html, report, parts);
             let (_, moved): (Vec<_>, Vec<_>) = changed.rows.into_iter().partition(is_term);
-            let beside = |rows, below| Table {
+            let beside = |rows, below| ComparisonTable {
                 heading: changed.heading,
                 rows,
                 below,
@@ -39,7 +42,7 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
     );
 }
 
-fn entry<'a>(report: &'a CompareReport, row: &Row) -> Option<&'a AmountEntry> {
+fn entry<'a>(report: &'a CompareReport, row: &ComparisonRow) -> Option<&'a AmountEntry> {
     report.memory.get(row.entry?)
 }
 
@@ -89,10 +92,10 @@ fn typical(side: &Side) -> String {
 }
 
 /// The terms of a side in the order of the bar.
-fn parts(report: &CompareReport, of_side: OfSide) -> Vec<Part<'_>> {
+fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     let terms = report.memory.iter();
     let terms = terms.filter(|it| it.kind == AmountKind::Term);
-    let mut parts: Vec<(usize, Part<'_>)> = terms
+    let mut parts: Vec<(usize, BarPart<'_>)> = terms
         .filter_map(|term| {
             let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;
             let part = (term.label.as_str(), Colour::of_term(&term.name), bytes);
@@ -104,13 +107,13 @@ fn parts(report: &CompareReport, of_side: OfSide) -> Vec<Part<'_>> {
 }
 
 /// All parts in the order of the bars, each with its colour.
-fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<Row>) {
+fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>) {
     if rows.is_empty() {
         return;
     }
-    let place = |row: &Row| entry(report, row).map(|it| terms::place(&it.name));
+    let place = |row: &ComparisonRow| entry(report, row).map(|it| terms::place(&it.name));
     rows.sort_by_key(place);
-    let parts = Table {
+    let parts = ComparisonTable {
         heading: "",
         rows,
         below: Vec::new(),

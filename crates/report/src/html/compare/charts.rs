@@ -2,13 +2,15 @@
 
 use chart::Chart;
 
-use super::super::chart::figure;
-use super::super::escape::{Html, Tag, tag};
-use super::super::page::section;
-use super::{Beside, Both, Scene};
+use super::opening::CursorAlignment;
+use super::sides::Both;
+use crate::html::Scene;
+use crate::html::block::section;
+use crate::html::chart::figure;
+use crate::html::escape::{Html, Tag, tag};
 
 /// A chart on both sides, by its number; `None` where that side has no data for it.
-struct Pair {
+struct ChartPair {
     title: String,
     help: String,
     before: Option<usize>,
@@ -20,18 +22,18 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     if pairs.is_empty() {
         return;
     }
-    let is_quiet = |pair: &Pair| {
+    let is_quiet = |pair: &ChartPair| {
         let sides = [(&both.before, pair.before), (&both.after, pair.after)];
         let mut there = sides
             .into_iter()
             .filter_map(|(scene, at)| Some((scene, at?)));
         there.all(|(scene, at)| scene.picture.is_quiet(at))
     };
-    let (quiet, loud): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(is_quiet);
+    let (quiet, loud): (Vec<ChartPair>, Vec<ChartPair>) = pairs.into_iter().partition(is_quiet);
     section(html, ("charts", "charts-heading"), "Charts", |html| {
         html.within(Tag::of("p", "part"), |html| {
             html.raw("Both sides have the same scale. ");
-            html.raw(Beside::of(both).says());
+            html.raw(CursorAlignment::of(both).says());
         });
         for (_, scene) in both.sides() {
             if let Some(part) = scene.page.part {
@@ -43,7 +45,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     });
 }
 
-fn fold(html: &mut Html, both: &Both<'_>, quiet: &[Pair]) {
+fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
     if quiet.is_empty() {
         return;
     }
@@ -66,12 +68,12 @@ fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
 }
 
 /// Charts in the order of the one side, then those that only the other has.
-fn pairs(before: &[Chart], after: &[Chart]) -> Vec<Pair> {
+fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
     let place = |charts: &[Chart], id: &str| charts.iter().position(|it| it.id == id);
     let of_both = before.iter().enumerate().map(|(index, chart)| {
         let other = place(after, &chart.id);
         let beside = other.and_then(|index| after.get(index)).unwrap_or(chart);
-        Pair {
+        ChartPair {
             title: of_both(&chart.title, &beside.title),
             help: of_both(chart.help, beside.help),
             before: Some(index),
@@ -80,7 +82,7 @@ fn pairs(before: &[Chart], after: &[Chart]) -> Vec<Pair> {
     });
     let rest = after.iter().enumerate();
     let rest = rest.filter(|(_, chart)| place(before, &chart.id).is_none());
-    let rest = rest.map(|(index, chart)| Pair {
+    let rest = rest.map(|(index, chart)| ChartPair {
         title: chart.title.clone(),
         help: chart.help.to_owned(),
         before: None,
@@ -97,7 +99,7 @@ fn of_both(before: &str, after: &str) -> String {
     }
 }
 
-fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &Pair) {
+fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &ChartPair) {
     html.raw("\n")
         .within(Tag::of("div", "pair charted"), |html| {
             html.tagged(tag("h3"), &pair.title);

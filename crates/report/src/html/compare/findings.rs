@@ -1,13 +1,15 @@
 //! Findings of either side: what changed in a table, then the cards of what is there now, and, folded, of what was there.
 
-use super::super::escape::{Html, Tag};
-use super::super::finding;
-use super::super::page::section;
-use super::{Both, said, table};
+use super::sides::Both;
+use super::table::table;
+use crate::html::block::section;
+use crate::html::escape::{Html, Tag};
+use crate::html::finding;
 use crate::model::{CompareReport, Finding, FindingEntry, Turn};
+use crate::phrases::compare as phrases;
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
-    let rows = said::findings(both.report);
+    let rows = phrases::findings(both.report);
     section(
         html,
         ("findings", "findings-heading"),
@@ -52,5 +54,5 @@ fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
         before.is_some_and(|before| before.title == finding.title)
     };
     let change = changes().find(is_it).or_else(|| changes().next())?.change;
-    (change != Turn::Same).then(|| said::turned(change))
+    (change != Turn::Same).then(|| phrases::turned(change))
 }

@@ -2,22 +2,23 @@
 
 use units::Span;
 
-use super::{Both, Which};
+use super::sides::Both;
+use crate::html::ComparedSide;
 use crate::model::{Direction, Level};
 
-/// Beside a source that is this many times as long, a shorter one is a hairline; an engineering choice.
+/// CursorAlignment a source that is this many times as long, a shorter one is a hairline; an engineering choice.
 const FAR_LONGER: f64 = 4.0;
 
 /// What of the two stands beside each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
+pub(super) enum CursorAlignment {
     /// Their beginnings: the cursor stands as long after the one as after the other.
     Beginnings,
     /// The moments that matter, since the longer has no room for the shorter.
     Moments,
 }
 
-impl Beside {
+impl CursorAlignment {
     pub(super) fn of(both: &Both<'_>) -> Self {
         let [before, after] = spans(both);
         let is_far_longer = before.max(after) > before.min(after) * FAR_LONGER;
@@ -49,7 +50,7 @@ impl Beside {
 pub(super) fn told(both: &Both<'_>) -> Option<String> {
     let [before, after] = spans(both).map(Span::from_secs_f64);
     let shorter = before.min(after);
-    (Beside::of(both) == Beside::Moments).then(|| {
+    (CursorAlignment::of(both) == CursorAlignment::Moments).then(|| {
         format!(
             "Before is {before} long and after {after}: the charts open with {shorter} around the worst moment of each, by \
              its own clock. Whole range shows all."
@@ -65,12 +66,12 @@ fn spans(both: &Both<'_>) -> [f64; 2] {
 }
 
 /// The side whose moment the cursor opens at: the worse one; of two alike what is there now, unless that is better.
-pub(super) fn side(both: &Both<'_>) -> Which {
+pub(super) fn side(both: &Both<'_>) -> ComparedSide {
     let [before, after] = [&both.report.before, &both.report.after].map(|it| gravity(it.verdict));
     match (before.cmp(&after), both.report.direction) {
-        (std::cmp::Ordering::Greater, _) => Which::Before,
-        (std::cmp::Ordering::Equal, Direction::Better) => Which::Before,
-        _ => Which::After,
+        (std::cmp::Ordering::Greater, _) => ComparedSide::Before,
+        (std::cmp::Ordering::Equal, Direction::Better) => ComparedSide::Before,
+        _ => ComparedSide::After,
     }
 }
 

@@ -251,7 +251,7 @@ fn the_page_tells_times_as_the_text_does() {
 
 /// A clock as the page knows it, and what the text says of moments and stretches spread over its source.
 fn moments(source: &Source, screen: &Screen) -> String {
-    let clock = Clock::new(source, screen);
+    let clock = ReportClock::new(source, screen);
     let begin = source.from.filter(|_| clock.is_of_the_wall());
     let at = |part: f64| (part * source.watched_s * 1e3).round() / 1e3;
     let when = |at_s: f64| begin.and_then(|_| clock.wall(at_s));

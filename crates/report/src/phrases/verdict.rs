@@ -1,10 +1,10 @@
 //! The verdict in words: what is wrong, and when that was, where it is over.
 
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Level, Report};
 
 /// The headline, with its time where what it says is over, and how it stands since.
-pub(crate) fn headline(report: &Report, clock: &Clock<'_>) -> String {
+pub(crate) fn headline(report: &Report, clock: &ReportClock<'_>) -> String {
     let since = match report.now {
         None => return report.headline.clone(),
         Some(Level::Ok) => "Since then memory has been enough.",

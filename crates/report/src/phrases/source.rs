@@ -2,7 +2,7 @@
 
 use units::{Bytes, Count, Span};
 
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Finding, Host, Source, SourceKind};
 use crate::plain::cut;
 
@@ -26,7 +26,7 @@ pub(crate) fn unknown_fields(fields: &[String]) -> String {
 }
 
 /// Who is meant and how long was looked: `Linux 6.1.0`, `470 MiB RAM, 512 MiB swap`, `capture of 39 s, 40 samples`.
-pub(crate) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec<String> {
+pub(crate) fn host_items(host: &Host, source: &Source, clock: &ReportClock<'_>) -> Vec<String> {
     let mut items = Vec::new();
     items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
     items.extend(
@@ -53,7 +53,7 @@ pub(crate) fn host_items(host: &Host, source: &Source, clock: &Clock<'_>) -> Vec
     items
 }
 
-fn looked(source: &Source, clock: &Clock<'_>) -> String {
+fn looked(source: &Source, clock: &ReportClock<'_>) -> String {
     let watched = Span::from_secs_f64(source.watched_s);
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
@@ -87,7 +87,7 @@ fn looked(source: &Source, clock: &Clock<'_>) -> String {
 }
 
 /// The part of a source that was asked for: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
-fn part(source: &Source, clock: &Clock<'_>) -> String {
+fn part(source: &Source, clock: &ReportClock<'_>) -> String {
     let kind = match source.kind {
         SourceKind::Recording => "recording",
         _ => "capture",
@@ -110,7 +110,7 @@ fn how_closely(source: &Source) -> String {
 }
 
 /// What the answer rests on beside the look: `and its recording since Nov 21 13:42:18, every 60 s`.
-fn history(source: &Source, clock: &Clock<'_>) -> Option<String> {
+fn history(source: &Source, clock: &ReportClock<'_>) -> Option<String> {
     let history = source.history.as_ref()?;
     let since = clock.moment(0.0, history.from)?;
     Some(format!(

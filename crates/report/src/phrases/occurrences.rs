@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use units::{Count, Span};
 
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Bursts, Finding, Stretch};
 
 /// From when to when: `0:11–0:34`; of one that came again `7 times, 10 min each, first 0:11, last 4:20`. `None` where it is a
 /// state, or the source is of one moment that nobody knows.
-pub(crate) fn when(clock: &Clock<'_>, finding: &Finding) -> Option<String> {
+pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String> {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     match finding.stretches.as_slice() {
         [first, .., last] => Some(format!(
@@ -23,7 +23,7 @@ pub(crate) fn when(clock: &Clock<'_>, finding: &Finding) -> Option<String> {
 }
 
 /// Bursts of a kind: `14 times between 01:00 and 05:00, at most 6 s each, 21 s of waiting in all`.
-pub(crate) fn bursts(clock: &Clock<'_>, bursts: &Bursts) -> String {
+pub(crate) fn bursts(clock: &ReportClock<'_>, bursts: &Bursts) -> String {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     let longest = Span::from_secs_f64(bursts.longest_s);
     let (from, to) = (at(bursts.from_s, bursts.from), at(bursts.to_s, bursts.to));
@@ -45,7 +45,7 @@ pub(crate) fn bursts(clock: &Clock<'_>, bursts: &Bursts) -> String {
 }
 
 /// How long it held in all, as far as that was recorded; `None` where it is a state or of one moment.
-pub(crate) fn lasts(finding: &Finding) -> Option<Span> {
+pub(crate) fn duration(finding: &Finding) -> Option<Span> {
     let all: f64 = finding.stretches.iter().map(|one| one.recorded_s).sum();
     Some(Span::from_secs_f64(all)).filter(|all| *all > Span::ZERO)
 }

@@ -4,14 +4,14 @@ use diagnose::headroom::{Course, Needs};
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, ZONE_LOW};
 
-use super::sketch::{Sketch, curve, level, signals};
-use crate::{Chart, ChartKind, ChartUnit, Colour, Curve, Series};
+use super::builder::{ChartBuilder, curve, level, signals};
+use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Free memory, what is available, and where the kernel holds free memory.
 pub(super) fn free(cx: &Evidence<'_>) -> Chart {
     // The floor is the zones'. Free and available are the host's own, and a dip of theirs must not be lost where only
     // those can be drawn.
-    Sketch::new(
+    ChartBuilder::new(
         "free",
         "Free and its floor",
         "Logarithmic. Reclaim holds free memory between the two edges of the floor; what \
@@ -61,7 +61,7 @@ pub(super) fn free(cx: &Evidence<'_>) -> Chart {
 
 /// What could be added, over time.
 pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
-    let sketch = Sketch::new(
+    let builder = ChartBuilder::new(
         "headroom",
         "Headroom of the host",
         "What more would fit into RAM: available memory less the page cache that the workload \
@@ -71,10 +71,10 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
     )
     .of_entities();
     let Some(needs) = Needs::of(cx) else {
-        return sketch.lacks(cx, lacking(cx));
+        return builder.lacks(cx, lacking(cx));
     };
     let Some(course) = needs.course(cx) else {
-        return sketch.lacks(cx, lacking(cx));
+        return builder.lacks(cx, lacking(cx));
     };
     let kept: Vec<_> = courses()
         .into_iter()
@@ -82,7 +82,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
         .collect();
     let picks: Vec<Pick> = kept.iter().map(|(_, pick)| *pick).collect();
     let series = kept.into_iter().map(|(series, _)| series).collect();
-    sketch.limit("nothing left", 0.0).together(
+    builder.limit("nothing left", 0.0).together(
         series,
         Box::new(move |part| {
             let course = needs.course(part);
@@ -98,7 +98,7 @@ pub(super) fn headroom(cx: &Evidence<'_>) -> Chart {
 /// One curve of headroom's course, where it has it.
 type Pick = fn(&Course) -> Option<&Curve>;
 
-fn courses() -> [(Series, Pick); 4] {
+fn courses() -> [(ChartSeries, Pick); 4] {
     let room = |id, label, number| level(id, label, Colour::Nth(number), Vec::new());
     [
         (

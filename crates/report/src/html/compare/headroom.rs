@@ -1,12 +1,12 @@
 //! How much more fits, before and after: both answers, and the terms they rest on side by side.
 
-use super::super::escape::{Html, Tag, tag};
-use super::super::headroom::{answer, lines};
-use super::super::page::section;
-use super::Both;
+use super::sides::Both;
+use crate::html::block::section;
+use crate::html::escape::{Html, Tag, tag};
+use crate::html::headroom::{answer, lines};
 use crate::model::headroom::HeadroomReport;
-use crate::said::ABSENT;
-use crate::said::headroom::{self as said, TermLine};
+use crate::phrases::ABSENT;
+use crate::phrases::headroom::{self as phrases, TermLine};
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
     let sides = both.sides().map(|(_, scene)| scene.page.headroom);
@@ -21,7 +21,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
                     match scene.page.headroom {
                         Some(report) => {
                             answer(html, report);
-                            lines(html, &said::first(report, &scene.clock));
+                            lines(html, &phrases::first(report, &scene.clock));
                         }
                         None => {
                             html.raw("<p class=\"none\">Nobody knows how the samples of this source lie in time.</p>");
@@ -36,7 +36,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
 
 fn told(report: Option<&HeadroomReport>) -> Vec<TermLine> {
     let terms = report.and_then(|report| report.terms.as_ref());
-    terms.map(said::terms).unwrap_or_default()
+    terms.map(phrases::terms).unwrap_or_default()
 }
 
 fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {

@@ -2,11 +2,11 @@
 
 use units::{Bytes, Ratio};
 
-use super::check::{NARROW, host_line};
-use super::page::{Page, Piece, Style, piece};
+use super::check::host_line;
+use super::page::{NARROW, Style, StyledText, TextPage, piece};
 use super::wrap::{cut, width, wrap};
 use super::{Detail, Screen};
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::{Branch, WhereReport};
 
 /// Cells for a size, right-aligned, and for a share.
@@ -20,8 +20,8 @@ const MOST_CHILDREN: usize = 8;
 const DEEPEST: usize = 6;
 
 pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
-    let mut page = Page::new(screen);
-    let clock = Clock::new(&report.source, screen);
+    let mut page = TextPage::new(screen);
+    let clock = ReportClock::new(&report.source, screen);
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     page.gap();
     let (Some(tree), Some(accounting)) = (&report.tree, &report.accounting) else {
@@ -58,7 +58,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
 }
 
 /// One line of the tree.
-struct Row {
+struct TreeRow {
     /// The branch before the label: `│  ├ `.
     head: String,
     /// The same on further lines of a long note.
@@ -70,7 +70,7 @@ struct Row {
     depth: usize,
 }
 
-fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &mut Vec<Row>) {
+fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &mut Vec<TreeRow>) {
     if depth == DEEPEST {
         return;
     }
@@ -90,7 +90,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
             ("├ ", "│ ")
         };
         let below = format!("{stem}{on}");
-        rows.push(Row {
+        rows.push(TreeRow {
             head: format!("{stem}{turn}"),
             below: if child.children.is_empty() {
                 below.clone()
@@ -108,7 +108,7 @@ fn rows_below(node: &Branch, stem: &str, depth: usize, screen: &Screen, rows: &m
         rows_below(child, &below, depth + 1, screen, rows);
     }
     if hidden > 0 {
-        rows.push(Row {
+        rows.push(TreeRow {
             head: format!("{stem}└ "),
             below: stem.to_owned(),
             label: format!("{hidden} more"),
@@ -129,8 +129,8 @@ fn share(of_whole: f64) -> String {
     }
 }
 
-impl Row {
-    fn draw(&self, page: &mut Page, label_cells: usize, screen: &Screen) {
+impl TreeRow {
+    fn draw(&self, page: &mut TextPage, label_cells: usize, screen: &Screen) {
         let style = if self.depth == 0 {
             Style::Strong
         } else {
@@ -168,7 +168,7 @@ impl Row {
         page.line(&line);
         for note in notes {
             let blanks = notes_at.saturating_sub(width(&self.below));
-            let line: [Piece; 3] = [
+            let line: [StyledText; 3] = [
                 piece(Style::Faint, self.below.clone()),
                 piece(Style::Plain, " ".repeat(blanks)),
                 piece(Style::Faint, note),

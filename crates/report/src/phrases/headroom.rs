@@ -2,7 +2,7 @@
 
 use units::{Bytes, SignedBytes};
 
-use crate::clock::Clock;
+use crate::clock::ReportClock;
 use crate::model::headroom::{FitAnswer, HeadroomReport, ReadCache, Terms};
 
 /// Headings.
@@ -22,7 +22,7 @@ pub(crate) struct TermLine {
 
 /// A sentence with what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct LabelledText {
     pub(crate) label: &'static str,
     pub(crate) text: String,
 }
@@ -39,7 +39,7 @@ pub(crate) const fn word(answer: FitAnswer) -> &'static str {
 }
 
 /// What binds, when the worst was and who ran then, and what else belongs to the answer.
-pub(crate) fn first(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
+pub(crate) fn first(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let binds = Some(&report.binds).filter(|binds| !binds.is_empty());
     let binds = binds.map(|binds| line("binds", binds.clone()));
     let notes = report.remarks.iter();
@@ -52,7 +52,7 @@ pub(crate) fn first(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
 }
 
 /// How far the estimate could be off, what was watched, what the demand would do, how much RAM is enough, and the formula by hand.
-pub(crate) fn further(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
+pub(crate) fn further(report: &HeadroomReport, clock: &ReportClock<'_>) -> Vec<LabelledText> {
     let cycle = line("cycle", report.cycle.text.clone());
     let lines = [
         bounds(report),
@@ -65,7 +65,7 @@ pub(crate) fn further(report: &HeadroomReport, clock: &Clock<'_>) -> Vec<Line> {
 }
 
 /// Limits that do not bind.
-pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<Line> {
+pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
     let others = report.limits.iter();
     let is_said = |text: &str| {
         let mut said = report.remarks.iter().chain([&report.binds]);
@@ -78,19 +78,19 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<Line> {
 }
 
 /// What decides and is not told.
-pub(crate) fn unknown(report: &HeadroomReport) -> Vec<Line> {
+pub(crate) fn unknown(report: &HeadroomReport) -> Vec<LabelledText> {
     let unknown = report.unknown.iter();
     unknown
         .map(|one| line(one.what, one.text.clone()))
         .collect()
 }
 
-const fn line(label: &'static str, text: String) -> Line {
-    Line { label, text }
+const fn line(label: &'static str, text: String) -> LabelledText {
+    LabelledText { label, text }
 }
 
 /// When the worst was, and who ran then.
-fn worst(report: &HeadroomReport, clock: &Clock<'_>) -> Option<Line> {
+fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let room = report.room.as_ref()?;
     let who: Vec<String> = report
         .then
@@ -202,7 +202,7 @@ fn read_cache(cache: &ReadCache) -> (String, String) {
 }
 
 /// Between what headroom lies for certain, where there is an estimate; else the headline says it.
-fn bounds(report: &HeadroomReport) -> Option<Line> {
+fn bounds(report: &HeadroomReport) -> Option<LabelledText> {
     let least = report.room.as_ref()?.least;
     let (lower, _) = least.lower_bytes.zip(least.likely_bytes)?;
     let [lower, upper] = [lower, least.upper_bytes].map(SignedBytes::new);
@@ -213,7 +213,7 @@ fn bounds(report: &HeadroomReport) -> Option<Line> {
     })
 }
 
-fn added(report: &HeadroomReport) -> Option<Line> {
+fn added(report: &HeadroomReport) -> Option<LabelledText> {
     let added = report.added.as_ref()?;
     let left = added.left_bytes.map(|left| {
         let size = Bytes::new(left.unsigned_abs());
@@ -227,7 +227,7 @@ fn added(report: &HeadroomReport) -> Option<Line> {
 }
 
 /// The formula as people first write it down, with its moment where that is another.
-fn by_hand(report: &HeadroomReport, clock: &Clock<'_>) -> Option<Line> {
+fn by_hand(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let article = report.article.as_ref()?;
     let differs = match article.differs {
         true => "",
@@ -238,7 +238,7 @@ fn by_hand(report: &HeadroomReport, clock: &Clock<'_>) -> Option<Line> {
     Some(line("by hand", format!("{at}{}{differs}", article.text)))
 }
 
-fn smallest_ram(report: &HeadroomReport) -> Option<Line> {
+fn smallest_ram(report: &HeadroomReport) -> Option<LabelledText> {
     let with = match report.asked.add_bytes {
         Some(_) => ", with what is added",
         None => "",

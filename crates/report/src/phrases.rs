@@ -4,7 +4,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod headroom;
-pub(crate) mod held;
+pub(crate) mod occurrences;
 pub(crate) mod source;
 pub(crate) mod verdict;
 

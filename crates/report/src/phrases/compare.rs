@@ -6,7 +6,7 @@ use crate::model::{
     AmountEntry, AmountKind, Certainty, CompareReport, Direction, FactEntry, FindingEntry,
     FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
 };
-use crate::said::ABSENT;
+use crate::phrases::ABSENT;
 
 /// So many rows of a table are shown unless all are asked for.
 const MOST_ROWS: usize = 10;
@@ -37,16 +37,16 @@ impl Extent {
 
 /// Rows under a heading.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table {
+pub(crate) struct ComparisonTable {
     pub(crate) heading: &'static str,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ComparisonRow>,
     /// Sentences below it: what is left out, and why.
     pub(crate) below: Vec<String>,
 }
 
 /// What a row is about, the two values, the change.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Row {
+pub(crate) struct ComparisonRow {
     pub(crate) label: String,
     pub(crate) before: String,
     pub(crate) after: String,
@@ -83,15 +83,15 @@ pub(crate) const fn turned(turn: Turn) -> &'static str {
 }
 
 /// The verdicts, then findings of either side.
-pub(crate) fn findings(report: &CompareReport) -> Table {
+pub(crate) fn findings(report: &CompareReport) -> ComparisonTable {
     let level = |side: &Side| side.verdict.word().to_owned();
-    let verdict = Row {
+    let verdict = ComparisonRow {
         label: "verdict".to_owned(),
         before: level(&report.before),
         after: level(&report.after),
         change: word(report.direction).to_lowercase(),
         is_strong: true,
-        ..Row::default()
+        ..ComparisonRow::default()
     };
     let rows = report.findings.iter().enumerate();
     let rows = rows.map(|(index, finding)| {
@@ -99,19 +99,19 @@ pub(crate) fn findings(report: &CompareReport) -> Table {
         let is_only = report.findings.iter().filter(same).count() == 1;
         found(finding, index, is_only)
     });
-    Table {
+    ComparisonTable {
         heading: "Findings",
         rows: std::iter::once(verdict).chain(rows).collect(),
         below: Vec::new(),
     }
 }
 
-fn found(finding: &FindingEntry, index: usize, is_only: bool) -> Row {
+fn found(finding: &FindingEntry, index: usize, is_only: bool) -> ComparisonRow {
     let severity = |found: Option<&FoundEntry>| {
         let word = found.map_or(ABSENT, |found| found.severity.word());
         word.to_owned()
     };
-    Row {
+    ComparisonRow {
         label: match finding.place.as_ref().filter(|_| !is_only) {
             Some(place) => format!("{} of {place}", finding.id),
             None => finding.id.clone(),
@@ -121,7 +121,7 @@ fn found(finding: &FindingEntry, index: usize, is_only: bool) -> Row {
         change: turned(finding.change).to_owned(),
         more: costs(finding),
         entry: Some(index),
-        ..Row::default()
+        ..ComparisonRow::default()
     }
 }
 
@@ -163,7 +163,7 @@ fn cost(found: &FoundEntry) -> String {
 }
 
 /// Where memory was.
-pub(crate) fn memory(report: &CompareReport, extent: Extent) -> Table {
+pub(crate) fn memory(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let is_other_size = is_other_size(report);
     let indexed = report.memory.iter().enumerate();
     let (told, rest): (Vec<_>, Vec<_>) =
@@ -178,14 +178,14 @@ pub(crate) fn memory(report: &CompareReport, extent: Extent) -> Table {
         noise.count(),
         "amounts differ by less than 1 % of RAM, or vary as much within one side",
     );
-    Table {
+    ComparisonTable {
         heading: "Memory (typical sample of each)",
         rows,
         below: left.into_iter().chain(same).collect(),
     }
 }
 
-fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
+fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> ComparisonRow {
     let size = |bytes: Option<i64>, share: Option<f64>| match (bytes, share) {
         (None, _) => ABSENT.to_owned(),
         (Some(bytes), Some(share)) if is_other_size => {
@@ -194,7 +194,7 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
         }
         (Some(bytes), _) => SignedBytes::new(bytes).to_string(),
     };
-    Row {
+    ComparisonRow {
         label: match amount.kind {
             AmountKind::Owner => format!("by {}", amount.label),
             AmountKind::Term | AmountKind::Level => amount.label.clone(),
@@ -203,7 +203,7 @@ fn amount(amount: &AmountEntry, index: usize, is_other_size: bool) -> Row {
         after: size(amount.after_bytes, amount.after_share),
         change: amount_change(amount, is_other_size),
         entry: Some(index),
-        ..Row::default()
+        ..ComparisonRow::default()
     }
 }
 
@@ -221,7 +221,7 @@ fn amount_change(amount: &AmountEntry, is_other_size: bool) -> String {
 }
 
 /// How fast things went.
-pub(crate) fn rates(report: &CompareReport, extent: Extent) -> Table {
+pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.rates.iter().enumerate();
     let (told, rest): (Vec<_>, Vec<_>) = indexed.partition(|(_, it)| is_rate_told(it, extent));
     let noise = rest.iter().filter(|(_, it)| it.certainty.is_some()).count();
@@ -231,7 +231,7 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> Table {
         noise,
         "rates vary as much within one side as between the two",
     );
-    Table {
+    ComparisonTable {
         heading: "Rates (mean over the time)",
         rows,
         below: left.into_iter().chain(same).collect(),
@@ -247,12 +247,12 @@ fn is_rate_told(rate: &RateEntry, extent: Extent) -> bool {
     }
 }
 
-fn rate(rate: &RateEntry, index: usize, extent: Extent) -> Row {
+fn rate(rate: &RateEntry, index: usize, extent: Extent) -> ComparisonRow {
     let text = |spread: &Option<SpreadEntry>| match spread {
         Some(spread) => spread.text.clone(),
         None => ABSENT.to_owned(),
     };
-    Row {
+    ComparisonRow {
         label: rate.label.clone(),
         before: text(&rate.before),
         after: text(&rate.after),
@@ -269,7 +269,7 @@ fn rate(rate: &RateEntry, index: usize, extent: Extent) -> Row {
             _ => String::new(),
         },
         entry: Some(index),
-        ..Row::default()
+        ..ComparisonRow::default()
     }
 }
 
@@ -285,7 +285,7 @@ fn spreads(before: &SpreadEntry, after: &SpreadEntry, lead: f64) -> String {
 }
 
 /// Facts of both sides that differ; below, those that only one side tells.
-pub(crate) fn facts(report: &CompareReport, extent: Extent) -> Table {
+pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.facts.iter().enumerate();
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();
     let (differ, one): (Vec<_>, Vec<_>) = indexed.partition(|(_, fact)| is_of_both(fact));
@@ -304,22 +304,22 @@ pub(crate) fn facts(report: &CompareReport, extent: Extent) -> Table {
     let told = told
         .into_iter()
         .filter_map(|(side, facts)| told_by_one(side, &facts, extent));
-    Table {
+    ComparisonTable {
         heading: "Facts that differ",
         rows,
         below: left.into_iter().chain(told).collect(),
     }
 }
 
-fn fact(fact: &FactEntry, index: usize, explains: &str) -> Row {
-    Row {
+fn fact(fact: &FactEntry, index: usize, explains: &str) -> ComparisonRow {
+    ComparisonRow {
         label: fact.name.clone(),
         before: fact.before.clone().unwrap_or_default(),
         after: fact.after.clone().unwrap_or_default(),
         change: if fact.explains { explains } else { "" }.to_owned(),
         is_strong: fact.explains,
         entry: Some(index),
-        ..Row::default()
+        ..ComparisonRow::default()
     }
 }
 
@@ -359,7 +359,11 @@ fn same(n: usize, what: &str) -> Option<String> {
 }
 
 /// So many rows, and what is said of the others.
-fn cut(mut rows: Vec<Row>, most: usize, extent: Extent) -> (Vec<Row>, Option<String>) {
+fn cut(
+    mut rows: Vec<ComparisonRow>,
+    most: usize,
+    extent: Extent,
+) -> (Vec<ComparisonRow>, Option<String>) {
     let most = extent.at_most(most);
     let left = rows.len().saturating_sub(most);
     rows.truncate(most);

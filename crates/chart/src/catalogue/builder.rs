@@ -5,7 +5,8 @@ use timeline::{SignalId, Track};
 use units::Quantity;
 
 use crate::{
-    Chart, ChartKind, ChartSize, ChartUnit, Colour, Curve, Draw, Limit, LimitValue, Series,
+    Chart, ChartKind, ChartLimit, ChartSeries, ChartSize, ChartUnit, Colour, Curve, Draw,
+    LimitValue,
 };
 
 /// Signals for a series: `signals![MEM_FREE, MEM_AVAILABLE]`.
@@ -15,20 +16,20 @@ macro_rules! signals {
 pub(super) use signals;
 
 /// Computes one curve, or says what a source lacks for it.
-type Line = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
+type LineCurve = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
 
 /// Lines that one computation gives together: one for each series, in order; empty ones where a part does not tell.
-type Together = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
+type JointCurves = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
 
 /// A chart of lines, to be completed by the methods below.
-pub(super) struct Sketch {
+pub(super) struct ChartBuilder {
     chart: Chart,
-    lines: Vec<Line>,
+    lines: Vec<LineCurve>,
     has_data: bool,
     missing: Option<Missing>,
 }
 
-impl Sketch {
+impl ChartBuilder {
     /// A chart without series; of the host's own signals until said otherwise.
     pub(super) fn new(
         id: impl Into<String>,
@@ -108,7 +109,7 @@ impl Sketch {
     pub(super) fn line(
         mut self,
         cx: &Evidence<'_>,
-        series: Series,
+        series: ChartSeries,
         curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
     ) -> Self {
         match curve(cx) {
@@ -126,11 +127,11 @@ impl Sketch {
     pub(super) fn moving_limit(
         mut self,
         cx: &Evidence<'_>,
-        series: Series,
+        series: ChartSeries,
         curve: impl Fn(&Evidence<'_>) -> Result<Curve, Missing> + 'static,
     ) -> Self {
         if curve(cx).is_ok() {
-            self.chart.limits.push(Limit {
+            self.chart.limits.push(ChartLimit {
                 label: series.label.clone(),
                 value: LimitValue::Moving(series.id.clone()),
             });
@@ -149,7 +150,7 @@ impl Sketch {
 
     /// A limit at one value.
     pub(super) fn limit(mut self, label: &str, value: f64) -> Self {
-        self.chart.limits.push(Limit {
+        self.chart.limits.push(ChartLimit {
             label: label.to_owned(),
             value: LimitValue::Fixed(value),
         });
@@ -174,7 +175,7 @@ impl Sketch {
     }
 
     /// The chart of series that one computation gives together.
-    pub(super) fn together(self, series: Vec<Series>, draw: Together) -> Chart {
+    pub(super) fn together(self, series: Vec<ChartSeries>, draw: JointCurves) -> Chart {
         Chart {
             series,
             draw,
@@ -235,29 +236,19 @@ pub(super) fn level(
     label: impl Into<String>,
     colour: Colour,
     signals: Vec<SignalId>,
-) -> Series {
-    Series {
+) -> ChartSeries {
+    ChartSeries {
         id: id.into(),
         label: label.into(),
         colour,
         is_steps: false,
         is_negative: false,
         signals,
-        beside: Vec::new(),
-        from: Vec::new(),
+        related: Vec::new(),
+        inputs: Vec::new(),
         group: None,
         standing: None,
     }
-}
-
-/// A series where a reader looks for these signals, too, though its values are something else.
-pub(super) fn beside(series: Series, beside: Vec<SignalId>) -> Series {
-    Series { beside, ..series }
-}
-
-/// A series whose values are computed from these signals, too.
-pub(super) fn from(series: Series, from: Vec<SignalId>) -> Series {
-    Series { from, ..series }
 }
 
 /// A series of a counter's rates: steps that end at their sample.
@@ -266,18 +257,30 @@ pub(super) fn rate(
     label: impl Into<String>,
     colour: Colour,
     signals: Vec<SignalId>,
-) -> Series {
-    Series {
+) -> ChartSeries {
+    ChartSeries {
         is_steps: true,
         ..level(id, label, colour, signals)
     }
 }
 
-/// The same, drawn downwards in a mirrored chart.
-pub(super) fn downwards(series: Series) -> Series {
-    Series {
-        is_negative: true,
-        ..series
+impl ChartSeries {
+    /// With signals that this series also covers, though its values are something else.
+    pub(super) fn related(self, related: Vec<SignalId>) -> Self {
+        Self { related, ..self }
+    }
+
+    /// With signals that the values are computed from.
+    pub(super) fn inputs(self, inputs: Vec<SignalId>) -> Self {
+        Self { inputs, ..self }
+    }
+
+    /// Drawn downwards in a mirrored chart.
+    pub(super) fn mirrored(self) -> Self {
+        Self {
+            is_negative: true,
+            ..self
+        }
     }
 }
 

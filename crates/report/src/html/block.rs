@@ -1,0 +1,34 @@
+//! Blocks that several parts of the page have: a section with its heading, a command to copy.
+
+use super::escape::{Html, Tag, tag};
+
+/// A section of the page with its heading.
+pub(super) fn section(
+    html: &mut Html,
+    (id, heading_id): (&'static str, &'static str),
+    heading: &str,
+    inside: impl FnOnce(&mut Html),
+) {
+    html.raw("\n");
+    let block = tag("section")
+        .with("id", id)
+        .with("aria-labelledby", heading_id);
+    html.within(block, |html| {
+        html.tagged(tag("h2").with("id", heading_id), heading);
+        inside(html);
+    });
+}
+
+/// A command that can be copied; nothing where there is none.
+pub(super) fn command(html: &mut Html, when: &str, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    html.within(Tag::of("div", "command"), |html| {
+        html.tagged(Tag::of("span", "when"), when);
+        html.raw("<pre><code>")
+            .lines(text.trim_end())
+            .raw("</code></pre>");
+        html.raw("<button type=\"button\" class=\"copy js-only\">Copy</button>");
+    });
+}
