@@ -1,5 +1,5 @@
 #!/bin/sh
-# Scaffolds a rule: its file with the five headings, its lines in rules/mod.rs, and the host that shows its answer.
+# Scaffolds a rule: its file with the five headings, its lines in rules.rs, and the host that shows its answer.
 set -eu
 id=${1:?usage: make rule NAME=id-of-the-pathology}
 case $id in *[!a-z0-9-]* | -* | *-) echo "error: \`$id\`: lower-case words joined by hyphens" >&2; exit 3 ;; esac
@@ -74,8 +74,8 @@ mod tests {
     }
 }
 EOF
-sed -i "0,/^mod /s//mod $file;\nmod /; s/^    unexplained_stall::RULE,/    $file::RULE,\n&/" "$rules/mod.rs"
-rustfmt --edition 2024 --config skip_children=true "$rules/mod.rs" 2>/dev/null || cargo fmt
+sed -i "0,/^mod /s//mod $file;\nmod /; s/^    unexplained_stall::RULE,/    $file::RULE,\n&/" "$rules.rs"
+rustfmt --edition 2024 --config skip_children=true "$rules.rs" 2>/dev/null || cargo fmt
 answer=crates/memtide/tests/it/answers/$id.txt
 printf '# %s\n' 'host of 60 s' 'mem.total 16G' 'mem.available 8G' 'psi.memory.some +200000' >"$answer"
 echo "$rules/$file.rs: write the rule and its tests (CONTRIBUTING.md)"

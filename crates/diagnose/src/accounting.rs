@@ -8,6 +8,7 @@ mod node;
 mod owners;
 mod stack;
 pub mod terms;
+pub(crate) mod totals;
 mod tree;
 
 use timeline::{
@@ -25,8 +26,7 @@ use timeline::{
 };
 use units::{Bytes, Pages, Ratio, Span};
 
-use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
+use crate::evidence::{Evidence, Missing, Need};
 
 use terms::Kind;
 

@@ -28,8 +28,8 @@ pub use settings::FactChange;
 pub use spread::{Certainty, Contrast, Spread};
 
 use self::decision::Decision;
-use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
+use crate::judge::Diagnosis;
 
 /// A source and what all rules say of it.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,8 @@
 //! Quantities that several rules need and that no kernel file holds (page cache, swap traffic of all kinds, the floor)
 //! are computed here, once.
 
+mod missing;
+
 use timeline::{
     AnySignal, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, SignalId, Stretch,
     Timeline, Track,
@@ -13,10 +15,11 @@ use units::{
 };
 
 use crate::finding::Confidence;
-use crate::floor::Floor;
-use crate::missing::{Missing, Need};
-use crate::readings;
+use crate::measures::floor::Floor;
+use crate::measures::readings;
 use crate::trigger::STALL;
+
+pub use missing::{Missing, Need};
 
 /// What a rule may ask.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use units::{
 };
 
 use crate::evidence::Evidence;
-use crate::fix::Fix;
 use crate::incident::{Harm, Occasion, Scope};
-use crate::readings::READ_AGAIN;
+use crate::measures::pressure::Stalls;
+use crate::measures::readings::READ_AGAIN;
+use crate::remedy::Fix;
 use crate::rule::Rule;
-use crate::stalls::Stalls;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,16 +7,16 @@
 //! Knows no clock and no file; what is not measured stays unknown.
 
 mod answer;
-mod article;
-mod at_once;
-mod course;
 mod cycle;
+mod instant_shortage;
 mod limits;
+mod naive_formula;
+mod over_time;
+mod peak_demand;
 mod read_cache;
 mod short;
 mod terms;
 mod tmpfs;
-mod worst;
 
 use timeline::Stretch;
 use units::{Bytes, Ratio, SignedBytes, Span};
@@ -25,10 +25,10 @@ use crate::evidence::Evidence;
 use crate::finding::Affected;
 
 pub use answer::{Added, Answer};
-pub use article::Article;
-pub use course::{Course, Needs};
 pub use cycle::Cycle;
 pub use limits::{Limit, LimitKind};
+pub use naive_formula::Article;
+pub use over_time::{Course, Needs};
 pub use read_cache::{How, ReadCache};
 pub use terms::Terms;
 
@@ -223,14 +223,14 @@ pub fn headroom(cx: &Evidence<'_>, question: &Question) -> Headroom {
     let series = terms::Series::of(cx, &levels, &cache, is_short);
     let room = series.room(cx, question.quantile);
     let limits = limits::all(cx, &cache, question.add.map(|add| add.kind));
-    let at_once = at_once::wanted(cx, &levels, &cache, &short);
+    let at_once = instant_shortage::wanted(cx, &levels, &cache, &short);
     let terms = room.as_ref().map(|room| levels.at(&cache, room.worst));
     let article = room
         .as_ref()
-        .and_then(|room| article::formula(cx, &levels, room, &cache));
+        .and_then(|room| naive_formula::formula(cx, &levels, room, &cache));
     let then = room
         .as_ref()
-        .map_or_else(Vec::new, |room| worst::who(cx, room.worst));
+        .map_or_else(Vec::new, |room| peak_demand::who(cx, room.worst));
     answer::Facts {
         cx,
         question,

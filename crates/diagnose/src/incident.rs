@@ -4,8 +4,7 @@ use timeline::signals::{CGROUP_PSI_IO_SOME, CGROUP_PSI_MEMORY_SOME, PSI_IO_SOME,
 use timeline::{Entity, EntitySeries, Stretch, Track};
 use units::{Ratio, Span};
 
-use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
+use crate::evidence::{Evidence, Missing, Need};
 use crate::rule::Waits;
 
 /// What a story is told about. Its samples are those of the window that the evidence is cut to.

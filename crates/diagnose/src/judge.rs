@@ -1,599 +1,497 @@
-//! One rule on one stretch of time: where its trigger held, and what its story makes of each of these incidents.
-//!
-//! A story never sees the recording: its evidence is cut to a window around the incident, and the host's settings are those
-//! of that time. So an incident is the same one, however much was watched before and after it.
+//! All rules on one source, and what comes out.
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+mod bursts;
+pub(crate) mod causes;
+pub(crate) mod incidents;
+pub(crate) mod next_steps;
+mod recent_kills;
+pub(crate) mod rounding;
+mod segments;
+pub(crate) mod verdict;
+mod without_memtotal;
 
-use timeline::kernel_report::ReportKind;
-use timeline::{Condition, Entity, EntitySeries, Facts, Reported, Stretch, Timeline};
+use std::cmp::Reverse;
+
+use timeline::{Facts, Stretch, Timeline, signals::MEM_AVAILABLE};
 use units::Span;
 
-use crate::bursts::{self, Weighed};
-use crate::evidence::Evidence;
-use crate::finding::Finding;
-use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
-use crate::kills::Killed;
-use crate::missing::{Missing, Need};
-use crate::rule::{Outcome, Rule, Waits};
-use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
+use crate::accounting::{Accounting, account};
+use crate::evidence::{Evidence, Missing};
+use crate::finding::{Finding, Severity};
+use crate::incident::{Bursts, Harm, Waiting};
+use crate::rule::{Class, Rule};
+use crate::rules;
+use next_steps::Step;
+use verdict::Verdict;
 
-/// What a story may see of the time before and after an incident.
-const AROUND: Span = Span::from_secs(10);
-/// Tables that are read more rarely than that: up to their last reading before, and their first after.
-const RARE_TABLES: Span = Span::from_secs(90);
-/// The log's clock and the samples' differ by this at most.
-const SLACK: Span = Span::from_secs(2);
-/// Incidents of one rule whose story is asked, besides the costliest of each entity; of more, the times and costs.
-const MOST_TOLD: usize = 50;
-/// The same of a note, of which one is said, and of bursts, which are only counted.
-const MOST_NOTED: usize = 5;
-
-/// What a rule says of a stretch of time.
-#[derive(Debug, Default)]
-pub(crate) struct Answer {
-    /// One finding for each incident, in order of time.
-    pub(crate) incidents: Vec<Finding>,
-    /// What was too small to be told.
-    pub(crate) bursts: Option<Bursts>,
-    /// Incidents that are so many that no story was asked about them: their times and costs only.
-    pub(crate) untold: Vec<Untold>,
-    /// Why there is no incident.
-    pub(crate) clear: String,
-}
-
-impl Answer {
-    /// Whether nothing was found: neither incidents nor bursts.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.incidents.is_empty() && self.bursts.is_none()
-    }
-}
-
-/// An incident without a story.
+/// What all rules say of a source.
 #[derive(Debug)]
-pub(crate) struct Untold {
-    pub(crate) id: &'static str,
-    key: String,
-    pub(crate) stretch: Stretch,
-    pub(crate) harm: Harm,
+pub struct Diagnosis {
+    /// In one sentence.
+    pub verdict: Verdict,
+    /// What is wrong: the worst root first, each followed by its consequences.
+    pub findings: Vec<Finding>,
+    /// What looks wrong and is not.
+    pub notes: Vec<Finding>,
+    /// Where a host is asked how it is now: what is over. It is no part of the verdict.
+    pub earlier: Vec<Finding>,
+    /// What was too short and too cheap to be told one by one.
+    pub bursts: Vec<Bursts>,
+    /// What was looked for and is not there: rule and reason.
+    pub clear: Vec<(&'static str, String)>,
+    /// What could not be looked for: rule and what it lacks.
+    pub not_evaluated: Vec<(&'static str, Missing)>,
+    /// What RAM held at the moment that matters: the tightest of the worst finding, else of all. Whoever shows one moment
+    /// shows this one.
+    pub accounting: Result<Accounting, Missing>,
+    /// What to run on that host to learn what the source could not say.
+    pub next: Vec<Step>,
 }
 
-impl Untold {
-    /// Adds it to the finding of its rule and entity; to none where the stories of the others cleared them.
-    pub(crate) fn join(self, findings: &mut [Finding]) {
-        let is_of = |finding: &&mut Finding| finding.id == self.id && finding.scope.key == self.key;
-        let Some(finding) = findings.iter_mut().find(is_of) else {
-            return;
+/// Asks every rule about all that was watched: of each stretch of time by itself, where the source has several of which
+/// nobody knows how they lie to each other.
+pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
+    if timeline.is_one_stretch() {
+        return judge(&Evidence::new(timeline, facts));
+    }
+    let stretches = timeline.stretches();
+    segments::merge(
+        &Evidence::new(timeline, facts),
+        stretches
+            .iter()
+            .map(|one| (one, judge(&Evidence::new(one, facts)))),
+    )
+}
+
+/// Asks every rule how a host is now: what ended longer than `recent` ago is told as earlier and is no part of the verdict.
+/// The look at the host begins with sample `live_from`; what is before it comes from a recording.
+pub fn diagnose_now(
+    timeline: &Timeline,
+    live_from: usize,
+    facts: &Facts,
+    recent: Span,
+) -> Diagnosis {
+    let all = Evidence::new(timeline, facts);
+    let answers = Answers::of(&all);
+    let end = timeline.times().last().copied().unwrap_or_default();
+    let is_now = |finding: &Finding| finding.when.is_none_or(|when| end - when.to <= recent);
+    let (now, earlier): (Vec<_>, Vec<_>) = answers.incidents.into_iter().partition(is_now);
+    let kills = recent_kills::findings(timeline, facts, recent);
+    let findings = causes::with_earlier(causes::order(&all, now), kills);
+    let mut earlier = causes::order(&all, earlier);
+    join(answers.untold, &mut earlier);
+    earlier.retain(|finding| finding.caused_by.is_none() && finding.severity > Severity::Info);
+    earlier.sort_by_key(|finding| finding.when.map(|when| when.from));
+    let live = timeline.part(live_from.min(timeline.len()), timeline.len());
+    let look = Evidence::new(&live, facts);
+    let mut accounting = account(&look, moment(&look, &[]));
+    if let Ok(accounting) = &mut accounting {
+        accounting.index += live_from;
+    }
+    Diagnosis {
+        verdict: Verdict::of_long(&look, timeline.recorded(), &findings),
+        findings,
+        notes: answers.notes.into_iter().filter(is_now).collect(),
+        earlier,
+        bursts: answers.bursts,
+        clear: answers.clear,
+        next: next_steps::steps(&look, &answers.not_evaluated),
+        not_evaluated: answers.not_evaluated,
+        accounting,
+    }
+}
+
+impl Diagnosis {
+    /// The same of a source that has more than was read: whatever happened then is not known.
+    #[must_use]
+    pub fn of_a_beginning(mut self, read: Span) -> Self {
+        self.verdict = self.verdict.of_a_beginning(read);
+        self
+    }
+}
+
+/// Adds the times of incidents that are too many to be told to the findings of their kind.
+fn join(untold: Vec<incidents::Untold>, findings: &mut [Finding]) {
+    for one in untold {
+        one.join(findings);
+    }
+    for finding in findings {
+        finding.occasions.sort_by_key(|one| one.stretch.first);
+    }
+}
+
+/// Asks every rule about one stretch of time.
+pub(crate) fn judge(cx: &Evidence<'_>) -> Diagnosis {
+    let answers = Answers::of(cx);
+    let mut findings = causes::order(cx, answers.incidents);
+    join(answers.untold, &mut findings);
+    Diagnosis {
+        verdict: Verdict::of(cx, &findings),
+        accounting: account(cx, moment(cx, &findings)),
+        findings,
+        notes: answers.notes,
+        earlier: Vec::new(),
+        bursts: answers.bursts,
+        clear: answers.clear,
+        next: next_steps::steps(cx, &answers.not_evaluated),
+        not_evaluated: answers.not_evaluated,
+    }
+}
+
+/// What all rules answer about one stretch of time, before incidents are joined to findings.
+pub(crate) struct Answers {
+    pub(crate) incidents: Vec<Finding>,
+    notes: Vec<Finding>,
+    untold: Vec<incidents::Untold>,
+    bursts: Vec<Bursts>,
+    clear: Vec<(&'static str, String)>,
+    not_evaluated: Vec<(&'static str, Missing)>,
+}
+
+impl Answers {
+    pub(crate) fn of(cx: &Evidence<'_>) -> Self {
+        let mut all = Self {
+            incidents: Vec::new(),
+            notes: Vec::new(),
+            untold: Vec::new(),
+            bursts: Vec::new(),
+            clear: Vec::new(),
+            not_evaluated: Vec::new(),
         };
-        let severities = finding.occasions.iter().map(|one| one.severity);
-        finding.occasions.push(Occasion {
-            stretch: self.stretch,
-            severity: severities.min().unwrap_or(finding.severity),
-            confidence: finding.confidence.value,
-            harm: self.harm,
-            title: finding.title.clone(),
+        let waiting = Waiting::of_host(cx);
+        for rule in rules::ALL {
+            let answer = incidents::ask(rule, cx, &waiting)
+                .and_then(|answer| rounding::survives(cx, rule, answer));
+            match answer {
+                Ok(answer) => all.take(rule, answer),
+                Err(missing) => all.not_evaluated.push((rule.id, missing)),
+            }
+        }
+        all.drop_explained();
+        all
+    }
+
+    /// What another rule has an incident for at the same time, in which tasks waited or were killed, is explained.
+    fn drop_explained(&mut self) {
+        let is_unexplained =
+            |id: &str| rules::by_id(id).is_some_and(|rule| rule.class == Class::Unexplained);
+        let costs = |harm: Harm| harm.killed > 0 || harm.waited > Some(Span::ZERO);
+        let of_others = self.incidents.iter().filter(|it| !is_unexplained(it.id));
+        let of_others = of_others.filter(|it| costs(it.harm));
+        let mut times: Vec<Stretch> = of_others.flat_map(Finding::stretches).collect();
+        let untold = self.untold.iter().filter(|it| !is_unexplained(it.id));
+        times.extend(untold.filter(|it| costs(it.harm)).map(|it| it.stretch));
+        let is_at = |when: &Stretch, times: &[Stretch]| times.iter().any(|it| it.overlaps(when));
+        let mut dropped = Vec::new();
+        self.incidents.retain(|it| {
+            let is_explained = it.when.is_some_and(|when| is_at(&when, &times));
+            let is_left = !is_unexplained(it.id) || !is_explained;
+            dropped.extend((!is_left).then_some(it.id));
+            is_left
         });
-        finding.harm = finding.harm.plus(self.harm);
-    }
-}
-
-/// The incidents of a rule.
-struct Incidents {
-    rule: &'static Rule,
-    entity: Entity,
-    /// Those of weight.
-    told: Vec<Weighed>,
-    /// Those that are too many to ask for their stories.
-    untold: Vec<Weighed>,
-    /// Those that are too short and too cheap, which are only counted: some of them are asked, as a story may clear them.
-    bursts: Vec<Weighed>,
-    more_bursts: Vec<Weighed>,
-}
-
-/// Asks one rule.
-///
-/// # Errors
-/// [`Missing`] where the source lacks what it reads.
-pub(crate) fn ask(
-    rule: &'static Rule,
-    cx: &Evidence<'_>,
-    waiting: &Waiting,
-) -> Result<Answer, Missing> {
-    let occurrences = match (rule.trigger)() {
-        Trigger::Source => return of_source(rule, cx),
-        Trigger::While(trigger) => {
-            let subjects = subjects(cx, trigger.scope, &trigger.when)?;
-            wherever(&trigger, &subjects)?
-        }
-        Trigger::Found(found) => {
-            let occurrences = (found.find)(cx)?;
-            match found.none {
-                Some(none) if occurrences.is_empty() => return Ok(said(rule, none(cx)?)),
-                _ => occurrences,
+        self.untold
+            .retain(|it| !is_unexplained(it.id) || !is_at(&it.stretch, &times));
+        // A burst explains a burst.
+        let bursts = self.bursts.iter().filter(|it| !is_unexplained(it.id));
+        times.extend(bursts.flat_map(|it| it.stretches.iter().copied()));
+        for bursts in self.bursts.iter_mut().filter(|it| is_unexplained(it.id)) {
+            let count = bursts.stretches.len();
+            bursts.stretches.retain(|stretch| !is_at(stretch, &times));
+            if bursts.stretches.len() < count {
+                // What the rest cost is not known.
+                bursts.waited = None;
+                dropped.push(bursts.id);
             }
         }
-    };
-    sorted_out(rule, cx, waiting, occurrences).answer(cx)
-}
-
-/// A rule that has no incidents: about all that was watched.
-fn of_source(rule: &'static Rule, cx: &Evidence<'_>) -> Result<Answer, Missing> {
-    let whole = cx.timeline.whole();
-    let stretch = whole.unwrap_or_else(Stretch::empty);
-    let incident = Incident {
-        stretch,
-        of: None,
-        key: None,
-    };
-    Ok(said(rule, (rule.story)(cx, &incident)?))
-}
-
-/// What is of no time.
-fn said(rule: &'static Rule, outcome: Outcome) -> Answer {
-    match outcome {
-        Outcome::Found(finding) => Answer {
-            incidents: vec![complete(rule, *finding)],
-            ..Answer::default()
-        },
-        Outcome::Clear(clear) => Answer {
-            clear,
-            ..Answer::default()
-        },
-    }
-}
-
-/// Where a trigger holds for long enough, in all that it is about.
-///
-/// # Errors
-/// [`Missing`] where it could be evaluated in none of them.
-pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurrence>, Missing> {
-    wherever(trigger, &subjects(cx, trigger.scope, &trigger.when)?)
-}
-
-fn wherever(trigger: &While, subjects: &[Subject<'_>]) -> Result<Vec<Occurrence>, Missing> {
-    let mut occurrences = Vec::new();
-    let mut lacks = None;
-    for subject in subjects {
-        match trigger.when.holds(*subject) {
-            Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
-                lacks = lacks.or(Some(flows_of(trigger, Need::TwoLooks)));
-            }
-            Ok(holds) => {
-                let lasting = lasting(&holds, trigger, subject.of);
-                if lasting.is_empty() {
-                    let every = one_long_interval(&holds, trigger);
-                    let more = |every| flows_of(trigger, Need::MoreSamples { every });
-                    lacks = lacks.or(every.map(more));
-                }
-                occurrences.extend(lasting);
-            }
-            Err(missing) => lacks = lacks.or(Some(missing)),
-        }
-    }
-    match lacks {
-        Some(missing) if occurrences.is_empty() => Err(missing),
-        _ => Ok(occurrences),
-    }
-}
-
-/// Whether only one sample shows it, of which a flow is not known.
-fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool {
-    cx.is_single_look() && trigger.when.is_flow() && holds.ever_holds()
-}
-
-/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a
-/// moment of it from all of it.
-fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
-    let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
-    let lasts = runs.map(|run| run.duration());
-    lasts.filter(|lasts| *lasts >= trigger.at_least).max()
-}
-
-fn flows_of(trigger: &While, need: Need) -> Missing {
-    let mut signals = trigger.when.signals().into_iter();
-    let flow = signals.find(|signal| signal.def().is_counter);
-    let names = flow.into_iter().map(|signal| signal.def().name);
-    Missing::because(names.collect(), need)
-}
-
-/// What a trigger is evaluated on: the host, or each entity that it is about.
-fn subjects<'a>(
-    cx: &'a Evidence<'a>,
-    scope: trigger::Scope,
-    when: &Predicate,
-) -> Result<Vec<Subject<'a>>, Missing> {
-    let trigger::Scope::Each(entity, accepts) = scope else {
-        return Ok(vec![Subject { cx, of: None }]);
-    };
-    let mut all = cx.timeline.entities(entity).peekable();
-    if all.peek().is_none() {
-        if has_none(cx, entity) {
-            return Ok(Vec::new());
-        }
-        return Err(no_such_entity(cx, when, entity));
-    }
-    let accepted = all.filter(|series| accepts(cx, series));
-    Ok(accepted
-        .map(|series| Subject {
-            cx,
-            of: Some(series),
-        })
-        .collect())
-}
-
-/// Whether the host has no such entities, as far as the source tells; else it only does not show them.
-fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
-    let mut areas = cx.timeline.entities(Entity::SwapArea);
-    match entity {
-        Entity::Zram => !areas.any(|area| area.key.contains("zram")),
-        Entity::Node => cx.facts.nodes.len() < 2,
-        _ => false,
-    }
-}
-
-/// Without any such entity it is its files that are missing, not a field of a newer kernel.
-fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missing {
-    let signals = when.signals();
-    let own = signals.iter().find(|signal| signal.def().entity == entity);
-    let Some(signal) = own else {
-        return Missing::because(Vec::new(), Need::SameTime);
-    };
-    let mut missing = cx.lacks_signal(*signal);
-    if matches!(missing.need, Need::Field { .. }) {
-        missing.need = Need::File(signal.def().file);
-    }
-    missing
-}
-
-/// Where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by one that is
-/// long; a level in two samples. One sample alone shows a level as well as many.
-pub(crate) fn lasting(
-    holds: &Condition,
-    trigger: &While,
-    of: Option<&EntitySeries>,
-) -> Vec<Occurrence> {
-    /// A mean over this long is no spike.
-    const LONG_MEAN: Span = Span::from_secs(15);
-    let is_flow = trigger.when.is_flow();
-    let runs = holds.bridged_runs().into_iter();
-    let lasting = runs.filter(|run| {
-        let is_point = run.last == run.first;
-        let intervals = run.last - run.first;
-        let is_seen = match is_flow {
-            true => intervals >= 2 || run.duration() >= LONG_MEAN,
-            // It need not hold yet at the first sample.
-            false => intervals >= 2 || holds.at(run.first) == Some(true),
+        self.bursts.retain(|it| !it.stretches.is_empty());
+        let why = "each stall has its cause among the findings";
+        self.clear
+            .extend(dropped.into_iter().map(|id| (id, why.to_owned())));
+        let known = |id: &str| {
+            self.incidents.iter().any(|finding| finding.id == id)
+                || self.bursts.iter().any(|bursts| bursts.id == id)
         };
-        (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
-    });
-    lasting
-        .map(|run| Occurrence {
-            first: run.first,
-            last: run.last,
-            key: of.map(|series| series.key.clone()),
-        })
-        .collect()
-}
-
-/// Weighs occurrences: what is a burst, what is told, and what is too much to be told.
-fn sorted_out(
-    rule: &'static Rule,
-    cx: &Evidence<'_>,
-    waiting: &Waiting,
-    occurrences: Vec<Occurrence>,
-) -> Incidents {
-    let trigger = (rule.trigger)();
-    let (entity, is_found) = (trigger.entity(), matches!(trigger, Trigger::Found(_)));
-    let mut of_groups: HashMap<&str, Waiting> = HashMap::new();
-    let mut weighed: Vec<Weighed> = Vec::new();
-    for occurrence in occurrences {
-        let of = series(cx.timeline, entity, &occurrence);
-        let Some(stretch) = cx.timeline.stretch(occurrence.first, occurrence.last) else {
-            continue;
-        };
-        let is_own = |it: &&EntitySeries| it.entity == Entity::Cgroup && rule.waits != Waits::No;
-        let of_subject = match of.filter(is_own) {
-            Some(group) => &*of_groups
-                .entry(&group.key)
-                .or_insert_with(|| Waiting::of_group(cx, group)),
-            None => waiting,
-        };
-        let waited = of_subject.within(&stretch, rule.waits);
-        let harm = Harm { killed: 0, waited };
-        weighed.push((occurrence, stretch, harm));
+        let mut said: Vec<&str> = Vec::new();
+        self.clear.retain(|(id, _)| {
+            let is_first = !said.contains(id);
+            said.push(id);
+            is_first && !known(id)
+        });
     }
-    let last = cx.timeline.len().saturating_sub(1);
-    let at_least = trigger.at_least();
-    let (bursts, mut incidents): (Vec<_>, Vec<_>) =
-        weighed.into_iter().partition(|(_, stretch, harm)| {
-            let is_event = stretch.first == stretch.last || is_found;
-            let weight = Weight {
-                lasts: stretch.duration(),
-                harm: *harm,
-                is_cut: stretch.first == 0 || stretch.last == last,
+
+    fn take(&mut self, rule: &'static Rule, answer: incidents::Answer) {
+        // What came in bursts is not clear, and not told one by one.
+        if answer.is_empty() {
+            let why = match answer.clear.is_empty() {
+                true => "nothing showed it".to_owned(),
+                false => answer.clear,
             };
-            let is_short = stretch.duration() < at_least;
-            !is_event && !rule.is_note() && (is_short || weight.is_burst())
-        });
-    let (mut bursts, together) = bursts::apart(bursts);
-    incidents.extend(together);
-    let more_bursts = beyond(&mut bursts, MOST_NOTED);
-    let untold = if rule.is_note() {
-        beyond(&mut incidents, MOST_NOTED)
-    } else {
-        beyond(&mut incidents, MOST_TOLD)
-    };
-    Incidents {
-        rule,
-        entity,
-        told: incidents,
-        untold,
-        bursts,
-        more_bursts,
-    }
-}
-
-impl Incidents {
-    fn answer(self, cx: &Evidence<'_>) -> Result<Answer, Missing> {
-        let mut answer = Answer::default();
-        let mut lacks = None;
-        let story =
-            |(occurrence, _, harm): &Weighed| told(self.rule, cx, self.entity, occurrence, *harm);
-        for incident in &self.told {
-            match story(incident) {
-                Ok(Outcome::Found(finding)) => answer.incidents.push(*finding),
-                Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
-                Ok(Outcome::Clear(_)) => {}
-                Err(missing) => lacks = lacks.or(Some(missing)),
-            }
+            self.clear.push((rule.id, why));
         }
-        answer
-            .incidents
-            .sort_by_key(|finding| finding.when.map(|when| when.from));
-        let mut real: Vec<Weighed> = Vec::new();
-        for burst in self.bursts {
-            match story(&burst) {
-                Ok(Outcome::Found(_)) => real.push(burst),
-                Ok(Outcome::Clear(why)) if answer.clear.is_empty() => answer.clear = why,
-                Ok(Outcome::Clear(_)) => {}
-                Err(missing) => lacks = lacks.or(Some(missing)),
-            }
+        self.untold.extend(answer.untold);
+        if rule.is_note() {
+            let joined = answer.incidents.into_iter().reduce(|mut one, other| {
+                one.join(other);
+                one
+            });
+            self.notes.extend(joined);
+        } else {
+            self.incidents.extend(answer.incidents);
         }
-        // Those that were not asked count where some of the same entity do that were.
-        let known: BTreeSet<_> = real.iter().map(|(one, ..)| one.key.clone()).collect();
-        let more = self.more_bursts.into_iter();
-        real.extend(more.filter(|(one, ..)| known.contains(&one.key)));
-        answer.bursts = bursts::counted(self.rule, &real);
-        // Kills are counted by stories; those that are not asked have no other count.
-        let are_kills = answer.incidents.iter().any(|it| it.harm.killed > 0);
-        let killed = (are_kills && !self.untold.is_empty()).then(|| Killed::of(cx));
-        let untold = self.untold.into_iter().map(|(occurrence, stretch, harm)| {
-            let group = occurrence.key.as_deref();
-            let killed = killed.as_ref().map_or(0, |it| it.during(group, &stretch));
-            Untold {
-                id: self.rule.id,
-                harm: Harm { killed, ..harm },
-                key: occurrence.key.unwrap_or_default(),
-                stretch,
-            }
-        });
-        answer.untold = untold.collect();
-        match lacks {
-            Some(missing) if answer.is_empty() && answer.clear.is_empty() => Err(missing),
-            _ => {
-                if answer.is_empty() && answer.clear.is_empty() {
-                    answer.clear = how_near(self.rule, cx)?;
-                }
-                Ok(answer)
-            }
-        }
+        self.bursts.extend(answer.bursts);
     }
 }
 
-/// How near it came to an incident.
-fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
-    Ok(match (rule.trigger)() {
-        Trigger::Source => String::new(),
-        Trigger::While(trigger) => trigger.clear(&subjects(cx, trigger.scope, &trigger.when)?),
-        Trigger::Found(found) => found.clear(cx),
-    })
-}
-
-/// Takes out what no story is asked about: of each entity the costliest is told, of all the last ones, and of the rest the
-/// costliest, up to so many.
-fn beyond(incidents: &mut Vec<Weighed>, most: usize) -> Vec<Weighed> {
-    const LAST: usize = 5;
-    incidents.sort_by_key(|(_, stretch, _)| std::cmp::Reverse(stretch.to));
-    let mut ranked: Vec<(bool, Weighed)> = std::mem::take(incidents)
-        .into_iter()
-        .enumerate()
-        .map(|(at, one)| (at < LAST.min(most), one))
-        .collect();
-    ranked.sort_by_key(|(_, (_, stretch, harm))| std::cmp::Reverse((*harm, stretch.duration())));
-    let mut seen = BTreeSet::new();
-    for (is_told, (occurrence, ..)) in &mut ranked {
-        *is_told |= seen.insert(occurrence.key.clone());
-    }
-    ranked.sort_by_key(|(is_told, _)| !is_told);
-    let fixed = ranked.iter().filter(|(is_told, _)| *is_told).count();
-    let rest = ranked.split_off(ranked.len().min(fixed.max(most)));
-    incidents.extend(ranked.into_iter().map(|(_, one)| one));
-    rest.into_iter().map(|(_, one)| one).collect()
-}
-
-/// The entity of an occurrence.
-fn series<'a>(
-    timeline: &'a Timeline,
-    entity: Entity,
-    occurrence: &Occurrence,
-) -> Option<&'a EntitySeries> {
-    timeline.entity(entity, occurrence.key.as_deref()?)
-}
-
-/// Asks the story of one incident, in a window of its own, and puts what it found on the whole's samples.
-fn told(
-    rule: &'static Rule,
-    cx: &Evidence<'_>,
-    entity: Entity,
-    occurrence: &Occurrence,
-    harm: Harm,
-) -> Result<Outcome, Missing> {
-    let (first, end) = window(cx.timeline, occurrence);
-    let part = within(cx.timeline, first, end);
-    let stretch = part.stretch(occurrence.first - first, occurrence.last - first);
-    let Some(stretch) = stretch else {
-        return Ok(Outcome::Clear(String::new()));
-    };
-    let facts = cx.facts.as_of(stretch.from.plus(stretch.to).times(0.5));
-    let within = Evidence::new(&part, &facts).about(&stretch);
-    let of = series(&part, entity, occurrence);
-    let outcome = (rule.story)(
-        &within,
-        &Incident {
-            stretch,
-            of,
-            key: occurrence.key.as_deref(),
-        },
-    )?;
-    let Outcome::Found(finding) = outcome else {
-        return Ok(outcome);
-    };
-    let mut finding = since_changed(cx.facts, complete(rule, *finding));
-    let when = *finding.when.get_or_insert(stretch);
-    if let Some(graph) = &mut finding.graph {
-        graph.peak_within(&when);
-    }
-    finding.move_by(first);
-    finding.scope = match &occurrence.key {
-        Some(key) => Scope {
-            entity,
-            key: key.clone(),
-        },
-        None => Scope::host(),
-    };
-    finding.harm = harm.max(finding.harm);
-    at_the_logs_time(&within, &mut finding);
-    finding.occasions = finding.occasion().into_iter().collect();
-    Ok(finding.into())
-}
-
-/// The samples from `first` to before `end`.
-fn within(timeline: &Timeline, first: usize, end: usize) -> Cow<'_, Timeline> {
-    if first == 0 && end == timeline.len() {
-        return Cow::Borrowed(timeline);
-    }
-    Cow::Owned(timeline.part(first, end))
-}
-
-/// A kill has the time of the kernel's log where that tells it, and no duration between two readings of a counter.
-fn at_the_logs_time(within: &Evidence<'_>, finding: &mut Finding) {
-    let Some(when) = finding.when.as_mut().filter(|_| finding.harm.killed > 0) else {
-        return;
-    };
-    let is_meant = |reported: &&Reported| {
-        let group = reported.report.group.as_ref();
-        let path = group.map_or("", |group| group.path.as_str());
-        let is_in = finding.scope.entity != Entity::Cgroup || path == finding.scope.key;
-        reported.report.kind == ReportKind::OomKill && is_in
-    };
-    let reports = within.timeline.reports().filter(is_meant);
-    let times: Vec<Span> = reports.map(|reported| reported.at).collect();
-    let during = times
-        .into_iter()
-        .filter(|at| when.from <= at.plus(SLACK) && *at <= when.to.plus(SLACK));
-    let ends = during.fold(None, |ends: Option<(Span, Span)>, at| {
-        Some(ends.map_or((at, at), |(from, to)| (from.min(at), to.max(at))))
+/// The moment that matters: where the least was available while the worst finding held, or at all where nothing was
+/// found. Of moments alike the last one.
+fn moment(cx: &Evidence<'_>, findings: &[Finding]) -> usize {
+    let last = cx.timeline.len().saturating_sub(1);
+    let held = findings.first().and_then(|finding| finding.when);
+    // The sample before the first interval counts too: a kill ends the shortage that it is about.
+    let (from, to) = held.map_or((0, last), |when| (when.first, when.last.min(last)));
+    let tightest = cx.timeline.gauge(MEM_AVAILABLE).and_then(|available| {
+        let measured = (from..=to).filter_map(|index| Some((available.at(index)?, index)));
+        measured.min_by_key(|(available, index)| (*available, Reverse(*index)))
     });
-    if let Some((from, to)) = ends {
-        when.from = from;
-        when.to = to;
-        when.recorded = to - from;
-    }
+    tightest.map_or(to, |(_, index)| index)
 }
 
-/// A setting that has another value by the end is said to, and nobody is told to change it.
-fn since_changed(facts: &Facts, mut finding: Finding) -> Finding {
-    let settings: Vec<(&'static str, f64)> = finding
-        .evidence
-        .iter()
-        .filter_map(|line| line.measured.as_ref())
-        .filter(|measured| measured.unit == Finding::SETTING)
-        .map(|measured| (measured.signal, measured.value))
-        .collect();
-    for (name, value) in settings {
-        let fact = timeline::facts::ALL.iter().find(|fact| fact.name == name);
-        let now = fact.and_then(|fact| facts.number(*fact));
-        #[allow(clippy::cast_precision_loss)] // settings are small
-        let Some(now) = now.filter(|now| *now as f64 != value) else {
-            continue;
+#[cfg(test)]
+mod tests {
+    use timeline::signals::{
+        CGROUP_CURRENT, CGROUP_EVENTS_HIGH, CGROUP_HIGH, CGROUP_PSI_MEMORY_SOME, MEM_FREE,
+        MEM_TOTAL, PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME, PSWPIN, PSWPOUT,
+        REFAULT_ANON, REFAULT_FILE,
+    };
+    use timeline::{Entity, Gauge, Sample, Signal};
+    use units::{Bytes, Limit, Span};
+
+    use crate::Level;
+    use crate::rules::testing::Case;
+
+    use super::*;
+
+    /// The moment that matters on these samples, where something was found from the one to the other.
+    fn moment_of(samples: &[Sample], found: Option<(usize, usize)>) -> usize {
+        let mut timeline = Timeline::default();
+        for sample in samples {
+            timeline.push(sample).expect("in order");
+        }
+        let facts = Facts::default();
+        let findings = found.map(|(first, last)| {
+            let when = timeline.stretch(first, last).expect("in order");
+            rules::ALL[0].found(Severity::Warning, "").during(when)
+        });
+        moment(&Evidence::new(&timeline, &facts), findings.as_slice())
+    }
+
+    fn samples(signal: Signal<Gauge<Bytes>>, sizes: &[u64]) -> Vec<Sample> {
+        let numbered = (0..).zip(sizes);
+        let sample = numbered.map(|(second, mib)| {
+            let mut sample = Sample::default();
+            sample.stamp.boot = Span::from_secs(second);
+            sample.host.set(signal, Bytes::from_mib(*mib));
+            sample
+        });
+        sample.collect()
+    }
+
+    /// A host that is calm but for swap thrash in some of its seconds, and whose group /lim is throttled in others.
+    fn host(seconds: usize, thrash: &[(usize, usize)], throttled: &[(usize, usize)]) -> Case {
+        let steps = |during: &[(usize, usize)], each: u64| {
+            let mut steps = vec![0; seconds];
+            during
+                .iter()
+                .for_each(|(from, to)| steps[*from..*to].fill(each));
+            steps
         };
-        finding = finding.tells(format!("{name} is {now} since"));
-        for fix in &mut finding.fixes {
-            if fix.now == format!("sysctl -w {name}={now}") {
-                fix.now.clear();
+        let mut available = vec![Bytes::from_gib(3); seconds + 1];
+        for (from, to) in thrash {
+            available[*from + 1..=*to].fill(Bytes::from_mib(300));
+        }
+        let high = Limit::Bytes(Bytes::from_mib(80));
+        Case::over(seconds as u64)
+            .gauge(MEM_TOTAL, Bytes::from_gib(4))
+            .gauge_steps(MEM_AVAILABLE, &available)
+            .counter_steps(PSWPIN, &steps(thrash, 3000))
+            .counter_steps(PSWPOUT, &steps(thrash, 3000))
+            .counter_steps(REFAULT_ANON, &steps(thrash, 3000))
+            .counter_steps(PSI_MEMORY_SOME, &steps(thrash, 700_000))
+            .counter_steps(PSI_MEMORY_FULL, &steps(thrash, 600_000))
+            .gauge_of(Entity::Cgroup, "/lim", CGROUP_HIGH, high)
+            .gauge_of(Entity::Cgroup, "/lim", CGROUP_CURRENT, Bytes::from_mib(85))
+            .counter_steps_of(
+                Entity::Cgroup,
+                "/lim",
+                CGROUP_EVENTS_HIGH,
+                &steps(throttled, 20),
+            )
+            .counter_steps_of(
+                Entity::Cgroup,
+                "/lim",
+                CGROUP_PSI_MEMORY_SOME,
+                &steps(throttled, 900_000),
+            )
+    }
+
+    fn diagnosed(case: &Case) -> Diagnosis {
+        case.with(|cx| diagnose(cx.timeline, cx.facts))
+    }
+
+    /// What was found: rule, root, severity, from and to in seconds from `origin` on.
+    fn found(
+        diagnosis: &Diagnosis,
+        origin: usize,
+    ) -> Vec<(&'static str, Option<&'static str>, Severity, usize, usize)> {
+        let findings = diagnosis.findings.iter();
+        findings
+            .flat_map(|f| {
+                f.stretches().into_iter().map(|s| {
+                    (
+                        f.id,
+                        f.caused_by,
+                        f.severity,
+                        s.first - origin,
+                        s.last - origin,
+                    )
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_happened_is_found_alike_however_much_is_watched_around_it() {
+        let alone = found(&diagnosed(&host(60, &[(10, 50)], &[])), 0);
+        assert!(
+            alone.contains(&("swap-thrash", None, Severity::Critical, 10, 50)),
+            "{alone:?}"
+        );
+        for calm in [120, 1800, 7200] {
+            let within = host(2 * calm + 60, &[(calm + 10, calm + 50)], &[]);
+            assert_eq!(
+                found(&diagnosed(&within), calm),
+                alone,
+                "{calm} s of calm on each side"
+            );
+        }
+    }
+
+    #[test]
+    fn two_diseases_at_once_are_two_roots() {
+        let diagnosis = diagnosed(&host(300, &[(100, 160)], &[(120, 200)]));
+        let roots: Vec<_> = diagnosis
+            .findings
+            .iter()
+            .filter(|f| f.caused_by.is_none())
+            .collect();
+        let scopes: Vec<_> = roots.iter().map(|f| (f.id, f.scope.key.as_str())).collect();
+        assert!(scopes.contains(&("swap-thrash", "")), "{scopes:?}");
+        assert!(
+            scopes.contains(&("cgroup-high-throttle", "/lim")),
+            "{scopes:?}"
+        );
+    }
+
+    #[test]
+    fn a_range_has_the_verdict_of_its_worst_incident_and_says_that_it_is_over() {
+        let over = diagnosed(&host(2000, &[(100, 140)], &[])).verdict;
+        assert_eq!((over.level, over.now), (Level::Critical, Some(Level::Ok)));
+        let fresh = diagnosed(&host(2000, &[(1900, 1940)], &[])).verdict;
+        assert_eq!((fresh.level, fresh.now), (Level::Critical, None));
+    }
+
+    #[test]
+    fn a_host_that_is_asked_how_it_is_now_has_what_is_over_apart() {
+        let now = |recent| {
+            let case = host(2000, &[(100, 140)], &[]);
+            case.with(|cx| diagnose_now(cx.timeline, 1990, cx.facts, recent))
+        };
+        let long_ago = now(Span::from_mins(15));
+        assert!(!long_ago.findings.iter().any(|f| f.id == "swap-thrash"));
+        assert_eq!(long_ago.earlier[0].id, "swap-thrash");
+        assert_eq!(long_ago.earlier[0].severity, Severity::Critical);
+        assert_ne!(long_ago.verdict.level, Level::Critical);
+        let within = now(Span::from_hours(1));
+        assert_eq!(within.verdict.level, Level::Critical);
+        assert!(within.earlier.is_empty());
+    }
+
+    #[test]
+    fn short_and_cheap_ones_are_counted_and_many_that_cost_much_together_are_told() {
+        let bursts = |count: usize| -> Vec<(usize, usize)> {
+            (0..count)
+                .map(|at| (100 + at * 60, 105 + at * 60))
+                .collect()
+        };
+        let cheap = |count| {
+            let steps = |each: u64| {
+                let mut steps = vec![0; 3600];
+                bursts(count)
+                    .iter()
+                    .for_each(|(from, to)| steps[*from..*to].fill(each));
+                steps
+            };
+            let case = Case::over(3600)
+                .counter_steps(PSWPIN, &steps(3000))
+                .counter_steps(PSWPOUT, &steps(3000))
+                .counter_steps(REFAULT_ANON, &steps(3000))
+                .counter_steps(PSI_MEMORY_SOME, &steps(250_000))
+                .counter_steps(PSI_MEMORY_FULL, &steps(0));
+            diagnosed(&case)
+        };
+        let few = cheap(3);
+        assert!(few.findings.is_empty(), "{:?}", few.findings);
+        let counted = &few.bursts[0];
+        assert_eq!((counted.id, counted.count()), ("swap-thrash", 3));
+        assert_eq!(few.bursts.len(), 1, "{:?}", few.bursts);
+        let many = cheap(40);
+        let told = many.findings.iter().find(|f| f.id == "swap-thrash");
+        assert_eq!(told.map(|f| f.occasions.len()), Some(40));
+    }
+
+    #[test]
+    fn bursts_that_their_stories_clear_are_not_counted() {
+        let bursts = |scanned| {
+            let mut again = vec![0; 3600];
+            for at in [100, 900, 2000] {
+                again[at..at + 5].fill(2000);
             }
-        }
+            let scanned: Vec<u64> = again.iter().map(|pages| pages * scanned).collect();
+            let case = Case::over(3600)
+                .counter_steps(REFAULT_FILE, &again)
+                .counter_steps(PGSCAN_KSWAPD, &scanned)
+                .counter(PGSCAN_DIRECT, 0)
+                .counter(PSI_MEMORY_SOME, 0);
+            let diagnosis = diagnosed(&case);
+            let is_it = |id: &str| id == "page-cache-thrash";
+            let counted = diagnosis.bursts.iter().find(|bursts| is_it(bursts.id));
+            let clear = diagnosis.clear.iter().find(|(id, _)| is_it(id));
+            (
+                counted.map(Bursts::count),
+                clear.map(|(_, why)| why.clone()),
+            )
+        };
+        assert_eq!(bursts(1), (Some(3), None));
+        let (counted, clear) = bursts(0);
+        assert_eq!(counted, None);
+        let why = clear.unwrap_or_default();
+        assert!(why.contains("the host itself evicts nothing"), "{why}");
     }
-    finding
-}
 
-/// The samples around an occurrence: from the first to before the last.
-fn window(timeline: &Timeline, occurrence: &Occurrence) -> (usize, usize) {
-    let times = timeline.times();
-    let (from, to) = (times[occurrence.first], times[occurrence.last]);
-    let before = times.partition_point(|time| *time < from.saturating_sub(AROUND));
-    let after = times.partition_point(|time| *time <= to.plus(AROUND));
-    let mut first = before.min(occurrence.first.saturating_sub(1));
-    let mut last = after.saturating_sub(1).max(occurrence.last);
-    for entity in Entity::ALL.into_iter().skip(1) {
-        let earlier = timeline.read_before(entity, occurrence.first);
-        let earlier = earlier.filter(|at| from - times[*at] <= RARE_TABLES);
-        first = first.min(earlier.unwrap_or(first));
-        let later = timeline.read_after(entity, occurrence.last);
-        let later = later.filter(|at| times[*at] - to <= RARE_TABLES);
-        last = last.max(later.unwrap_or(last));
-    }
-    (first, last + 1)
-}
-
-/// What the declaration says of every finding.
-fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
-    if finding.cause.is_empty() {
-        rule.cause.clone_into(&mut finding.cause);
-    }
-    if finding.verify.is_empty() {
-        rule.verify.clone_into(&mut finding.verify);
-    }
-    if finding.references.is_empty() {
-        finding.references = rule.references().collect();
-    }
-    finding.aliases.extend(rule.aliases);
-    finding
-}
-
-impl Finding {
-    /// Puts what a window showed on the samples of the whole.
-    pub(crate) fn move_by(&mut self, first: usize) {
-        let occasions = self.occasions.iter_mut().map(|one| &mut one.stretch);
-        let stretches = self.when.iter_mut();
-        for stretch in stretches.chain(occasions) {
-            stretch.first += first;
-            stretch.last += first;
-        }
-        if let Some(graph) = &mut self.graph {
-            graph.first += first;
+    #[test]
+    fn the_moment_that_matters_is_the_tightest_of_the_worst_finding_else_of_all() {
+        let samples = samples(MEM_AVAILABLE, &[500, 90, 80, 300, 300, 20, 400]);
+        for (found, matters) in [(None, 5), (Some((0, 4)), 2), (Some((3, 4)), 4)] {
+            assert_eq!(moment_of(&samples, found), matters, "{found:?}");
         }
     }
 
-    /// The one time that it is about so far.
-    pub(crate) fn occasion(&self) -> Option<Occasion> {
-        Some(Occasion {
-            stretch: self.when?,
-            severity: self.severity,
-            confidence: self.confidence.value,
-            harm: self.harm,
-            title: self.title.clone(),
-        })
+    #[test]
+    fn without_memavailable_it_is_the_last_of_what_was_found() {
+        let samples = samples(MEM_FREE, &[5, 4, 3, 2]);
+        for (found, matters) in [(None, 3), (Some((0, 2)), 2)] {
+            assert_eq!(moment_of(&samples, found), matters, "{found:?}");
+        }
+        assert_eq!(moment_of(&[], None), 0);
     }
 }

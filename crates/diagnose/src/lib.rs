@@ -11,54 +11,32 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod accounting;
-mod bursts;
-pub mod calm;
-mod causes;
 pub mod compare;
-mod diagnosis;
-mod disk_wait;
 mod evidence;
 mod finding;
-mod fix;
-pub mod floor;
-mod groups;
 pub mod headroom;
 mod incident;
 mod judge;
-mod kills;
-mod known;
-mod lately;
-mod looks;
-mod missing;
-mod next;
+mod measures;
 mod oom;
-mod own_limit;
 mod prelude;
-mod readings;
-mod recent_kills;
-mod rereads;
-mod rise;
-mod rounding;
+mod remedy;
 mod rule;
 pub mod rules;
-pub mod slab;
-mod stalls;
-mod totals;
 mod trigger;
-mod verdict;
-mod who;
 
-pub use diagnosis::{Diagnosis, diagnose, diagnose_now};
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
     Affected, Confidence, EvidenceLine, Finding, Graph, Measured, RuledOut, Severity, Threshold,
     ThresholdSide,
 };
-pub use fix::Fix;
 pub use incident::{Bursts, Harm, Occasion, Scope};
-pub use missing::{Missing, Need};
-pub use next::{Step, worth_a_closer_look};
-pub use own_limit::OwnLimit;
+pub use judge::next_steps::{Step, worth_a_closer_look};
+pub use judge::verdict::{Level, RECENT, Verdict};
+pub use judge::{Diagnosis, diagnose, diagnose_now};
+pub use measures::floor::Floor;
+pub use measures::own_limit::OwnLimit;
+pub use measures::{baselines, slab};
+pub use remedy::Fix;
 pub use rule::{Class, Outcome, Rule};
 pub use trigger::{could_hold, could_hold_by_rule, screened_signals};
-pub use verdict::{Level, RECENT, Verdict};

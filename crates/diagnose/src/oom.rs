@@ -4,27 +4,26 @@
 mod cause;
 mod history;
 mod holders;
-mod marks;
+pub(crate) mod kills;
+mod report_story;
 mod request;
-mod told;
+mod watermarks;
 
 use timeline::kernel_report::ReportKind;
 use timeline::{KernelReport, Stretch, facts::KernelVersion};
 use units::Span;
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
-use crate::kills;
-use crate::missing::Missing;
 use crate::trigger::{self, Ask, Found, Occurrence, Scope, Trigger};
 
 pub(crate) use cause::{Cause, Filler, Limit, SwapState, too_small};
 pub(crate) use history::{Kills, among, when};
 pub(crate) use holders::{Holders, held};
-use marks::Checked;
-pub(crate) use marks::{Hurdle, Place};
+pub(crate) use report_story::{effect, kill, measures, moment, sure, tell, victim};
 pub(crate) use request::Asked;
-pub(crate) use told::{effect, kill, measures, moment, sure, tell, victim};
+use watermarks::Checked;
+pub(crate) use watermarks::{Hurdle, Place};
 
 /// How occurrences are found.
 type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
@@ -51,7 +50,7 @@ pub(crate) struct Explained<'a> {
 impl<'a> Explained<'a> {
     fn of(report: &'a KernelReport, index: usize, at: Span) -> Self {
         let asked = report.request.as_ref().and_then(Asked::of);
-        let zones = marks::replay(report, asked.as_ref());
+        let zones = watermarks::replay(report, asked.as_ref());
         Self {
             report,
             index,

@@ -4,15 +4,15 @@ pub(crate) use timeline::{Counter, Entity, EntitySeries, Signal, Stretch, Track}
 pub(crate) use units::{Bytes, BytesPerSecond, Count, Pages, PerSecond, Quantity, Ratio, Span};
 
 pub(crate) use crate::evidence::Evidence;
+pub(crate) use crate::evidence::{Missing, Need};
 pub(crate) use crate::finding::{Affected, Computed, Finding, Severity};
-pub(crate) use crate::fix::Fix;
 pub(crate) use crate::incident::Incident;
-pub(crate) use crate::missing::{Missing, Need};
-pub(crate) use crate::readings::{LITTLE_AVAILABLE, READ_AGAIN};
+pub(crate) use crate::measures::pressure::{self, Over, Stalls, Waited};
+pub(crate) use crate::measures::processes;
+pub(crate) use crate::measures::readings::{LITTLE_AVAILABLE, READ_AGAIN};
+pub(crate) use crate::remedy::Fix;
 pub(crate) use crate::rule::{Explains, Outcome, WANT_AND_THRASH, clear, declare_rule};
-pub(crate) use crate::stalls::{self, Over, Stalls, Waited};
 pub(crate) use crate::trigger::{
     Found, LEVEL, Numbers, Occurrence, Predicate, Reading, STALL, Scope, Trigger, all, any,
     computed, fact, gauge, joined, limit, over, ram, rate, stall,
 };
-pub(crate) use crate::who;

@@ -3,10 +3,9 @@
 
 use timeline::{Fact, facts};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::incident::Incident;
-use crate::missing::Missing;
 use crate::trigger::Trigger;
 
 /// What a rule is about: what the rest of memtide asks when it asks for rules of a kind.

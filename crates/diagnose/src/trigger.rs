@@ -14,8 +14,7 @@ mod words;
 use timeline::{Entity, EntitySeries};
 use units::Span;
 
-use crate::evidence::Evidence;
-use crate::missing::Missing;
+use crate::evidence::{Evidence, Missing};
 use crate::rule::Outcome;
 
 pub(crate) use evaluate::Subject;

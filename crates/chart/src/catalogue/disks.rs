@@ -1,6 +1,6 @@
 //! Disks: what they read and write, and how busy they are. Partitions and loop devices never reach the timeline.
 
-use diagnose::calm::levels;
+use diagnose::baselines;
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{
     DISK_IO_TIME, DISK_READ_BYTES, DISK_WRITE_BYTES, DISKSTATS, PGPGIN, PGPGOUT,
@@ -25,7 +25,7 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
         ChartKind::Mirror,
         ChartUnit::BytesPerSecond,
     )
-    .quiet_up_to(levels::DISK_TRAFFIC);
+    .quiet_up_to(baselines::DISK_TRAFFIC);
     let disks = busiest(cx);
     if disks.is_empty() {
         return whole_host(cx, builder);
@@ -89,7 +89,7 @@ pub(super) fn busy(cx: &Evidence<'_>) -> Chart {
     )
     .of_entities()
     .top(Some(1.0))
-    .quiet_up_to(levels::DISK_BUSY);
+    .quiet_up_to(baselines::DISK_BUSY);
     let disks = busiest(cx);
     if disks.is_empty() {
         return builder.lacks(cx, no_disks(cx));

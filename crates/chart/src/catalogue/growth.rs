@@ -2,7 +2,7 @@
 
 use diagnose::accounting::terms::Standing;
 use diagnose::accounting::{Accounting, account};
-use diagnose::calm::levels;
+use diagnose::baselines;
 use diagnose::{Evidence, Missing, slab};
 use timeline::Entity;
 use timeline::signals::SLAB_PAGES;
@@ -46,7 +46,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     )
     .of_entities()
     .of_changes()
-    .quiet_up_to(levels::GROWTH);
+    .quiet_up_to(baselines::GROWTH);
     let look = cx.look();
     if look < SHORTEST {
         return builder.absent(format!(

@@ -1,7 +1,7 @@
 //! Waiting: the shares of time for which tasks waited for memory and for disks.
 
 use diagnose::Evidence;
-use diagnose::calm::levels;
+use diagnose::baselines;
 use timeline::signals::{PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME};
 use timeline::{Counter, Signal};
 use units::Micros;
@@ -18,14 +18,14 @@ pub(super) fn memory(cx: &Evidence<'_>) -> Chart {
         PSI_MEMORY_SOME,
         PSI_MEMORY_FULL,
     )
-    .quiet_up_to(levels::WAITING_FOR_MEMORY)
+    .quiet_up_to(baselines::WAITING_FOR_MEMORY)
     .done()
 }
 
 /// Waiting for disks.
 pub(super) fn io(cx: &Evidence<'_>) -> Chart {
     waiting(cx, "io_wait", "Waiting for I/O", PSI_IO_SOME, PSI_IO_FULL)
-        .quiet_up_to(levels::WAITING_FOR_DISKS)
+        .quiet_up_to(baselines::WAITING_FOR_DISKS)
         .done()
 }
 

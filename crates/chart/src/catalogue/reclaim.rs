@@ -1,7 +1,7 @@
 //! Reclaim: pages that were taken too early, and who had to look for pages to take.
 
 use diagnose::Evidence;
-use diagnose::calm::levels;
+use diagnose::baselines;
 use timeline::signals::{
     ALLOCSTALL, PGSCAN_DIRECT, PGSCAN_KSWAPD, REFAULT_ANON, REFAULT_BOTH, REFAULT_FILE,
 };
@@ -18,7 +18,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::PagesPerSecond,
     )
-    .quiet_up_to(levels::REFAULTS)
+    .quiet_up_to(baselines::REFAULTS)
     .line(
         cx,
         rate(
@@ -52,7 +52,7 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::PagesPerSecond,
     )
-    .quiet_up_to(levels::SCANNED)
+    .quiet_up_to(baselines::SCANNED)
     .line(
         cx,
         rate(

@@ -1,7 +1,7 @@
 //! The recorder itself: how late it came, and what it took.
 
 use diagnose::Evidence;
-use diagnose::calm::levels;
+use diagnose::baselines;
 use timeline::signals::{RECORDER_CPU, RECORDER_LATE};
 
 use super::builder::{ChartBuilder, level, scaled, signals};
@@ -20,7 +20,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::Millis,
     )
-    .quiet_up_to(levels::LATE);
+    .quiet_up_to(baselines::LATE);
     if cx.gauge(RECORDER_LATE).is_err() && cx.rate(RECORDER_CPU).is_err() {
         return builder.absent("not recorded: only memtide record tells it".to_owned());
     }

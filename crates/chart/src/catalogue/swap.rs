@@ -1,6 +1,6 @@
 //! Swap: what moves, and how much lies there.
 
-use diagnose::calm::levels;
+use diagnose::baselines;
 use diagnose::{Evidence, Missing};
 use timeline::Track;
 use timeline::signals::{
@@ -23,7 +23,7 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
             unit,
         )
     };
-    let quiet = levels::SWAP_TRAFFIC;
+    let quiet = baselines::SWAP_TRAFFIC;
     let builder = match cx.page_size() {
         Ok(page) => builder(ChartUnit::BytesPerSecond).quiet_up_to(quiet.to_bytes(page)),
         Err(_) => builder(ChartUnit::PagesPerSecond).quiet_up_to(quiet),
@@ -75,7 +75,7 @@ pub(super) fn used(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
-    .quiet_up_to(levels::SWAP_USED);
+    .quiet_up_to(baselines::SWAP_USED);
     if most == Some(0.0) {
         return builder.absent("this host has no swap (SwapTotal is 0)".to_owned());
     }

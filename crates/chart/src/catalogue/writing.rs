@@ -1,7 +1,7 @@
 //! Writing: what waits for the disk against what may wait, and how fast it is made and written.
 
 use diagnose::Evidence;
-use diagnose::calm::levels;
+use diagnose::baselines;
 use timeline::signals::{
     DIRTY_AND_WRITEBACK, MEM_DIRTY, MEM_WRITEBACK, NR_DIRTIED, NR_DIRTY_BACKGROUND_THRESHOLD,
     NR_DIRTY_THRESHOLD, NR_WRITTEN,
@@ -27,7 +27,7 @@ pub(super) fn dirty(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::Bytes,
     )
-    .quiet_up_to(levels::UNWRITTEN)
+    .quiet_up_to(baselines::UNWRITTEN)
     .line(
         cx,
         unwritten.inputs(signals![MEM_DIRTY, MEM_WRITEBACK]),
@@ -75,7 +75,7 @@ pub(super) fn speed(cx: &Evidence<'_>) -> Chart {
         ChartKind::Lines,
         ChartUnit::BytesPerSecond,
     )
-    .quiet_up_to(levels::DISK_TRAFFIC)
+    .quiet_up_to(baselines::DISK_TRAFFIC)
     .line(
         cx,
         rate(

@@ -14,7 +14,7 @@ use units::{Bytes, Count, Pages, Ratio};
 use super::Accounting;
 use super::owners::{self, Owner, Owners};
 use crate::evidence::Evidence;
-use crate::slab;
+use crate::measures::slab;
 
 /// A part of RAM and what it is made of.
 #[derive(Debug, Clone, PartialEq)]

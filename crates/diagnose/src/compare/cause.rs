@@ -20,9 +20,9 @@ use super::memory::AmountChange;
 use super::movement::Use;
 use super::rates::RateChange;
 use super::settings::{FactChange, RAM, SWAP};
-use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
+use crate::judge::Diagnosis;
 use crate::rule::{Class, DIRTY_SETTINGS, Explains};
 use crate::rules;
 

@@ -6,7 +6,7 @@ use super::findings::{FindingChange, Turn};
 use super::movement::{Use, waits_more};
 use super::rates::RateChange;
 use crate::finding::Severity;
-use crate::verdict::Level;
+use crate::judge::verdict::Level;
 
 /// Where it went, and why that is said.
 pub(super) struct Decision<'a> {

@@ -13,9 +13,9 @@ use super::rates::RateChange;
 use super::settings::FactChange;
 use super::spread::Certainty;
 use super::{Direction, figure};
-use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
-use crate::verdict::Level;
+use crate::judge::Diagnosis;
+use crate::judge::verdict::Level;
 
 /// The sentence of the verdict on two sources, of a line or two, and what else is worth a sentence.
 pub(super) fn of(

@@ -15,8 +15,7 @@ use units::{Pages, PerSecond, Quantity, Ratio, Ticks};
 
 use super::figure::Measure;
 use super::spread::{Certainty, Contrast, Spread, contrast};
-use crate::evidence::Evidence;
-use crate::missing::Missing;
+use crate::evidence::{Evidence, Missing};
 
 /// A rate of two sources.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,7 +13,7 @@ use units::{Bytes, Limit as Size, Quantity};
 use super::terms::whole;
 use super::{Bounds, DemandKind, ReadCache, signed, tmpfs};
 use crate::evidence::Evidence;
-use crate::floor::Floor;
+use crate::measures::floor::Floor;
 
 /// Groups shown at most; the tightest.
 const MOST_GROUPS: usize = 3;

@@ -15,9 +15,9 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span};
 
 use super::terms::{Levels, flat_edge};
 use super::{Short, Unknown};
-use crate::calm::Calm;
 use crate::evidence::Evidence;
-use crate::floor::Floor;
+use crate::measures::floor::Floor;
+use crate::measures::quiet::Calm;
 
 /// A cache that is small for this long under the usual load is large enough for it; in short looks a part of that.
 const LASTING: Span = Span::from_mins(10);

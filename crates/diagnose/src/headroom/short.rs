@@ -1,9 +1,9 @@
 //! When memory was short as seen: what the rules found. A formula that sees room at such a time is wrong.
 
 use super::Short;
-use crate::diagnosis::Answers;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::judge::Answers;
 use crate::rule::Class;
 use crate::rules;
 

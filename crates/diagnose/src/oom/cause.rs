@@ -10,8 +10,8 @@ use timeline::signals::{
 use timeline::{Gauge, KernelReport, Row, Signal};
 use units::{Bytes, Ratio};
 
-use super::marks::{Checked, Hurdle, Place};
 use super::request::Asked;
+use super::watermarks::{Checked, Hurdle, Place};
 
 /// Why.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,7 +128,7 @@ impl Filler {
     }
 }
 
-/// Decides; `zones` as [`replay`](super::marks::replay) found them.
+/// Decides; `zones` as [`replay`](super::watermarks::replay) found them.
 pub(super) fn of(report: &KernelReport, asked: Option<&Asked>, zones: &[Checked<'_>]) -> Cause {
     if report.is_by_hand() {
         return Cause::ByHand;

@@ -3,7 +3,7 @@
 use timeline::kernel_report::Request;
 use units::{Bytes, PageSize};
 
-use super::marks::Place;
+use super::watermarks::Place;
 
 /// A request, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use timeline::signals::{MEM_TOTAL, MEM_UNACCOUNTED, NODE_TOTAL, ZONE_FREE, ZONE_MANAGED};
 
+use crate::accounting::totals::{Checks, Difference, TOLERANCE};
 use crate::accounting::{Accounting, account};
 use crate::finding::Says;
 use crate::prelude::*;
-use crate::totals::{Checks, Difference, TOLERANCE};
 
 declare_rule! {
     /// MemTotal and the memory zones disagree: the figures belong to different things, or memory is set up lazily.

@@ -2,8 +2,8 @@
 
 use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
 
+use crate::measures::readings::{available_at_most, memory_waits};
 use crate::prelude::*;
-use crate::readings::{available_at_most, memory_waits};
 
 declare_rule! {
     /// Hardly any memory is left that could be given to a program.
@@ -110,7 +110,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("free-low-harmless", "available is low, not only free: there is no idle cache to drop")
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
-        .affects(who::largest(cx, index, 3))
+        .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }

@@ -4,8 +4,8 @@ use timeline::signals::{
     MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
 };
 
+use crate::measures::readings::{floor, page_cache, refaults_file};
 use crate::prelude::*;
-use crate::readings::{floor, page_cache, refaults_file};
 
 declare_rule! {
     /// Free memory lies flat on the kernel's floor and hardly any page cache is left: RAM is full although some looks free.
@@ -120,7 +120,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("free-low-harmless", format!("page cache is down to {least}"))
         .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file), and pipe data instead of writing files in between."))
-        .affects(who::largest(cx, index, 3))
+        .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, open)
         .sure_at_most(if is_measured { 1.0 } else { 0.75 })
         .into())

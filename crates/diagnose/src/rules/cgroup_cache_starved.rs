@@ -6,10 +6,10 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
 
-use crate::groups::{self, Knob};
+use crate::measures::cgroups::{self, Knob};
+use crate::measures::readings::{NOTICED, refaults_file};
+use crate::measures::refaults::has_free;
 use crate::prelude::*;
-use crate::readings::{NOTICED, refaults_file};
-use crate::rereads::has_free;
 
 declare_rule! {
     /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
@@ -42,7 +42,7 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    let full = limit(CGROUP_MAX).share(groups::AT_LIMIT);
+    let full = limit(CGROUP_MAX).share(cgroups::AT_LIMIT);
     let again = rate(CGROUP_REFAULT_FILE).bytes();
     let again = again.at_least("files read again by the group", READ_AGAIN);
     let of_host = refaults_file().bytes();
@@ -58,7 +58,7 @@ fn trigger() -> Trigger {
 }
 
 fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
-    groups::limit(cx, group, CGROUP_MAX).is_some()
+    cgroups::limit(cx, group, CGROUP_MAX).is_some()
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -80,7 +80,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         |cache| format!(" leaves {cache} for files"),
     );
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = groups::while_the_host_had(available);
+    let host = cgroups::while_the_host_had(available);
     let open = if starved.counted {
         ""
     } else {
@@ -90,7 +90,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let raised = groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit));
+    let raised = cgroups::set_limit(cx, group, Knob::kills_at(cx), cgroups::more(limit));
     Ok(RULE
         .found(
             waits.severity(),
@@ -131,7 +131,7 @@ impl Starved {
         let counted = own.is_some();
         let again = own.map_or_else(|| cx.refaults_file(), Ok)?;
         let again = again.to_bytes(cx.page_size()?);
-        let limit = groups::limit(cx, group, CGROUP_MAX);
+        let limit = cgroups::limit(cx, group, CGROUP_MAX);
         let signal = CGROUP_MAX.def().name;
         Ok(Self {
             limit: limit.ok_or_else(|| Missing::because(vec![signal], Need::SameTime))?,
@@ -175,7 +175,7 @@ impl Starved {
             ", counted by the host"
         };
         let text = format!("{came_back} of files came back after eviction (refaults{by})");
-        let full = limit.share(groups::AT_LIMIT);
+        let full = limit.share(cgroups::AT_LIMIT);
         let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
         finding
             .shows_from(CGROUP_REFAULT_FILE, came_back, READ_AGAIN, None, text)
@@ -198,7 +198,7 @@ fn events(
     signal: Signal<Counter<Count>>,
     stretch: &Stretch,
 ) -> Option<Count> {
-    let own = groups::own_events(cx, group, signal)?;
+    let own = cgroups::own_events(cx, group, signal)?;
     Some(Count::from_f64(own.integral_in(stretch)))
 }
 
@@ -215,7 +215,7 @@ struct Waits {
 
 impl Waits {
     fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
-        let share = |signal| groups::stalled(cx, group, signal, stretch);
+        let share = |signal| cgroups::stalled(cx, group, signal, stretch);
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
         let any = if memory.is_some() || io.is_some() {

@@ -6,9 +6,9 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
 
-use crate::groups::{self, Knob};
+use crate::measures::cgroups::{self, Knob};
+use crate::measures::readings::NOTICED;
 use crate::prelude::*;
-use crate::readings::NOTICED;
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -60,7 +60,7 @@ fn trigger() -> Trigger {
 
 /// memory.high exists on cgroup v2 only.
 fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
-    cx.facts.cgroup_mode != Some(CgroupMode::V1) && groups::limit(cx, group, CGROUP_HIGH).is_some()
+    cx.facts.cgroup_mode != Some(CgroupMode::V1) && cgroups::limit(cx, group, CGROUP_HIGH).is_some()
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -72,19 +72,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     };
     let Throttled { high, held, events } = throttled;
-    let share = |signal| groups::stalled(cx, group, signal, stretch);
+    let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
     let waited = Waited::during(stretch, signals, share);
     let waits = waited.clause().map_or_else(String::new, |(did, time)| {
         format!(", and its tasks {did} {time}")
     });
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let host = groups::while_the_host_had(available);
+    let host = cgroups::while_the_host_had(available);
     let open = match waited.some {
         Some(_) => "",
         None => "the group's memory.pressure would settle it",
     };
-    let raised = groups::set_limit(cx, group, Knob::High, groups::more(high.max(held)));
+    let raised = cgroups::set_limit(cx, group, Knob::High, cgroups::more(high.max(held)));
     let label = &group.label;
     let title = format!(
         "Control group {label} is slowed down: it wants more than its memory.high of {high}{waits}.{host}"
@@ -127,10 +127,10 @@ struct Throttled {
 
 impl Throttled {
     fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Option<Self> {
-        let own = groups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
+        let own = cgroups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
         let events = Count::from_f64(own.integral_in(stretch));
         Some(Self {
-            high: groups::limit(cx, group, CGROUP_HIGH)?,
+            high: cgroups::limit(cx, group, CGROUP_HIGH)?,
             held: cx
                 .timeline
                 .gauge_of(group, CGROUP_CURRENT)?

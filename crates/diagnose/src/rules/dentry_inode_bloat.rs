@@ -6,10 +6,11 @@ use timeline::signals::{
     SLABS_SCANNED,
 };
 
+use crate::measures::quiet;
+use crate::measures::readings::NOTICED;
+use crate::measures::rise::{self, Rise, heights, with_levels};
+use crate::measures::slab;
 use crate::prelude::*;
-use crate::readings::NOTICED;
-use crate::rise::{self, Rise, heights, with_levels};
-use crate::{calm, slab};
 
 declare_rule! {
     /// The kernel's cache of file names and inodes takes a large part of RAM; it is given back when memory is wanted.
@@ -180,7 +181,7 @@ fn contents_shown_in(
 fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
     match hurts {
         Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
-        None if calm::shortage(cx).is_some() => {
+        None if quiet::shortage(cx).is_some() => {
             "; it was not given back when memory was wanted".to_owned()
         }
         None => "; it is given back when memory is wanted".to_owned(),

@@ -6,8 +6,8 @@ use timeline::signals::{
     PGSCAN_DIRECT, PGSCAN_KSWAPD, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
 };
 
+use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
-use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// Tasks that ask for memory have to free some themselves before they get it.
@@ -77,7 +77,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
         );
     }
-    let share = |signal| stalls::worst(&cx.stall(signal).ok()?, stretch);
+    let share = |signal| pressure::worst(&cx.stall(signal).ok()?, stretch);
     let waited = Waited::during(stretch, [PSI_MEMORY_SOME, PSI_MEMORY_FULL], share);
     let sentence = waited.time().map_or_else(String::new, |time| {
         format!(" Tasks waited for memory {time}.")
@@ -127,7 +127,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             worst,
             "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
         ))
-        .affects(who::largest(cx, worst, 3))
+        .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, open)
         .into())
 }

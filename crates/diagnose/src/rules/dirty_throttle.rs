@@ -350,7 +350,7 @@ fn remedy(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::missing::Need;
+    use crate::evidence::Need;
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
 

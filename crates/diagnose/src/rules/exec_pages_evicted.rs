@@ -8,9 +8,9 @@ use timeline::signals::{
     SWAP_FREE, SWAP_TOTAL,
 };
 
+use crate::measures::readings::{LOW_SWAPPINESS, page_cache};
+use crate::measures::refaults::{evicted_by_another, rereading};
 use crate::prelude::*;
-use crate::readings::{LOW_SWAPPINESS, page_cache};
-use crate::rereads::{evicted_by_another, rereading};
 
 declare_rule! {
     /// Running programs lose their own code to reclaim and read it again: anonymous memory cannot be swapped instead.
@@ -132,7 +132,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let why = format!("{swapped_in} came back from swap against {back} of files");
     let mut affected = by_name(&faulting);
     affected.truncate(3);
-    affected.extend(who::largest(cx, stretch.last, 2));
+    affected.extend(processes::largest(cx, stretch.last, 2));
     Ok(with_fixes(cx, finding, stretch.last)
         .not("swap-thrash", why)
         .cause(cause(cx, stretch))

@@ -7,7 +7,7 @@ use timeline::signals::{
     ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
 
-use crate::judge;
+use crate::judge::incidents;
 use crate::oom::{self, Cause, Explained};
 use crate::prelude::*;
 use crate::trigger::While;
@@ -119,7 +119,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             when: in_pieces(runs),
             at_least: LEVEL,
         };
-        judge::holding(cx, &trigger)
+        incidents::holding(cx, &trigger)
     };
     let asked = asked(cx);
     let huge = holding(runs_of_huge_pages())?;

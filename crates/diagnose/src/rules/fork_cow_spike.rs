@@ -9,7 +9,7 @@ use timeline::signals::{
     PROC_SHARED_DIRTY,
 };
 
-use crate::calm;
+use crate::measures::quiet;
 use crate::prelude::*;
 
 declare_rule! {
@@ -139,7 +139,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let share = copied.ratio_of(fork.size).unwrap_or_default();
-    let available = calm::available(cx).ok().map(|(track, _)| track);
+    let available = quiet::available(cx).ok().map(|(track, _)| track);
     let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
     let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
     let fell = before.zip(least);
@@ -272,7 +272,7 @@ fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     }
     let mut forks = Vec::new();
     for child in timeline.entities(Entity::Process) {
-        if who::is_recorder(cx, child) {
+        if processes::is_recorder(cx, child) {
             continue;
         }
         let Some(parent) = timeline.last_of(child, PROC_PARENT) else {

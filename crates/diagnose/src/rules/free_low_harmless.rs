@@ -2,10 +2,10 @@
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
 
-use crate::calm::{self, Calm};
-use crate::floor::Floor;
+use crate::judge::rounding;
+use crate::measures::floor::Floor;
+use crate::measures::quiet::{self, Calm};
 use crate::prelude::*;
-use crate::rounding;
 
 declare_rule! {
     /// Little memory is free, and that is how it should be: the rest works as cache and is given back on demand.
@@ -40,20 +40,20 @@ declare_rule! {
 const LOW: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
-    let available = calm::can_be_had();
+    let available = quiet::can_be_had();
     Trigger::on_host(
         LEVEL,
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
-            available.at_least("available memory", ram().share(calm::AVAILABLE)),
+            available.at_least("available memory", ram().share(quiet::AVAILABLE)),
             Calm::holds(),
         ],
     )
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let stretch = match calm::apart_from_shortage(cx, &incident.stretch) {
+    let stretch = match quiet::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
@@ -61,7 +61,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
-    let (available, told) = calm::available(cx)?;
+    let (available, told) = quiet::available(cx)?;
     let lowest = available.min_in(&stretch);
     let lacks = || Missing::same_time(MEM_AVAILABLE.def());
     let (least, index) = lowest.ok_or_else(lacks)?;
@@ -95,7 +95,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             MEM_AVAILABLE,
             least,
-            ram.share(calm::AVAILABLE),
+            ram.share(quiet::AVAILABLE),
             cx.time(index),
             text,
         )

@@ -101,7 +101,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             .undo(format!("sysctl -w vm.nr_hugepages={old}")))
         .fix(Fix::say("Or let the program use them: PostgreSQL huge_pages=on, Oracle use_large_pages, MySQL large-pages, JVM -XX:+UseLargePages."))
         .verify(format!("memtide check: about {wasted} more available, HugePages_Free near 0"))
-        .affects(who::holding(cx, |process| cx.timeline.last_of(process, PROC_HUGETLB), "in huge pages"))
+        .affects(processes::holding(cx, |process| cx.timeline.last_of(process, PROC_HUGETLB), "in huge pages"))
         .sure_by_kinds(cx, "a recording over a cycle of the work would show whether anybody takes them at another hour")
         .into())
 }

@@ -96,7 +96,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// Programs by what their processes have locked around a sample.
 fn lockers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     let locked = |process: &EntitySeries, at| cx.timeline.at_of(process, PROC_LOCKED, at);
-    let mut programs = who::programs(cx, index, locked, |all, more| all + more);
+    let mut programs = processes::programs(cx, index, locked, |all, more| all + more);
     programs.retain(|(_, locked)| *locked >= WORTH_NAMING);
     programs
 }

@@ -8,9 +8,9 @@ use timeline::signals::{
 use timeline::{Condition, Fact};
 use units::PageSize;
 
-use crate::calm::Calm;
+use crate::measures::quiet::Calm;
+use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
-use crate::readings::RECLAIM_COSTS;
 
 declare_rule! {
     /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.

@@ -4,7 +4,7 @@ use timeline::BreakKind;
 use timeline::signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE};
 use units::Micros;
 
-use crate::lately::Lately;
+use crate::measures::psi_average::Lately;
 use crate::prelude::*;
 
 declare_rule! {

@@ -2,10 +2,10 @@
 
 use timeline::signals::{MEM_ANON, SWAP_TOTAL};
 
-use crate::fix::whole_mib;
+use crate::measures::readings::swappable;
 use crate::oom;
 use crate::prelude::*;
-use crate::readings::swappable;
+use crate::remedy::whole_mib;
 
 declare_rule! {
     /// There is no swap, and programs hold most of RAM: a peak ends in an OOM kill instead of a slow minute.
@@ -75,7 +75,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(HALF))))
             .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
-        .affects(who::largest(cx, index, 3))
+        .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, "whether swap is off on purpose is not known")
         .into())
 }

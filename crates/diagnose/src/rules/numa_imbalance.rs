@@ -6,9 +6,9 @@ use timeline::signals::{
     PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPOUT,
 };
 
-use crate::floor::Floor;
+use crate::measures::floor::Floor;
+use crate::measures::readings::{RECLAIM_COSTS, swapped_out};
 use crate::prelude::*;
-use crate::readings::{RECLAIM_COSTS, swapped_out};
 use crate::trigger::most_of_others;
 
 declare_rule! {

@@ -11,8 +11,8 @@ use timeline::signals::{
     CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
 
-use crate::groups::{self, Knob};
-use crate::kills::{self, GroupKills};
+use crate::measures::cgroups::{self, Knob};
+use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, Limit as Hit};
 use crate::prelude::*;
 
@@ -105,7 +105,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let Some((limited, worst)) = kills.worst() else {
         return clear!("no group had run into its limit when processes were killed");
     };
-    let limit = groups::limit(cx, limited, CGROUP_MAX);
+    let limit = cgroups::limit(cx, limited, CGROUP_MAX);
     let count = kills.in_group(worst.group);
     let available = cx.level(MEM_AVAILABLE, worst.from);
     let has_events = cx.timeline.last_of(limited, CGROUP_EVENTS_OOM).is_some();
@@ -155,7 +155,7 @@ fn title(
     } else {
         format!(" of {}", victims.label)
     };
-    let while_free = groups::while_the_host_had(available);
+    let while_free = cgroups::while_the_host_had(available);
     format!("{ran}, and the kernel killed {processes}{inside}.{while_free}")
 }
 
@@ -202,7 +202,7 @@ impl<'a> Kills<'a> {
                 affected.push(Affected::new("cgroup", &kills.group.label, what));
             }
         }
-        let victim = worst.and_then(|worst| who::gone(cx, worst.at));
+        let victim = worst.and_then(|worst| processes::gone(cx, worst.at));
         affected.extend(victim.map(|(name, held)| {
             let what = format!("gone after it had held {held}: likely the victim");
             Affected::new("process", name, what)
@@ -214,7 +214,7 @@ impl<'a> Kills<'a> {
 /// A quarter more than the limit, where it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
-        groups::set_limit(cx, group, Knob::kills_at(cx), groups::more(limit))
+        cgroups::set_limit(cx, group, Knob::kills_at(cx), cgroups::more(limit))
     });
     commands.told(what)
 }
@@ -234,12 +234,12 @@ fn slowed_first(
     group: &EntitySeries,
     limit: Option<Bytes>,
 ) -> Finding {
-    let high = limit.map(|limit| before(groups::more(limit)));
-    let has = groups::limit(cx, group, CGROUP_HIGH);
+    let high = limit.map(|limit| before(cgroups::more(limit)));
+    let has = cgroups::limit(cx, group, CGROUP_HIGH);
     if has.zip(high).is_some_and(|(has, high)| has <= high) {
         return finding;
     }
-    let set = high.map(|high| groups::set_limit(cx, group, Knob::High, high));
+    let set = high.map(|high| cgroups::set_limit(cx, group, Knob::High, high));
     finding.fix(set.unwrap_or_default().told(SLOWED_FIRST))
 }
 
@@ -277,11 +277,11 @@ fn held(
 
 /// Nobody was killed since the first sample; what the counters say of the time before is worth a note.
 fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
-    let worst = groups::with(cx, CGROUP_EVENTS_OOM_KILL)?
+    let worst = cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?
         .into_iter()
         .filter_map(|group| {
             let total = cx.timeline.last_of(group, CGROUP_EVENTS_OOM_KILL)?;
-            let limited = groups::limit(cx, group, CGROUP_MAX)?;
+            let limited = cgroups::limit(cx, group, CGROUP_MAX)?;
             Some((total, limited, group))
         })
         .max_by_key(|(total, _, _)| *total);

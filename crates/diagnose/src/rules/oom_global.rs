@@ -7,8 +7,9 @@ use timeline::signals::{
     ALLOCSTALL, CGROUP_EVENTS_OOM_KILL, MEM_AVAILABLE, OOM_KILLS, SWAP_FREE, SWAP_TOTAL,
 };
 
+use crate::oom;
+use crate::oom::kills;
 use crate::prelude::*;
-use crate::{kills, oom};
 
 declare_rule! {
     /// The host ran out of memory, and the kernel killed a process to go on.
@@ -138,7 +139,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     };
     let at = moment.at;
-    let victim = who::gone(cx, at);
+    let victim = processes::gone(cx, at);
     let open = match in_groups {
         Some(_) => "",
         None => {
@@ -164,7 +165,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
         .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
         .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
-        .affects(who::largest(cx, at - 1, 3))
+        .affects(processes::largest(cx, at - 1, 3))
         .sure_by_kinds(cx, open)
         .sure_at_most(most)
         .into())

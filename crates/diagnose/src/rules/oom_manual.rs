@@ -2,9 +2,9 @@
 
 use timeline::signals::{MEM_FREE, MEM_TOTAL};
 
-use crate::fix::kept_tunable;
 use crate::oom::{self, Cause, Explained};
 use crate::prelude::*;
+use crate::remedy::kept_tunable;
 
 declare_rule! {
     /// A process was killed because somebody asked the kernel for an OOM kill (SysRq f), not for want of memory.

@@ -124,7 +124,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let what = "Let the kernel judge by what is touched.";
     let finding = finding.fix(Fix::tunable(cx, what, OVERCOMMIT_MEMORY, 0));
     Ok(raise_the_limit(cx, finding, most)
-        .affects(who::largest(cx, index, 3))
+        .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, "")
         .into())
 }

@@ -6,8 +6,8 @@ use timeline::signals::{
     SWAP_TOTAL,
 };
 
+use crate::measures::refaults::{OF_READS, evicted_by_another, rereading};
 use crate::prelude::*;
-use crate::rereads::{OF_READS, evicted_by_another, rereading};
 
 declare_rule! {
     /// The page cache is too small for the files in use: their pages are dropped and read again.
@@ -87,7 +87,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         stalls.sentence()
     );
     let text = format!("{came_back} of files came back after eviction (refaults)");
-    let fastest = stalls::worst(&again, stretch).unwrap_or(came_back);
+    let fastest = pressure::worst(&again, stretch).unwrap_or(came_back);
     let is_slow = least
         .and_then(|(cache, _)| turn(cache, fastest))
         .is_some_and(|turn| turn > TURN);
@@ -128,7 +128,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .fix(Fix::cap(cx, worst, "Give the cache room: stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Protect the cache of the service that re-reads: MemoryLow in its unit file, as much as the files that it reads again."))
         .fix(Fix::say("Keep a batch job that only passes through (a backup, an index run) from pushing it out: systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file."))
-        .affects(who::largest(cx, worst, 3))
+        .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }

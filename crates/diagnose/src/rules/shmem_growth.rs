@@ -2,9 +2,9 @@
 
 use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_RSS_SHMEM, SWAP_TOTAL};
 
-use crate::calm;
+use crate::measures::quiet;
+use crate::measures::rise::{self, LONG, Rise, heights, with_levels};
 use crate::prelude::*;
-use crate::rise::{self, LONG, Rise, heights, with_levels};
 
 declare_rule! {
     /// Shared memory or files in tmpfs take a large part of RAM; they count as cache, but cannot be dropped.
@@ -76,7 +76,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let share = cx.of_ram(peak)?;
     let climbs = rise.as_ref().is_some_and(|rise| rise.climbs);
-    let available = calm::available(cx).ok();
+    let available = quiet::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));
@@ -191,9 +191,9 @@ fn advised(finding: Finding, mapped: bool) -> Finding {
 fn mappers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     let mapped = |process: &EntitySeries, at| {
         let mapped = cx.timeline.at_of(process, PROC_RSS_SHMEM, at)?;
-        (!who::is_recorder(cx, process)).then_some(mapped)
+        (!processes::is_recorder(cx, process)).then_some(mapped)
     };
-    who::programs(cx, index, mapped, Bytes::max)
+    processes::programs(cx, index, mapped, Bytes::max)
 }
 
 /// Who maps most, and where files may lie.

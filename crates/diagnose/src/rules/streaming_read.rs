@@ -2,9 +2,9 @@
 
 use timeline::signals::{PGPGIN, PSWPIN, REFAULT_FILE};
 
-use crate::calm::Calm;
+use crate::measures::quiet::Calm;
+use crate::measures::readings::refaults_file;
 use crate::prelude::*;
-use crate::readings::refaults_file;
 
 declare_rule! {
     /// Much is read from disk, but hardly anything twice: a stream, not a cache that is too small.

@@ -2,10 +2,10 @@
 
 use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
-use crate::judge;
+use crate::judge::incidents;
+use crate::measures::readings::refaults_file;
 use crate::oom::{self, Cause, Explained, SwapState};
 use crate::prelude::*;
-use crate::readings::refaults_file;
 use crate::trigger::While;
 
 declare_rule! {
@@ -66,7 +66,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         when: used_up(),
         at_least: LEVEL,
     };
-    let levels = judge::holding(cx, &levels);
+    let levels = incidents::holding(cx, &levels);
     let reports = oom::reports(cx);
     if reports.is_empty() {
         return levels;
@@ -108,7 +108,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let stalls = Stalls::during(cx, stretch);
     let again = refaults_file().bytes().track(cx).ok();
-    let again = again.and_then(|again| stalls::worst(&again, stretch));
+    let again = again.and_then(|again| pressure::worst(&again, stretch));
     let again = again.filter(|again| *again >= READ_AGAIN);
     let is_wanted = again.is_some() || stalls.for_memory();
     let severity =
@@ -142,7 +142,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("only {least} of RAM are available"),
         )
         .and(|finding| remedy(cx, finding, index, total))
-        .affects(who::largest(cx, index, 3))
+        .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }

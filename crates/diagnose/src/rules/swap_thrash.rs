@@ -3,9 +3,9 @@
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{CGROUP_REFAULT_ANON, MEM_AVAILABLE, PSWPIN, PSWPOUT, REFAULT_ANON};
 
-use crate::groups;
+use crate::measures::cgroups;
+use crate::measures::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
 use crate::prelude::*;
-use crate::readings::{ROOM, SWAPPED_AGAIN, swapped_in, swapped_out};
 
 declare_rule! {
     /// Anonymous memory does not fit into RAM: pages are swapped out and wanted back at once.
@@ -103,7 +103,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .not("swap-cold-harmless", "what went out came back")
         .fix(Fix::cap(cx, worst, "Stop what grew last, or cap the group it belongs to."))
         .fix(Fix::say("Fewer workers, smaller pools, or more RAM. More swap would not help, and swapoff would end in OOM kills."))
-        .affects(who::largest(cx, worst, 3))
+        .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
 }
@@ -111,12 +111,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// The control group at its own limit that most of what came back belongs to: then the limit is short, not the host.
 fn in_a_group<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Option<&'a str> {
     let of_host = cx.rate(REFAULT_ANON).ok()?.mean_in(&incident.stretch)?;
-    let groups = groups::with(cx, CGROUP_REFAULT_ANON).ok()?;
+    let groups = cgroups::with(cx, CGROUP_REFAULT_ANON).ok()?;
     let explains = groups.into_iter().find(|group| {
         let own = cx.rate_of(group, CGROUP_REFAULT_ANON).ok();
         let own = own.and_then(|own| own.mean_in(&incident.stretch));
         own.is_some_and(|own| own.get() >= of_host.get() * IN_A_GROUP.get())
-            && groups::is_at_limit(cx, group, &incident.stretch)
+            && cgroups::is_at_limit(cx, group, &incident.stretch)
     });
     explains.map(|group| group.label.as_str())
 }

@@ -6,9 +6,9 @@ use timeline::signals::{
     SWAP_TOTAL,
 };
 
+use crate::measures::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
+use crate::measures::refaults::{evicted_by_another, rereading};
 use crate::prelude::*;
-use crate::readings::{LOW_SWAPPINESS, SWAPPED_AGAIN, page_cache, refaults_file};
-use crate::rereads::{evicted_by_another, rereading};
 
 declare_rule! {
     /// vm.swappiness makes the kernel drop the pages that are in use and keep the ones that are not.

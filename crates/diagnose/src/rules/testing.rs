@@ -4,13 +4,14 @@
 use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal, Timeline};
 use units::{PageSize, Span, Unit};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::incident::Waiting;
-use crate::missing::Missing;
+use crate::judge::causes;
+use crate::judge::incidents;
 use crate::oom::testing::Report;
 use crate::rule::{Outcome, Rule};
-use crate::{causes, judge, rules};
+use crate::rules;
 
 /// A host sampled once a second, 4 KiB pages.
 pub(crate) struct Case {
@@ -257,7 +258,7 @@ impl Case {
     fn check(&self, rule: Rule) -> Result<Outcome, Missing> {
         let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
         self.with(|cx| {
-            let answer = judge::ask(rule, cx, &Waiting::of_host(cx))?;
+            let answer = incidents::ask(rule, cx, &Waiting::of_host(cx))?;
             let worst = causes::order(cx, answer.incidents).into_iter().next();
             Ok(match worst {
                 Some(finding) => finding.into(),
@@ -296,7 +297,7 @@ pub(crate) fn in_second(second: usize, of: usize, n: u64) -> Vec<u64> {
 #[track_caller]
 pub(crate) fn incidents(rule: Rule, case: &Case) -> Vec<Finding> {
     let rule = rules::by_id(rule.id).expect("a rule of the catalogue");
-    let answer = case.with(|cx| judge::ask(rule, cx, &Waiting::of_host(cx)));
+    let answer = case.with(|cx| incidents::ask(rule, cx, &Waiting::of_host(cx)));
     answer.expect("what it needs").incidents
 }
 

@@ -115,7 +115,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             64,
             filled,
         ))
-        .affects(who::holding(cx, |process| Some(cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0), "in huge pages"))
+        .affects(processes::holding(cx, |process| Some(cx.timeline.gauge_of(process, PROC_ANON_HUGE)?.max()?.0), "in huge pages"))
         .sure_by_kinds(cx, open)
         .into())
 }

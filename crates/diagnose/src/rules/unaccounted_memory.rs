@@ -5,11 +5,11 @@ use timeline::signals::{
     MEM_PERCPU, MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, MEM_UNACCOUNTED, ZONE_PCP,
 };
 
+use crate::accounting::totals::Checks;
 use crate::accounting::{Accounting, account};
-use crate::calm;
+use crate::measures::quiet;
+use crate::measures::rise::{self, LONG, Rise, with_levels};
 use crate::prelude::*;
-use crate::rise::{self, LONG, Rise, with_levels};
-use crate::totals::Checks;
 use crate::trigger::Subject;
 
 declare_rule! {
@@ -158,7 +158,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let growth = Rise::seen(&track, large).max_by_key(Rise::by);
     let level = growth.as_ref().map_or(most, |rise| rise.to);
     let of_ram = cx.of_ram(level)?;
-    let least = calm::available(cx)
+    let least = quiet::available(cx)
         .ok()
         .and_then(|(t, _)| t.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));

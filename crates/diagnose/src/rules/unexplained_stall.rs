@@ -5,9 +5,9 @@ use timeline::signals::{
     PSI_MEMORY_SOME, RESTORE_FILE,
 };
 
-use crate::calm::AVAILABLE;
+use crate::measures::quiet::AVAILABLE;
+use crate::measures::readings::NOTICED;
 use crate::prelude::*;
-use crate::readings::NOTICED;
 
 declare_rule! {
     /// Tasks waited for memory, and nothing else in the source says why.
@@ -72,9 +72,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     }
     let stalled = cx.stall(PSI_MEMORY_SOME)?;
     let some =
-        stalls::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
+        pressure::worst(&stalled, stretch).ok_or_else(|| cx.lacks_signal(PSI_MEMORY_SOME.id()))?;
     let full = cx.stall(PSI_MEMORY_FULL).ok();
-    let full = full.and_then(|full| stalls::worst(&full, stretch));
+    let full = full.and_then(|full| pressure::worst(&full, stretch));
     let over = Over::of(stretch);
     let is_grave = full.is_some_and(|full| full >= Stalls::STANDSTILL);
     let (waited, share) = match full.filter(|full| *full >= Stalls::MEMORY) {
@@ -116,7 +116,7 @@ fn came_back(cx: &Evidence<'_>, stretch: &Stretch) -> Option<(PerSecond<Pages>, 
 fn of_kernel_threads(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Ratio> {
     let scanned = |signal| Some(cx.mean_rate(signal, stretch)?.get());
     let is_kswapd = scanned(PGSCAN_KSWAPD)? > 0.0 && scanned(PGSCAN_DIRECT)? == 0.0;
-    let full = stalls::worst(&cx.stall(PSI_MEMORY_FULL).ok()?, stretch)?;
+    let full = pressure::worst(&cx.stall(PSI_MEMORY_FULL).ok()?, stretch)?;
     let goes_on =
         full < Stalls::MEMORY && cx.mean_rate(ALLOCSTALL, stretch)? < Stalls::ALLOCATION_STALLS;
     let cpu = cx.stall(PSI_CPU_SOME).ok()?.mean_in(stretch)?;

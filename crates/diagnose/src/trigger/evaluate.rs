@@ -4,9 +4,8 @@ use timeline::{Condition, Entity, EntitySeries, SignalId, Stretch};
 use units::{Quantity as _, Ratio, Span};
 
 use super::reading::{Comparison, Expr, Numbers, Predicate};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::ThresholdSide;
-use crate::missing::{Missing, Need};
 
 /// What a trigger is evaluated on: a source, and one entity of it or the host.
 #[derive(Debug, Clone, Copy)]

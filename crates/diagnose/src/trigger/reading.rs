@@ -5,9 +5,8 @@ use std::marker::PhantomData;
 use timeline::{Counter, Entity, EntitySeries, Fact, Gauge, Signal, SignalId, Track};
 use units::{Bytes, BytesPerSecond, Count, Limit, Micros, Pages, PerSecond, Quantity, Ratio, Unit};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::ThresholdSide;
-use crate::missing::Missing;
 use crate::trigger::Subject;
 
 /// A quantity at an instant.

@@ -7,8 +7,8 @@ use units::Bytes;
 use super::RULE;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::fix::Fix;
 use crate::oom::{self, Cause, Explained, Filler, SwapState};
+use crate::remedy::Fix;
 
 pub(super) fn is_the_hosts(one: &Explained<'_>) -> bool {
     one.is_kill() && !one.cause.is_not_the_hosts()

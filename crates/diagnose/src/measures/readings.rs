@@ -7,9 +7,9 @@ use timeline::signals::{
 };
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
 
-use crate::calm;
-use crate::floor::Floor;
-use crate::stalls::Stalls;
+use crate::measures::floor::Floor;
+use crate::measures::pressure::Stalls;
+use crate::measures::quiet;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 
 /// Files that come back after eviction: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
@@ -47,7 +47,7 @@ pub(crate) fn page_cache() -> Reading<Bytes> {
 /// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
 pub(crate) fn available_at_most() -> Reading<Bytes> {
     let estimated = computed("free memory and cache", |cx| {
-        Ok(calm::available_at_most(cx)?.0.cast())
+        Ok(quiet::available_at_most(cx)?.0.cast())
     });
     gauge(MEM_AVAILABLE).or(estimated)
 }

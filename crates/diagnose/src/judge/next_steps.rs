@@ -3,10 +3,9 @@
 use timeline::{Stretch, Timeline};
 use units::Span;
 
-use crate::diagnosis::Diagnosis;
-use crate::evidence::Evidence;
-use crate::lately::Lately;
-use crate::missing::{Missing, Need};
+use crate::evidence::{Evidence, Missing, Need};
+use crate::judge::Diagnosis;
+use crate::measures::psi_average::Lately;
 
 /// A command that would tell more.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,9 @@ use timeline::{
 };
 use units::{Bytes, Count, Limit, Micros, PerSecond, Ratio};
 
-use crate::evidence::Evidence;
-use crate::fix::{Fix, whole_mib};
-use crate::missing::{Missing, Need};
-use crate::stalls;
+use crate::evidence::{Evidence, Missing, Need};
+use crate::measures::pressure;
+use crate::remedy::{Fix, whole_mib};
 
 /// The groups that report `signal`.
 ///
@@ -108,7 +107,7 @@ pub(crate) fn stalled(
     stretch: &Stretch,
 ) -> Option<Ratio> {
     let stalled = cx.timeline.rate_of(group, signal)?;
-    stalls::worst(&stalled.to_share(), stretch)
+    pressure::worst(&stalled.to_share(), stretch)
 }
 
 /// A sentence of a title that sets a group's want apart from the host's; empty where that is not known.

@@ -7,7 +7,7 @@ use units::{Bytes, Quantity, Ratio, Span};
 use super::terms::{Levels, flat_edge, whole};
 use super::{ReadCache, Room, signed};
 use crate::evidence::Evidence;
-use crate::floor::Floor;
+use crate::measures::floor::Floor;
 
 /// Figures that differ by more are worth a word.
 const DIFFERS: Ratio = Ratio::from_percent(20.0);

@@ -12,7 +12,7 @@ use units::{Count, Micros, Pages, PerSecond, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
-use crate::lately::Lately;
+use crate::measures::psi_average::Lately;
 
 /// The time over which waiting is judged: the worst ten seconds of an incident, as the kernel's avg10. A mean over an incident
 /// would depend on how long its level stays after tasks have gone on, and on where a recording is cut.

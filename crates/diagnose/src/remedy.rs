@@ -12,7 +12,7 @@ use timeline::{EntitySeries, Fact};
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::groups::{self, Knob};
+use crate::measures::cgroups::{self, Knob};
 
 /// Something to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -170,7 +170,7 @@ impl Fix {
             ));
         };
         let limit = held.share(CAPPED);
-        groups::set_limit(cx, group, Knob::High, limit).told(format!(
+        cgroups::set_limit(cx, group, Knob::High, limit).told(format!(
             "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
             Bytes::from_mib(whole_mib(limit))
         ))
@@ -201,7 +201,7 @@ fn largest_unit<'a>(cx: &Evidence<'a>, index: usize) -> Option<(&'a EntitySeries
         return None;
     }
     let least = cx.ram().ok()?.share(WORTH_CAPPING);
-    let units = groups::units(cx, index).filter(|(_, _, held)| *held >= least);
+    let units = cgroups::units(cx, index).filter(|(_, _, held)| *held >= least);
     let (group, unit, held) = units.max_by_key(|(_, _, held)| *held)?;
     let peak = cx.gauge_of(group, CGROUP_CURRENT).ok()?.max();
     Some((group, unit, peak.map_or(held, |(peak, _)| peak)))

@@ -1,8 +1,6 @@
 //! Whether anybody missed memory for a while: refaults, swap-ins, stalls. What a note that says "this is fine" rests on;
 //! without it such a note would contradict a finding of that time.
 
-pub mod levels;
-
 use timeline::{
     Gauge, Signal, Stretch, Track,
     signals::{
@@ -13,13 +11,12 @@ use timeline::{
 };
 use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
-use crate::lately::Lately;
-use crate::missing::Missing;
+use crate::measures::pressure::Stalls;
+use crate::measures::psi_average::Lately;
+use crate::measures::readings::{page_cache, refaults_file, swapped_in};
 use crate::oom;
-use crate::readings::{page_cache, refaults_file, swapped_in};
-use crate::stalls::Stalls;
 use crate::trigger::{LEVEL, Predicate, Reading, all, gauge, rate, stall};
 
 /// What was measured, all of it low.

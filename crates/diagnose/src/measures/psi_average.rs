@@ -13,7 +13,7 @@ use timeline::{
 use units::{Micros, Ratio};
 
 use crate::evidence::Evidence;
-use crate::stalls::Stalls;
+use crate::measures::pressure::Stalls;
 
 /// Shares of the time before the last look.
 #[derive(Debug, Clone, Copy, PartialEq)]

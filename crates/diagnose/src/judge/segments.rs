@@ -6,14 +6,13 @@ use std::collections::btree_map::Entry;
 
 use timeline::{Timeline, signals::MEM_TOTAL};
 
-use crate::causes;
-use crate::diagnosis::Diagnosis;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing};
 use crate::finding::{EvidenceLine, Finding};
 use crate::incident::Bursts;
-use crate::missing::Missing;
+use crate::judge::Diagnosis;
+use crate::judge::causes;
+use crate::judge::verdict::{Level, Verdict, two_machines};
 use crate::oom;
-use crate::verdict::{Level, Verdict, two_machines};
 
 /// One answer of several. A finding that several looks show is told once, as the worst of them shows it, with all its times.
 pub(crate) fn merge<'a>(

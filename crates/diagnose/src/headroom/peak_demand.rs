@@ -6,7 +6,7 @@ use units::{Bytes, BytesPerSecond, Quantity, Ratio, Span, Unit};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
-use crate::who;
+use crate::measures::processes;
 
 /// The largest three tell where memory was; more would bury who was busy.
 const LARGEST: usize = 3;
@@ -16,10 +16,10 @@ const MUCH: BytesPerSecond = BytesPerSecond::from_mib(1.0);
 
 /// The largest holders around a sample, then who read, wrote and computed most.
 pub(super) fn who(cx: &Evidence<'_>, index: usize) -> Vec<Affected> {
-    let mut then = who::largest(cx, index, LARGEST);
+    let mut then = processes::largest(cx, index, LARGEST);
     // Where no process counts by itself, what they belong to may.
     if then.is_empty() {
-        then = who::largest_units(cx, index, LARGEST);
+        then = processes::largest_units(cx, index, LARGEST);
     }
     then.extend(busiest(cx, index));
     then

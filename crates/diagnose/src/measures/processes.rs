@@ -10,7 +10,7 @@ use units::{Bytes, Count, Ratio};
 
 use crate::evidence::Evidence;
 use crate::finding::Affected;
-use crate::groups;
+use crate::measures::cgroups;
 
 /// Memory of the processes of one name.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +115,7 @@ pub(crate) fn largest(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affec
 /// The largest services and scopes around sample `index`, by all memory that is charged to them.
 pub(crate) fn largest_units(cx: &Evidence<'_>, index: usize, most: usize) -> Vec<Affected> {
     let least = worth_naming(cx);
-    let mut units: Vec<_> = groups::units(cx, index)
+    let mut units: Vec<_> = cgroups::units(cx, index)
         .filter(|(_, _, held)| *held > least)
         .collect();
     units.sort_by_key(|(_, _, held)| std::cmp::Reverse(*held));

@@ -8,7 +8,8 @@ use timeline::{
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::{slab, who};
+use crate::measures::processes;
+use crate::measures::slab;
 
 /// So many caches and processes are named.
 const NAMED: usize = 3;
@@ -73,7 +74,7 @@ fn caches(cx: &Evidence<'_>) -> Option<String> {
 
 fn processes(cx: &Evidence<'_>) -> Option<String> {
     let last = cx.timeline.len().saturating_sub(1);
-    let named: Vec<String> = who::largest(cx, last, NAMED)
+    let named: Vec<String> = processes::largest(cx, last, NAMED)
         .into_iter()
         .map(|process| format!("{} ({})", process.name, process.what))
         .collect();

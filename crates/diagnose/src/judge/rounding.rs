@@ -4,11 +4,10 @@
 use timeline::{Gauge, Nudge, Signal};
 use units::{Bytes, Quantity as _, Ratio};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Missing, Need};
 use crate::finding::Finding;
 use crate::incident::Waiting;
-use crate::judge::{self, Answer};
-use crate::missing::{Missing, Need};
+use crate::judge::incidents::{self, Answer};
 use crate::rule::Rule;
 
 /// A reading as it may be printed: with what it may be where it is rounded so much that the plain figure would mislead.
@@ -55,7 +54,7 @@ pub(crate) fn survives(
             }
             let nudged = cx.timeline.nudged(signal, nudge);
             let other = Evidence::new(&nudged, cx.facts);
-            let found = judge::ask(rule, &other, &Waiting::of_host(&other));
+            let found = incidents::ask(rule, &other, &Waiting::of_host(&other));
             let found = found.unwrap_or_default().incidents;
             answer.incidents.retain_mut(|one| keep(one, &found));
             if answer.incidents.is_empty() {

@@ -10,9 +10,8 @@ use timeline::signals::{
 use timeline::{CounterRise, Entity::Cgroup, EntitySeries, Stretch};
 use units::{Count, PerSecond, Span};
 
-use crate::evidence::Evidence;
-use crate::groups;
-use crate::missing::Missing;
+use crate::evidence::{Evidence, Missing};
+use crate::measures::cgroups;
 use crate::oom::{self, Cause};
 
 /// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
@@ -54,7 +53,7 @@ impl GroupKills<'_> {
 /// # Errors
 /// [`Missing`] where no group reports kills.
 pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
-    groups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
+    cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
     let rises = timeline::own_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
     let all = rises.into_iter().flat_map(|(group, rises)| {
         let group = cx.timeline.entity(Cgroup, &group);
@@ -91,24 +90,24 @@ fn limit_hit<'a>(
 ) -> Option<&'a EntitySeries> {
     // Files of one sample are read one after the other, so an event may show one sample off.
     let around = |signal, group: &EntitySeries| {
-        let own = groups::own_events(cx, group, signal)?;
+        let own = cgroups::own_events(cx, group, signal)?;
         Some((at - 1..=at + 1).any(|i| own.at(i).is_some_and(|rate| rate.get() > 0.0)))
     };
-    groups::upwards(cx, group).find(|group| {
+    cgroups::upwards(cx, group).find(|group| {
         around(CGROUP_EVENTS_OOM, group)
             .or_else(|| {
                 let hit = around(CGROUP_EVENTS_MAX, group)?;
-                Some(hit && groups::limit(cx, group, CGROUP_MAX).is_some())
+                Some(hit && cgroups::limit(cx, group, CGROUP_MAX).is_some())
             })
             // Without events about limits the limit itself must do.
-            .unwrap_or_else(|| groups::limit(cx, group, CGROUP_MAX).is_some())
+            .unwrap_or_else(|| cgroups::limit(cx, group, CGROUP_MAX).is_some())
     })
 }
 
 /// A group without a limit of its own cannot have hit one: its counter keeps what happened in a group below it that is
 /// gone by sample `at`, as a failed unit's is at once. The one that was nearest to its limit.
 fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<&'a EntitySeries> {
-    if groups::limit(cx, group, CGROUP_MAX).is_some() {
+    if cgroups::limit(cx, group, CGROUP_MAX).is_some() {
         return None;
     }
     let below = format!("{}/", group.key.trim_end_matches('/'));
@@ -120,7 +119,7 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
         .filter_map(|child| {
             let held = cx.timeline.at_of(child, CGROUP_CURRENT, before)?;
             let gone = cx.timeline.at_of(child, CGROUP_CURRENT, after).is_none();
-            let near = held.ratio_of(groups::limit(cx, child, CGROUP_MAX)?)?;
+            let near = held.ratio_of(cgroups::limit(cx, child, CGROUP_MAX)?)?;
             gone.then_some((near.get(), child))
         })
         .max_by(|a, b| a.0.total_cmp(&b.0))

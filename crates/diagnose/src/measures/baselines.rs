@@ -3,9 +3,9 @@
 
 use units::{Bytes, BytesPerSecond, Millis, Pages, PerSecond, Ratio};
 
-use super::Calm;
-use crate::rise::Rise;
-use crate::stalls::Stalls;
+use super::quiet::Calm;
+use crate::measures::pressure::Stalls;
+use crate::measures::rise::Rise;
 
 /// Pages that go to swap or come back: the odd cold one. An engineering choice: a labelled capture of cold swap shows 0, of
 /// thrash 2,500.

@@ -6,9 +6,9 @@ use timeline::{Entity, Stretch, Track};
 use units::{Pages, PerSecond, Quantity, Ratio};
 
 use crate::evidence::Evidence;
-use crate::floor::Floor;
-use crate::groups;
-use crate::readings::{READ_AGAIN, refaults_file};
+use crate::measures::cgroups;
+use crate::measures::floor::Floor;
+use crate::measures::readings::{READ_AGAIN, refaults_file};
 use crate::trigger::{Predicate, all, rate};
 
 /// Below this share of the disk reads something else reads; an engineering choice: a cold start that re-reads a few pages
@@ -54,10 +54,10 @@ pub(crate) fn evicted_by_another(
             "{again} came back after eviction, but the host itself evicts nothing: a control group's limit does (cgroup-cache-starved), or it was evicted long before"
         ));
     }
-    let in_groups: f64 = groups::with(cx, CGROUP_REFAULT_FILE)
+    let in_groups: f64 = cgroups::with(cx, CGROUP_REFAULT_FILE)
         .unwrap_or_default()
         .into_iter()
-        .filter(|group| groups::is_at_limit(cx, group, stretch))
+        .filter(|group| cgroups::is_at_limit(cx, group, stretch))
         .filter_map(|group| {
             let rate = cx.rate_of(group, CGROUP_REFAULT_FILE).ok()?;
             Some(rate.mean_in(stretch)?.get())

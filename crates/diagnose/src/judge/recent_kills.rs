@@ -5,9 +5,9 @@ use timeline::kernel_report::ReportKind;
 use timeline::{EarlierReport, Facts, Sample, Timeline};
 use units::Span;
 
-use crate::diagnosis::Answers;
 use crate::evidence::Evidence;
 use crate::finding::{Finding, Severity};
+use crate::judge::Answers;
 
 /// What the reports of kills say that are not older than this at the timeline's end: of each control group, and of the host,
 /// the newest.

@@ -11,8 +11,7 @@ use timeline::{
 };
 use units::{Bytes, Pages, Quantity, Ratio};
 
-use crate::evidence::Evidence;
-use crate::missing::{Missing, Need};
+use crate::evidence::{Evidence, Missing, Need};
 use crate::trigger::{Reading, computed, gauge, over, ram};
 
 /// The floor over time; it moves with boosts and memory hotplug.

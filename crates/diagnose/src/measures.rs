@@ -1,0 +1,15 @@
+//! What rules ask of a host that no kernel file answers by itself: each quantity is computed here, once.
+
+pub mod baselines;
+pub(crate) mod cgroups;
+pub(crate) mod disk_wait;
+pub(crate) mod floor;
+pub(crate) mod own_limit;
+pub(crate) mod pressure;
+pub(crate) mod processes;
+pub(crate) mod psi_average;
+pub(crate) mod quiet;
+pub(crate) mod readings;
+pub(crate) mod refaults;
+pub(crate) mod rise;
+pub mod slab;
