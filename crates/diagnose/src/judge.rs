@@ -51,10 +51,10 @@ pub struct Diagnosis {
 /// Asks every rule about all that was watched: of each stretch of time by itself, where the source has several of which
 /// nobody knows how they lie to each other.
 pub fn diagnose(timeline: &Timeline, facts: &Facts) -> Diagnosis {
-    if timeline.is_one_stretch() {
+    if timeline.is_one_segment() {
         return judge(&Evidence::new(timeline, facts));
     }
-    let stretches = timeline.stretches();
+    let stretches = timeline.segments();
     segments::merge(
         &Evidence::new(timeline, facts),
         stretches

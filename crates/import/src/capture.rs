@@ -247,7 +247,7 @@ impl Reader {
         };
         for (name, error_at_most) in &header.rounded {
             if let Some((signal, _)) = signals::by_name(name) {
-                self.timeline.round(signal, *error_at_most);
+                self.timeline.note_rounding(signal, *error_at_most);
             }
         }
         header.into_facts(&mut self.facts);
@@ -281,7 +281,7 @@ impl Reader {
         let text = line.files.get(KERNEL_LOG);
         let report = text.and_then(|text| self.report(text));
         if line.unrelated {
-            self.timeline.push_unrelated(&self.sample);
+            self.timeline.push_new_segment(&self.sample);
         } else if self.timeline.push(&self.sample).is_err() {
             self.out_of_order += 1;
             if self.first_disorder == 0 {

@@ -52,7 +52,7 @@ pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted
     let unrelated: BTreeSet<usize> = timeline
         .breaks()
         .iter()
-        .filter(|b| b.kind == BreakKind::Unrelated)
+        .filter(|b| b.kind == BreakKind::NewSegment)
         .map(|b| b.before)
         .collect();
     let Some(origin) = origin(timeline) else {
@@ -131,7 +131,7 @@ fn without(sample: &Sample, told: &Sample) -> Sample {
 
 /// Events that carry the kernel's words are its reports.
 fn events_left_out(timeline: &Timeline) -> usize {
-    let noted = timeline.noted().iter();
+    let noted = timeline.recorder_events().iter();
     noted.filter(|event| event.report.is_empty()).count()
 }
 
@@ -141,15 +141,15 @@ fn reports_noted_only(timeline: &Timeline) -> usize {
         let mut reports = timeline.all_reports().iter();
         reports.any(|reported| event.is_of(&reported.report, reported.stamp))
     };
-    let noted = timeline.noted().iter();
+    let noted = timeline.recorder_events().iter();
     let of_kernel = noted.filter(|event| !event.report.is_empty());
     of_kernel.filter(|event| !is_shown(event)).count()
 }
 
 fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
-    let half = |signal| timeline.error_at_most(signal);
+    let half = |signal| timeline.rounding_error(signal);
     timeline
-        .rounded()
+        .rounded_signals()
         .filter_map(|signal| Some((signal.def().name.to_owned(), half(signal)?)))
         .collect()
 }

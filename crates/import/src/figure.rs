@@ -278,7 +278,7 @@ mod tests {
             ),
         ] {
             let opened = paste(&text.replace("HEAD", HEAD));
-            assert_eq!(opened.timeline.error_at_most(signal), error, "{text}");
+            assert_eq!(opened.timeline.rounding_error(signal), error, "{text}");
         }
     }
 

@@ -315,11 +315,11 @@ impl Looks {
         // Only a clock that stands still is out of order, and `after` is not zero.
         let goes_on = after.is_some() && self.timeline.push(&look.sample).is_ok();
         if !goes_on {
-            self.timeline.push_unrelated(&look.sample);
+            self.timeline.push_new_segment(&look.sample);
             self.unrelated += 1;
         }
         for (signal, error) in look.error_at_most {
-            self.timeline.round(signal, error);
+            self.timeline.note_rounding(signal, error);
         }
         if let Some(report) = look.report {
             self.timeline.report(report, look.text);
@@ -475,7 +475,7 @@ mod tests {
             let opened = paste(&format!("{one}\n{free}{other}\n{info}"));
             let timeline = &opened.timeline;
             assert_eq!(timeline.len(), looks, "{other}");
-            assert_eq!(timeline.stretches().len(), looks, "{other}");
+            assert_eq!(timeline.segments().len(), looks, "{other}");
         }
     }
 

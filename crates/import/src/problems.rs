@@ -1,6 +1,6 @@
 //! What was wrong with a source, in words, each thing once and not without end.
 
-use timeline::{Entity, LeftOut, Timeline};
+use timeline::{Entity, Evicted, Timeline};
 use units::Count;
 
 /// Collects problems.
@@ -35,14 +35,14 @@ impl Problems {
 
     /// Notes which entities had no room in memory.
     pub fn note_crowd(&mut self, timeline: &Timeline) {
-        if timeline.entities_cut() > 0 {
+        if timeline.dropped_entity_rows() > 0 {
             self.note(format!(
                 "{} rows of processes and control groups were dropped to bound memory",
-                timeline.entities_cut()
+                timeline.dropped_entity_rows()
             ));
         }
         for entity in Entity::ALL {
-            let LeftOut { count, at_most } = timeline.left_out(entity);
+            let Evicted { count, at_most } = timeline.evicted(entity);
             if count > 0 {
                 let none_held_more =
                     at_most.map_or_else(String::new, |held| format!(", none of more than {held}"));

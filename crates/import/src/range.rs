@@ -171,7 +171,7 @@ fn not_there(timeline: &Timeline, range: Range) -> NotThere {
 
 fn is_unrelated(timeline: &Timeline) -> bool {
     let mut breaks = timeline.breaks().iter();
-    timeline.len() < 2 || breaks.any(|gap| gap.kind == BreakKind::Unrelated)
+    timeline.len() < 2 || breaks.any(|gap| gap.kind == BreakKind::NewSegment)
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
 /// Makes kernel reports of the events that carry the kernel's words; `known` says to which samples some of them belong.
 fn place_reports(timeline: &mut Timeline, known: &[(usize, usize)], problems: &mut Problems) {
     let events: Vec<(usize, Event)> = timeline
-        .noted()
+        .recorder_events()
         .iter()
         .cloned()
         .enumerate()
@@ -201,7 +201,7 @@ mod tests {
             timeline.push(&sample).unwrap();
         }
         for (second, report) in events {
-            timeline.note(Event {
+            timeline.add_recorder_event(Event {
                 stamp: stamp(*second),
                 kind: EventKind::OomKill,
                 subject: String::new(),
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(earlier.len(), 1);
         assert_eq!(earlier[0].stamp, stamp(7));
         assert_eq!(earlier[0].report.killed[0].name, "java");
-        assert_eq!(source.timeline.noted().len(), 1);
+        assert_eq!(source.timeline.recorder_events().len(), 1);
         assert_eq!(source.problems, ["a segment is damaged"]);
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn stopped(stamp: Stamp, samples: u64) -> Event {
 pub(crate) fn between(last: Stamp, next: Stamp, every: Span) -> impl Iterator<Item = Event> {
     let step = step(last, next, || Some(every)).ok();
     let breaks = move || step.into_iter().flat_map(timeline::Step::breaks);
-    let told = breaks().filter(move |kind| kind.is_worth_telling(breaks()));
+    let told = breaks().filter(move |kind| kind.is_worth_reporting(breaks()));
     told.filter_map(move |kind| Event::of_break(kind, last, next))
 }
 

@@ -36,7 +36,7 @@ fn host(sample: &mut Sample, values: &mut [u64], random: &mut u64) {
             let step = next(random) % [4, 200, 40, 3000, 16][place % 5];
             *value = value.wrapping_add(step * [1, 1, 1, 1, 4096][place % 5]);
         }
-        if let Some(signal) = SignalId::at(place) {
+        if let Some(signal) = SignalId::from_index(place) {
             sample.host.set_raw(signal, *value);
         }
     }
@@ -103,7 +103,10 @@ fn hosts() {
 fn processes(changing: usize) {
     let place = tempfile::tempdir().expect("room for a recording");
     let mut writer = open(&place.path().join("recording"));
-    let signals: Vec<SignalId> = Entity::Process.signals().filter_map(SignalId::at).collect();
+    let signals: Vec<SignalId> = Entity::Process
+        .signals()
+        .filter_map(SignalId::from_index)
+        .collect();
     let mut cells = vec![ProcessCells::default(); PROCESSES];
     writer.begin(stamp(0));
     writer.begin_processes();

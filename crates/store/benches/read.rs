@@ -101,7 +101,7 @@ fn measure(step: &str) {
 fn scan(recording: &Recording) {
     let signals: Vec<SignalId> = Entity::Host
         .signals()
-        .filter_map(SignalId::at)
+        .filter_map(SignalId::from_index)
         .take(50)
         .collect();
     let before = cpu();

@@ -145,7 +145,7 @@ fn fill(
         let mut part = timeline.part(first, end);
         // A part of a timeline knows the events of all.
         let its = noted.iter().filter(|(at, _)| (first..end).contains(at));
-        part.set_noted(its.map(|(_, event)| (*event).clone()).collect());
+        part.set_recorder_events(its.map(|(_, event)| (*event).clone()).collect());
         segment::write(
             directory,
             sequence,
@@ -225,6 +225,6 @@ fn placed(timeline: &Timeline) -> Vec<(usize, &timeline::Event)> {
         });
         later.unwrap_or(timeline.len().saturating_sub(1))
     };
-    let noted = timeline.noted().iter();
+    let noted = timeline.recorder_events().iter();
     noted.map(|event| (place(event), event)).collect()
 }

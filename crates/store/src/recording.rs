@@ -312,7 +312,7 @@ impl Recording {
         }
         problems.extend(self.later_than_its_files(&timeline));
         Loaded {
-            thinned_to: (!timeline.thinned().is_empty()).then_some(MINUTE),
+            thinned_to: (!timeline.downsampled().is_empty()).then_some(MINUTE),
             screened: None,
             timeline,
             facts,

@@ -121,7 +121,7 @@ impl Sealing<'_> {
         let mut timeline = Timeline::default();
         let read = head::load(&file.path, &mut timeline, None);
         self.sealed.problems.extend_from_slice(&read.problems);
-        if timeline.is_empty() && timeline.noted().is_empty() {
+        if timeline.is_empty() && timeline.recorder_events().is_empty() {
             // A disk that refuses today, or a right that is lacking, says nothing of what is in it.
             let is_read = place::read_regular(&file.path, u64::MAX).is_ok();
             return Ok(match (is_read, read.problems.is_empty()) {

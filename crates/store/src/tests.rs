@@ -26,20 +26,20 @@ pub(crate) fn shown(timeline: &Timeline) -> String {
     let mut text = String::new();
     for index in 0..timeline.len() {
         let read = Entity::ALL.map(|entity| timeline.was_read(entity, index));
-        let unrelated = timeline.is_unrelated(index);
+        let unrelated = timeline.starts_segment(index);
         text += &format!(
             "{:?} {unrelated} {read:?}\n",
             timeline.sample(index).unwrap()
         );
     }
     let rounded: Vec<_> = timeline
-        .rounded()
-        .map(|id| timeline.error_at_most(id))
+        .rounded_signals()
+        .map(|id| timeline.rounding_error(id))
         .collect();
     let unknown: Vec<_> = timeline.unknown().collect();
     text + &format!(
         "{:?} {:?} {unknown:?} {rounded:?}",
-        timeline.noted(),
+        timeline.recorder_events(),
         timeline.absent
     )
 }
@@ -88,7 +88,7 @@ fn timeline_of(samples: &[Made]) -> Timeline {
             .then(|| WallClock::from_unix_nanos((DAY + boot.cast_signed()) * 1_000_000_000));
         let signal = |entity: Entity, at: usize| {
             let places = entity.signals();
-            SignalId::at(places.start + at % places.len()).unwrap()
+            SignalId::from_index(places.start + at % places.len()).unwrap()
         };
         for (at, value) in &made.host {
             sample.host.set_raw(signal(Entity::Host, *at), *value);
@@ -103,7 +103,7 @@ fn timeline_of(samples: &[Made]) -> Timeline {
         }
         // What lies before the sample ahead of it is unrelated, too.
         if made.unrelated || timeline.push(&sample).is_err() {
-            timeline.push_unrelated(&sample);
+            timeline.push_new_segment(&sample);
         }
     }
     timeline
@@ -166,9 +166,9 @@ pub(crate) fn hours() -> Timeline {
     timeline
         .absent
         .insert(signals::SLABINFO, Absence::PermissionDenied);
-    timeline.round(signals::MEM_FREE.id(), 512);
+    timeline.note_rounding(signals::MEM_FREE.id(), 512);
     timeline.note_unknown(signals::VMSTAT, "nr_new".to_owned(), 7);
-    timeline.note(Event {
+    timeline.add_recorder_event(Event {
         stamp: timeline.stamp(500).unwrap(),
         kind: EventKind::OomKill,
         subject: "java".to_owned(),
@@ -221,7 +221,7 @@ fn a_range_takes_its_samples_events_and_facts_only() {
     let loaded = recording.load(range(wall(350), wall(499)), &mut |_| ());
     assert_eq!(loaded.timeline.len(), 150);
     assert_eq!(loaded.timeline.stamp(0), timeline.stamp(350));
-    assert_eq!(loaded.timeline.noted().len(), 0);
+    assert_eq!(loaded.timeline.recorder_events().len(), 0);
     assert_eq!(loaded.facts.text(facts::SWAPPINESS), Some("60"));
     let loaded = recording.load(
         range(wall(899).map(|t| t.plus(Span::from_secs(1))), None),
@@ -256,7 +256,7 @@ fn minutes_show_the_same_levels_and_growth() {
             timeline.at(signals::MEM_FREE, original)
         );
     }
-    assert_eq!(thinned.noted().len(), 1);
+    assert_eq!(thinned.recorder_events().len(), 1);
     assert_eq!(thinned.entities(Entity::Cgroup).count(), 1);
 }
 

@@ -337,7 +337,7 @@ fn a_full_disk_is_said_and_recording_goes_on_when_there_is_room() {
     assert_eq!(found.last(), Some(&(number + 99)));
     assert!(
         timeline
-            .noted()
+            .recorder_events()
             .iter()
             .any(|event| event.text.starts_with(&format!("{lost} samples")))
     );
@@ -382,10 +382,18 @@ fn a_recorder_that_was_killed_leaves_an_event_and_one_that_ended_leaves_none() {
         let last = numbers(&timeline).iter().position(|n| *n == 40).unwrap() - 1;
         let ended = timeline.stamp(last).unwrap().boot;
         let lasted = Span::from_secs(41).saturating_sub(ended);
-        let noted = timeline.noted().iter().map(|event| event.text.clone());
+        let noted = timeline
+            .recorder_events()
+            .iter()
+            .map(|event| event.text.clone());
         let said = format!("killed, or the machine went down: nothing was recorded for {lasted}");
         let times = noted.filter(|text| text.ends_with(&said)).count();
-        assert_eq!(times, usize::from(was_killed), "{:?}", timeline.noted());
+        assert_eq!(
+            times,
+            usize::from(was_killed),
+            "{:?}",
+            timeline.recorder_events()
+        );
     }
 }
 

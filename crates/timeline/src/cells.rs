@@ -24,7 +24,7 @@ impl Default for ProcessCells {
 }
 
 impl ProcessCells {
-    const FIRST: usize = PROC_PARENT.id().place();
+    const FIRST: usize = PROC_PARENT.id().index();
 
     /// Records a reading. A signal of another entity is passed over.
     pub fn set<K: Kind>(&mut self, signal: Signal<K>, value: K::Unit) {
@@ -33,7 +33,7 @@ impl ProcessCells {
 
     /// Records a reading that is already in the catalogue's unit. A signal of another entity is passed over.
     pub fn set_raw(&mut self, signal: SignalId, raw: u64) {
-        let place = signal.place().wrapping_sub(Self::FIRST);
+        let place = signal.index().wrapping_sub(Self::FIRST);
         if let Some(value) = self.values.get_mut(place) {
             *value = raw;
             self.present |= 1 << place;
@@ -47,7 +47,7 @@ impl ProcessCells {
 
     /// The raw reading of a signal, for code that walks lists of them.
     pub fn get_raw(&self, signal: SignalId) -> Option<u64> {
-        let place = signal.place().wrapping_sub(Self::FIRST);
+        let place = signal.index().wrapping_sub(Self::FIRST);
         let value = self.values.get(place)?;
         (self.present >> place & 1 == 1).then_some(*value)
     }
@@ -70,7 +70,12 @@ impl ProcessCells {
     /// All readings, raw.
     pub fn iter(&self) -> impl Iterator<Item = (SignalId, u64)> + '_ {
         let places = (0..PROCESS_SIGNALS).filter(|place| self.present >> place & 1 == 1);
-        places.filter_map(|place| Some((SignalId::at(Self::FIRST + place)?, self.values[place])))
+        places.filter_map(|place| {
+            Some((
+                SignalId::from_index(Self::FIRST + place)?,
+                self.values[place],
+            ))
+        })
     }
 }
 

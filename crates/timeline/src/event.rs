@@ -119,7 +119,7 @@ pub struct Event {
 impl Event {
     /// Whether it is among those told earlier. A recorder that was killed before it noted how far it had read the kernel's
     /// log has the next one read some of it again.
-    pub(crate) fn is_told_again(&self, earlier: &[Self]) -> bool {
+    pub(crate) fn is_repeated_in(&self, earlier: &[Self]) -> bool {
         if self.report.is_empty() {
             return false;
         }
@@ -190,7 +190,7 @@ mod tests {
             ),
             (event(EventKind::RecorderStarted, 40, ""), &all[..], false),
         ] {
-            assert_eq!(again.is_told_again(earlier), is_same, "{again:?}");
+            assert_eq!(again.is_repeated_in(earlier), is_same, "{again:?}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         };
         let all = [kill("hog (7)", 10, "CPU: 1 PID: 7 \nKilled process 7")];
         let again = kill("hog (7)", 12, "CPU: 1 PID: 7\nKilled process 7");
-        assert!(again.is_told_again(&all));
-        assert!(!kill("hog (8)", 12, "x").is_told_again(&all));
+        assert!(again.is_repeated_in(&all));
+        assert!(!kill("hog (8)", 12, "x").is_repeated_in(&all));
     }
 }

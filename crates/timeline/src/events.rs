@@ -18,16 +18,16 @@ use crate::facts::{Change, Facts};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
-pub use counters::{CounterRise, host_rises, own_rises};
+pub use counters::{CounterRise, cgroup_counter_rises, host_counter_rises};
 pub use kills::{Kill, kills_since_boot, recent_kills};
-pub use moment::Moment;
+pub use moment::EventTime;
 
 /// What is told twice is told within this: a recorder reads settings once a minute and notes a kill a moment later.
 const NEAR: Span = Span::from_secs(90);
 
 /// An event as a whole source tells it: once, with what is known of its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct DatedEvent {
     /// What happened. Its stamp is the time that the first-hand clock tells, the kernel's log before a counter, or the first
     /// reading that shows it.
     pub event: Event,
@@ -53,22 +53,22 @@ pub enum Dated {
 /// An event on the timeline's clock.
 #[derive(Debug)]
 struct Placed {
-    at: Moment,
+    at: EventTime,
     /// When it ended; as `at` for what is of a moment.
-    until: Moment,
-    told: Told,
+    until: EventTime,
+    told: DatedEvent,
 }
 
 impl Placed {
-    fn moment(at: Moment, event: Event) -> Self {
+    fn moment(at: EventTime, event: Event) -> Self {
         Self::dated(at, event, Dated::Exactly)
     }
 
-    fn dated(at: Moment, event: Event, dated: Dated) -> Self {
+    fn dated(at: EventTime, event: Event, dated: Dated) -> Self {
         Self {
             at,
             until: at,
-            told: Told {
+            told: DatedEvent {
                 event,
                 dated,
                 until: None,
@@ -89,7 +89,7 @@ impl Placed {
 }
 
 /// All that happened, in order of time. Noted events are those of the whole source, the rest those of this timeline.
-pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<Told> {
+pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
     let mut noted = noted(timeline);
     let reports = kernel::of_timeline(timeline);
     let mut all = kernel::told(&reports);
@@ -128,7 +128,7 @@ fn of(timeline: &Timeline, change: &Change) -> Placed {
     let event = Event::of_change(stamp, change.fact.name, &change.from, &change.to);
     let since = change.since.map(|since| stamp_at(timeline, since));
     let dated = since.map_or(Dated::Before, Dated::Since);
-    Placed::dated(Moment::new(change.at, stamp.wall), event, dated)
+    Placed::dated(EventTime::new(change.at, stamp.wall), event, dated)
 }
 
 impl Event {
@@ -169,10 +169,10 @@ fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
 /// What a recorder noted, each at its own time.
 fn noted(timeline: &Timeline) -> Vec<Placed> {
     let place = |event: &Event| {
-        let own = Moment::of(timeline, event.stamp);
+        let own = EventTime::of(timeline, event.stamp);
         Placed::moment(own, event.clone())
     };
-    timeline.noted().iter().map(place).collect()
+    timeline.recorder_events().iter().map(place).collect()
 }
 
 #[cfg(test)]

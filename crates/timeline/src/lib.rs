@@ -35,8 +35,8 @@ mod track;
 pub use cells::ProcessCells;
 pub use event::{Event, EventKind};
 pub use events::{
-    CounterRise, Dated, Kill, Moment, Told, events, host_rises, kills_since_boot, own_rises,
-    recent_kills,
+    CounterRise, Dated, DatedEvent, EventTime, Kill, cgroup_counter_rises, events,
+    host_counter_rises, kills_since_boot, recent_kills,
 };
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
@@ -45,7 +45,7 @@ pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, Unkno
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
-    Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, EarlierReport, EntitySeries, LeftOut,
-    Nudge, OutOfOrder, Reported, Run, Step, Thinned, Timeline, step,
+    Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, Downsampled, EarlierReport,
+    EntitySeries, Evicted, OutOfOrder, Reported, RoundingCase, Run, Step, Timeline, step,
 };
 pub use track::{Track, quantile};

@@ -96,7 +96,7 @@ impl<U: Unit> Kind for Counter<U> {
     const IS_COUNTER: bool = true;
 }
 
-/// A signal's place in the catalogue.
+/// A signal, as its index in the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalId(u16);
 
@@ -106,15 +106,15 @@ impl SignalId {
         &ALL[usize::from(self.0)]
     }
 
-    /// Its place in [`ALL`].
-    pub const fn place(self) -> usize {
+    /// Its index in [`ALL`].
+    pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The signal at a place in [`ALL`].
-    pub fn at(place: usize) -> Option<Self> {
-        let id = u16::try_from(place).ok()?;
-        (place < ALL.len()).then_some(Self(id))
+    /// The signal with this index in [`ALL`]; `None` past the end.
+    pub fn from_index(index: usize) -> Option<Self> {
+        let id = u16::try_from(index).ok()?;
+        (index < ALL.len()).then_some(Self(id))
     }
 }
 
@@ -1051,7 +1051,7 @@ signals! {
 }
 
 /// How many signals a process has.
-pub const PROCESS_SIGNALS: usize = PROC_OOM_ADJ.id().place() + 1 - PROC_PARENT.id().place();
+pub const PROCESS_SIGNALS: usize = PROC_OOM_ADJ.id().index() + 1 - PROC_PARENT.id().index();
 
 /// Free blocks of a zone by order, for code that walks the orders.
 pub const ZONE_BLOCKS: [Signal<Gauge<Count>>; 11] = [
@@ -1111,7 +1111,7 @@ mod tests {
         }
         assert_eq!(end, ALL.len());
         assert_eq!(Entity::Process.signals().len(), PROCESS_SIGNALS);
-        assert_eq!(Entity::Process.signals().start, PROC_PARENT.id().place());
+        assert_eq!(Entity::Process.signals().start, PROC_PARENT.id().index());
     }
 
     #[test]

@@ -14,30 +14,30 @@ use crate::stretch::{Condition, Stretch};
 use crate::track::Track;
 
 mod column;
-mod crowd;
-mod merged;
+mod downsampled;
+mod evicted_sums;
+mod eviction;
+mod median_step;
 mod parts;
 mod readings;
 mod reported;
-mod rounded;
+mod rounding;
 mod runs;
 mod step;
-mod thinned;
-mod usual;
 mod wall;
 
 pub use column::Run;
-pub use crowd::LeftOut;
+pub use downsampled::Downsampled;
+pub use eviction::Evicted;
 pub use reported::{EarlierReport, Reported};
-pub use rounded::Nudge;
+pub use rounding::RoundingCase;
 pub use step::{CLOCK_TOLERANCE, Step, step};
-pub use thinned::Thinned;
 pub use wall::ClockStep;
 
 use column::Reads;
-use merged::Merged;
+use evicted_sums::EvictedSums;
+use median_step::MedianStep;
 use readings::Readings;
-use usual::Usual;
 
 /// Why a timeline cannot take a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,14 +66,14 @@ pub enum BreakKind {
     /// The wall clock was moved back by this much; rates are not affected.
     ClockBack(Span),
     /// How the samples before and after lie in time is not known, or means nothing: two pastes, two kernel reports.
-    Unrelated,
+    NewSegment,
 }
 
 impl BreakKind {
     /// Whether nothing is known of the time before the sample, so that it has no rates; a clock that was set hides nothing.
-    pub const fn parts_samples(self) -> bool {
+    pub const fn breaks_rates(self) -> bool {
         match self {
-            Self::Reboot | Self::Suspend(_) | Self::Gap(_) | Self::Unrelated => true,
+            Self::Reboot | Self::Suspend(_) | Self::Gap(_) | Self::NewSegment => true,
             Self::ClockForward(_) | Self::ClockBack(_) => false,
         }
     }
@@ -116,21 +116,21 @@ pub struct Timeline {
     reads: [Reads; Entity::ALL.len()],
     /// Runs of all entities' columns.
     entity_runs: usize,
-    entities_cut: usize,
+    dropped_entity_rows: usize,
     /// In the order of [`Entity::ALL`].
-    left_out: [LeftOut; Entity::ALL.len()],
+    evicted: [Evicted; Entity::ALL.len()],
     /// What those held.
-    merged: Merged,
+    evicted_sums: EvictedSums,
     /// With more entities than this, room is made.
-    crowded_at: usize,
+    evict_above: usize,
     /// For each kind the last sample up to which all readings are there.
     complete: [Option<usize>; Entity::ALL.len()],
     breaks: Vec<Break>,
-    usual: Usual,
+    median_step: MedianStep,
     /// Where samples were left out, in order.
-    thinned: Vec<Thinned>,
+    downsampled: Vec<Downsampled>,
     /// How samples are thinned that are appended now.
-    thinning: Option<Span>,
+    resolution: Option<Span>,
     /// Kernel files that the source could not give, and why.
     pub absent: BTreeMap<&'static str, Absence>,
     unknown: BTreeMap<(&'static str, String), u64>,
@@ -140,7 +140,7 @@ pub struct Timeline {
     /// Bytes of the reports' texts.
     report_bytes: usize,
     /// What a recorder noted, in order; of the whole source.
-    noted: Arc<Vec<Event>>,
+    recorder_events: Arc<Vec<Event>>,
     /// Index of the first sample in the timeline that this one was cut from.
     origin: usize,
     /// Whether it may share columns with that one.
@@ -165,7 +165,12 @@ impl Timeline {
         Ok(())
     }
 
-    fn push_stamp(&mut self, stamp: Stamp) -> Result<(), OutOfOrder> {
+    /// Appends a sample without readings; [`append_host_runs`](Self::append_host_runs) and [`append_runs`](Self::append_runs)
+    /// add them.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_stamp(&mut self, stamp: Stamp) -> Result<(), OutOfOrder> {
         let time = match self.stamps.last() {
             None => Span::ZERO,
             Some(last) => self.last_time().plus(self.advance(*last, stamp)?),
@@ -176,17 +181,18 @@ impl Timeline {
 
     /// Appends a sample of which nobody knows when it was taken, or that has nothing to do with the one before: neither
     /// rates nor stretches reach across.
-    pub fn push_unrelated(&mut self, sample: &Sample) {
-        self.push_unrelated_stamp(sample.stamp);
+    pub fn push_new_segment(&mut self, sample: &Sample) {
+        self.push_stamp_new_segment(sample.stamp);
         self.take(sample);
     }
 
-    fn push_unrelated_stamp(&mut self, stamp: Stamp) {
+    /// As [`push_stamp`](Self::push_stamp), in a new segment.
+    pub fn push_stamp_new_segment(&mut self, stamp: Stamp) {
         let time = match self.stamps.last() {
             None => Span::ZERO,
             Some(last) => {
                 let before = self.stamps.len();
-                let kind = BreakKind::Unrelated;
+                let kind = BreakKind::NewSegment;
                 self.breaks.push(Break { before, kind });
                 let later = |(a, b): (WallClock, WallClock)| {
                     u64::try_from(b.unix_nanos().checked_sub(a.unix_nanos())?).ok()
@@ -208,7 +214,7 @@ impl Timeline {
         self.note_read(Entity::Host, self.stamps.len());
         self.stamps.push(stamp);
         self.times.push(time);
-        self.note_thinning();
+        self.note_resolution();
         self.clock = OnceLock::new();
     }
 
@@ -229,7 +235,7 @@ impl Timeline {
                 self.push_entity(entity, row, index, before);
             }
         }
-        self.make_room();
+        self.evict_ended();
         for field in sample.unknown.iter() {
             if let Some(value) = self.unknown.get_mut(&(field.file, field.field.clone())) {
                 *value = field.value;
@@ -249,20 +255,20 @@ impl Timeline {
     }
 
     /// Keeps an event that a recorder noted; once, where a recorder that was killed told of it before.
-    pub fn note(&mut self, event: Event) {
-        if !event.is_told_again(&self.noted) {
-            Arc::make_mut(&mut self.noted).push(event);
+    pub fn add_recorder_event(&mut self, event: Event) {
+        if !event.is_repeated_in(&self.recorder_events) {
+            Arc::make_mut(&mut self.recorder_events).push(event);
         }
     }
 
     /// Puts other events in the place of those noted so far.
-    pub fn set_noted(&mut self, events: Vec<Event>) {
-        self.noted = Arc::new(events);
+    pub fn set_recorder_events(&mut self, events: Vec<Event>) {
+        self.recorder_events = Arc::new(events);
     }
 
     /// What a recorder noted, of the whole source.
-    pub fn noted(&self) -> &[Event] {
-        &self.noted
+    pub fn recorder_events(&self) -> &[Event] {
+        &self.recorder_events
     }
 
     /// The sample with this index, as it was appended but for fields that the catalogue does not know.
@@ -290,7 +296,7 @@ impl Timeline {
 
     /// How far the timeline's clock moves from one sample to the next; notes breaks.
     fn advance(&mut self, last: Stamp, next: Stamp) -> Result<Span, OutOfOrder> {
-        let step = step::step(last, next, || self.usual_step())?;
+        let step = step::step(last, next, || self.median_step())?;
         let before = self.stamps.len();
         let breaks = step.breaks().map(|kind| Break { before, kind });
         self.breaks.extend(breaks);
@@ -324,7 +330,7 @@ impl Timeline {
         group: &str,
     ) -> Option<&mut EntitySeries> {
         if self.entity_runs >= Self::MOST_ENTITY_RUNS || key.len() > Self::LONGEST_KEY {
-            self.entities_cut += 1;
+            self.dropped_entity_rows += 1;
             return None;
         }
         let series = self
@@ -370,7 +376,7 @@ impl Timeline {
     /// two. Where samples were left out, the distance of those that stand for the others.
     pub fn interval_of(&self, entity: Entity) -> Option<Span> {
         let reads: Vec<usize> = self.reads(entity).iter().collect();
-        self.usual_of(reads.windows(2).map(|at| (at[0], at[1])))
+        self.median_interval(reads.windows(2).map(|at| (at[0], at[1])))
     }
 
     /// Number of samples.
@@ -396,7 +402,7 @@ impl Timeline {
     /// From the first sample to the last, without the time between unrelated ones, which nobody knows.
     pub fn duration(&self) -> Span {
         let first = self.times.first().copied().unwrap_or_default();
-        self.unrelated_steps()
+        self.segment_starts()
             .fold(self.last_time() - first, |lasts, at| {
                 lasts - (self.times[at] - self.times[at - 1])
             })
@@ -408,23 +414,23 @@ impl Timeline {
         self.clock().recorded(last)
     }
 
-    fn unrelated_steps(&self) -> impl Iterator<Item = usize> + '_ {
+    fn segment_starts(&self) -> impl Iterator<Item = usize> + '_ {
         self.breaks
             .iter()
-            .filter(|gap| gap.kind == BreakKind::Unrelated)
+            .filter(|gap| gap.kind == BreakKind::NewSegment)
             .map(|gap| gap.before)
     }
 
     /// The usual distance between samples (median); `None` with fewer than two. Where samples were left out, the distance of
     /// those that stand for the others: nowhere was it seen more rarely.
     pub fn interval(&self) -> Option<Span> {
-        let unrelated = self.broken(|kind| kind == BreakKind::Unrelated);
+        let unrelated = self.broken(|kind| kind == BreakKind::NewSegment);
         let related = (1..self.len()).filter(|at| !unrelated[*at]);
-        self.usual_of(related.map(|at| (at - 1, at)))
+        self.median_interval(related.map(|at| (at - 1, at)))
     }
 
     /// The median of steps from one sample to another: of those to thinned samples where there are any.
-    fn usual_of(&self, steps: impl Iterator<Item = (usize, usize)> + Clone) -> Option<Span> {
+    fn median_interval(&self, steps: impl Iterator<Item = (usize, usize)> + Clone) -> Option<Span> {
         let elapsed = |(from, to): (usize, usize)| self.times[to] - self.times[from];
         let thinned = steps
             .clone()
@@ -448,8 +454,8 @@ impl Timeline {
     }
 
     /// Rows of entities that were dropped to bound memory; the host's own readings never are.
-    pub fn entities_cut(&self) -> usize {
-        self.entities_cut
+    pub fn dropped_entity_rows(&self) -> usize {
+        self.dropped_entity_rows
     }
 
     /// Notes a field that the catalogue does not know, with its last value; beyond 4,096 it is dropped.
@@ -658,7 +664,7 @@ impl Timeline {
 
     /// The samples before which nothing can be said of the time, in order.
     fn rate_breaks(&self) -> Vec<usize> {
-        let breaks = self.breaks.iter().filter(|gap| gap.kind.parts_samples());
+        let breaks = self.breaks.iter().filter(|gap| gap.kind.breaks_rates());
         breaks.map(|gap| gap.before).collect()
     }
 

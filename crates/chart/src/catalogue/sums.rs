@@ -77,7 +77,7 @@ impl EntitySums {
     fn counted<'a>(&self, cx: &Evidence<'a>) -> impl Iterator<Item = &'a EntitySeries> {
         let series = cx.timeline.entities(self.entity);
         // A sum that lacked those that ended would seem to grow towards the end, where all are there.
-        let series = series.chain(cx.timeline.merged(self.entity));
+        let series = series.chain(cx.timeline.evicted_sums(self.entity));
         series.filter(|series| {
             let name = (self.name)(series);
             self.only.as_ref().is_none_or(|only| only.contains(name))
@@ -110,7 +110,7 @@ impl EntitySums {
     fn speakers(&self, cx: &Evidence<'_>) -> Vec<Option<usize>> {
         let breaks = cx.timeline.breaks().iter();
         let breaks: Vec<usize> = breaks
-            .filter(|gap| gap.kind.parts_samples())
+            .filter(|gap| gap.kind.breaks_rates())
             .map(|gap| gap.before)
             .collect();
         let breaks_until = |at: usize| breaks.partition_point(|gap| *gap <= at);

@@ -38,7 +38,7 @@ impl<'a> SourceClock<'a> {
     /// Places a part's samples; `None` where nothing tells where they belong.
     pub(super) fn place(&self, part: &Timeline) -> Option<PlacedSamples> {
         let mut starts = vec![0];
-        let breaks = part.breaks().iter().filter(|gap| gap.kind.parts_samples());
+        let breaks = part.breaks().iter().filter(|gap| gap.kind.breaks_rates());
         starts.extend(breaks.map(|gap| gap.before));
         starts.push(part.len());
         starts.dedup();

@@ -107,7 +107,7 @@ impl Slots {
         for (sample, at) in times.iter().enumerate() {
             let mut is_broken = sample == 0;
             while let Some(gap) = breaks.next_if(|gap| gap.before <= sample) {
-                is_broken |= gap.before == sample && gap.kind.parts_samples();
+                is_broken |= gap.before == sample && gap.kind.breaks_rates();
             }
             match sample.checked_sub(1).filter(|_| !is_broken) {
                 Some(before) => slots.spread(sample, times[before], *at, grid),

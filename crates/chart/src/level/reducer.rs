@@ -184,6 +184,6 @@ pub fn scanned(charts: &[Chart]) -> Vec<SignalId> {
     let scanned = charts.iter().filter(|chart| is_scanned(chart));
     let series = scanned.flat_map(|chart| &chart.series);
     let needed: HashSet<SignalId> = series.flat_map(|series| series.needs()).collect();
-    let host = Entity::Host.signals().filter_map(SignalId::at);
+    let host = Entity::Host.signals().filter_map(SignalId::from_index);
     host.filter(|id| needed.contains(id)).collect()
 }

@@ -248,11 +248,11 @@ fn a_part_that_begins_later_is_drawn_from_its_beginning() {
     let mut timeline = watched(0..10);
     for second in 50_000..53_000 {
         match second {
-            50_000 => timeline.push_unrelated(&sample(second)),
+            50_000 => timeline.push_new_segment(&sample(second)),
             _ => timeline.push(&sample(second)).unwrap(),
         }
     }
-    let part = timeline.stretches().pop().unwrap();
+    let part = timeline.segments().pop().unwrap();
     let drawing = Drawing::new(&charts(), &Evidence::new(&part, &facts), &[]);
     let coarse = &drawing.levels[0];
     assert!(coarse.times[0] > part.times()[0] && coarse.times[0] < part.times()[10]);

@@ -80,7 +80,7 @@ fn breaks(name: &str, cx: &Evidence<'_>) -> Option<String> {
         (count(|k| matches!(k, BreakKind::Suspend(_))), "suspend"),
         (count(|k| matches!(k, BreakKind::Gap(_))), "gap"),
         (
-            count(|k| k == BreakKind::Unrelated),
+            count(|k| k == BreakKind::NewSegment),
             "cut between unrelated samples",
         ),
     ]

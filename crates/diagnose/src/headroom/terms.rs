@@ -397,7 +397,7 @@ fn at_quantile(series: &[Option<f64>], cx: &Evidence<'_>, share: Ratio) -> Optio
 fn speaks_for(cx: &Evidence<'_>, index: usize) -> Option<f64> {
     let timeline = cx.timeline;
     let since = timeline.stretch(index.checked_sub(1)?, index)?;
-    if since.duration() > Span::ZERO || !timeline.is_one_stretch() {
+    if since.duration() > Span::ZERO || !timeline.is_one_segment() {
         return Some(since.duration().as_secs_f64());
     }
     let until = timeline.stretch(index, index + 1)?;

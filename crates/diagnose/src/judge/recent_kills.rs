@@ -61,7 +61,7 @@ fn of(known: &EarlierReport, count: u64, facts: &Facts) -> Vec<Finding> {
     sample.stamp = known.stamp;
     sample.host = known.report.host.clone();
     let mut timeline = Timeline::default();
-    timeline.push_unrelated(&sample);
+    timeline.push_new_segment(&sample);
     timeline.report(known.report.clone(), known.text.clone());
     let incidents = Answers::of(&Evidence::new(&timeline, facts)).incidents;
     let of_weight = incidents

@@ -1,7 +1,7 @@
 //! Rounded figures (`free -h` prints `3.6Gi`) must not decide: a finding that other figures within the rounding would
 //! not support is not made.
 
-use timeline::{Gauge, Nudge, Signal};
+use timeline::{Gauge, RoundingCase, Signal};
 use units::{Bytes, Quantity as _, Ratio};
 
 use crate::evidence::{Evidence, Missing, Need};
@@ -31,7 +31,7 @@ pub(crate) fn bounds(
     signal: Signal<Gauge<Bytes>>,
     value: Bytes,
 ) -> Option<(Bytes, Bytes)> {
-    let error = Bytes::new(cx.timeline.error_at_most(signal.id())?);
+    let error = Bytes::new(cx.timeline.rounding_error(signal.id())?);
     Some((
         value.saturating_sub(error),
         Bytes::new(value.get().saturating_add(error.get())),
@@ -47,12 +47,12 @@ pub(crate) fn survives(
     rule: &'static Rule,
     mut answer: Answer,
 ) -> Result<Answer, Missing> {
-    for signal in cx.timeline.rounded() {
-        for nudge in Nudge::ALL {
+    for signal in cx.timeline.rounded_signals() {
+        for nudge in RoundingCase::ALL {
             if answer.incidents.is_empty() {
                 return Ok(answer);
             }
-            let nudged = cx.timeline.nudged(signal, nudge);
+            let nudged = cx.timeline.in_rounding_case(signal, nudge);
             let other = Evidence::new(&nudged, cx.facts);
             let found = incidents::ask(rule, &other, &Waiting::of_host(&other));
             let found = found.unwrap_or_default().incidents;

@@ -260,7 +260,7 @@ mod tests {
                 ..Stamp::default()
             };
             sample.host = report.host.clone();
-            timeline.push_unrelated(&sample);
+            timeline.push_new_segment(&sample);
             timeline.report(report, None);
         }
         diagnose(&timeline, &Facts::default())
@@ -354,7 +354,7 @@ mod tests {
                     sample.host.set(counter, Pages::new(pages));
                 }
                 match second {
-                    0 => timeline.push_unrelated(&sample),
+                    0 => timeline.push_new_segment(&sample),
                     _ => timeline.push(&sample).expect("in order"),
                 }
             }

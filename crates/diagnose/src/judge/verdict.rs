@@ -690,7 +690,7 @@ mod tests {
         sample.host.set(MEM_FREE, Bytes::ZERO);
         let mut timeline = Timeline::default();
         timeline.push(&sample).unwrap();
-        timeline.round(MEM_FREE.id(), Bytes::from_gib(1).get());
+        timeline.note_rounding(MEM_FREE.id(), Bytes::from_gib(1).get());
         let facts = Facts::default();
         let says = Verdict::of(&Evidence::new(&timeline, &facts), &[]).remarks;
         assert!(

@@ -54,7 +54,7 @@ impl GroupKills<'_> {
 /// [`Missing`] where no group reports kills.
 pub(crate) fn in_groups<'a>(cx: &Evidence<'a>) -> Result<Vec<GroupKills<'a>>, Missing> {
     cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?;
-    let rises = timeline::own_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
+    let rises = timeline::cgroup_counter_rises(cx.timeline, cx.facts, CGROUP_EVENTS_OOM_KILL);
     let all = rises.into_iter().flat_map(|(group, rises)| {
         let group = cx.timeline.entity(Cgroup, &group);
         let kills = move |rise: CounterRise| Some((group?, rise));
@@ -128,7 +128,7 @@ fn gone_below<'a>(cx: &Evidence<'a>, group: &EntitySeries, at: usize) -> Option<
 
 /// The samples before which the kernel killed, and how many. A recorder may have stood still meanwhile.
 pub(crate) fn counted(cx: &Evidence<'_>) -> Vec<(usize, u64)> {
-    let rises = timeline::host_rises(cx.timeline, OOM_KILLS.id()).into_iter();
+    let rises = timeline::host_counter_rises(cx.timeline, OOM_KILLS.id()).into_iter();
     rises.map(|rise| (rise.to, rise.by)).collect()
 }
 

@@ -80,7 +80,7 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
             BreakKind::Gap(span) => gaps.push(span),
             BreakKind::Suspend(_) => suspends += 1,
             BreakKind::Reboot => reboots += 1,
-            BreakKind::ClockForward(_) | BreakKind::ClockBack(_) | BreakKind::Unrelated => {}
+            BreakKind::ClockForward(_) | BreakKind::ClockBack(_) | BreakKind::NewSegment => {}
         }
     }
     if let Some(longest) = gaps.iter().max_by_key(|s| s.as_nanos()) {
@@ -99,7 +99,7 @@ fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
         texts.push(format!("samples came late for {late} of the time"));
     }
     texts.extend(lateness(cx));
-    let cut = cx.timeline.entities_cut();
+    let cut = cx.timeline.dropped_entity_rows();
     if cut > 0 {
         let cut = Count::new(cut as u64);
         texts.push(format!(
@@ -148,8 +148,8 @@ fn lateness(cx: &Evidence<'_>) -> Vec<String> {
 /// recorder that is late enough leaves a gap, over which there is no rate; `None` where the machine slept or was started
 /// anew.
 fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
-    use BreakKind::{Reboot, Suspend, Unrelated};
-    let is_gone = |kind| matches!(kind, Suspend(_) | Reboot | Unrelated);
+    use BreakKind::{NewSegment, Reboot, Suspend};
+    let is_gone = |kind| matches!(kind, Suspend(_) | Reboot | NewSegment);
     let mut breaks = cx.timeline.breaks().iter();
     if breaks.any(|gap| gap.before == index && is_gone(gap.kind)) {
         return None;

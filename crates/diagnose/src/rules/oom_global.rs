@@ -322,7 +322,7 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
 /// Kills from before the first sample of which a recorder found the kernel's words in its log.
 fn reports_kept(cx: &Evidence<'_>) -> u64 {
     let first = cx.timeline.stamp(0).and_then(|stamp| stamp.wall);
-    let kills = cx.timeline.noted().iter().filter(|event| {
+    let kills = cx.timeline.recorder_events().iter().filter(|event| {
         event.kind == EventKind::OomKill && !event.report.is_empty() && event.stamp.wall < first
     });
     kills.count() as u64
@@ -335,7 +335,7 @@ fn known_of_groups(cx: &Evidence<'_>) -> Count {
     let last = cx.timeline.len().checked_sub(1);
     let last = last.and_then(|last| cx.timeline.stamp(last));
     let booted = last.and_then(|last| Some(last.wall?.minus(last.boot)));
-    let kills = cx.timeline.noted().iter().filter(|event| {
+    let kills = cx.timeline.recorder_events().iter().filter(|event| {
         let is_of_this_boot = event.stamp.wall.zip(booted).is_none_or(|(at, b)| at >= b);
         event.kind == EventKind::OomKill && is_of_this_boot && event.report.contains(OF_A_GROUP)
     });
@@ -463,7 +463,7 @@ mod tests {
             timeline.push(&sample).unwrap();
         }
         for (number, line) in said.iter().enumerate() {
-            timeline.note(timeline::Event {
+            timeline.add_recorder_event(timeline::Event {
                 stamp: timeline::Stamp::default(),
                 kind: EventKind::OomKill,
                 subject: format!("hog ({number})"),

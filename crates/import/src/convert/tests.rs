@@ -158,7 +158,7 @@ fn nothing_is_made_up_and_what_has_no_file_is_named() {
     sample.host.set(RECORDER_LATE, Micros::new(3));
     let mut timeline = Timeline::default();
     timeline.push(&sample).unwrap();
-    timeline.note(Event {
+    timeline.add_recorder_event(Event {
         stamp: sample.stamp,
         kind: EventKind::OomKill,
         subject: String::new(),
@@ -201,7 +201,7 @@ fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
     let (old, fresh) = (sample(10, 1000).stamp, sample(100_000, 100_990).stamp);
     timeline.push(&sample(100_010, 101_000)).unwrap();
     for report in ["[10] killed", "[11] killed"] {
-        timeline.note(Event {
+        timeline.add_recorder_event(Event {
             stamp: old,
             kind: EventKind::OomKill,
             subject: report.to_owned(),
@@ -211,7 +211,7 @@ fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
     }
     let look = Paste::report(REPORT).unwrap();
     let report = look.report.unwrap();
-    timeline.note(Event::of_report(fresh, &report, REPORT.to_owned()));
+    timeline.add_recorder_event(Event::of_report(fresh, &report, REPORT.to_owned()));
     timeline.report_when(0, fresh, report, look.text);
     let (after, converted) = converted(&opened(timeline));
     assert_eq!(after.timeline.all_reports().len(), 1);

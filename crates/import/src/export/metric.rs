@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn no_two_signals_share_a_name() {
         for names in [Names::Memtide, Names::NodeExporter] {
-            let all = (0..).map_while(SignalId::at);
+            let all = (0..).map_while(SignalId::from_index);
             let mut all: Vec<String> = all
                 .filter_map(|id| Some(Metric::new(id, names, &facts())?.name))
                 .collect();

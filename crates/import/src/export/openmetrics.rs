@@ -48,7 +48,7 @@ impl Exporter for OpenMetrics {
         let mut backwards = 0;
         for entity in &self.tables {
             let table = columns::table(timeline, *entity, picks);
-            for signal in entity.signals().filter_map(SignalId::at) {
+            for signal in entity.signals().filter_map(SignalId::from_index) {
                 let its = of_signal(&table, signal);
                 if its.is_empty() {
                     continue;

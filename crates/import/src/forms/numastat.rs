@@ -239,7 +239,7 @@ HugePages_Total             0.00            0.00            0.00
             );
             assert_eq!(of(timeline, "0", NODE_ANON), Some(Bytes::from_kib(7_680)));
             assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_mib(15)));
-            assert!(timeline.rounded().any(|id| id == MEM_FREE.id()));
+            assert!(timeline.rounded_signals().any(|id| id == MEM_FREE.id()));
             assert_eq!((timeline.len(), opened.inputs.len()), (1, 1));
         }
     }

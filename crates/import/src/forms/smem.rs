@@ -110,7 +110,7 @@ free memory                 3121720    3121720          0
         assert_eq!(timeline.last(MEM_ANON), Some(Bytes::from_kib(218_376)));
         assert_eq!(timeline.last(MEM_MAPPED), Some(Bytes::from_kib(167_180)));
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(4_058_536)));
-        assert_eq!(timeline.rounded().count(), 0);
+        assert_eq!(timeline.rounded_signals().count(), 0);
         assert_eq!(opened.inputs[0].last_line, 8);
         let cut = paste(&WHOLE.replace("kernel dynamic", "other")).timeline;
         assert_eq!(cut.last(MEM_TOTAL), None, "a sum without a part is none");
@@ -121,7 +121,7 @@ free memory                 3121720    3121720          0
         let text = "Area Used Cache Noncache\nkernel dynamic memory 538.3M 494.4M 43.9M\nuserspace memory 376.5M 163.3M 213.3M\nfree memory 3.0G 3.0G 0\n";
         let timeline = paste(text).timeline;
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_gib(3)));
-        assert!(timeline.rounded().any(|id| id == MEM_TOTAL.id()));
+        assert!(timeline.rounded_signals().any(|id| id == MEM_TOTAL.id()));
         let percent = "Area Used Cache Noncache\nuserspace memory 9.50% 4.12% 5.38%\nfree memory 76.92% 76.92% 0.00%\n";
         assert!(paste(percent).timeline.is_empty());
     }

@@ -139,7 +139,7 @@ mod tests {
         let timeline = &opened.timeline;
         assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_gib(3)));
         assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(2_560)));
-        assert!(timeline.rounded().any(|id| id == SWAP_FREE.id()));
+        assert!(timeline.rounded_signals().any(|id| id == SWAP_FREE.id()));
         let area = timeline.entity(Entity::SwapArea, "/dev/sda5").unwrap();
         assert_eq!(
             timeline.last_of(area, SWAP_AREA_RANK),

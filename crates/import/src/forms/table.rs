@@ -479,7 +479,7 @@ mod tests {
 
     fn shape(timeline: &Timeline) -> (usize, usize, u64) {
         let seconds = timeline.duration().as_nanos() / 1_000_000_000;
-        (timeline.len(), timeline.stretches().len(), seconds)
+        (timeline.len(), timeline.segments().len(), seconds)
     }
 
     #[test]
@@ -512,7 +512,12 @@ mod tests {
             Some(Bytes::from_mib(1337))
         );
         assert_eq!(opened.inputs[0].unit, "MiB");
-        assert!(opened.timeline.rounded().any(|id| id == MEM_AVAILABLE.id()));
+        assert!(
+            opened
+                .timeline
+                .rounded_signals()
+                .any(|id| id == MEM_AVAILABLE.id())
+        );
         let timed = paste("$ series (MiB, every 10 s)\nmem_avail\n1503\n1420\n1337\n").timeline;
         assert_eq!(shape(&timed), (3, 1, 20));
     }

@@ -282,7 +282,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             assert_eq!(timeline.last(MEM_CACHED), kib(5_672_032));
             assert_eq!(timeline.last(SWAP_TOTAL), kib(2_097_148));
             assert_eq!(timeline.last(SWAP_FREE), kib(2_097_148));
-            assert_eq!(timeline.rounded().count(), 0);
+            assert_eq!(timeline.rounded_signals().count(), 0);
         }
         assert_eq!(paste(NEW).timeline.last(MEM_AVAILABLE), kib(5_620_544));
         let busybox = "Mem: 15919272K used, 349408K free, 1208K shrd, 197688K buff, 5672032K cached\nCPU:   0% usr\n";
@@ -293,7 +293,12 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         );
         let mib = "MiB Mem :  15887.4 total,    341.2 free,  10007.1 used,   5539.1 buff/cache\n";
         let opened = paste(mib);
-        assert!(opened.timeline.rounded().any(|id| id == MEM_FREE.id()));
+        assert!(
+            opened
+                .timeline
+                .rounded_signals()
+                .any(|id| id == MEM_FREE.id())
+        );
         assert_eq!(opened.inputs[0].unit, "MiB");
     }
 

@@ -142,7 +142,7 @@ fn picks(names: &[String]) -> anyhow::Result<Picks> {
         let before = picked.len();
         picked.extend(
             (0..signals::ALL.len())
-                .filter_map(SignalId::at)
+                .filter_map(SignalId::from_index)
                 .filter(is_it),
         );
         if picked.len() == before {

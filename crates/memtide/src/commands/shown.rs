@@ -79,7 +79,7 @@ impl<'a> Shown<'a> {
 /// How much more fits, and whether what was asked about does. Looks that nobody can put in order cannot tell.
 fn room(opened: &Opened, info: &SourceInfo, question: &Question) -> Option<HeadroomReport> {
     let timeline = &opened.timeline;
-    if !timeline.is_one_stretch() {
+    if !timeline.is_one_segment() {
         return None;
     }
     let answer = headroom(&Evidence::new(timeline, &opened.facts), question);

@@ -94,8 +94,8 @@ fn thinned(source: &Timeline, rare: &[Entity]) -> Timeline {
                 }
             }
         }
-        match source.is_unrelated(index) {
-            true => thinned.push_unrelated(&sample),
+        match source.starts_segment(index) {
+            true => thinned.push_new_segment(&sample),
             false => thinned.push(&sample).unwrap(),
         }
     }
@@ -246,7 +246,7 @@ fn one_sample_in_ten_makes_nothing_worse() {
     for path in captures() {
         let source = open(&path);
         let is_long = source.timeline.len() >= 30;
-        if !is_long || !source.timeline.is_one_stretch() {
+        if !is_long || !source.timeline.is_one_segment() {
             continue;
         }
         judged_at_all += 1;

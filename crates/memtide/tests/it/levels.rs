@@ -16,16 +16,16 @@ fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
     let signals = scanned(charts);
     let mut thin = Timeline::default();
     for index in 0..whole.len() {
-        match whole.is_unrelated(index) {
-            true => thin.push_bare_unrelated(whole.stamp(index).unwrap()),
-            false => thin.push_bare(whole.stamp(index).unwrap()).unwrap(),
+        match whole.starts_segment(index) {
+            true => thin.push_stamp_new_segment(whole.stamp(index).unwrap()),
+            false => thin.push_stamp(whole.stamp(index).unwrap()).unwrap(),
         }
     }
     for (signal, runs) in whole
         .host_runs()
         .filter(|(signal, _)| signals.contains(signal))
     {
-        thin.fill_host(signal, runs);
+        thin.append_host_runs(signal, runs);
     }
     thin
 }

@@ -660,7 +660,7 @@ fn a_kill_is_kept_with_the_kernels_report() {
     let kill = |event: &&timeline::Event| {
         event.kind == timeline::EventKind::OomKill && event.report.contains(&name)
     };
-    let events = loaded.timeline.noted();
+    let events = loaded.timeline.recorder_events();
     let kills: Vec<_> = events.iter().filter(kill).collect();
     let [found] = kills.as_slice() else {
         panic!("{kills:?}")

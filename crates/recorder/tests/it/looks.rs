@@ -76,7 +76,7 @@ fn processes_come_go_and_change_and_their_service_goes_on() {
         services.collect::<Vec<_>>(),
         ["bash", "make", "web.service"]
     );
-    let told = timeline.noted().iter().map(|event| event.kind);
+    let told = timeline.recorder_events().iter().map(|event| event.kind);
     assert!(told.clone().any(|kind| kind == EventKind::ServiceStarted));
     assert_eq!(health.figures().processes, 2);
 }

@@ -74,10 +74,14 @@ fn it_samples_on_the_beat_until_told_to_stop_and_says_when_it_began_and_ended() 
         (lasted - beats as f64).abs() < 1.5,
         "{lasted} beats, {beats} counted"
     );
-    let kinds: Vec<EventKind> = timeline.noted().iter().map(|event| event.kind).collect();
+    let kinds: Vec<EventKind> = timeline
+        .recorder_events()
+        .iter()
+        .map(|event| event.kind)
+        .collect();
     use EventKind::{OomKill, RecorderStarted, RecorderStopped};
     assert_eq!(kinds, [RecorderStarted, OomKill, RecorderStopped]);
-    assert_eq!(timeline.noted()[1], event);
+    assert_eq!(timeline.recorder_events()[1], event);
     assert_eq!(timeline.absent["/dev/kmsg"], Absence::PermissionDenied);
     assert!(timeline.absent.contains_key("/proc/pressure/memory"));
     assert!(!control.seal.load(std::sync::atomic::Ordering::Relaxed));

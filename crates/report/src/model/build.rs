@@ -361,7 +361,7 @@ impl Context<'_> {
                 tells: "what held memory at the worst moment".to_owned(),
             });
         }
-        if found.is_some() || !self.timeline.noted().is_empty() {
+        if found.is_some() || !self.timeline.recorder_events().is_empty() {
             steps.push(Step {
                 command: format!("memtide events {name}"),
                 tells: "kills, changed settings, services and the recorder, in order of time"

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Dated, EventKind, Stamp, Timeline, Told};
+use timeline::{Dated, DatedEvent, EventKind, Stamp, Timeline};
 
 use super::build::source_of;
 use super::{Source, SourceInfo, SourceKind};
@@ -57,7 +57,7 @@ pub struct EventEntry {
 impl EventsReport {
     /// Events of a source, in the order given. What was counted before the first sample is none of a part's: the source
     /// tells more of it.
-    pub fn new(events: &[Told], timeline: &Timeline, source: &SourceInfo) -> Self {
+    pub fn new(events: &[DatedEvent], timeline: &Timeline, source: &SourceInfo) -> Self {
         let is_part = source.cut_at.is_some();
         let told = events
             .iter()
@@ -73,7 +73,7 @@ impl EventsReport {
 }
 
 impl EventEntry {
-    fn new(told: &Told, timeline: &Timeline, source: &SourceInfo) -> Self {
+    fn new(told: &DatedEvent, timeline: &Timeline, source: &SourceInfo) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let event = &told.event;
         let at = Some(event.stamp).filter(|_| told.dated != Dated::SinceBoot);
@@ -111,7 +111,7 @@ const fn dated(dated: Dated) -> &'static str {
 }
 
 /// What is said of a kill or a failure that the kernel's log had from before anybody looked.
-fn before(told: &Told, offset_s: Option<f64>, source: &SourceInfo) -> &'static str {
+fn before(told: &DatedEvent, offset_s: Option<f64>, source: &SourceInfo) -> &'static str {
     let is_of_kernel = matches!(
         told.event.kind,
         EventKind::OomKill | EventKind::AllocationFailure
@@ -134,7 +134,7 @@ fn wall(stamp: Stamp) -> Option<Timestamp> {
 
 /// Nothing tells between unrelated looks.
 fn offset(stamp: Stamp, timeline: &Timeline) -> Option<f64> {
-    if !timeline.is_one_stretch() || timeline.len() < 2 {
+    if !timeline.is_one_segment() || timeline.len() < 2 {
         return None;
     }
     let nanos = timeline.nanos_at(stamp)? - i128::from(timeline.times().first()?.as_nanos());

@@ -55,7 +55,7 @@ fn style(event: &EventEntry) -> Style {
 mod tests {
     use super::*;
     use crate::SourceInfo;
-    use timeline::{Dated, Event, EventKind, Sample, Stamp, Timeline, Told};
+    use timeline::{Dated, DatedEvent, Event, EventKind, Sample, Stamp, Timeline};
     use units::{Span, WallClock};
 
     fn stamp(second: u64, wall: Option<i64>) -> Stamp {
@@ -77,7 +77,7 @@ mod tests {
             sample.stamp = stamp(second, wall.map(|s| s + i64::try_from(second).unwrap()));
             timeline.push(&sample).unwrap();
         }
-        let event = |text: &str| Told {
+        let event = |text: &str| DatedEvent {
             event: Event {
                 stamp: stamp(1, wall.map(|s| s + 1)),
                 kind: EventKind::OomKill,

@@ -87,7 +87,7 @@ impl Columns {
             .iter()
             .enumerate()
             .filter(|(_, runs)| runs.is_empty());
-        let ids = untold.filter_map(|(column, _)| SignalId::at(self.first + column));
+        let ids = untold.filter_map(|(column, _)| SignalId::from_index(self.first + column));
         let is_read = |id: &SignalId| id.def().file != DERIVED && has_linux_6_1(id.def().since);
         ids.filter(is_read).map(|id| (id, lively(id))).collect()
     }
@@ -104,7 +104,7 @@ impl Columns {
 
     /// A counter rises.
     pub(crate) fn rise<K: Kind>(&mut self, signal: Signal<K>, at: usize, by: f64) {
-        let total = self.last[signal.id().place() - self.first] + whole(by);
+        let total = self.last[signal.id().index() - self.first] + whole(by);
         self.put(signal.id(), at, total);
     }
 
@@ -112,7 +112,7 @@ impl Columns {
     pub(crate) fn rest(&mut self, at: usize, load: f64, noise: &mut Noise) {
         let others = self.others.take().unwrap_or_else(|| self.others());
         for (id, lively) in &others {
-            let last = self.last[id.place() - self.first];
+            let last = self.last[id.index() - self.first];
             let value = match lively {
                 Lively::Never => 0,
                 Lively::Rarely(times) if last > 0 && !noise.once_in(*times) => last,
@@ -128,7 +128,7 @@ impl Columns {
     }
 
     fn put(&mut self, id: SignalId, at: usize, value: u64) {
-        let column = id.place() - self.first;
+        let column = id.index() - self.first;
         self.last[column] = value;
         let runs = &mut self.runs[column];
         match runs.last_mut().filter(|run| run.value == value) {
@@ -141,7 +141,7 @@ impl Columns {
     pub(crate) fn drain(&mut self) -> Vec<(SignalId, Run)> {
         let mut drained = Vec::new();
         for (column, runs) in self.runs.iter_mut().enumerate() {
-            let Some(id) = SignalId::at(self.first + column) else {
+            let Some(id) = SignalId::from_index(self.first + column) else {
                 continue;
             };
             drained.extend(runs.drain(..).map(|run| (id, run)));

@@ -137,7 +137,7 @@ impl Week {
         for second in seconds.clone() {
             self.host.pass(second, &mut self.noise);
             if !GAP.contains(&second) {
-                timeline.push_bare(stamp(second)).unwrap();
+                timeline.push_stamp(stamp(second)).unwrap();
                 self.read(second, &mut timeline);
             }
         }
@@ -211,7 +211,7 @@ impl Week {
     /// Moves an hour's readings into its timeline.
     fn fill(&mut self, timeline: &mut Timeline, night: u64) {
         for (signal, run) in self.row.drain() {
-            timeline.fill_host(signal, [run]);
+            timeline.append_host_runs(signal, [run]);
         }
         let unit = |service: usize| format!("{}.service", services::NAMES[service]);
         let group = |service: usize| format!("/system.slice/{}", unit(service));
@@ -219,7 +219,7 @@ impl Week {
             let runs = row.drain();
             if !runs.is_empty() {
                 let runs = runs.into_iter().map(|(signal, run)| (signal, [run]));
-                timeline.fill(entity, key, label, group, runs);
+                timeline.append_runs(entity, key, label, group, runs);
             }
         };
         put(Entity::Node, "0", "", "", &mut self.node);

@@ -199,8 +199,8 @@ impl<'t> Decoder<'t> {
 
     fn push(&mut self, stamp: Stamp) -> usize {
         // After a restart with an earlier wall clock nobody knows how the samples lie in time; none is lost for it.
-        if self.into.push_bare(stamp).is_err() {
-            self.into.push_bare_unrelated(stamp);
+        if self.into.push_stamp(stamp).is_err() {
+            self.into.push_stamp_new_segment(stamp);
         }
         self.read.samples += 1;
         self.into.len() - 1
@@ -232,7 +232,7 @@ impl<'t> Decoder<'t> {
             report: input.string()?,
         };
         if self.window_holds(stamp) {
-            self.into.note(event);
+            self.into.add_recorder_event(event);
         }
         Some(())
     }

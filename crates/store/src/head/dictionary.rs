@@ -67,7 +67,7 @@ impl Dictionary {
         let name = input.string()?;
         // In a file of this very catalogue it is where it is here.
         let place = entity.map_or(0, |entity| entity.signals().start) + column;
-        let here = SignalId::at(place).filter(|id| id.def().name == name);
+        let here = SignalId::from_index(place).filter(|id| id.def().name == name);
         let found = here.or_else(|| signals::by_name(&name).map(|(id, _)| id));
         let found = found.filter(|id| Some(id.def().entity) == entity);
         if found.is_none() {

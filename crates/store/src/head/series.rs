@@ -348,7 +348,7 @@ impl Table {
                     let signal = self.signals.get(usize::from(*column)).copied()??;
                     Some((signal, [*run]))
                 });
-                into.fill(entity, &series.key, &series.label, &series.group, runs);
+                into.append_runs(entity, &series.key, &series.label, &series.group, runs);
             }
             _ => {}
         }
@@ -362,7 +362,7 @@ impl Table {
         }
         for (signal, runs) in self.signals.iter().zip(columns) {
             if let Some(signal) = signal.filter(|_| !runs.is_empty()) {
-                into.fill_host(signal, runs);
+                into.append_host_runs(signal, runs);
             }
         }
     }

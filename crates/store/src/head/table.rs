@@ -259,7 +259,7 @@ impl Table {
 
     /// A signal of another kind of entity has no column and is passed over.
     fn set(&mut self, signal: SignalId, raw: u64) {
-        let column = signal.place().wrapping_sub(self.first);
+        let column = signal.index().wrapping_sub(self.first);
         if let Some(value) = self.row.get_mut(column) {
             *value = raw;
             self.row_present[column / 64] |= 1 << (column % 64);

@@ -17,7 +17,7 @@ type Rows = Vec<(u8, Vec<(u8, u64)>)>;
 
 fn column(entity: Entity, column: u8) -> SignalId {
     let signals = entity.signals();
-    SignalId::at(signals.start + usize::from(column) % signals.len()).unwrap()
+    SignalId::from_index(signals.start + usize::from(column) % signals.len()).unwrap()
 }
 
 /// Each signal once, as kernel files have them: what is overwritten within a sample would only cut runs in the timeline.

@@ -21,13 +21,13 @@ impl Signals {
     pub(crate) fn new(signals: impl IntoIterator<Item = SignalId>) -> Self {
         let mut is_wanted = vec![false; timeline::signals::ALL.len()];
         for signal in signals {
-            is_wanted[signal.place()] = true;
+            is_wanted[signal.index()] = true;
         }
         Self { is_wanted }
     }
 
     pub(crate) fn has(&self, signal: SignalId) -> bool {
-        self.is_wanted.get(signal.place()) == Some(&true)
+        self.is_wanted.get(signal.index()) == Some(&true)
     }
 }
 

@@ -71,9 +71,9 @@ pub(super) fn is_within((since, until): head::Window, wall: Option<WallClock>) -
 
 /// Appends a sample without readings. Gives whether it follows the one before, or is known to be unrelated to it.
 pub(super) fn append(timeline: &mut Timeline, sample: &Taken) -> bool {
-    let follows = sample.is_unrelated || timeline.push_bare(sample.stamp).is_ok();
+    let follows = sample.is_unrelated || timeline.push_stamp(sample.stamp).is_ok();
     if sample.is_unrelated || !follows {
-        timeline.push_bare_unrelated(sample.stamp);
+        timeline.push_stamp_new_segment(sample.stamp);
     }
     follows
 }
@@ -316,7 +316,7 @@ impl Loading {
             }
         }
         self.events(segment, &placed.places);
-        self.timeline.make_room();
+        self.timeline.evict_ended();
         Ok(())
     }
 
@@ -335,9 +335,9 @@ impl Loading {
     }
 
     fn roll_ups(&mut self, segment: &Segment, minutes: &Minutes) {
-        self.timeline.thin_from_here(Some(MINUTE));
+        self.timeline.set_resolution(Some(MINUTE));
         let placed = self.place(minutes.taken(), How::Every);
-        self.timeline.thin_from_here(None);
+        self.timeline.set_resolution(None);
         self.tell(segment);
         let mut buffers = std::mem::take(&mut self.buffers);
         for entity in BY_IMPORTANCE {
@@ -353,7 +353,7 @@ impl Loading {
         }
         self.buffers = buffers;
         self.events(segment, &[]);
-        self.timeline.make_room();
+        self.timeline.evict_ended();
     }
 
     /// A segment of which some minutes are read sample by sample.
@@ -428,7 +428,7 @@ impl Loading {
         }
         self.buffers = buffers;
         self.events(segment, &samples.places);
-        self.timeline.make_room();
+        self.timeline.evict_ended();
     }
 
     /// A plan by which a minute that the window cuts is read by its samples, as a roll-up tells of all of it.
@@ -467,16 +467,16 @@ impl Loading {
             let picks = self.picks(&placed, entity);
             part::append(from, entity, &picks, &mut self.timeline);
         }
-        self.timeline.make_room();
+        self.timeline.evict_ended();
         for (file, why) in &from.absent {
             self.timeline.absent.insert(file, why.clone());
         }
         for (file, field, value) in from.unknown() {
             self.timeline.note_unknown(file, field.to_owned(), value);
         }
-        for event in from.noted() {
+        for event in from.recorder_events() {
             if self.wants(event.stamp.wall) {
-                self.timeline.note(event.clone());
+                self.timeline.add_recorder_event(event.clone());
             }
         }
     }
@@ -511,7 +511,7 @@ impl Loading {
             let take = plan.get(number).copied().unwrap_or_default();
             self.place_minute(minute, take, &wanted, &mut placed);
         }
-        self.timeline.thin_from_here(None);
+        self.timeline.set_resolution(None);
         placed
     }
 
@@ -530,7 +530,7 @@ impl Loading {
             Take::Last => last_reads(placed.taken, within.clone()),
         };
         let thinned = (take != Take::All).then_some(MINUTE);
-        self.timeline.thin_from_here(thinned);
+        self.timeline.set_resolution(thinned);
         let is_unrelated = placed.taken[minute.first].is_unrelated;
         for (number, at) in kept.into_iter().enumerate() {
             let mut sample = placed.taken[at];
@@ -614,9 +614,10 @@ impl Loading {
             }
             let place = sample.and_then(|sample| places.get(sample).copied().flatten());
             if let Some(place) = place {
-                self.reported.push((self.timeline.noted().len(), place));
+                self.reported
+                    .push((self.timeline.recorder_events().len(), place));
             }
-            self.timeline.note(event);
+            self.timeline.add_recorder_event(event);
         }
     }
 
@@ -650,7 +651,7 @@ impl Loading {
                 self.crowded
             ));
         }
-        let cut = self.timeline.entities_cut();
+        let cut = self.timeline.dropped_entity_rows();
         if cut > 0 {
             self.problems.push(format!(
                 "{cut} series of entities found no room in memory and are left out; a shorter range shows them"

@@ -21,7 +21,7 @@ pub(super) fn append(from: &Timeline, entity: Entity, picks: &Picks, into: &mut 
         }
         if !columns.is_empty() {
             let (key, label) = (&series.key, &series.label);
-            into.fill(entity, key, label, &series.group, columns);
+            into.append_runs(entity, key, label, &series.group, columns);
         }
     }
 }
@@ -37,6 +37,6 @@ pub(super) fn append_host(
     for (signal, runs) in from.host_runs().filter(|(signal, _)| wanted(*signal)) {
         kept.clear();
         Joined::new(picks, &mut kept).take(runs);
-        into.fill_host(signal, &kept);
+        into.append_host_runs(signal, &kept);
     }
 }

@@ -108,10 +108,10 @@ fn put(
 ) {
     if entity == Entity::Host {
         for (signal, runs) in signals {
-            into.fill_host(signal, runs);
+            into.append_host_runs(signal, runs);
         }
     } else if signals.iter().any(|(_, runs)| !runs.is_empty()) {
-        into.fill(entity, key, label, group, signals);
+        into.append_runs(entity, key, label, group, signals);
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum Why {
 /// How many entities had ended and were left out.
 fn left_out(timeline: &Timeline) -> usize {
     let kinds = Entity::ALL.into_iter();
-    kinds.map(|kind| timeline.left_out(kind).count).sum()
+    kinds.map(|kind| timeline.evicted(kind).count).sum()
 }
 
 impl About {
@@ -54,10 +54,10 @@ impl About {
             ((*file).to_owned(), why)
         });
         let unknown = timeline.unknown();
-        let rounded = timeline.rounded().filter_map(|signal| {
+        let rounded = timeline.rounded_signals().filter_map(|signal| {
             Some((
                 signal.def().name.to_owned(),
-                timeline.error_at_most(signal)?,
+                timeline.rounding_error(signal)?,
             ))
         });
         Self {
@@ -66,7 +66,7 @@ impl About {
                 .map(|(file, field, value)| (file.to_owned(), field.to_owned(), value))
                 .collect(),
             rounded: rounded.collect(),
-            entities_cut: timeline.entities_cut() + left_out(timeline),
+            entities_cut: timeline.dropped_entity_rows() + left_out(timeline),
         }
     }
 
@@ -89,7 +89,7 @@ impl About {
         }
         for (name, error) in self.rounded {
             if let Some(signal) = names::signal(&name) {
-                timeline.round(signal, error);
+                timeline.note_rounding(signal, error);
             }
         }
     }

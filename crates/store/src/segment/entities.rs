@@ -89,11 +89,11 @@ impl<'a> Table<'a> {
             table.take(series, &reads);
             if table.rows.len() > before {
                 table.series.push(series);
-                series.runs().for_each(|(id, _)| has[id.place()] = true);
+                series.runs().for_each(|(id, _)| has[id.index()] = true);
             }
         }
         let signals = (0..has.len()).filter(|signal| has[*signal]);
-        table.signals = signals.filter_map(SignalId::at).collect();
+        table.signals = signals.filter_map(SignalId::from_index).collect();
         (!table.rows.is_empty()).then_some(table)
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Kept {
 /// A timeline's noted events, and its kernel reports that are not among them.
 pub(super) fn of(timeline: &Timeline) -> Vec<Kept> {
     let mut all: Vec<Kept> = Vec::new();
-    for event in timeline.noted() {
+    for event in timeline.recorder_events() {
         // A disk that failed in between was given it twice, the second time soon after the first.
         let mut recent = all.iter().rev().take(REPEATED_WITHIN);
         if recent.all(|kept| kept.event != *event) {
@@ -133,7 +133,7 @@ mod tests {
     fn what_a_disk_was_given_twice_is_there_once() {
         let mut timeline = Timeline::default();
         for second in [1, 2, 1, 3, 2] {
-            timeline.note(Event {
+            timeline.add_recorder_event(Event {
                 stamp: Stamp {
                     boot: units::Span::from_secs(second),
                     ..Stamp::default()

@@ -26,7 +26,7 @@ impl Taken {
             .map(|index| Self::related(timeline, index))
             .collect();
         for gap in timeline.breaks() {
-            if gap.kind == BreakKind::Unrelated {
+            if gap.kind == BreakKind::NewSegment {
                 all[gap.before].is_unrelated = true;
             }
         }

@@ -36,7 +36,7 @@ pub(crate) fn signal(name: &str) -> Option<SignalId> {
     static BY_NAME: OnceLock<HashMap<&'static str, SignalId>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
         let all = signals::ALL.iter().enumerate();
-        all.filter_map(|(place, def)| Some((def.name, SignalId::at(place)?)))
+        all.filter_map(|(place, def)| Some((def.name, SignalId::from_index(place)?)))
             .collect()
     });
     by_name.get(name).copied()

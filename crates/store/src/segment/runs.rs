@@ -41,7 +41,7 @@ pub(crate) trait Sink {
 
 impl Sink for Timeline {
     fn host(&mut self, signal: SignalId, runs: &[Run]) {
-        self.fill_host(signal, runs);
+        self.append_host_runs(signal, runs);
     }
 
     fn entity<'a>(
@@ -50,7 +50,7 @@ impl Sink for Timeline {
         [key, label, group]: [&str; 3],
         columns: impl Iterator<Item = (SignalId, &'a [Run])>,
     ) {
-        self.fill(entity, key, label, group, columns);
+        self.append_runs(entity, key, label, group, columns);
     }
 }
 

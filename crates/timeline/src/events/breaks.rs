@@ -4,7 +4,7 @@ use crate::event::{Event, EventKind};
 use crate::sample::Stamp;
 use crate::timeline::{Break, BreakKind, Timeline};
 
-use super::{Moment, Placed};
+use super::{EventTime, Placed};
 
 /// Breaks of unrelated looks are none: nothing is known to have happened there.
 pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
@@ -15,7 +15,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
     };
     let told = breaks
         .iter()
-        .filter(|found| found.kind.is_worth_telling(beside(found.before)));
+        .filter(|found| found.kind.is_worth_reporting(beside(found.before)));
     told.filter_map(|found| event(timeline, *found)).collect()
 }
 
@@ -45,7 +45,7 @@ impl Event {
                 EventKind::ClockStep,
                 format!("the wall clock was moved back by {by}"),
             ),
-            BreakKind::Unrelated => return None,
+            BreakKind::NewSegment => return None,
         };
         Some(Self {
             stamp,
@@ -62,10 +62,10 @@ fn event(timeline: &Timeline, found: Break) -> Option<Placed> {
     let (last, next) = (timeline.stamp(before)?, timeline.stamp(found.before)?);
     let lasts = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
     let event = Event::of_break(found.kind, last, next)?;
-    let until = Moment::of_sample(timeline, found.before)?;
+    let until = EventTime::of_sample(timeline, found.before)?;
     let mut placed = Placed::moment(until, event);
     if lasts {
-        placed.at = Moment::of_sample(timeline, before)?;
+        placed.at = EventTime::of_sample(timeline, before)?;
         placed.told.until = Some(next);
     }
     Some(placed)

@@ -17,7 +17,7 @@ use crate::signals::{
 };
 use crate::timeline::{BreakKind, Run, Timeline};
 
-use super::{Dated, Kill, Moment, Placed};
+use super::{Dated, EventTime, Kill, Placed};
 
 /// A group at its limit meets it over and over: with pauses shorter than this it is one event.
 const PAUSE: Span = Span::from_secs(60);
@@ -62,8 +62,8 @@ pub(super) fn kills(
     timeline: &Timeline,
     facts: &Facts,
 ) -> (Vec<(String, CounterRise)>, Vec<CounterRise>) {
-    let groups = own_rises(timeline, facts, CGROUP_EVENTS_OOM_KILL);
-    let mut host = host_rises(timeline, OOM_KILLS.id());
+    let groups = cgroup_counter_rises(timeline, facts, CGROUP_EVENTS_OOM_KILL);
+    let mut host = host_counter_rises(timeline, OOM_KILLS.id());
     let mut all = Vec::new();
     for (group, rise) in flat(&groups) {
         for part in narrowed(&host, rise) {
@@ -95,7 +95,7 @@ pub(super) fn limits(timeline: &Timeline, facts: &Facts) -> Vec<Placed> {
         (CGROUP_EVENTS_HIGH, CGROUP_HIGH, "was throttled at its mark"),
     ];
     for (events, limit, what) in kinds {
-        for (group, rises) in own_rises(timeline, facts, events) {
+        for (group, rises) in cgroup_counter_rises(timeline, facts, events) {
             for spell in spells(timeline, &rises) {
                 let size = limit_of(timeline, &group, limit, spell.to);
                 let size = size.map_or_else(String::new, |size| format!(" of {size}"));
@@ -152,7 +152,7 @@ fn limit_of(
 }
 
 /// What happened in each group itself, or below it in a group that nobody knows.
-pub fn own_rises(
+pub fn cgroup_counter_rises(
     timeline: &Timeline,
     facts: &Facts,
     signal: Signal<Counter<Count>>,
@@ -204,7 +204,7 @@ fn flat(rises: &Rises) -> impl Iterator<Item = (&str, CounterRise)> {
 }
 
 /// Rises of a counter of the host, in order.
-pub fn host_rises(timeline: &Timeline, signal: SignalId) -> Vec<CounterRise> {
+pub fn host_counter_rises(timeline: &Timeline, signal: SignalId) -> Vec<CounterRise> {
     let runs = timeline.host_runs().find(|(found, _)| *found == signal);
     runs.map_or_else(Vec::new, |(_, runs)| rises(runs, &cuts(timeline)))
 }
@@ -226,7 +226,7 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
 
 /// Samples before which counters began anew, or are another host's.
 fn cuts(timeline: &Timeline) -> Vec<usize> {
-    let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::Unrelated);
+    let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
     let breaks = timeline.breaks().iter();
     breaks
         .filter(|found| anew(found.kind))
@@ -243,8 +243,8 @@ fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Optio
         report: String::new(),
     };
     let dated = Dated::Since(timeline.stamp(spell.since)?);
-    let mut placed = Placed::dated(Moment::of_sample(timeline, spell.from)?, event, dated);
-    placed.until = Moment::of_sample(timeline, spell.to)?;
+    let mut placed = Placed::dated(EventTime::of_sample(timeline, spell.from)?, event, dated);
+    placed.until = EventTime::of_sample(timeline, spell.to)?;
     placed.told.until = timeline.stamp(spell.to).filter(|_| spell.from < spell.to);
     Some(placed)
 }

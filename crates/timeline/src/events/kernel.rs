@@ -9,12 +9,12 @@ use crate::kernel_report::{GroupReport, KernelReport, Killed, ReportKind};
 use crate::sample::Stamp;
 use crate::timeline::{Reported, Timeline};
 
-use super::{Moment, Placed};
+use super::{EventTime, Placed};
 
 /// A kernel report with its own time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written<'a> {
-    pub(super) at: Moment,
+    pub(super) at: EventTime,
     pub(super) stamp: Stamp,
     pub(super) report: &'a KernelReport,
     text: Option<&'a Arc<str>>,
@@ -46,7 +46,7 @@ pub(super) fn of_timeline(timeline: &Timeline) -> Vec<Written<'_>> {
 fn earlier(timeline: &Timeline) -> Vec<Written<'_>> {
     let earlier = timeline.earlier_reports().iter();
     let all = earlier.map(|known| Written {
-        at: Moment::of(timeline, known.stamp),
+        at: EventTime::of(timeline, known.stamp),
         stamp: known.stamp,
         report: &known.report,
         text: known.text.as_ref(),
@@ -66,15 +66,15 @@ fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> Written<'a> {
 }
 
 /// When a report was written. Its sample is of a little later.
-fn moment(timeline: &Timeline, reported: &Reported) -> Moment {
+fn moment(timeline: &Timeline, reported: &Reported) -> EventTime {
     let sample = timeline.sample_of(reported);
     let own = sample.and_then(|index| Some((index, timeline.stamp(index)?.wall?)));
     let (Some((index, own)), Some(wall)) = (own, reported.wall) else {
-        return Moment::new(reported.at, reported.wall);
+        return EventTime::new(reported.at, reported.wall);
     };
     let at = timeline.times().get(index).copied().unwrap_or_default();
     let by = Span::from_nanos(own.unix_nanos().abs_diff(wall.unix_nanos()));
-    let at = Moment::new(at, Some(wall));
+    let at = EventTime::new(at, Some(wall));
     match own > wall {
         true => at.minus(by),
         false => at.plus(by),

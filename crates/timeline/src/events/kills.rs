@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 
 use super::counters::{self, Counted, CounterRise};
 use super::kernel::{self, Written};
-use super::{Dated, Moment, Placed};
+use super::{Dated, EventTime, Placed};
 
 /// The log's clock and the samples' differ by this at most.
 const SLACK: Span = Span::from_secs(2);
@@ -21,9 +21,9 @@ const SLACK: Span = Span::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kill {
     /// When: the kernel log's time, or the first reading of a counter that shows it.
-    pub at: Moment,
+    pub at: EventTime,
     /// The last reading that does not show it, where only a counter tells; it happened between the two.
-    pub since: Option<Moment>,
+    pub since: Option<EventTime>,
     /// The control group whose limit was hit, or in which a counter counted it; `None` for a kill of the host, or where
     /// nothing tells.
     pub group: Option<String>,
@@ -42,7 +42,7 @@ pub struct Kill {
 /// notes of the whole source count, and counters of the part.
 pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kill> {
     let last = timeline.len().checked_sub(1);
-    let Some(end) = last.and_then(|last| Moment::of_sample(timeline, last)) else {
+    let Some(end) = last.and_then(|last| EventTime::of_sample(timeline, last)) else {
         return Vec::new();
     };
     let reports = kernel::until_end(timeline);
@@ -76,7 +76,7 @@ pub fn kills_since_boot(timeline: &Timeline) -> u64 {
 
 /// Of kills with a time those between the boot and the first sample.
 fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
-    let (Some(first), Some(booted)) = (Moment::of_sample(timeline, 0), boot(timeline)) else {
+    let (Some(first), Some(booted)) = (EventTime::of_sample(timeline, 0), boot(timeline)) else {
         return 0;
     };
     let booted = booted.minus(SLACK);
@@ -85,11 +85,11 @@ fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
 }
 
 /// When the machine of the first sample was started.
-fn boot(timeline: &Timeline) -> Option<Moment> {
+fn boot(timeline: &Timeline) -> Option<EventTime> {
     let stamp = timeline.stamp(0)?;
-    let first = Moment::of_sample(timeline, 0)?;
+    let first = EventTime::of_sample(timeline, 0)?;
     let booted = first.minus(stamp.boot);
-    Some(Moment {
+    Some(EventTime {
         wall: stamp.wall.map(|wall: WallClock| wall.minus(stamp.boot)),
         ..booted
     })
@@ -171,8 +171,8 @@ fn counted(
     let count = rise.by.checked_sub(taken).filter(|count| *count > 0)?;
     Some(Counted {
         kill: Kill {
-            at: Moment::of_sample(timeline, rise.to)?,
-            since: Moment::of_sample(timeline, rise.from),
+            at: EventTime::of_sample(timeline, rise.to)?,
+            since: EventTime::of_sample(timeline, rise.from),
             group,
             victim_group: None,
             process: None,
@@ -188,7 +188,7 @@ fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<Counted> {
     (count > 0).then_some(())?;
     Some(Counted {
         kill: Kill {
-            at: Moment::of_sample(timeline, 0)?,
+            at: EventTime::of_sample(timeline, 0)?,
             since: boot(timeline),
             group: None,
             victim_group: None,
@@ -232,7 +232,8 @@ fn take(
     rise: CounterRise,
     is_of: impl Fn(&Kill, Tier) -> bool,
 ) -> u64 {
-    let ends = [rise.from, rise.to].map(|at| Moment::of_sample(timeline, at).unwrap_or_default());
+    let ends =
+        [rise.from, rise.to].map(|at| EventTime::of_sample(timeline, at).unwrap_or_default());
     let (from, to) = (ends[0].minus(SLACK).nanos, ends[1].plus(SLACK).nanos);
     let mut taken = 0;
     for tier in [Tier::Named, Tier::Possible] {

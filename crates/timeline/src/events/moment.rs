@@ -9,14 +9,14 @@ use crate::timeline::Timeline;
 
 /// A moment, also one before a timeline's first sample: a kernel's log holds what happened hours before anybody sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct EventTime {
     /// On the timeline's clock, in nanoseconds; below zero before the clock's beginning.
     pub nanos: i128,
     /// On the wall clock; `None` where the source has none.
     pub wall: Option<WallClock>,
 }
 
-impl Moment {
+impl EventTime {
     /// A time of the timeline.
     pub(super) fn new(at: Span, wall: Option<WallClock>) -> Self {
         Self {
@@ -62,13 +62,13 @@ impl Moment {
 }
 
 /// By the timeline's clock, and where that does not tell by the wall clock.
-impl Ord for Moment {
+impl Ord for EventTime {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.nanos, self.wall).cmp(&(other.nanos, other.wall))
     }
 }
 
-impl PartialOrd for Moment {
+impl PartialOrd for EventTime {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

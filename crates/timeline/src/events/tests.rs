@@ -145,14 +145,14 @@ fn a_kill_that_report_recorder_and_counters_tell_of_is_one_event() {
             timeline.report(kill_of(42), None);
         }
     }
-    timeline.note(noted(EventKind::OomKill, 5, "hog (42)"));
+    timeline.add_recorder_event(noted(EventKind::OomKill, 5, "hog (42)"));
     let all = events(&timeline, &Facts::default());
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all[0].event.text, "OOM kill of hog (42), 90 MiB");
     assert_eq!(all[0].event.subject, "hog (42)");
     assert_eq!(all[0].event.report, "the kernel's line\n");
     // Another one that only the recorder heard of is another one.
-    timeline.note(noted(EventKind::OomKill, 6, "hog (43)"));
+    timeline.add_recorder_event(noted(EventKind::OomKill, 6, "hog (43)"));
     assert_eq!(events(&timeline, &Facts::default()).len(), 2);
 }
 
@@ -191,10 +191,10 @@ fn everything_that_can_happen_is_told_in_order_of_time() {
     let mut facts = Facts::default();
     facts.record(Span::ZERO, SWAPPINESS, "60");
     facts.record(Span::from_secs(2), SWAPPINESS, "1");
-    timeline.note(noted(EventKind::RecorderStarted, 0, ""));
-    timeline.note(noted(EventKind::FactChanged, 2, "vm.swappiness"));
-    timeline.note(noted(EventKind::ServiceStarted, 3, "web.service"));
-    timeline.note(noted(EventKind::Gap, 604, ""));
+    timeline.add_recorder_event(noted(EventKind::RecorderStarted, 0, ""));
+    timeline.add_recorder_event(noted(EventKind::FactChanged, 2, "vm.swappiness"));
+    timeline.add_recorder_event(noted(EventKind::ServiceStarted, 3, "web.service"));
+    timeline.add_recorder_event(noted(EventKind::Gap, 604, ""));
     let all = events(&timeline, &facts);
     let kinds: Vec<EventKind> = all.iter().map(|told| told.event.kind).collect();
     assert_eq!(
@@ -264,7 +264,7 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
     }
     let kills = [(-33_000, 7), (-32_988, 8), (-40, 9)];
     for (seconds, pid) in kills {
-        timeline.note(read_of_log(seconds, pid));
+        timeline.add_recorder_event(read_of_log(seconds, pid));
     }
     let fresh = read_of_log(-40, 9);
     let sample = timeline.report_by_time(fresh.stamp, kill_of(9), Some(fresh.report.into()));
@@ -292,8 +292,8 @@ fn kills_of_before_the_first_sample_are_told_once_each_at_their_own_times() {
 fn a_note_and_a_report_with_other_words_are_two_kills() {
     let mut timeline = Timeline::default();
     timeline.push(&second(0)).unwrap();
-    timeline.note(read_of_log(-3, 8));
-    timeline.note(read_of_log(-2, 9));
+    timeline.add_recorder_event(read_of_log(-3, 8));
+    timeline.add_recorder_event(read_of_log(-2, 9));
     let fresh = read_of_log(-2, 9);
     timeline.report_when(0, fresh.stamp, kill_of(9), Some(fresh.report.into()));
     let all = events(&timeline, &Facts::default());
@@ -316,7 +316,7 @@ fn rarely_read(host: impl Fn(u64) -> u64, group: impl Fn(u64) -> u64) -> Timelin
     timeline
 }
 
-fn seconds(at: Option<Moment>) -> Option<i128> {
+fn seconds(at: Option<EventTime>) -> Option<i128> {
     at.map(|at| at.nanos / 1_000_000_000)
 }
 
@@ -359,7 +359,7 @@ fn a_kill_is_one_event_however_the_recorder_and_the_report_have_cut_its_lines() 
         ..noted(EventKind::OomKill, 12, "hog (42)")
     };
     let written = note.stamp;
-    timeline.note(note);
+    timeline.add_recorder_event(note);
     let trimmed = lines.replace(" \n", "\n");
     timeline.report_by_time(written, kill_of(42), Some(trimmed.into()));
     let all = events(&timeline, &Facts::default());
@@ -458,7 +458,7 @@ fn a_look_behind_its_recording_knows_each_kill_once() {
         past.push(&second(at * 60)).unwrap();
     }
     let known = stamp(100, 100);
-    past.note(Event {
+    past.add_recorder_event(Event {
         stamp: known,
         ..noted(EventKind::OomKill, 0, "hog (7)")
     });
@@ -499,7 +499,7 @@ fn a_changed_setting_is_told_with_both_readings_and_the_note_of_it_not_again() {
     for (at, text) in [(0, "60"), (60, "60"), (120, "1")] {
         facts.record(Span::from_secs(at), SWAPPINESS, text);
     }
-    timeline.note(noted(EventKind::FactChanged, 120, "vm.swappiness"));
+    timeline.add_recorder_event(noted(EventKind::FactChanged, 120, "vm.swappiness"));
     let all = events(&timeline, &facts);
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all[0].event.text, "vm.swappiness changed from 60 to 1");

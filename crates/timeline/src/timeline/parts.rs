@@ -8,15 +8,15 @@ use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::signals::Entity;
 
 impl Timeline {
-    /// Whether nothing lies between its samples that [`stretches`](Self::stretches) would cut.
-    pub fn is_one_stretch(&self) -> bool {
-        self.unrelated_steps().next().is_none()
+    /// Whether nothing lies between its samples that [`segments`](Self::segments) would cut.
+    pub fn is_one_segment(&self) -> bool {
+        self.segment_starts().next().is_none()
     }
 
     /// The parts between which nothing is known of time, each a timeline of its own on the same clock.
-    pub fn stretches(&self) -> Vec<Self> {
+    pub fn segments(&self) -> Vec<Self> {
         let mut starts = vec![0];
-        starts.extend(self.unrelated_steps());
+        starts.extend(self.segment_starts());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
         let spans = starts.iter().copied().zip(ends);
         spans.map(|(first, end)| self.part(first, end)).collect()
@@ -43,11 +43,11 @@ impl Timeline {
             times: self.times[first..end].to_vec(),
             host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
-            merged: self.merged.part(part),
+            evicted_sums: self.evicted_sums.part(part),
             reads: reads.each_ref().map(|reads| Reads::clone(reads)),
             entity_runs: self.entity_runs,
-            entities_cut: self.entities_cut,
-            left_out: self.left_out,
+            dropped_entity_rows: self.dropped_entity_rows,
+            evicted: self.evicted,
             breaks: breaks
                 .take_while(|gap| gap.before < end)
                 .map(|gap| Break {
@@ -60,8 +60,8 @@ impl Timeline {
             reports: self.reports.clone(),
             earlier: self.earlier.clone(),
             report_bytes: self.report_bytes,
-            noted: self.noted.clone(),
-            thinned: self.thinned_within(first, end),
+            recorder_events: self.recorder_events.clone(),
+            downsampled: self.downsampled_within(first, end),
             origin: self.origin + first,
             is_sharing: true,
             rounded: self.rounded.clone(),
@@ -77,7 +77,7 @@ impl Timeline {
         }
         self.host.own();
         let entities = self.entities.values_mut();
-        for series in entities.chain(self.merged.all_mut()) {
+        for series in entities.chain(self.evicted_sums.all_mut()) {
             series.columns.own();
         }
     }
@@ -88,15 +88,15 @@ impl Timeline {
     /// # Errors
     /// [`OutOfOrder`] where it does not lie after what is there; the samples before that are appended.
     pub fn append(&mut self, later: &Self) -> Result<(), OutOfOrder> {
-        let thinning = self.thinning;
+        let thinning = self.resolution;
         for known in later.earlier_reports() {
             self.report_by_time(known.stamp, known.report.clone(), known.text.clone());
         }
         for index in 0..later.len() {
             if let Some(sample) = later.sample(index) {
-                self.thinning = later.resolution_at(index);
+                self.resolution = later.resolution_at(index);
                 let pushed = self.push(&sample);
-                self.thinning = thinning;
+                self.resolution = thinning;
                 pushed?;
             }
             let reports = later
@@ -133,10 +133,10 @@ impl Timeline {
         let walls = || self.stamps.iter().filter_map(|stamp| stamp.wall);
         let (from, to) = (walls().min(), walls().max());
         let is_own = |wall| from <= Some(wall) && Some(wall) <= to;
-        let noted = self.noted.iter();
+        let noted = self.recorder_events.iter();
         // Without a wall clock nothing tells when it was.
         let noted = noted.filter(|event| event.stamp.wall.is_none_or(is_own));
-        self.noted = Arc::new(noted.cloned().collect());
+        self.recorder_events = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
         self.earlier = Arc::default();
         self.origin = 0;

@@ -185,7 +185,7 @@ impl Timeline {
 
     /// Whether a recorder noted a report: then the note has its time, and the kernel's lines as they were written.
     pub fn is_noted(&self, reported: &Reported) -> bool {
-        let noted = self.noted.iter();
+        let noted = self.recorder_events.iter();
         noted
             .filter(|note| !note.report.is_empty())
             .any(|note| note.is_of(&reported.report, reported.stamp))

@@ -1,8 +1,7 @@
 //! A timeline's readings run by run: how a store writes one and makes one again.
 
 use super::column::Run;
-use super::{BreakKind, EntitySeries, OutOfOrder, Timeline};
-use crate::sample::Stamp;
+use super::{BreakKind, EntitySeries, Timeline};
 use crate::signals::{Entity, SignalId};
 
 impl Timeline {
@@ -19,23 +18,10 @@ impl Timeline {
     }
 
     /// Whether a sample's relation in time to the one before it is not known.
-    pub fn is_unrelated(&self, index: usize) -> bool {
-        let unrelated = |gap: &&super::Break| gap.kind == BreakKind::Unrelated;
+    pub fn starts_segment(&self, index: usize) -> bool {
+        let unrelated = |gap: &&super::Break| gap.kind == BreakKind::NewSegment;
         let found = self.breaks.iter().filter(unrelated);
         found.map(|gap| gap.before).any(|before| before == index)
-    }
-
-    /// Appends a sample whose readings follow run by run.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push).
-    pub fn push_bare(&mut self, stamp: Stamp) -> Result<(), OutOfOrder> {
-        self.push_stamp(stamp)
-    }
-
-    /// Appends a sample whose relation in time to the one before is not known, and whose readings follow run by run.
-    pub fn push_bare_unrelated(&mut self, stamp: Stamp) {
-        self.push_unrelated_stamp(stamp);
     }
 
     /// Notes that entities of a kind were read in a sample, which is not before any noted so far for them.
@@ -44,7 +30,7 @@ impl Timeline {
     }
 
     /// Appends runs of a host signal, which are in order and begin after all that it has.
-    pub fn fill_host(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
+    pub fn append_host_runs(&mut self, signal: SignalId, runs: impl AsRef<[Run]>) {
         self.host.own().fill([(signal, runs)]);
     }
 
@@ -60,7 +46,7 @@ impl Timeline {
 
     /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has. Dropped whole
     /// and counted where there is no room for more.
-    pub fn fill<R: AsRef<[Run]>>(
+    pub fn append_runs<R: AsRef<[Run]>>(
         &mut self,
         entity: Entity,
         key: &str,
@@ -73,7 +59,7 @@ impl Timeline {
         };
         let filled = series.columns.own().fill(columns);
         self.entity_runs += filled;
-        self.make_room_meanwhile();
+        self.evict_ended_while_loading();
     }
 }
 
@@ -111,7 +97,7 @@ mod tests {
         let from = watched();
         let mut to = Timeline::default();
         for index in 0..from.len() {
-            to.push_bare(from.stamp(index).unwrap()).unwrap();
+            to.push_stamp(from.stamp(index).unwrap()).unwrap();
             for entity in Entity::ALL {
                 if from.was_read(entity, index) {
                     to.mark_read(entity, index);
@@ -119,10 +105,10 @@ mod tests {
             }
         }
         for (signal, runs) in from.host_runs() {
-            to.fill_host(signal, runs);
+            to.append_host_runs(signal, runs);
         }
         for series in from.entities(Entity::Cgroup) {
-            to.fill(
+            to.append_runs(
                 series.entity,
                 &series.key,
                 &series.label,

@@ -31,8 +31,8 @@ impl Step {
 impl BreakKind {
     /// Whether it is told where these broke at the same place: a machine that sleeps takes no samples, which goes without
     /// saying.
-    pub fn is_worth_telling(self, mut beside: impl Iterator<Item = Self>) -> bool {
-        !matches!(self, Self::Gap(_)) || !beside.any(|kind| matches!(kind, Self::Suspend(_)))
+    pub fn is_worth_reporting(self, mut others: impl Iterator<Item = Self>) -> bool {
+        !matches!(self, Self::Gap(_)) || !others.any(|kind| matches!(kind, Self::Suspend(_)))
     }
 }
 

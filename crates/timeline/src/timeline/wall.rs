@@ -62,7 +62,7 @@ impl Timeline {
 
     /// First sample of each boot, and the one after its last.
     fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::Unrelated);
+        let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
         let mut starts = vec![0];
         let breaks = self.breaks.iter().filter(|gap| anew(gap.kind));
         starts.extend(breaks.map(|gap| gap.before));

@@ -83,7 +83,7 @@ fn human_sizes_carry_their_rounding() {
         Some("6.1 GiB".to_owned())
     );
     assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::ZERO));
-    assert!(timeline.rounded().any(|id| id == MEM_FREE.id()));
+    assert!(timeline.rounded_signals().any(|id| id == MEM_FREE.id()));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_series_with_its_interval_is_a_timeline_and_without_is_not() {
     let timed = paste(&format!("$ free -m -s 5\n{series}")).timeline;
     assert_eq!((timed.len(), timed.duration()), (3, Span::from_secs(10)));
     let untimed = paste(&format!("$ free -m\n{series}")).timeline;
-    assert_eq!((untimed.len(), untimed.stretches().len()), (3, 3));
+    assert_eq!((untimed.len(), untimed.segments().len()), (3, 3));
     let dated = paste(&format!(
         "Sat Nov 21 23:58:00 UTC 2026\n{ARTICLE}Sat Nov 21 23:59:00 UTC 2026\n{ARTICLE}"
     ));

@@ -49,7 +49,7 @@ fn meminfo_is_read_whole_cut_and_grepped() {
             "{text}"
         );
         assert_eq!(
-            (timeline.len(), timeline.rounded().count()),
+            (timeline.len(), timeline.rounded_signals().count()),
             (1, 0),
             "{text}"
         );
@@ -63,7 +63,12 @@ fn sizes_of_other_units_are_converted_and_known_to_be_rounded() {
         opened.timeline.last(MEM_TOTAL),
         Some(Bytes::from_mib(15_887))
     );
-    assert!(opened.timeline.rounded().any(|id| id == MEM_FREE.id()));
+    assert!(
+        opened
+            .timeline
+            .rounded_signals()
+            .any(|id| id == MEM_FREE.id())
+    );
     let opened = paste("$ meminfo (MiB)\nMemTotal 15887\nMemFree 341\nHugePages_Total 3\n");
     assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_mib(341)));
     assert_eq!(opened.timeline.last(HUGEPAGES_TOTAL), Some(Count::new(3)));
@@ -74,7 +79,7 @@ fn the_same_file_again_is_another_look() {
     let text = "MemTotal: 8 kB\nMemFree: 5 kB\n";
     let opened = paste(&text.repeat(3));
     assert_eq!(
-        (opened.timeline.len(), opened.timeline.stretches().len()),
+        (opened.timeline.len(), opened.timeline.segments().len()),
         (3, 3)
     );
     assert_eq!(opened.inputs.len(), 1);

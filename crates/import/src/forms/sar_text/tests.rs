@@ -238,7 +238,7 @@ fn another_host_and_other_output_are_read_by_themselves() {
     let other = PAGING.replace("(db)", "(web)");
     let opened = paste(&format!("{PAGING}{other}"));
     assert_eq!(
-        (opened.inputs.len(), opened.timeline.stretches().len()),
+        (opened.inputs.len(), opened.timeline.segments().len()),
         (2, 2)
     );
     let free =

@@ -113,7 +113,7 @@ fn pages_of_a_terminal_go_on_and_another_run_does_not() {
     );
     let opened = paste(&paged);
     assert_eq!(
-        (opened.timeline.len(), opened.timeline.stretches().len()),
+        (opened.timeline.len(), opened.timeline.segments().len()),
         (24, 1)
     );
     let runs = format!(
@@ -121,7 +121,7 @@ fn pages_of_a_terminal_go_on_and_another_run_does_not() {
         row.repeat(3),
         row.repeat(3)
     );
-    assert_eq!(paste(&runs).timeline.stretches().len(), 2);
+    assert_eq!(paste(&runs).timeline.segments().len(), 2);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn totals_and_a_series_after_them_are_one_moment() {
          0  0      0 2448940 384428 734696    4    0     0     0   40   53  0  0 100  0  0\n"
     );
     let timeline = paste(&text).timeline;
-    assert_eq!((timeline.len(), timeline.stretches().len()), (2, 1));
+    assert_eq!((timeline.len(), timeline.segments().len()), (2, 1));
     assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(4_020_152)));
     assert_eq!(timeline.last(PSWPIN), Some(Pages::new(8)));
     assert_eq!(rates(&timeline, PSWPIN), [1.0]);
@@ -259,6 +259,6 @@ fn newest_first_and_times_twice_are_still_one_series() {
     for seconds in [[0, 0, 1, 1, 2, 2], [2, 2, 1, 1, 0, 0], [2, 1, 1, 1, 1, 0]] {
         let rows: String = seconds.into_iter().map(row).collect();
         let timeline = crate::testing::paste(&format!("$ vmstat -t 1\n{head}{rows}")).timeline;
-        assert_eq!((timeline.len(), timeline.stretches().len()), (3, 1));
+        assert_eq!((timeline.len(), timeline.segments().len()), (3, 1));
     }
 }

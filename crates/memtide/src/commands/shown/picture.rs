@@ -40,10 +40,10 @@ pub(super) fn drawn(path: &Path, range: Range, opened: &Opened, report: &Report)
 
 /// The longest part of looks of which nobody knows how they lie in time; `None` where all of it is one.
 fn longest(timeline: &Timeline) -> Option<Timeline> {
-    if timeline.is_one_stretch() {
+    if timeline.is_one_segment() {
         return None;
     }
-    timeline.stretches().into_iter().max_by_key(Timeline::len)
+    timeline.segments().into_iter().max_by_key(Timeline::len)
 }
 
 fn said(part: &Timeline, whole: &Timeline) -> String {

@@ -288,7 +288,7 @@ impl Tape {
         let mut reads: Vec<Vec<usize>> = vec![Vec::new(); Entity::ALL.len()];
         for second in 0..seconds {
             let at = begin + second;
-            self.timeline.push_bare(stamp(self.next())).unwrap();
+            self.timeline.push_stamp(stamp(self.next())).unwrap();
             for entity in Entity::ALL.into_iter().skip(1) {
                 let Some(every) = cadence(from, entity) else {
                     continue;
@@ -319,12 +319,12 @@ impl Tape {
             let rise = rises.iter().find(|(risen, _)| *risen == signal);
             let Some((_, by)) = rise else {
                 let run = Run::new(begin, last, value);
-                self.timeline.fill_host(signal, [run]);
+                self.timeline.append_host_runs(signal, [run]);
                 continue;
             };
             let run = |at| Run::at(at, value + by * (at - begin) as u64);
             let runs: Vec<Run> = (begin..=last).map(run).collect();
-            self.timeline.fill_host(signal, runs);
+            self.timeline.append_host_runs(signal, runs);
             let place = (Entity::Host, String::new(), signal);
             self.counters
                 .insert(place, value + by * (last - begin) as u64);
@@ -344,7 +344,7 @@ impl Tape {
                 };
                 let runs = readings.into_iter().map(run);
                 self.timeline
-                    .fill(entity, &row.key, &row.label, &row.group, runs);
+                    .append_runs(entity, &row.key, &row.label, &row.group, runs);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::Timeline;
 
 /// Samples beside each other of which each is the last of a stretch of recorded time; the others of it were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thinned {
+pub struct Downsampled {
     /// Index of the first.
     pub first: usize,
     /// Index of the last.
@@ -21,32 +21,34 @@ pub struct Thinned {
 impl Timeline {
     /// Says of all samples that are appended from now on that each is the last of such a length of time, or, with `None`, that
     /// none was left out.
-    pub fn thin_from_here(&mut self, to: Option<Span>) {
-        self.thinning = to;
+    pub fn set_resolution(&mut self, to: Option<Span>) {
+        self.resolution = to;
     }
 
     /// The length of time that a sample is the only one of: what was shorter than that may be missing. `None` where all samples
     /// are there that were taken.
     pub fn resolution_at(&self, index: usize) -> Option<Span> {
-        let end = self.thinned.partition_point(|range| range.first <= index);
-        let range = self.thinned[..end].last()?;
+        let end = self
+            .downsampled
+            .partition_point(|range| range.first <= index);
+        let range = self.downsampled[..end].last()?;
         (index <= range.last).then_some(range.to)
     }
 
     /// Where samples were left out, in order.
-    pub fn thinned(&self) -> &[Thinned] {
-        &self.thinned
+    pub fn downsampled(&self) -> &[Downsampled] {
+        &self.downsampled
     }
 
     /// Notes how the last sample was read.
-    pub(super) fn note_thinning(&mut self) {
-        let Some(to) = self.thinning else {
+    pub(super) fn note_resolution(&mut self) {
+        let Some(to) = self.resolution else {
             return;
         };
         let index = self.len() - 1;
-        match self.thinned.last_mut() {
+        match self.downsampled.last_mut() {
             Some(range) if range.last + 1 == index && range.to == to => range.last = index,
-            _ => self.thinned.push(Thinned {
+            _ => self.downsampled.push(Downsampled {
                 first: index,
                 last: index,
                 to,
@@ -55,10 +57,10 @@ impl Timeline {
     }
 
     /// Of the samples from `first` to before `end`, counted from `first`, those that were thinned.
-    pub(super) fn thinned_within(&self, first: usize, end: usize) -> Vec<Thinned> {
-        let within = self.thinned.iter().filter_map(|range| {
+    pub(super) fn downsampled_within(&self, first: usize, end: usize) -> Vec<Downsampled> {
+        let within = self.downsampled.iter().filter_map(|range| {
             let (from, to) = (range.first.max(first), (range.last + 1).min(end));
-            (from < to).then(|| Thinned {
+            (from < to).then(|| Downsampled {
                 first: from - first,
                 last: to - 1 - first,
                 ..*range
@@ -70,7 +72,7 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
-    use super::Thinned;
+    use super::Downsampled;
     use crate::signals::PSWPIN;
     use crate::{BreakKind, Entity, Sample, Timeline};
     use units::{Pages, Span};
@@ -84,7 +86,7 @@ mod tests {
             let mut sample = Sample::at(Span::from_secs(second));
             sample.host.set(PSWPIN, Pages::new(second));
             sample.table_mut(Entity::Cgroup).entry("/web");
-            timeline.thin_from_here(is_thinned.then_some(MINUTE));
+            timeline.set_resolution(is_thinned.then_some(MINUTE));
             timeline.push(&sample).unwrap();
         }
         timeline
@@ -140,12 +142,12 @@ mod tests {
         assert_eq!(timeline.interval(), Some(MINUTE), "the coarser one");
         assert_eq!(timeline.part(10, 190).interval(), Some(Span::from_secs(1)));
         let part = timeline.part(5, 195);
-        let ranges = [(0, 4), (185, 189)].map(|(first, last)| Thinned {
+        let ranges = [(0, 4), (185, 189)].map(|(first, last)| Downsampled {
             first,
             last,
             to: MINUTE,
         });
-        assert_eq!(part.thinned(), ranges);
+        assert_eq!(part.downsampled(), ranges);
         let mut kept = timeline.clone();
         kept.keep_last(20);
         assert_eq!(

@@ -11,7 +11,7 @@ use super::{BreakKind, Timeline};
 /// Medians of the steps so far, of those to thinned samples and of the others. Steps are taken in only when they are asked
 /// for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Usual {
+pub(super) struct MedianStep {
     every: Median,
     thinned: Median,
     /// Samples and breaks that are taken in.
@@ -21,12 +21,12 @@ pub(super) struct Usual {
 
 impl Timeline {
     /// The usual distance from a sample to the next one, which is appended now; `None` where nothing tells.
-    pub(super) fn usual_step(&mut self) -> Option<Span> {
-        let mut usual = std::mem::take(&mut self.usual);
+    pub(super) fn median_step(&mut self) -> Option<Span> {
+        let mut usual = std::mem::take(&mut self.median_step);
         usual.take_in(self);
         let (every, thinned) = (usual.every.get(), usual.thinned.get());
-        self.usual = usual;
-        match self.thinning {
+        self.median_step = usual;
+        match self.resolution {
             // However close the samples before it are, it may be as late as the last of its minute.
             Some(to) => Some(thinned.or(every)?.max(to)),
             None => every.or(thinned),
@@ -34,7 +34,7 @@ impl Timeline {
     }
 }
 
-impl Usual {
+impl MedianStep {
     fn take_in(&mut self, timeline: &Timeline) {
         let (times, breaks) = (&timeline.times, &timeline.breaks);
         for at in self.samples.max(1)..times.len() {
@@ -43,7 +43,7 @@ impl Usual {
             }
             let mut its = breaks[self.breaks..].iter();
             let mut its = its.by_ref().take_while(|gap| gap.before == at);
-            if its.any(|gap| gap.kind == BreakKind::Unrelated) {
+            if its.any(|gap| gap.kind == BreakKind::NewSegment) {
                 continue;
             }
             let step = times[at] - times[at - 1];
@@ -92,10 +92,10 @@ mod tests {
             at += step;
             let sample = Sample::at(Span::from_secs(at));
             match step {
-                7 => timeline.push_unrelated(&sample),
+                7 => timeline.push_new_segment(&sample),
                 _ => timeline.push(&sample).unwrap(),
             }
-            assert_eq!(timeline.usual_step(), timeline.interval(), "at {at} s");
+            assert_eq!(timeline.median_step(), timeline.interval(), "at {at} s");
         }
     }
 }

@@ -13,7 +13,7 @@ const MOST: usize = 20_000;
 
 /// Entities of a kind that are left out to bound memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Evicted {
     /// How many.
     pub count: usize,
     /// What none of them held more than; `None` where nothing tells.
@@ -35,15 +35,15 @@ struct Rank {
 
 impl Timeline {
     /// Entities that are left out because they ended and were the smallest, among those as small the ones that were seen
-    /// least. What they held is in [`merged`](Self::merged).
-    pub fn left_out(&self, entity: Entity) -> LeftOut {
-        self.left_out[entity as usize]
+    /// least. What they held is in [`merged`](Self::evicted_sums).
+    pub fn evicted(&self, entity: Entity) -> Evicted {
+        self.evicted[entity as usize]
     }
 
     /// Leaves out entities that ended where they are too many. Call it where all readings of the samples so far are there:
     /// between two parts of a recording.
-    pub fn make_room(&mut self) {
-        self.make_room_among(|_, _| true);
+    pub fn evict_ended(&mut self) {
+        self.evict_where(|_, _| true);
         for entity in Entity::ALL {
             self.complete[entity as usize] = self.reads(entity).last();
         }
@@ -51,21 +51,21 @@ impl Timeline {
 
     /// The same while readings are being appended, entity by entity: one that was there at the end of the last complete
     /// part may go on.
-    pub(super) fn make_room_meanwhile(&mut self) {
+    pub(super) fn evict_ended_while_loading(&mut self) {
         let complete = self.complete;
-        self.make_room_among(|entity, last| complete[entity as usize] != Some(last));
+        self.evict_where(|entity, last| complete[entity as usize] != Some(last));
     }
 
     /// `is_over`: whether an entity of a kind that was last seen in this sample cannot go on.
-    fn make_room_among(&mut self, is_over: impl Fn(Entity, usize) -> bool) {
-        if self.entities.len() <= self.crowded_at.max(2 * MOST) {
+    fn evict_where(&mut self, is_over: impl Fn(Entity, usize) -> bool) {
+        if self.entities.len() <= self.evict_above.max(2 * MOST) {
             return;
         }
         for entity in Entity::ALL {
             self.drop_ended(entity, &is_over);
         }
         // Where most are still there, looking through them at every sample would take all the time.
-        self.crowded_at = 2 * self.entities.len();
+        self.evict_above = 2 * self.entities.len();
     }
 
     fn drop_ended(&mut self, entity: Entity, is_over: &impl Fn(Entity, usize) -> bool) {
@@ -103,10 +103,10 @@ impl Timeline {
             !is_left_out
         });
         let runs: usize = gone.iter().map(|one| one.columns.count_runs()).sum();
-        let left_out = &mut self.left_out[entity as usize];
-        left_out.count += gone.len();
-        left_out.at_most = left_out.at_most.max(gone.iter().filter_map(held).max());
-        self.entity_runs = self.entity_runs.saturating_sub(runs) + self.merged.add(gone);
+        let evicted = &mut self.evicted[entity as usize];
+        evicted.count += gone.len();
+        evicted.at_most = evicted.at_most.max(gone.iter().filter_map(held).max());
+        self.entity_runs = self.entity_runs.saturating_sub(runs) + self.evicted_sums.add(gone);
     }
 }
 
@@ -178,12 +178,9 @@ mod tests {
         let timeline = built(120, 1_000);
         let count = timeline.entities(Entity::Process).count();
         assert!((MOST..=2 * MOST + 1_000).contains(&count), "{count}");
-        let left_out = timeline.left_out(Entity::Process);
-        assert_eq!(count + left_out.count, 120 * 1_000 + 12 + 1);
-        assert!(
-            left_out.at_most < Some(Bytes::from_mib(100)),
-            "{left_out:?}"
-        );
+        let evicted = timeline.evicted(Entity::Process);
+        assert_eq!(count + evicted.count, 120 * 1_000 + 12 + 1);
+        assert!(evicted.at_most < Some(Bytes::from_mib(100)), "{evicted:?}");
         let stays = timeline.entity(Entity::Process, "1@1").unwrap();
         assert_eq!(
             timeline.at_of(stays, PROC_RSS_ANON, 0),
@@ -203,7 +200,7 @@ mod tests {
         let mut timeline = built(120, 1_000);
         let sum_at = |timeline: &Timeline, index| {
             let kept = timeline.entities(Entity::Process);
-            let held = kept.chain(timeline.merged(Entity::Process));
+            let held = kept.chain(timeline.evicted_sums(Entity::Process));
             let held = held.filter_map(|it| timeline.at_of(it, PROC_RSS_ANON, index));
             held.fold(Bytes::ZERO, |sum, one| sum + one)
         };
@@ -220,21 +217,21 @@ mod tests {
     fn a_host_with_few_processes_loses_none() {
         let timeline = built(20, 1_000);
         assert_eq!(timeline.entities(Entity::Process).count(), 20_003);
-        assert_eq!(timeline.left_out(Entity::Process), LeftOut::default());
+        assert_eq!(timeline.evicted(Entity::Process), Evicted::default());
     }
 
     #[test]
     fn what_may_go_on_in_the_next_part_stays() {
         let mut timeline = built(30, 1_000);
-        timeline.make_room();
+        timeline.evict_ended();
         timeline
-            .push_bare(crate::Stamp {
+            .push_stamp(crate::Stamp {
                 boot: Span::from_secs(30),
                 ..Default::default()
             })
             .unwrap();
         timeline
-            .push_bare(crate::Stamp {
+            .push_stamp(crate::Stamp {
                 boot: Span::from_secs(31),
                 ..Default::default()
             })
@@ -243,7 +240,7 @@ mod tests {
         timeline.mark_read(Entity::Process, 31);
         for pid in 0..30_000_u64 {
             let run = crate::Run::new(30, 30, 5 << 20);
-            timeline.fill(
+            timeline.append_runs(
                 Entity::Process,
                 &format!("n{pid}"),
                 "",
@@ -251,7 +248,7 @@ mod tests {
                 [(PROC_RSS_ANON.id(), [run])],
             );
         }
-        assert!(timeline.left_out(Entity::Process).count > 0);
+        assert!(timeline.evicted(Entity::Process).count > 0);
         let before = timeline.entities(Entity::Process);
         let before = before.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 29).is_some());
         assert_eq!(before.count(), 1_001);

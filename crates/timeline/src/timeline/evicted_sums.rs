@@ -20,18 +20,18 @@ type Name = (Entity, String, String);
 
 /// Sums by name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Merged(BTreeMap<Name, EntitySeries>);
+pub(super) struct EvictedSums(BTreeMap<Name, EntitySeries>);
 
 impl Timeline {
-    /// What those held that were [left out](Self::left_out), added up by label and group; there is no entity with such a
+    /// What those held that were [left out](Self::evicted), added up by label and group; there is no entity with such a
     /// key.
-    pub fn merged(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
-        let series = self.merged.0.values();
+    pub fn evicted_sums(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
+        let series = self.evicted_sums.0.values();
         series.filter(move |series| series.entity == entity)
     }
 }
 
-impl Merged {
+impl EvictedSums {
     /// Adds entities. Gives by how many runs the sums have grown.
     pub(super) fn add(&mut self, ended: Vec<EntitySeries>) -> usize {
         let mut by_name: BTreeMap<Name, Vec<Readings>> = BTreeMap::new();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_added_later_counts_with_what_was_added_before() {
-        let mut merged = Merged::default();
+        let mut merged = EvictedSums::default();
         assert_eq!(merged.add(vec![ended("cc1", &[run(0, 3, 5)])]), 1);
         let grown = merged.add(vec![
             ended("cc1", &[run(2, 6, 2)]),
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn names_without_end_take_bounded_room_and_none_is_lost() {
-        let mut merged = Merged::default();
+        let mut merged = EvictedSums::default();
         for hundred in 0..50 {
             let names = (0..100).map(|n| ended(&format!("{hundred}-{n}"), &[run(0, 0, 1)]));
             merged.add(names.collect());
