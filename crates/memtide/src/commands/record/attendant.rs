@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use recorder::{Control, Health, Kept};
+use sampler::{Control, Health, Kept};
 use store::{DiskState, Monitor, Recording};
 use units::{Bytes, Count, Span};
 

@@ -10,7 +10,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use probe::{Root, TaskSource, host_facts};
-use recorder::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
+use sampler::{Control, Health, Housekeeper, INBOX, Kept, Recorder, Settings, privilege, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::{Cut, Identity, Options, Writer};

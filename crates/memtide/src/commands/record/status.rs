@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use jiff::Timestamp;
 use probe::Root;
-use recorder::status::Status;
+use sampler::status::Status;
 use serde::Serialize;
 use store::Recording;
 use units::{Bytes, Quantity, Span, WallClock};
@@ -135,7 +135,7 @@ fn look(directory: &PathBuf) -> anyhow::Result<Answer> {
 
 /// Whose status it is: the recorder makes the file anew each time.
 fn owner(directory: &Path) -> Option<u32> {
-    let status = std::fs::symlink_metadata(directory.join(recorder::status::FILE));
+    let status = std::fs::symlink_metadata(directory.join(sampler::status::FILE));
     Some(status.ok()?.uid())
 }
 

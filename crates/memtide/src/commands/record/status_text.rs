@@ -1,9 +1,9 @@
 //! How `--status` looks on a terminal: a sentence, then a line or two for each thing that may be asked.
 
 use jiff::Timestamp;
-use recorder::status::Status;
 use report::plain::escape;
 use report::{ColourMode, Screen};
+use sampler::status::Status;
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
 use super::status::{Answer, Kept, State};
@@ -438,7 +438,7 @@ fn broken(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recorder::status::{Absent, Cost, Samples, Seen, Settings};
+    use sampler::status::{Absent, Cost, Samples, Seen, Settings};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_795_240_800 + seconds).unwrap()

@@ -11,7 +11,7 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::own_pages::OwnPages;
+use crate::record::own_pages::OwnPages;
 
 /// Enough to be scheduled before what loads the host, not enough to stand in its way: some 3 times the weight.
 const NICE: i32 = -5;

@@ -12,12 +12,12 @@ use timeline::{Event, EventKind, ProcessCells, Sample, Stamp};
 use units::{Bytes, Count, Span};
 
 use crate::Settings;
-use crate::details::{Answer, Identity, Schedule, Shares};
-use crate::services::{ServiceId, Services, Share};
+use crate::record::pss::{Answer, Identity, Schedule, Shares};
+use crate::record::services::{ServiceId, Services, Share};
 
 /// What a look at all processes found.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Look {
+pub(crate) struct ProcessScan {
     pub(crate) processes: usize,
     pub(crate) left_out: usize,
     pub(crate) services: usize,
@@ -128,7 +128,7 @@ impl Processes {
         writer: &mut Writer,
         sample: &mut Sample,
         tell: &mut dyn FnMut(Event),
-    ) -> Look {
+    ) -> ProcessScan {
         self.take_answers(stamp.boot);
         let Self {
             tasks,
@@ -146,10 +146,10 @@ impl Processes {
         self.tally(&walk, shares_waiting)
     }
 
-    fn tally(&self, walk: &Walk, shares_waiting: usize) -> Look {
+    fn tally(&self, walk: &Walk, shares_waiting: usize) -> ProcessScan {
         let (services, services_left_out) = self.visits.services.count();
         let answers = self.visits.answers.iter();
-        Look {
+        ProcessScan {
             processes: self.known.len(),
             left_out: walk.left_out,
             services,

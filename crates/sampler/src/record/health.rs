@@ -7,7 +7,7 @@ use timeline::Absence;
 use units::{Bytes, Count, Micros, Quantity as _, Ratio, Span};
 
 use crate::pace::Beat;
-use crate::processes::Look;
+use crate::record::processes::ProcessScan;
 
 /// How a recorder fares. All figures are zero before the first sample.
 #[derive(Debug, Default)]
@@ -211,7 +211,7 @@ impl Health {
     }
 
     /// Notes a look at the processes.
-    pub(crate) fn looked(&self, look: &Look) {
+    pub(crate) fn looked(&self, look: &ProcessScan) {
         store(&self.processes, look.processes);
         store(&self.processes_left_out, look.left_out);
         store(&self.services, look.services);

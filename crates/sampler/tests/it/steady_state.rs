@@ -4,7 +4,7 @@
 
 use allocation_counter::measure;
 use probe::{Root, TaskSource};
-use recorder::{Recorder, Settings};
+use sampler::{Recorder, Settings};
 use units::{Ratio, Span};
 
 use crate::fake::{Fake, Process, always, recorder};

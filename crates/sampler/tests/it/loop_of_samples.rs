@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use recorder::{Control, Message, Settings};
+use sampler::{Control, Message, Settings};
 use timeline::signals::{MEM_FREE, RECORDER_CPU, RECORDER_LATE, RECORDER_LOST, RECORDER_RSS};
 use timeline::{Absence, Event, EventKind, Stamp};
 use units::{Bytes, Count, Span};

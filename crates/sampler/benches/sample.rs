@@ -1,4 +1,4 @@
-//! What a sample costs from the kernel's files to the head of a recording: `cargo bench -p memtide-recorder`.
+//! What a sample costs from the kernel's files to the head of a recording: `cargo bench -p memtide-sampler`.
 //!
 //! CPU time of the whole process, the disk thread included, for each sample: in a hot loop, and with a pause before each as
 //! a recorder has, after which the CPU's caches have gone to others. Numbers of two runs on a shared machine cannot be
@@ -11,8 +11,8 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use probe::{Root, TaskSource};
-use recorder::{Health, INBOX, Recorder, Settings};
 use rustix::time::{ClockId, clock_gettime};
+use sampler::{Health, INBOX, Recorder, Settings};
 use store::{Identity, Options, Writer};
 use timeline::Facts;
 use units::Span;

@@ -20,9 +20,9 @@ use timeline::signals::PROC_PSS;
 use timeline::{Absence, EntityRow, Facts, Stamp};
 use units::{Bytes, Micros, Ratio, Span, WallClock};
 
-use crate::facts_watch::FactsWatch;
-use crate::kernel_log::Watch;
-use crate::status::{self, Absent, Cost, Disk, KernelLog, Samples, Seen, Settings, Status};
+use crate::record::facts_watch::FactsWatch;
+use crate::record::kernel_log::Watch;
+use crate::record::status::{self, Absent, Cost, Disk, KernelLog, Samples, Seen, Settings, Status};
 use crate::{Figures, Health, Message};
 
 /// How old the status is at most: writing it costs as much as a sample.

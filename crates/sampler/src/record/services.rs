@@ -14,7 +14,7 @@ use timeline::signals::{
 use timeline::{Entity, Event, EventKind, ProcessCells, Sample, SignalId, Stamp};
 use units::Count;
 
-use crate::allowance::Allowance;
+use crate::record::allowance::Allowance;
 
 /// Levels of a process, and of its service their sum.
 const LEVELS: [(SignalId, SignalId); 6] = [

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use probe::{Root, TaskSource};
-use recorder::{Health, Message, Recorder, Settings};
+use sampler::{Health, Message, Recorder, Settings};
 use store::{Identity, Options, Recording, Selection, Writer};
 use timeline::Facts;
 use units::Span;
@@ -192,7 +192,7 @@ pub(crate) fn recorder(
     facts.cpus = Some(2);
     let writer = Writer::open(directory, &identity, &facts, options).unwrap();
     let health = Arc::new(Health::default());
-    let (outbox, inbox) = sync_channel(recorder::INBOX);
+    let (outbox, inbox) = sync_channel(sampler::INBOX);
     let recorder = Recorder::new(root, writer, settings, Arc::clone(&health), inbox);
     (recorder, health, outbox)
 }

@@ -5,6 +5,22 @@
 //! disk and the housekeeper take 0.05; with all processes by BPF 0.8 ms where there are some 130, 1.4 with 600, 3.6 with
 //! 2,100; with files below `/proc` 2, 8 and 20 ms. Four control groups every ten seconds add 0.06 ms.
 
+mod allowance;
+mod control;
+mod facts_watch;
+mod health;
+mod housekeeper;
+mod kernel_log;
+mod own_cost;
+mod own_pages;
+pub mod privilege;
+mod processes;
+mod pss;
+mod recorder_events;
+mod services;
+mod settings;
+pub mod status;
+
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -15,10 +31,13 @@ use timeline::signals::{RECORDER_LATE, RECORDER_LOST};
 use timeline::{Absence, Event, Sample, Stamp};
 use units::{Count, Micros, Ratio, Span};
 
-use crate::own_cost::OwnCost;
 use crate::pace::{Pace, sleep_until};
-use crate::processes::Processes;
-use crate::{Control, Health, Message, Settings, notes, privilege};
+use crate::record::own_cost::OwnCost;
+use crate::record::processes::Processes;
+pub use control::{Control, INBOX, Message};
+pub use health::{Figures, Health};
+pub use housekeeper::{Housekeeper, Kept};
+pub use settings::Settings;
 
 /// A recorder, ready to run.
 #[derive(Debug)]
@@ -121,9 +140,9 @@ impl Recorder {
         self.host.sample(&mut self.sample);
         let stamp = self.sample.stamp;
         self.note_self(stamp);
-        self.look_at_groups();
+        self.scan_cgroups();
         self.writer.begin(stamp);
-        self.look_at_processes(stamp);
+        self.scan_processes(stamp);
         self.writer.rows(&self.sample);
         self.writer.end();
         self.after(stamp);
@@ -137,7 +156,7 @@ impl Recorder {
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.hand_over();
         let samples = self.health.figures().samples;
-        self.writer.event(&notes::stopped(now(), samples));
+        self.writer.event(&recorder_events::stopped(now(), samples));
         self.writer.close()
     }
 
@@ -156,7 +175,7 @@ impl Recorder {
         self.health.cost(cpu, rss, self.writer.lost());
     }
 
-    fn look_at_groups(&mut self) {
+    fn scan_cgroups(&mut self) {
         let Some((groups, every)) = self.groups.as_mut().zip(self.settings.groups) else {
             return;
         };
@@ -174,7 +193,7 @@ impl Recorder {
         }
     }
 
-    fn look_at_processes(&mut self, stamp: Stamp) {
+    fn scan_processes(&mut self, stamp: Stamp) {
         let Some((processes, every)) = self.processes.as_mut().zip(self.settings.processes) else {
             return;
         };
@@ -193,9 +212,10 @@ impl Recorder {
     fn after(&mut self, stamp: Stamp) {
         match self.last {
             None => self.begun(stamp),
-            Some(last) => self
-                .events
-                .extend(notes::between(last, stamp, self.settings.every)),
+            Some(last) => {
+                self.events
+                    .extend(recorder_events::between(last, stamp, self.settings.every))
+            }
         }
         if self.pace.is_due(self.done.refresh, Self::REFRESH) {
             if self.done.refresh.is_some() {
@@ -210,8 +230,12 @@ impl Recorder {
     fn begun(&mut self, stamp: Stamp) {
         let absent = self.host.absent().collect::<Vec<_>>();
         let source = self.health.tasks_source();
-        self.events
-            .push(notes::started(stamp, &self.settings, source, &absent));
+        self.events.push(recorder_events::started(
+            stamp,
+            &self.settings,
+            source,
+            &absent,
+        ));
     }
 
     /// Keeps which kernel files cannot be read, where that is news.

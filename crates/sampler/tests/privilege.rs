@@ -16,8 +16,8 @@ fn status(field: &str) -> u64 {
 
 #[test]
 fn what_was_claimed_holds_and_what_was_refused_is_told_with_its_consequence() {
-    let mut told = recorder::privilege::claim();
-    told.insert(0, recorder::privilege::lock_memory());
+    let mut told = sampler::privilege::claim();
+    told.insert(0, sampler::privilege::lock_memory());
     let [memory, killer, nice] = &told[..] else {
         panic!("{told:?}");
     };

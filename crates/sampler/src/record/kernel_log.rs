@@ -6,7 +6,7 @@ use probe::{LogWatch, Root};
 use timeline::{Absence, Event, Stamp};
 use units::Span;
 
-use crate::privilege::{self, is_root};
+use crate::record::privilege::{self, is_root};
 
 /// The kernel log, watched for reports.
 #[derive(Debug)]
