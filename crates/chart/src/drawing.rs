@@ -1,7 +1,7 @@
 //! What a chart is: its title, unit, series and limits, and the function that computes its curves.
 
 use diagnose::Evidence;
-use diagnose::accounting::terms::Standing;
+use diagnose::accounting::Standing;
 use timeline::SignalId;
 
 /// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
@@ -305,18 +305,21 @@ impl std::fmt::Debug for Chart {
 
 #[cfg(test)]
 mod tests {
-    use diagnose::accounting::terms;
+    use diagnose::accounting::TermKind;
 
     use super::Colour;
 
     #[test]
     fn every_term_has_a_colour_and_terms_of_one_colour_lie_together() {
-        let coloured = |kind: &&terms::Kind| Colour::of_term(kind.id) != Colour::Unaccounted;
-        let bare: Vec<_> = terms::ALL.iter().filter(|kind| !coloured(kind)).collect();
-        assert_eq!(bare, [&terms::UNACCOUNTED]);
-        let mut areas: Vec<Colour> = terms::ALL
+        let coloured = |kind: &&TermKind| Colour::of_term(kind.id()) != Colour::Unaccounted;
+        let bare: Vec<_> = TermKind::ALL
             .iter()
-            .map(|kind| Colour::of_term(kind.id))
+            .filter(|kind| !coloured(kind))
+            .collect();
+        assert_eq!(bare, [&TermKind::Unaccounted]);
+        let mut areas: Vec<Colour> = TermKind::ALL
+            .iter()
+            .map(|kind| Colour::of_term(kind.id()))
             .collect();
         areas.dedup();
         let again = |(i, area): (usize, &Colour)| areas[..i].contains(area);

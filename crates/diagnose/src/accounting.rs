@@ -7,7 +7,7 @@
 mod node;
 mod owners;
 mod stack;
-pub mod terms;
+mod terms;
 pub(crate) mod totals;
 mod tree;
 
@@ -28,29 +28,28 @@ use units::{Bytes, Pages, Ratio, Span};
 
 use crate::evidence::{Evidence, Missing, Need};
 
-use terms::Kind;
-
 pub use node::{OfNode, of_node};
 pub(crate) use owners::of_anonymous as owners_of_anonymous;
+pub use terms::{Standing, TermKind};
 pub use tree::Node;
 
 /// One disjoint part of RAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// `free`, `pcp`, `anon`, `file_cache`, …
-    pub id: &'static str,
+    /// What kind of memory.
+    pub kind: TermKind,
     /// Its size.
     pub bytes: Bytes,
-    /// What people call it.
+    /// Its name on the screen: that of the kind, unless the source does not tell two kinds apart.
     pub label: &'static str,
 }
 
 impl Term {
-    const fn of(kind: Kind, bytes: Bytes) -> Self {
+    const fn new(kind: TermKind, bytes: Bytes) -> Self {
         Self {
-            id: kind.id,
+            kind,
             bytes,
-            label: kind.label,
+            label: kind.label(),
         }
     }
 }
@@ -106,7 +105,7 @@ pub fn account(cx: &Evidence<'_>, index: usize) -> Result<Accounting, Missing> {
     // did not leaves them unexplained. So it explains what nothing else does, and no more.
     let balloon = balloon(cx, index).map(|b| b.min(Bytes::new(u64::try_from(rest).unwrap_or(0))));
     if let Some(bytes) = balloon {
-        terms.insert(above_kernel, Term::of(terms::BALLOON, bytes));
+        terms.insert(above_kernel, Term::new(TermKind::Balloon, bytes));
     }
     Ok(Accounting {
         at: cx.timeline.times().get(index).copied().unwrap_or_default(),
@@ -124,14 +123,14 @@ impl Accounting {
     pub const BROKEN: Ratio = Ratio::from_percent(-2.0);
 
     /// A term's size; `None` where the source does not tell it.
-    pub fn term(&self, id: &str) -> Option<Bytes> {
-        self.terms.iter().find(|t| t.id == id).map(|t| t.bytes)
+    pub fn term(&self, kind: TermKind) -> Option<Bytes> {
+        let term = self.terms.iter().find(|term| term.kind == kind)?;
+        Some(term.bytes)
     }
 
     /// What the known ones of these terms add up to.
-    pub fn sum(&self, ids: &[&str]) -> Bytes {
-        let chosen = self.terms.iter().filter(|t| ids.contains(&t.id));
-        chosen.map(|t| t.bytes).sum()
+    pub fn sum(&self, kinds: &[TermKind]) -> Bytes {
+        kinds.iter().filter_map(|kind| self.term(*kind)).sum()
     }
 
     /// What no counter explains, as a share of MemTotal; negative where the terms exceed it.
@@ -149,14 +148,19 @@ impl Accounting {
     /// Whether the source tells the terms that hold nearly all memory of any host; without them the remainder is not a
     /// riddle, but simply not broken down (as in the output of `free`).
     pub fn is_broken_down(&self) -> bool {
-        ["free", "anon", "file_cache", "page_tables"]
-            .iter()
-            .chain(if self.term("slab").is_some() {
-                &["slab"]
-            } else {
-                &["slab_unreclaimable"]
-            })
-            .all(|id| self.term(id).is_some())
+        let slab = if self.term(TermKind::Slab).is_some() {
+            TermKind::Slab
+        } else {
+            TermKind::SlabUnreclaimable
+        };
+        let nearly_all = [
+            TermKind::Free,
+            TermKind::Anon,
+            TermKind::FileCache,
+            TermKind::PageTables,
+            slab,
+        ];
+        nearly_all.iter().all(|kind| self.term(*kind).is_some())
     }
 }
 
@@ -212,21 +216,27 @@ impl Ledger<'_, '_> {
         Some(pages.to_bytes(self.cx.facts.page_size?))
     }
 
-    fn put(&mut self, kind: Kind, bytes: Option<Bytes>) {
-        self.terms.extend(bytes.map(|bytes| Term::of(kind, bytes)));
+    fn put(&mut self, kind: TermKind, bytes: Option<Bytes>) {
+        self.terms.extend(bytes.map(|bytes| Term::new(kind, bytes)));
+    }
+
+    /// A term with another in it that the source does not tell apart.
+    fn put_undivided(&mut self, kind: TermKind, label: &'static str, bytes: Option<Bytes>) {
+        self.terms
+            .extend(bytes.map(|bytes| Term { kind, bytes, label }));
     }
 
     fn user_memory(&mut self) {
-        self.put(terms::COMPRESSED_POOL, self.compressed_pool());
+        self.put(TermKind::CompressedPool, self.compressed_pool());
         let shmem = self.read(MEM_SHMEM);
-        self.put(terms::SHMEM, shmem);
+        self.put(TermKind::Shmem, shmem);
         let anon = self.read(MEM_ANON);
-        self.put(terms::ANON, anon);
+        self.put(TermKind::Anon, anon);
         let swap_cache = self.swap_cache_alone();
         if swap_cache.is_none() {
             self.missing.push(MEM_SWAP_CACHED.def().name);
         }
-        self.put(terms::SWAP_CACHE, swap_cache);
+        self.put(TermKind::SwapCache, swap_cache);
     }
 
     /// The pages of SwapCached that neither AnonPages nor Cached counts: what the LRU lists hold beyond those (a page in
@@ -273,34 +283,30 @@ impl Ledger<'_, '_> {
         match unused {
             Some(unused) => {
                 let used = whole.saturating_sub(unused);
-                self.put(terms::HUGETLB_USED, Some(used));
-                self.put(terms::HUGETLB_UNUSED, Some(unused));
+                self.put(TermKind::HugetlbUsed, Some(used));
+                self.put(TermKind::HugetlbUnused, Some(unused));
             }
             None => {
-                let undivided = Kind {
-                    label: "huge pages",
-                    ..terms::HUGETLB_USED
-                };
-                self.put(undivided, Some(whole));
+                self.put_undivided(TermKind::HugetlbUsed, "huge pages", Some(whole));
             }
         }
     }
 
     fn kernel_memory(&mut self) {
         let stacks = self.read_with(MEM_KERNEL_STACK, MEM_SHADOW_CALL_STACK);
-        self.put(terms::KERNEL_STACK, stacks);
+        self.put(TermKind::KernelStack, stacks);
         let tables = self.read_with(MEM_PAGE_TABLES, MEM_SEC_PAGE_TABLES);
-        self.put(terms::PAGE_TABLES, tables);
+        self.put(TermKind::PageTables, tables);
         let percpu = self.read(MEM_PERCPU);
-        self.put(terms::PERCPU, percpu);
+        self.put(TermKind::Percpu, percpu);
         let vmalloc = self.vmalloc();
         if vmalloc.is_none() {
             self.missing.push(MEM_VMALLOC_USED.def().name);
         }
-        self.put(terms::VMALLOC, vmalloc);
-        self.put(terms::BOUNCE, self.at(MEM_BOUNCE));
+        self.put(TermKind::Vmalloc, vmalloc);
+        self.put(TermKind::Bounce, self.at(MEM_BOUNCE));
         self.slab();
-        self.put(terms::HW_CORRUPTED, self.at(MEM_HW_CORRUPTED));
+        self.put(TermKind::HwCorrupted, self.at(MEM_HW_CORRUPTED));
     }
 
     /// The part of slab that cannot be reclaimed; the other part is drawn next to the page cache.
@@ -313,10 +319,10 @@ impl Ledger<'_, '_> {
         let unreclaimable = unreclaimable.or_else(|| Some(slab?.saturating_sub(reclaimable?)));
         match (unreclaimable, reclaimable, slab) {
             (Some(_), Some(_), _) => {
-                self.put(terms::SLAB_UNRECLAIMABLE, unreclaimable);
+                self.put(TermKind::SlabUnreclaimable, unreclaimable);
             }
             // Before 2.6.19, and in `sar`: both kinds in one number.
-            (_, _, Some(_)) => self.put(terms::SLAB, slab),
+            (_, _, Some(_)) => self.put(TermKind::Slab, slab),
             _ => self.missing.push(MEM_SLAB.def().name),
         }
     }
@@ -350,34 +356,30 @@ impl Ledger<'_, '_> {
 
     fn cache_and_free(&mut self) {
         let reclaimable = self.at(MEM_SLAB_RECLAIMABLE);
-        self.put(terms::SLAB_RECLAIMABLE, reclaimable);
+        self.put(TermKind::SlabReclaimable, reclaimable);
         let other = self
             .at(MEM_KRECLAIMABLE)
             .and_then(|all| Some(all.saturating_sub(reclaimable?)));
-        self.put(terms::KERNEL_RECLAIMABLE, other);
+        self.put(TermKind::KernelReclaimable, other);
         let buffers = self.read(MEM_BUFFERS);
-        self.put(terms::BUFFERS, buffers);
+        self.put(TermKind::Buffers, buffers);
         let cached = self.read(MEM_CACHED);
         match self.at(MEM_SHMEM) {
             Some(shmem) => {
                 let files = cached.map(|c| c.saturating_sub(shmem));
-                self.put(terms::FILE_CACHE, files);
+                self.put(TermKind::FileCache, files);
             }
             None => {
-                let undivided = Kind {
-                    label: "page cache and shared memory",
-                    ..terms::FILE_CACHE
-                };
-                self.put(undivided, cached);
+                self.put_undivided(TermKind::FileCache, "page cache and shared memory", cached);
             }
         }
         let pcp = self.per_cpu_lists();
         if pcp.is_none() {
             self.missing.push(ZONE_PCP.def().name);
         }
-        self.put(terms::PCP, pcp);
+        self.put(TermKind::Pcp, pcp);
         let free = self.read(MEM_FREE);
-        self.put(terms::FREE, free);
+        self.put(TermKind::Free, free);
     }
 
     /// Free pages that wait in the CPUs' own lists; MemFree does not count them.
@@ -499,13 +501,9 @@ mod tests {
         };
         let terms = accounted(all, &facts()).terms;
         // All but undivided slab and the remainder.
-        assert!(terms.len() >= terms::ALL.len() - 3, "{terms:?}");
-        assert!(
-            terms.is_sorted_by_key(|term| terms::place(term.id)),
-            "{terms:?}"
-        );
-        let is_named =
-            |term: &Term| terms::kind(term.id).map(|kind| kind.label) == Some(term.label);
+        assert!(terms.len() >= TermKind::ALL.len() - 3, "{terms:?}");
+        assert!(terms.is_sorted_by_key(|term| term.kind), "{terms:?}");
+        let is_named = |term: &Term| term.label == term.kind.label();
         assert!(terms.iter().all(is_named), "{terms:?}");
     }
 
@@ -528,7 +526,7 @@ mod tests {
             },
             &facts(),
         );
-        assert_eq!(accounting.term("swapcache"), Some(MIB(14)));
+        assert_eq!(accounting.term(TermKind::SwapCache), Some(MIB(14)));
         assert!(sums_up(&accounting));
     }
 
@@ -542,8 +540,8 @@ mod tests {
             },
             &facts(),
         );
-        assert_eq!(accounting.term("anon"), None);
-        assert_eq!(accounting.term("percpu"), None);
+        assert_eq!(accounting.term(TermKind::Anon), None);
+        assert_eq!(accounting.term(TermKind::Percpu), None);
         for name in ["mem.anon", "mem.shmem", "mem.slab", "zone.pcp"] {
             assert!(accounting.missing.contains(&name), "{name}");
         }
@@ -564,10 +562,16 @@ mod tests {
             timeline::facts::KERNEL_VERSION,
             "Linux version 3.10.0-514.el7",
         );
-        assert_eq!(accounted(fill, &old).term("vmalloc"), None);
+        assert_eq!(accounted(fill, &old).term(TermKind::Vmalloc), None);
         // Nor where nothing says how old the kernel is.
-        assert_eq!(accounted(fill, &Facts::default()).term("vmalloc"), None);
-        assert_eq!(accounted(fill, &facts()).term("vmalloc"), Some(MIB(33_998)));
+        assert_eq!(
+            accounted(fill, &Facts::default()).term(TermKind::Vmalloc),
+            None
+        );
+        assert_eq!(
+            accounted(fill, &facts()).term(TermKind::Vmalloc),
+            Some(MIB(33_998))
+        );
     }
 
     #[test]
@@ -583,9 +587,9 @@ mod tests {
             },
             &facts(),
         );
-        assert_eq!(accounting.term("hugetlb_used"), Some(MIB(12)));
-        assert_eq!(accounting.term("hugetlb_unused"), Some(MIB(180)));
-        assert_eq!(accounting.term("compressed_pool"), Some(MIB(40)));
+        assert_eq!(accounting.term(TermKind::HugetlbUsed), Some(MIB(12)));
+        assert_eq!(accounting.term(TermKind::HugetlbUnused), Some(MIB(180)));
+        assert_eq!(accounting.term(TermKind::CompressedPool), Some(MIB(40)));
         assert!(sums_up(&accounting));
     }
 
@@ -599,9 +603,9 @@ mod tests {
             }
         };
         let stays_in_total = accounted(host(600), &facts());
-        assert_eq!(stays_in_total.term("balloon"), Some(MIB(300)));
+        assert_eq!(stays_in_total.term(TermKind::Balloon), Some(MIB(300)));
         let taken_off_total = accounted(host(1000), &facts());
-        assert_eq!(taken_off_total.term("balloon"), Some(Bytes::ZERO));
+        assert_eq!(taken_off_total.term(TermKind::Balloon), Some(Bytes::ZERO));
         assert_eq!(taken_off_total.unaccounted_bytes, 0);
     }
 

@@ -1,7 +1,6 @@
 //! Growth: what is larger than it was at the first sample, whoever holds it.
 
-use diagnose::accounting::terms::Standing;
-use diagnose::accounting::{Accounting, account};
+use diagnose::accounting::{Accounting, Standing, TermKind, account};
 use diagnose::baselines;
 use diagnose::{Evidence, Missing, slab};
 use timeline::Entity;
@@ -29,7 +28,7 @@ struct GrownOwner {
 
 /// How its size is computed.
 enum What {
-    Term(&'static str),
+    Term(TermKind),
     Owner(String),
     Cache(String),
 }
@@ -105,9 +104,9 @@ impl GrownOwner {
 
     fn sizes(&self, cx: &Evidence<'_>, accounts: &[Option<Accounting>]) -> Curve {
         match &self.what {
-            What::Term(id) => accounts
+            What::Term(kind) => accounts
                 .iter()
-                .map(|accounting| accounting.as_ref()?.size(id).map(Bytes::as_f64))
+                .map(|accounting| accounting.as_ref()?.size(*kind).map(Bytes::as_f64))
                 .collect(),
             What::Owner(_) => Curve::new(),
             What::Cache(name) => match cx.timeline.entity(Entity::Slab, name) {
@@ -128,15 +127,15 @@ fn terms(cx: &Evidence<'_>) -> Vec<GrownOwner> {
     let Some((first, last)) = ends else {
         return Vec::new();
     };
-    let is_free = |part: &StackPart| part.standing == Standing::Free;
+    let is_free = |part: &StackPart| part.kind.standing() == Standing::Free;
     let parts = memory::parts().into_iter().filter(|part| !is_free(part));
     parts
         .filter_map(|part| {
-            let from = first.size(part.id)?.as_f64();
+            let from = first.size(part.kind)?.as_f64();
             Some(GrownOwner {
-                by: last.size(part.id)?.as_f64() - from,
-                series: level(part.id, part.label, part.colour, part.signals),
-                what: What::Term(part.id),
+                by: last.size(part.kind)?.as_f64() - from,
+                series: level(part.kind.id(), part.label, part.colour, part.signals),
+                what: What::Term(part.kind),
                 from,
             })
         })

@@ -1,8 +1,7 @@
 //! Where memory went: all of RAM as one stack, from what nobody can give back to what is free.
 
 use diagnose::Evidence;
-use diagnose::accounting::terms::{Kind, Standing};
-use diagnose::accounting::{Accounting, account, terms};
+use diagnose::accounting::{Accounting, TermKind, account};
 use timeline::SignalId;
 use timeline::signals::{
     DENTRIES_NEGATIVE, HUGEPAGES_TOTAL, HUGETLB_UNUSED, MEM_ACTIVE_ANON, MEM_ACTIVE_FILE, MEM_ANON,
@@ -20,11 +19,9 @@ use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// A part of the stack.
 pub(super) struct StackPart {
-    /// Id of the accounting's term.
-    pub(super) id: &'static str,
+    pub(super) kind: TermKind,
     pub(super) label: &'static str,
     pub(super) colour: Colour,
-    pub(super) standing: Standing,
     /// What it shows, then what lies within it or around it.
     pub(super) signals: Vec<SignalId>,
     /// Most hosts have none of it: it is drawn only where there ever was some.
@@ -67,65 +64,63 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
 
 /// The parts from the bottom of the stack to its top.
 pub(super) fn parts() -> Vec<StackPart> {
-    let part = |kind: &'static Kind| StackPart {
-        id: kind.id,
-        label: kind.label,
-        colour: Colour::of_term(kind.id),
-        standing: kind.standing,
-        signals: signals_of(kind.id),
-        is_rare: RARE.iter().any(|rare| rare.id == kind.id),
+    let part = |kind: &TermKind| StackPart {
+        kind: *kind,
+        label: kind.label(),
+        colour: Colour::of_term(kind.id()),
+        signals: signals_of(*kind),
+        is_rare: RARE.contains(kind),
     };
-    terms::ALL.iter().map(part).collect()
+    TermKind::ALL.iter().map(part).collect()
 }
 
 /// Most hosts have none of these: they are drawn only where there ever was some.
-const RARE: [Kind; 7] = [
-    terms::BOUNCE,
-    terms::HW_CORRUPTED,
-    terms::BALLOON,
-    terms::HUGETLB_USED,
-    terms::HUGETLB_UNUSED,
-    terms::COMPRESSED_POOL,
-    terms::KERNEL_RECLAIMABLE,
+const RARE: [TermKind; 7] = [
+    TermKind::Bounce,
+    TermKind::HwCorrupted,
+    TermKind::Balloon,
+    TermKind::HugetlbUsed,
+    TermKind::HugetlbUnused,
+    TermKind::CompressedPool,
+    TermKind::KernelReclaimable,
 ];
 
 /// The signal that tells a term, then what lies within it or around it.
-fn signals_of(id: &str) -> Vec<SignalId> {
-    match id {
-        "kernel_stack" => signals![MEM_KERNEL_STACK],
-        "page_tables" => signals![MEM_PAGE_TABLES],
-        "percpu" => signals![MEM_PERCPU],
-        "vmalloc" => signals![MEM_VMALLOC_USED],
-        "bounce" => signals![MEM_BOUNCE],
-        "slab_unreclaimable" => signals![MEM_SLAB_UNRECLAIMABLE, MEM_SLAB, SLAB_PAGES],
-        "slab" => signals![MEM_SLAB, SLAB_PAGES],
-        "hw_corrupted" => signals![MEM_HW_CORRUPTED],
-        "balloon" => signals![MEM_BALLOON],
-        "unaccounted" => signals![MEM_UNACCOUNTED],
-        "hugetlb_used" => signals![MEM_HUGETLB, HUGEPAGES_TOTAL],
-        "hugetlb_unused" => signals![MEM_HUGETLB, HUGEPAGES_TOTAL, HUGETLB_UNUSED],
-        "compressed_pool" => signals![ZRAM_USED, MEM_ZSWAP],
-        "shmem" => signals![MEM_SHMEM],
-        "anon" => signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
-        "swapcache" => signals![MEM_SWAP_CACHED],
-        "slab_reclaimable" => signals![
+fn signals_of(kind: TermKind) -> Vec<SignalId> {
+    match kind {
+        TermKind::KernelStack => signals![MEM_KERNEL_STACK],
+        TermKind::PageTables => signals![MEM_PAGE_TABLES],
+        TermKind::Percpu => signals![MEM_PERCPU],
+        TermKind::Vmalloc => signals![MEM_VMALLOC_USED],
+        TermKind::Bounce => signals![MEM_BOUNCE],
+        TermKind::SlabUnreclaimable => signals![MEM_SLAB_UNRECLAIMABLE, MEM_SLAB, SLAB_PAGES],
+        TermKind::Slab => signals![MEM_SLAB, SLAB_PAGES],
+        TermKind::HwCorrupted => signals![MEM_HW_CORRUPTED],
+        TermKind::Balloon => signals![MEM_BALLOON],
+        TermKind::Unaccounted => signals![MEM_UNACCOUNTED],
+        TermKind::HugetlbUsed => signals![MEM_HUGETLB, HUGEPAGES_TOTAL],
+        TermKind::HugetlbUnused => signals![MEM_HUGETLB, HUGEPAGES_TOTAL, HUGETLB_UNUSED],
+        TermKind::CompressedPool => signals![ZRAM_USED, MEM_ZSWAP],
+        TermKind::Shmem => signals![MEM_SHMEM],
+        TermKind::Anon => signals![MEM_ANON, MEM_ANON_HUGE, MEM_INACTIVE_ANON, MEM_ACTIVE_ANON],
+        TermKind::SwapCache => signals![MEM_SWAP_CACHED],
+        TermKind::SlabReclaimable => signals![
             MEM_SLAB_RECLAIMABLE,
             MEM_SLAB,
             SLAB_PAGES,
             DENTRIES_NEGATIVE
         ],
-        "kernel_reclaimable" => signals![MEM_KRECLAIMABLE],
-        "buffers" => signals![MEM_BUFFERS],
-        "file_cache" => signals![
+        TermKind::KernelReclaimable => signals![MEM_KRECLAIMABLE],
+        TermKind::Buffers => signals![MEM_BUFFERS],
+        TermKind::FileCache => signals![
             PAGE_CACHE,
             MEM_CACHED,
             MEM_MAPPED,
             MEM_ACTIVE_FILE,
             MEM_INACTIVE_FILE
         ],
-        "pcp" => signals![ZONE_PCP],
-        "free" => signals![MEM_FREE],
-        _ => Vec::new(),
+        TermKind::Pcp => signals![ZONE_PCP],
+        TermKind::Free => signals![MEM_FREE],
     }
 }
 
@@ -133,16 +128,16 @@ impl StackPart {
     /// The series that shows it.
     fn series(&self) -> ChartSeries {
         let (shown, related) = self.signals.split_at(self.signals.len().min(1));
-        let series = level(self.id, self.label, self.colour, shown.to_vec());
+        let series = level(self.kind.id(), self.label, self.colour, shown.to_vec());
         ChartSeries {
-            standing: Some(self.standing),
+            standing: Some(self.kind.standing()),
             ..series.related(related.to_vec())
         }
     }
 
     /// Called as the accounting calls it, which may not know to tell two kinds apart.
     fn named(self, accounting: &Accounting) -> Self {
-        let term = accounting.terms.iter().find(|term| term.id == self.id);
+        let term = accounting.terms.iter().find(|term| term.kind == self.kind);
         let label = term.map_or(self.label, |term| term.label);
         Self { label, ..self }
     }
@@ -158,7 +153,7 @@ impl StackPart {
 
 /// The curves of these parts, which at each sample add up to MemTotal. None where counters contradict each other.
 fn stacks(cx: &Evidence<'_>, parts: &[StackPart]) -> Vec<Curve> {
-    let ids: Vec<&str> = parts.iter().map(|part| part.id).collect();
+    let kinds: Vec<TermKind> = parts.iter().map(|part| part.kind).collect();
     let mut curves = vec![vec![None; cx.timeline.len()]; parts.len()];
     for index in 0..cx.timeline.len() {
         let Ok(accounting) = account(cx, index) else {
@@ -167,7 +162,7 @@ fn stacks(cx: &Evidence<'_>, parts: &[StackPart]) -> Vec<Curve> {
         if accounting.is_broken() {
             continue;
         }
-        for (curve, size) in curves.iter_mut().zip(accounting.stacked(&ids)) {
+        for (curve, size) in curves.iter_mut().zip(accounting.stacked(&kinds)) {
             curve[index] = size;
         }
     }

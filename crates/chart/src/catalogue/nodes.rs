@@ -1,7 +1,7 @@
 //! NUMA nodes: where the memory of each went, on one scale.
 
 use diagnose::Evidence;
-use diagnose::accounting::{of_node, terms};
+use diagnose::accounting::{TermKind, of_node};
 use timeline::signals::{
     NODE_ACTIVE_FILE, NODE_ANON, NODE_FILE, NODE_FOREIGN, NODE_FREE, NODE_INACTIVE_FILE,
     NODE_SHMEM, NODE_SLAB, NODE_TOTAL,
@@ -78,20 +78,20 @@ fn series() -> Vec<ChartSeries> {
         area("slab", "slab", C::SlabUnreclaimable, signals![NODE_SLAB]),
         area(
             "shared",
-            terms::SHMEM.label,
+            TermKind::Shmem.label(),
             C::Shared,
             signals![NODE_SHMEM],
         ),
-        area("anon", terms::ANON.label, C::Anon, signals![NODE_ANON]),
+        area("anon", TermKind::Anon.label(), C::Anon, signals![NODE_ANON]),
         area(
             "file",
-            terms::FILE_CACHE.label,
+            TermKind::FileCache.label(),
             C::FileCache,
             signals![NODE_FILE, NODE_ACTIVE_FILE, NODE_INACTIVE_FILE],
         ),
         area(
             "free",
-            terms::FREE.label,
+            TermKind::Free.label(),
             C::Free,
             signals![NODE_FREE, NODE_FOREIGN],
         ),

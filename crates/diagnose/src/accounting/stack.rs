@@ -2,26 +2,27 @@
 
 use units::{Bytes, Quantity};
 
-use super::{Accounting, terms};
+use super::{Accounting, TermKind};
 
 impl Accounting {
     /// The size of a term or of the remainder as it was measured; `None` where the source does not tell it, and of a
     /// remainder below zero.
-    pub fn size(&self, id: &str) -> Option<Bytes> {
-        match id == terms::UNACCOUNTED.id {
-            true => u64::try_from(self.unaccounted_bytes).ok().map(Bytes::new),
-            false => self.term(id),
+    pub fn size(&self, kind: TermKind) -> Option<Bytes> {
+        if kind == TermKind::Unaccounted {
+            u64::try_from(self.unaccounted_bytes).ok().map(Bytes::new)
+        } else {
+            self.term(kind)
         }
     }
 
-    /// The sizes in bytes of these terms, which add up to MemTotal if the remainder is among them: it then has all that
-    /// has no place of its own.
-    pub fn stacked(&self, ids: &[&str]) -> Vec<Option<f64>> {
-        let size = |id: &&str| self.size(id).map(Quantity::as_f64);
-        let mut sizes: Vec<Option<f64>> = ids.iter().map(size).collect();
-        let rest = ids.iter().position(|id| *id == terms::UNACCOUNTED.id);
-        if let Some(rest) = rest {
-            fill_up(&mut sizes, rest, self.total.as_f64());
+    /// The sizes in bytes of these terms. With the remainder among them they add up to MemTotal: what is not listed is part
+    /// of it.
+    pub fn stacked(&self, kinds: &[TermKind]) -> Vec<Option<f64>> {
+        let size = |kind: &TermKind| self.size(*kind).map(Quantity::as_f64);
+        let mut sizes: Vec<Option<f64>> = kinds.iter().map(size).collect();
+        let remainder = kinds.iter().position(|kind| *kind == TermKind::Unaccounted);
+        if let Some(remainder) = remainder {
+            fill_up(&mut sizes, remainder, self.total.as_f64());
         }
         sizes
     }

@@ -1,20 +1,20 @@
-//! The terms: what each is called, and what can be done with its memory. Whoever draws or names them takes both from here.
+//! The terms: names of the kinds of memory, and what can be done with each.
 
 /// What can be done with memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Nobody gives it back on demand.
+    /// It cannot be taken back on demand.
     Kernel,
-    /// Somebody uses it; at best it can be swapped out.
+    /// In use; at best it can be swapped out.
     InUse,
     /// Can be taken back on demand.
     Reclaimable,
-    /// Nobody has it.
+    /// Unused.
     Free,
 }
 
 impl Standing {
-    /// As people read it.
+    /// In words.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Kernel => "kernel and unaccounted",
@@ -25,69 +25,74 @@ impl Standing {
     }
 }
 
-/// A kind of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
-    /// `free`, `pcp`, `anon`, `file_cache`, …
-    pub id: &'static str,
-    /// What people call it.
-    pub label: &'static str,
-    /// What can be done with it.
-    pub standing: Standing,
-}
-
 macro_rules! kinds {
     ($($standing:ident { $($name:ident = $id:literal, $label:literal;)+ })+) => {
-        $($(
-            #[doc = concat!("`", $id, "`: ", $label, ".")]
-            pub const $name: Kind = Kind { id: $id, label: $label, standing: Standing::$standing };
-        )+)+
-        /// All of them as drawn, from the bottom: from what nobody can give back to what is free.
-        pub const ALL: &[Kind] = &[$($($name),+),+];
+        /// A kind of memory. The order is that of a stack, from the bottom: from what cannot be given back to what is free.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum TermKind {
+            $($(#[doc = concat!("`", $id, "`: ", $label, ".")] $name,)+)+
+        }
+
+        impl TermKind {
+            /// All of them, in their order.
+            pub const ALL: &[Self] = &[$($(Self::$name),+),+];
+
+            /// `free`, `pcp`, `anon`, `file_cache`, …
+            pub const fn id(self) -> &'static str {
+                match self { $($(Self::$name => $id,)+)+ }
+            }
+
+            /// Its name on the screen.
+            pub const fn label(self) -> &'static str {
+                match self { $($(Self::$name => $label,)+)+ }
+            }
+
+            /// What can be done with it.
+            pub const fn standing(self) -> Standing {
+                match self { $($(Self::$name => Standing::$standing,)+)+ }
+            }
+        }
     };
 }
 
 kinds! {
     Kernel {
-        KERNEL_STACK = "kernel_stack", "kernel stacks";
-        PAGE_TABLES = "page_tables", "page tables";
-        PERCPU = "percpu", "per-CPU kernel memory";
-        VMALLOC = "vmalloc", "vmalloc";
-        BOUNCE = "bounce", "bounce buffers";
-        SLAB_UNRECLAIMABLE = "slab_unreclaimable", "slab, unreclaimable";
-        SLAB = "slab", "slab";
-        HW_CORRUPTED = "hw_corrupted", "broken RAM";
-        BALLOON = "balloon", "balloon of the hypervisor";
-        UNACCOUNTED = "unaccounted", "unaccounted";
+        KernelStack = "kernel_stack", "kernel stacks";
+        PageTables = "page_tables", "page tables";
+        Percpu = "percpu", "per-CPU kernel memory";
+        Vmalloc = "vmalloc", "vmalloc";
+        Bounce = "bounce", "bounce buffers";
+        SlabUnreclaimable = "slab_unreclaimable", "slab, unreclaimable";
+        Slab = "slab", "slab";
+        HwCorrupted = "hw_corrupted", "broken RAM";
+        Balloon = "balloon", "balloon of the hypervisor";
+        Unaccounted = "unaccounted", "unaccounted";
     }
     InUse {
-        HUGETLB_USED = "hugetlb_used", "huge pages in use";
-        HUGETLB_UNUSED = "hugetlb_unused", "huge pages, unused";
-        COMPRESSED_POOL = "compressed_pool", "compressed swap";
-        SHMEM = "shmem", "shared memory";
-        ANON = "anon", "anonymous";
-        SWAP_CACHE = "swapcache", "swap cache";
+        HugetlbUsed = "hugetlb_used", "huge pages in use";
+        HugetlbUnused = "hugetlb_unused", "huge pages, unused";
+        CompressedPool = "compressed_pool", "compressed swap";
+        Shmem = "shmem", "shared memory";
+        Anon = "anon", "anonymous";
+        SwapCache = "swapcache", "swap cache";
     }
     Reclaimable {
-        SLAB_RECLAIMABLE = "slab_reclaimable", "slab, reclaimable";
-        KERNEL_RECLAIMABLE = "kernel_reclaimable", "other reclaimable kernel memory";
-        BUFFERS = "buffers", "page cache of block devices";
-        FILE_CACHE = "file_cache", "page cache of files";
+        SlabReclaimable = "slab_reclaimable", "slab, reclaimable";
+        KernelReclaimable = "kernel_reclaimable", "other reclaimable kernel memory";
+        Buffers = "buffers", "page cache of block devices";
+        FileCache = "file_cache", "page cache of files";
     }
     Free {
-        PCP = "pcp", "free, in per-CPU lists";
-        FREE = "free", "free";
+        Pcp = "pcp", "free, in per-CPU lists";
+        Free = "free", "free";
     }
 }
 
-/// The kind with this id.
-pub fn kind(id: &str) -> Option<&'static Kind> {
-    ALL.iter().find(|kind| kind.id == id)
-}
-
-/// How high a kind is drawn among all; unknown ones lie at the bottom.
-pub fn place(id: &str) -> usize {
-    ALL.iter().position(|kind| kind.id == id).unwrap_or(0)
+impl TermKind {
+    /// The kind with this id.
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.id() == id)
+    }
 }
 
 #[cfg(test)]
@@ -96,10 +101,10 @@ mod tests {
 
     #[test]
     fn they_are_drawn_from_what_nobody_gives_back_to_what_is_free() {
-        assert!(ALL.is_sorted_by_key(|kind| kind.standing));
-        let mut ids: Vec<&str> = ALL.iter().map(|kind| kind.id).collect();
+        assert!(TermKind::ALL.is_sorted_by_key(|kind| kind.standing()));
+        let mut ids: Vec<&str> = TermKind::ALL.iter().map(|kind| kind.id()).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), ALL.len());
+        assert_eq!(ids.len(), TermKind::ALL.len());
     }
 }

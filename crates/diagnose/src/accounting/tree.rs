@@ -11,8 +11,8 @@ use timeline::{
 };
 use units::{Bytes, Count, Pages, Ratio};
 
-use super::Accounting;
 use super::owners::{self, Owner, Owners};
+use super::{Accounting, TermKind};
 use crate::evidence::Evidence;
 use crate::measures::slab;
 
@@ -45,15 +45,15 @@ impl Accounting {
         ];
         children.extend(self.huge_pages(cx));
         children.push(self.kernel(cx));
-        for (id, note) in [
-            ("compressed_pool", self.compressed_note(cx)),
-            ("balloon", String::new()),
+        for (kind, note) in [
+            (TermKind::CompressedPool, self.compressed_note(cx)),
+            (TermKind::Balloon, String::new()),
             (
-                "hw_corrupted",
+                TermKind::HwCorrupted,
                 "taken out of use after memory errors".to_owned(),
             ),
         ] {
-            children.extend(self.leaf(id).map(|leaf| leaf.noted(note)));
+            children.extend(self.leaf(kind).map(|leaf| leaf.noted(note)));
         }
         children.push(self.unaccounted(cx));
         children
@@ -78,16 +78,17 @@ impl Accounting {
     }
 
     /// A term as a node; `None` where it is not known or holds nothing.
-    fn leaf(&self, id: &str) -> Option<Node> {
-        let term = self.terms.iter().find(|t| t.id == id)?;
+    fn leaf(&self, kind: TermKind) -> Option<Node> {
+        let term = self.terms.iter().find(|term| term.kind == kind)?;
         (term.bytes > Bytes::ZERO).then(|| self.node(term.label, Some(term.bytes)))
     }
 
     /// What the known ones of these terms add up to; `None` where none is known.
-    fn known(&self, ids: &[&str]) -> Option<Bytes> {
-        ids.iter()
-            .any(|id| self.term(id).is_some())
-            .then(|| self.sum(ids))
+    fn known(&self, kinds: &[TermKind]) -> Option<Bytes> {
+        kinds
+            .iter()
+            .any(|kind| self.term(*kind).is_some())
+            .then(|| self.sum(kinds))
     }
 
     fn free(&self, cx: &Evidence<'_>) -> Node {
@@ -95,10 +96,10 @@ impl Accounting {
         if let Some(floor) = cx.floor().ok().and_then(|f| f.high.at(self.index)) {
             notes.push(format!("the kernel keeps about {floor} free"));
         }
-        if let Some(lists) = self.term("pcp") {
+        if let Some(lists) = self.term(TermKind::Pcp) {
             notes.push(format!("{lists} in per-CPU lists"));
         }
-        self.node("free", self.known(&["free", "pcp"]))
+        self.node("free", self.known(&[TermKind::Free, TermKind::Pcp]))
             .noted(notes.join("; "))
     }
 
@@ -106,18 +107,24 @@ impl Accounting {
         let at = |signal| cx.timeline.at(signal, self.index);
         let dirty: Bytes = [MEM_DIRTY, MEM_WRITEBACK].into_iter().filter_map(at).sum();
         let mut notes = Vec::new();
-        if self.term("shmem").is_none() {
+        if self.term(TermKind::Shmem).is_none() {
             notes.push("this source does not tell shared memory apart".to_owned());
         }
         if dirty > Bytes::ZERO {
             notes.push(format!("{dirty} dirty or under writeback"));
         }
-        self.node("page cache", self.known(&["file_cache", "buffers"]))
-            .noted(notes.join("; "))
+        self.node(
+            "page cache",
+            self.known(&[TermKind::FileCache, TermKind::Buffers]),
+        )
+        .noted(notes.join("; "))
     }
 
     fn anonymous(&self, cx: &Evidence<'_>) -> Node {
-        let mut node = self.node("anonymous", self.known(&["anon", "swapcache"]));
+        let mut node = self.node(
+            "anonymous",
+            self.known(&[TermKind::Anon, TermKind::SwapCache]),
+        );
         if let Some(owners) = owners::of_anonymous(cx, self.index) {
             self.own(cx, &mut node, owners);
         }
@@ -126,7 +133,7 @@ impl Accounting {
 
     /// Shared memory: who maps it, and which file systems may hold it. How full each of those is, no kernel file says.
     fn shared(&self, cx: &Evidence<'_>) -> Node {
-        let mut node = self.node("shared memory", self.term("shmem"));
+        let mut node = self.node("shared memory", self.term(TermKind::Shmem));
         if let Some(owners) = owners::of_shared(cx, self.index)
             && !owners.owners.is_empty()
         {
@@ -177,9 +184,9 @@ impl Accounting {
     }
 
     fn huge_pages(&self, cx: &Evidence<'_>) -> Option<Node> {
-        let bytes = self.known(&["hugetlb_used", "hugetlb_unused"])?;
+        let bytes = self.known(&[TermKind::HugetlbUsed, TermKind::HugetlbUnused])?;
         let mut node = self.node("huge pages", Some(bytes));
-        node.children.extend(self.leaf("hugetlb_used"));
+        node.children.extend(self.leaf(TermKind::HugetlbUsed));
         let promised = cx
             .timeline
             .at(HUGEPAGES_RSVD, self.index)
@@ -189,25 +196,31 @@ impl Accounting {
             .map_or_else(String::new, |promised| {
                 format!("{promised} of it promised to somebody")
             });
-        node.children
-            .extend(self.leaf("hugetlb_unused").map(|n| n.noted(promised)));
+        node.children.extend(
+            self.leaf(TermKind::HugetlbUnused)
+                .map(|n| n.noted(promised)),
+        );
         Some(node)
     }
 
     fn kernel(&self, cx: &Evidence<'_>) -> Node {
-        const SLAB: [&str; 3] = ["slab", "slab_unreclaimable", "slab_reclaimable"];
-        const REST: [&str; 6] = [
-            "page_tables",
-            "kernel_stack",
-            "percpu",
-            "vmalloc",
-            "kernel_reclaimable",
-            "bounce",
+        const SLAB: [TermKind; 3] = [
+            TermKind::Slab,
+            TermKind::SlabUnreclaimable,
+            TermKind::SlabReclaimable,
         ];
-        let ids: Vec<&str> = SLAB.into_iter().chain(REST).collect();
-        let mut node = self.node("kernel", self.known(&ids));
+        const REST: [TermKind; 6] = [
+            TermKind::PageTables,
+            TermKind::KernelStack,
+            TermKind::Percpu,
+            TermKind::Vmalloc,
+            TermKind::KernelReclaimable,
+            TermKind::Bounce,
+        ];
+        let all = [&SLAB[..], &REST].concat();
+        let mut node = self.node("kernel", self.known(&all));
         let mut slab = self.node("slab", self.known(&SLAB));
-        if let Some(reclaimable) = self.term("slab_reclaimable") {
+        if let Some(reclaimable) = self.term(TermKind::SlabReclaimable) {
             slab.note = format!("{reclaimable} reclaimable");
         }
         let caches = slab::caches(cx, self.index);
@@ -220,7 +233,7 @@ impl Accounting {
             .extend(self.others(rest.len(), rest.iter().map(|c| c.bytes).sum()));
         node.children.push(slab);
         node.children
-            .extend(REST.into_iter().filter_map(|id| self.leaf(id)));
+            .extend(REST.into_iter().filter_map(|kind| self.leaf(kind)));
         node.children
             .retain(|n| n.bytes.is_some_and(|b| b > Bytes::ZERO));
         node.children.sort_by_key(|n| std::cmp::Reverse(n.bytes));
@@ -281,7 +294,7 @@ impl Accounting {
             value.filter(|v| *v > Bytes::ZERO)
         };
         let mut texts = Vec::new();
-        if let (Some(cached), Some(shmem)) = (at(MEM_CACHED), self.term("shmem"))
+        if let (Some(cached), Some(shmem)) = (at(MEM_CACHED), self.term(TermKind::Shmem))
             && shmem > Bytes::ZERO
         {
             texts.push(format!(
@@ -293,12 +306,12 @@ impl Accounting {
                 "Mapped ({mapped}) is a part of Cached ({cached}), not an addition to it."
             ));
         }
-        if let (Some(huge), Some(anon)) = (at(MEM_ANON_HUGE), self.term("anon")) {
+        if let (Some(huge), Some(anon)) = (at(MEM_ANON_HUGE), self.term(TermKind::Anon)) {
             texts.push(format!(
                 "AnonHugePages ({huge}) is a part of AnonPages ({anon})."
             ));
         }
-        if let (Some(cached), Some(alone)) = (at(MEM_SWAP_CACHED), self.term("swapcache")) {
+        if let (Some(cached), Some(alone)) = (at(MEM_SWAP_CACHED), self.term(TermKind::SwapCache)) {
             texts.push(format!(
                 "SwapCached ({cached}) is in RAM and in swap at once; {alone} of it is not in AnonPages already."
             ));

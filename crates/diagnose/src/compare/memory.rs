@@ -16,11 +16,11 @@ use timeline::{
 use units::{Bytes, Quantity, Ratio, SignedBytes, Span};
 
 use super::spread::{Certainty, Spread, contrast};
-use crate::accounting::{Accounting, account, owners_of_anonymous};
+use crate::accounting::{Accounting, TermKind, account, owners_of_anonymous};
 use crate::evidence::Evidence;
 
 /// What kind of amount it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AmountKind {
     /// A part of RAM: these add up to MemTotal on each side.
     Term,
@@ -76,7 +76,9 @@ impl AmountChange {
     /// Whether it is memory that holds something: not what is free, nor a promise.
     pub(super) fn holds_memory(&self) -> bool {
         match self.kind {
-            AmountKind::Term => !["free", "pcp"].contains(&self.name.as_str()),
+            AmountKind::Term => ![TermKind::Free, TermKind::Pcp]
+                .map(TermKind::id)
+                .contains(&self.name.as_str()),
             AmountKind::Level => [MEM_ANON_HUGE.def(), SWAP_USED.def(), MEM_DIRTY.def()]
                 .iter()
                 .any(|def| def.name == self.name),
@@ -105,8 +107,8 @@ pub(super) fn least(ram: Bytes) -> f64 {
     LEAST.get().min(size)
 }
 
-/// So many samples are looked at, evenly over the source.
-const MOST_LOOKS: usize = 120;
+/// So many samples are accounted for, evenly over the source.
+const MOST_SAMPLES: usize = 120;
 /// Owners of smaller ranks hold too little to matter.
 const MOST_OWNERS: usize = 30;
 
@@ -114,7 +116,7 @@ const MOST_OWNERS: usize = 30;
 struct Side {
     ram: Bytes,
     typical: Accounting,
-    terms: BTreeMap<&'static str, (&'static str, i64, Spread)>,
+    terms: BTreeMap<TermKind, (&'static str, i64, Spread)>,
     levels: BTreeMap<String, (String, Spread)>,
     owners: BTreeMap<String, i64>,
 }
@@ -140,7 +142,10 @@ impl Memory {
             levels(before, after, &mut amounts);
             owners(before, after, &mut amounts);
         }
-        amounts.sort_by(|a, b| b.size().total_cmp(&a.size()));
+        amounts.sort_by(|a, b| {
+            let by_size = b.size().total_cmp(&a.size());
+            by_size.then_with(|| (a.kind, &a.name).cmp(&(b.kind, &b.name)))
+        });
         Self {
             typical_before: at(&before),
             typical_after: at(&after),
@@ -151,13 +156,13 @@ impl Memory {
 
 impl Side {
     fn of(cx: &Evidence<'_>) -> Option<Self> {
-        let looks = looks(cx);
-        let typical = typical(&looks)?;
+        let samples = accounted_samples(cx);
+        let typical = typical(&samples)?;
         let index = typical.index;
-        let terms = ids(typical).map(|(id, label, bytes)| {
-            let values = looks.iter().filter_map(|look| of_term(look, id));
+        let terms = terms_of(typical).map(|(kind, label, bytes)| {
+            let values = samples.iter().filter_map(|sample| size_of(sample, kind));
             let spread = Spread::of(values, None)?;
-            Some((id, (label, bytes, spread)))
+            Some((kind, (label, bytes, spread)))
         });
         let owners = owners_of_anonymous(cx, index).map_or_else(BTreeMap::new, |owners| {
             let owners = owners.owners.into_iter().take(MOST_OWNERS);
@@ -180,9 +185,9 @@ impl Side {
 }
 
 /// What RAM held at samples evenly over the source.
-fn looks(cx: &Evidence<'_>) -> Vec<Accounting> {
+fn accounted_samples(cx: &Evidence<'_>) -> Vec<Accounting> {
     let samples = cx.timeline.len();
-    let step = samples.div_ceil(MOST_LOOKS).max(1);
+    let step = samples.div_ceil(MOST_SAMPLES).max(1);
     let indices = (0..samples).step_by(step);
     indices
         .filter_map(|index| account(cx, index).ok())
@@ -193,38 +198,43 @@ fn signed(bytes: Bytes) -> i64 {
     i64::try_from(bytes.get()).unwrap_or(i64::MAX)
 }
 
-/// The remainder is a term like the others.
-const REST: &str = "unaccounted";
-
-fn ids(look: &Accounting) -> impl Iterator<Item = (&'static str, &'static str, i64)> + '_ {
-    let terms = look.terms.iter().map(|t| (t.id, t.label, signed(t.bytes)));
-    terms.chain([(REST, "unaccounted", look.unaccounted_bytes)])
+/// All terms with their names and sizes, the remainder included.
+fn terms_of(accounting: &Accounting) -> impl Iterator<Item = (TermKind, &'static str, i64)> + '_ {
+    let remainder = TermKind::Unaccounted;
+    accounting
+        .terms
+        .iter()
+        .map(|term| (term.kind, term.label, signed(term.bytes)))
+        .chain([(remainder, remainder.label(), accounting.unaccounted_bytes)])
 }
 
 #[allow(clippy::cast_precision_loss)] // compared to three digits
-fn of_term(look: &Accounting, id: &str) -> Option<f64> {
-    match id {
-        REST => Some(look.unaccounted_bytes as f64),
-        id => look.term(id).map(Bytes::as_f64),
+fn size_of(accounting: &Accounting, kind: TermKind) -> Option<f64> {
+    match kind {
+        TermKind::Unaccounted => Some(accounting.unaccounted_bytes as f64),
+        kind => accounting.term(kind).map(Bytes::as_f64),
     }
 }
 
-/// The look that lies nearest to the median of every term.
-fn typical(looks: &[Accounting]) -> Option<&Accounting> {
-    let mut medians: BTreeMap<&str, f64> = BTreeMap::new();
-    let names: BTreeSet<&str> = looks.iter().flat_map(ids).map(|(id, _, _)| id).collect();
-    for id in names {
-        let values = looks.iter().filter_map(|look| of_term(look, id));
-        let median = Spread::of(values, None)?.median();
-        medians.insert(id, median);
+/// The sample nearest to the median of every term.
+fn typical(samples: &[Accounting]) -> Option<&Accounting> {
+    let kinds: BTreeSet<TermKind> = samples
+        .iter()
+        .flat_map(terms_of)
+        .map(|(kind, ..)| kind)
+        .collect();
+    let mut medians = Vec::new();
+    for kind in kinds {
+        let values = samples.iter().filter_map(|sample| size_of(sample, kind));
+        medians.push((kind, Spread::of(values, None)?.median()));
     }
-    let distance = |look: &Accounting| -> f64 {
+    let distance = |sample: &Accounting| -> f64 {
         medians
             .iter()
-            .filter_map(|(id, median)| Some((of_term(look, id)? - median).abs()))
+            .filter_map(|(kind, median)| Some((size_of(sample, *kind)? - median).abs()))
             .sum()
     };
-    looks
+    samples
         .iter()
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
@@ -267,19 +277,19 @@ fn level_tracks(cx: &Evidence<'_>) -> BTreeMap<String, (String, Spread)> {
 }
 
 fn terms(before: &Side, after: &Side, amounts: &mut Vec<AmountChange>) {
-    let names: BTreeSet<&str> = before
+    let kinds: BTreeSet<TermKind> = before
         .terms
         .keys()
         .chain(after.terms.keys())
         .copied()
         .collect();
-    for id in names {
-        let (old, new) = (before.terms.get(id), after.terms.get(id));
-        let label = old.or(new).map_or(id, |(label, _, _)| label);
+    for kind in kinds {
+        let (old, new) = (before.terms.get(&kind), after.terms.get(&kind));
+        let label = old.or(new).map_or(kind.label(), |(label, _, _)| label);
         let spreads = old.map(|(_, _, s)| s).zip(new.map(|(_, _, s)| s));
         amounts.push(amount(
             AmountKind::Term,
-            (id, label),
+            (kind.id(), label),
             (before, old.map(|(_, bytes, _)| *bytes)),
             (after, new.map(|(_, bytes, _)| *bytes)),
             spreads,

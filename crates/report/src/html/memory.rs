@@ -1,7 +1,7 @@
 //! What RAM, NUMA nodes and swap held at the moment that matters: one bar each, and a table of what it is made of.
 
 use chart::Colour;
-use diagnose::accounting::terms;
+use diagnose::accounting::TermKind;
 use units::{Bytes, Quantity as _, Ratio};
 
 use super::Scene;
@@ -50,12 +50,12 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
 fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
     let name = match accounting.broken_down {
-        true => terms::UNACCOUNTED.label,
+        true => TermKind::Unaccounted.label(),
         false => "not broken down",
     };
     let of_term = |term: &'_ Term| {
         (
-            terms::place(&term.id),
+            TermKind::from_id(&term.id),
             Colour::of_term(&term.id),
             term.bytes,
         )
@@ -65,7 +65,7 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
         (place, (term.label.as_str(), colour, bytes))
     });
     let unaccounted = (
-        terms::place(terms::UNACCOUNTED.id),
+        Some(TermKind::Unaccounted),
         (name, Colour::Unaccounted, rest),
     );
     let mut all: Vec<_> = named.chain([unaccounted]).collect();

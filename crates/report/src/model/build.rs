@@ -591,7 +591,7 @@ impl Context<'_> {
                 .terms
                 .iter()
                 .map(|term| Term {
-                    id: term.id.to_owned(),
+                    id: term.kind.id().to_owned(),
                     bytes: term.bytes.get(),
                     label: term.label.to_owned(),
                 })

@@ -2,7 +2,7 @@
 //! out. It says nothing that the page's text does not say as well.
 
 use chart::{ChartKind, ChartSize, ChartUnit, LimitValue};
-use diagnose::accounting::terms::Standing;
+use diagnose::accounting::Standing;
 use jiff::Timestamp;
 use serde::Serialize;
 use timeline::EventKind;

@@ -3,7 +3,7 @@
 //! A term has its own fill character, so that a bar reads without colour, and one colour, the same wherever memtide
 //! draws it. What cannot be taken back stands left, what can stands right.
 
-use diagnose::accounting::terms;
+use diagnose::accounting::TermKind;
 
 use super::page::{Style, StyledText, piece};
 use crate::model::Accounting;
@@ -16,7 +16,7 @@ pub(super) struct BarFill {
     pub(super) style: Style,
 }
 
-/// Fills, left to right in a bar as [`terms::ALL`] has them, with the ids of the terms that they stand for.
+/// Fills, left to right in a bar as [`TermKind::ALL`] has them, with the ids of the terms that they stand for.
 const FILLS: &[(BarFill, &[&str])] = &[
     KERNEL,
     (fill("balloon", 'b', 245), &["balloon"]),
@@ -26,18 +26,18 @@ const FILLS: &[(BarFill, &[&str])] = &[
         &["hugetlb_used", "hugetlb_unused"],
     ),
     (
-        fill(terms::COMPRESSED_POOL.label, 'z', 28),
+        fill(TermKind::CompressedPool.label(), 'z', 28),
         &["compressed_pool"],
     ),
-    (fill(terms::SHMEM.label, '▒', 99), &["shmem"]),
-    (fill(terms::ANON.label, '█', 32), &["anon"]),
-    (fill(terms::SWAP_CACHE.label, '▓', 110), &["swapcache"]),
+    (fill(TermKind::Shmem.label(), '▒', 99), &["shmem"]),
+    (fill(TermKind::Anon.label(), '█', 32), &["anon"]),
+    (fill(TermKind::SwapCache.label(), '▓', 110), &["swapcache"]),
     (fill("page cache", '░', 36), &["file_cache", "buffers"]),
     (FREE, &["free", "pcp"]),
 ];
 
 /// What no term explains.
-const UNACCOUNTED: &str = terms::UNACCOUNTED.label;
+const UNACCOUNTED: &str = TermKind::Unaccounted.label();
 /// The same where the source does not give the terms.
 const NOT_BROKEN_DOWN: &str = "not broken down";
 
@@ -45,7 +45,7 @@ const NOT_BROKEN_DOWN: &str = "not broken down";
 const KERNEL: (BarFill, &[&str]) = (fill("kernel", '#', 166), &[]);
 
 /// What holds nothing.
-const FREE: BarFill = fill(terms::FREE.label, '·', 245);
+const FREE: BarFill = fill(TermKind::Free.label(), '·', 245);
 
 /// What holds something, where it does not matter what.
 const USED: BarFill = fill("used", '█', 32);
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_bar_has_its_terms_in_the_order_of_the_stack() {
         let ids = FILLS.iter().filter_map(|(_, ids)| ids.iter().max());
-        assert!(ids.map(|id| terms::place(id)).is_sorted());
+        assert!(ids.map(|id| TermKind::from_id(id)).is_sorted());
     }
 
     #[test]

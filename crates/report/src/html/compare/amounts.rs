@@ -1,7 +1,7 @@
 //! Where memory was: a bar of RAM for each side, both on one scale, with a legend that says what changed of each part.
 
 use chart::Colour;
-use diagnose::accounting::terms;
+use diagnose::accounting::TermKind;
 use units::{Bytes, Span};
 
 use super::table::{table, tables};
@@ -95,11 +95,11 @@ fn typical(side: &Side) -> String {
 fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     let terms = report.memory.iter();
     let terms = terms.filter(|it| it.kind == AmountKind::Term);
-    let mut parts: Vec<(usize, BarPart<'_>)> = terms
+    let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
             let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;
             let part = (term.label.as_str(), Colour::of_term(&term.name), bytes);
-            Some((terms::place(&term.name), part))
+            Some((TermKind::from_id(&term.name), part))
         })
         .collect();
     parts.sort_by_key(|(place, _)| *place);
@@ -111,7 +111,7 @@ fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>)
     if rows.is_empty() {
         return;
     }
-    let place = |row: &ComparisonRow| entry(report, row).map(|it| terms::place(&it.name));
+    let place = |row: &ComparisonRow| entry(report, row).map(|it| TermKind::from_id(&it.name));
     rows.sort_by_key(place);
     let parts = ComparisonTable {
         heading: "",
