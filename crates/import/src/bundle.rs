@@ -1,8 +1,7 @@
-//! Support bundles: a directory or an archive of saved files, such as `sosreport` and people make.
+//! Support bundles: a directory or an archive of saved files, as `sosreport` makes them.
 //!
-//! Kernel files, whatever directory they were saved below, are read as the kernel's own and are of one moment. Output of
-//! tools completes that moment. Logs are searched for kernel reports, which are the past. A bundle of two hosts is read as
-//! its first: their files must not become one host's.
+//! Kernel files may be saved below any directory. They are of one time, and output of tools completes that sample. Logs
+//! are searched for kernel reports. Of a bundle of two hosts the first is read: files of two hosts are never mixed.
 
 mod archive;
 mod directory;
@@ -11,76 +10,75 @@ mod role;
 use std::collections::HashSet;
 use std::io::{BufRead, Read};
 
-use timeline::{Entity, Sample, facts};
+use timeline::{Sample, facts};
 use units::PageSize;
 
-pub(crate) use archive::is_tar;
 pub(crate) use archive::read as read_archive;
 pub(crate) use directory::read as read_directory;
 
+use crate::builder::signals_in;
+use crate::content::FileContent;
 use crate::decompress::{Started, unpack};
-use crate::open::{Content, read_log, read_text};
 use crate::paste::Paste;
-use crate::sar::Stored;
 use crate::{Input, Opened, SourceKind, capture};
-use role::Role;
+use role::BundleRole;
 
-/// Files, directories and links of a bundle that are looked at; a large sosreport has 30,000.
+/// Files, directories and links; a large sosreport has 30,000.
 const MOST_ENTRIES: usize = 200_000;
-/// Kernel files: finding the row of a group among all takes time for each.
+/// Each costs a search for the row of its cgroup.
 const MOST_KERNEL_FILES: usize = 40_000;
-/// A kernel file's text has at most this.
+/// Bytes of one kernel file.
 const LARGEST_KERNEL_FILE: u64 = 16 << 20;
-/// A tool's output about one moment has at most this.
-const LARGEST_MOMENT: u64 = 4 << 20;
-/// What is kept of such outputs until the kernel files are known.
-const MOST_MOMENTS: usize = 64 << 20;
+/// Bytes of the output of one tool that completes the sample.
+const LARGEST_OUTPUT: u64 = 4 << 20;
+/// Bytes of all such outputs, which are kept until all kernel files are read.
+const MOST_OUTPUTS: usize = 64 << 20;
 
-/// A bundle in the reading.
+/// Reads the files of a bundle.
 #[derive(Default)]
 struct Bundle {
     paste: Paste,
     sample: Sample,
-    /// What the kernel files lie below; one host's.
-    host: Option<String>,
+    /// The directory above `proc` and `sys`.
+    root: Option<String>,
     read: HashSet<String>,
     counts: Counts,
-    moments: Vec<(String, Vec<u8>)>,
-    moments_bytes: usize,
+    outputs: Vec<(String, Vec<u8>)>,
+    outputs_bytes: usize,
     is_sosreport: bool,
 }
 
-/// Files that are too many to be listed one by one, and what was passed over.
+/// Files that are not listed one by one.
 #[derive(Default)]
 struct Counts {
     tunables: usize,
-    groups: usize,
+    cgroups: usize,
     processes: usize,
     too_many: usize,
     twice: usize,
-    of_other_hosts: usize,
+    other_roots: usize,
     unreadable: usize,
     not_text: usize,
 }
 
 impl Bundle {
-    /// What the file is to a bundle; `None` is not worth opening.
-    fn role(&mut self, path: &str) -> Option<Role> {
+    /// What the file is read as; `None` if it need not be opened.
+    fn role(&mut self, path: &str) -> Option<BundleRole> {
         self.is_sosreport |= role::is_of_sosreport(path);
-        let role = Role::of(path, self.is_sosreport)?;
-        if let Role::Kernel {
+        let role = BundleRole::from_path(path, self.is_sosreport)?;
+        if let BundleRole::Kernel {
             below,
             path: kernel,
         } = &role
         {
-            let host = self.host.get_or_insert_with(|| below.clone());
-            let refused = if host != below {
-                if self.counts.of_other_hosts == 0 {
+            let root = self.root.get_or_insert_with(|| below.clone());
+            let skipped = if root != below {
+                if self.counts.other_roots == 0 {
                     self.paste.problem(format!(
-                        "kernel files of several hosts or moments: those below `{host}/` are read, those below `{below}/` are not"
+                        "kernel files of several hosts or times: those below `{root}/` are read, those below `{below}/` are not"
                     ));
                 }
-                &mut self.counts.of_other_hosts
+                &mut self.counts.other_roots
             } else if self.read.len() >= MOST_KERNEL_FILES {
                 &mut self.counts.too_many
             } else if !self.read.insert(kernel.clone()) {
@@ -88,18 +86,18 @@ impl Bundle {
             } else {
                 return Some(role);
             };
-            *refused += 1;
+            *skipped += 1;
             return None;
         }
         Some(role)
     }
 
-    /// Reads a file. What is wrong with it costs itself only.
-    fn file(&mut self, name: &str, role: Role, input: impl BufRead) {
+    /// Reads a file. Its errors become problems.
+    fn file(&mut self, name: &str, role: BundleRole, input: impl BufRead) {
         let read = match role {
-            Role::Kernel { path, .. } => self.kernel_file(name, &path, input),
-            Role::Moment => self.moment(name, input),
-            Role::Series | Role::Log => self.text(name, &role, input),
+            BundleRole::Kernel { path, .. } => self.kernel_file(name, &path, input),
+            BundleRole::Output => self.output(name, input),
+            BundleRole::Series | BundleRole::Log => self.text(name, &role, input),
         };
         if let Err(error) = read {
             self.unreadable(name, &error);
@@ -108,7 +106,7 @@ impl Bundle {
 
     fn unreadable(&mut self, name: &str, error: &std::io::Error) {
         self.counts.unreadable += 1;
-        // Some kernel files of a live system, or of a copy of one, are nobody's to read.
+        // A live system has many unreadable kernel files.
         if self.counts.unreadable <= 3 {
             self.paste
                 .problem(format!("{name} cannot be read: {error}"));
@@ -126,7 +124,7 @@ impl Bundle {
         if facts::ALL.iter().any(|fact| fact.file == path) {
             self.counts.tunables += 1;
         } else if path.starts_with("/sys/fs/cgroup/") {
-            self.counts.groups += 1;
+            self.counts.cgroups += 1;
         } else if role::is_of_process(path) {
             self.counts.processes += 1;
         } else {
@@ -135,17 +133,11 @@ impl Bundle {
         Ok(())
     }
 
-    /// Lists a kernel file among what was recognised, with the signals that it alone gives.
+    /// Lists a kernel file with the signals that it has.
     fn list(&mut self, name: &str, path: &str, text: &[u8]) {
         let mut alone = Sample::default();
         let _ = self.paste.kernel_text(path, text, &mut alone);
-        let host = alone.host.iter();
-        let rows = Entity::ALL.map(|entity| alone.table(entity).rows());
-        let entities = rows
-            .iter()
-            .flat_map(|rows| rows.iter())
-            .flat_map(|row| row.row.iter());
-        let mut signals: Vec<_> = host.chain(entities).map(|(id, _)| id.def().name).collect();
+        let mut signals: Vec<_> = signals_in(&alone).collect();
         signals.sort_unstable();
         signals.dedup();
         self.paste.input(Input {
@@ -160,81 +152,82 @@ impl Bundle {
         });
     }
 
-    fn moment(&mut self, name: &str, mut input: impl BufRead) -> std::io::Result<()> {
+    fn output(&mut self, name: &str, mut input: impl BufRead) -> std::io::Result<()> {
         let mut text = Vec::new();
-        (&mut input).take(LARGEST_MOMENT).read_to_end(&mut text)?;
-        if text.len() as u64 == LARGEST_MOMENT {
-            return self.text(name, &Role::Series, text.as_slice().chain(input));
+        (&mut input).take(LARGEST_OUTPUT).read_to_end(&mut text)?;
+        if text.len() as u64 == LARGEST_OUTPUT {
+            return self.text(name, &BundleRole::Series, text.as_slice().chain(input));
         }
-        if self.moments_bytes + text.len() > MOST_MOMENTS {
+        if self.outputs_bytes + text.len() > MOST_OUTPUTS {
             self.counts.too_many += 1;
             return Ok(());
         }
-        self.moments_bytes += text.len();
-        self.moments.push((name.to_owned(), text));
+        self.outputs_bytes += text.len();
+        self.outputs.push((name.to_owned(), text));
         Ok(())
     }
 
-    /// Reads a text that is about more than the bundle's moment.
-    fn text(&mut self, name: &str, role: &Role, input: impl BufRead) -> std::io::Result<()> {
-        let mut input = input;
+    /// Reads a text.
+    fn text(
+        &mut self,
+        name: &str,
+        role: &BundleRole,
+        mut input: impl BufRead,
+    ) -> std::io::Result<()> {
         if input.fill_buf()?.is_empty() {
             return Ok(());
         }
         let (packing, unpacked) = unpack(input)?;
-        let started = Started::read(unpacked)?;
-        match (Content::of(&started.start), role) {
-            (Content::Text, Role::Log) => {
-                read_log(&mut self.paste, name, packing, started);
+        let mut started = Started::read(unpacked)?;
+        match (FileContent::recognise(&started.start), role) {
+            (FileContent::Text, BundleRole::Log) => {
+                let mut input = started.input;
+                self.paste.search(name, packing, &mut input);
             }
-            (Content::Text, _) => {
-                read_text(&mut self.paste, name, packing, started);
+            (FileContent::Text, _) => {
+                self.paste.read_stream(name, packing, started);
             }
-            (Content::Sar(stored), _) => self.sar(name, stored, started),
-            (Content::Capture, _) => self
+            (FileContent::Sar(format), _) => match format.read(&mut started.input) {
+                Ok(document) => self.paste.document(document, name),
+                Err(why) => self.paste.problem(format!("{name}: {why}")),
+            },
+            (FileContent::Capture, _) => self
                 .paste
-                .problem(format!("{name} is a capture: check it by itself")),
-            (Content::Tar, _) => self
+                .problem(format!("{name} is a capture: check it separately")),
+            (FileContent::Tar, _) => self
                 .paste
-                .problem(format!("{name} is an archive: check it by itself")),
-            (Content::Other, Role::Log) => self.counts.not_text += 1,
-            // Pictures and programs, whatever they are called.
-            (Content::Other, _) => {}
+                .problem(format!("{name} is an archive: check it separately")),
+            (FileContent::Other, BundleRole::Log) => self.counts.not_text += 1,
+            // Pictures, programs …
+            (FileContent::Other, _) => {}
         }
         Ok(())
     }
 
-    fn sar(&mut self, name: &str, stored: Stored, mut started: Started<'_>) {
-        match stored.read(&mut started.input) {
-            Ok(document) => self.paste.document(document, name),
-            Err(why) => self.paste.problem(format!("{name}: {why}")),
-        }
-    }
-
     fn finish(mut self) -> Opened {
-        self.say();
-        if self.host.is_some() {
+        self.note_counts();
+        if self.root.is_some() {
             let page_size = capture::page_size(&self.sample);
             let facts = self.paste.facts();
             facts.page_size = facts.page_size.or(page_size);
             let sample = std::mem::take(&mut self.sample);
-            self.paste.bundle(sample);
+            self.paste.add_bundle(sample);
         }
-        let mut moments = std::mem::take(&mut self.moments);
-        // Names of files do not tell an order in time; a fixed one gives the same answer always.
-        moments.sort_unstable();
-        for (name, text) in moments {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        // A fixed order always gives the same answer.
+        outputs.sort_unstable();
+        for (name, text) in outputs {
             if self.fact(&name, &text) {
                 continue;
             }
-            if let Err(error) = self.text(&name, &Role::Series, text.as_slice()) {
+            if let Err(error) = self.text(&name, &BundleRole::Series, text.as_slice()) {
                 self.unreadable(&name, &error);
             }
         }
         self.paste.finish(SourceKind::Bundle)
     }
 
-    /// Takes what a file of one line says of the host.
+    /// Reads a fact from a file of one line. Returns whether it is one.
     fn fact(&mut self, path: &str, text: &[u8]) -> bool {
         let text = String::from_utf8_lossy(text);
         let line = text.lines().next().unwrap_or_default().trim();
@@ -259,18 +252,18 @@ impl Bundle {
         true
     }
 
-    /// Says what was counted.
-    fn say(&mut self) {
+    /// Lists what was counted, and what was skipped.
+    fn note_counts(&mut self) {
         for (count, what) in [
             (self.counts.tunables, "tunables"),
-            (self.counts.groups, "control groups' files"),
-            (self.counts.processes, "processes' files"),
+            (self.counts.cgroups, "files of cgroups"),
+            (self.counts.processes, "files of processes"),
         ] {
             if count > 0 {
                 self.paste.input(Input {
                     form: "kernel file",
                     what: format!("{count} {what}"),
-                    file: self.host.clone().unwrap_or_default(),
+                    file: self.root.clone().unwrap_or_default(),
                     first_line: 1,
                     last_line: 1,
                     unit: "",
@@ -282,15 +275,15 @@ impl Bundle {
         for (count, what) in [
             (
                 self.counts.too_many,
-                "files are beyond what is read of a bundle",
+                "files are left out: the bundle is too large",
             ),
             (
                 self.counts.twice,
-                "files are there twice: the first ones are read",
+                "files occur twice: the first ones are read",
             ),
             (
-                self.counts.of_other_hosts,
-                "kernel files of other places are not read",
+                self.counts.other_roots,
+                "kernel files below other directories are not read",
             ),
             (
                 self.counts.unreadable.saturating_sub(3),
@@ -298,7 +291,7 @@ impl Bundle {
             ),
             (
                 self.counts.not_text,
-                "logs are no text, as the journal's own files: add journalctl -k of them",
+                "logs are not text (journal files?) and are not read: add the output of journalctl -k",
             ),
         ] {
             if count > 0 {

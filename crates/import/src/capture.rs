@@ -14,9 +14,9 @@ use timeline::facts::{self, Container};
 use timeline::{Entity, Facts, KernelReport, Sample, Stamp, Timeline, signals};
 use units::{PageSize, Quantity, Span, WallClock};
 
-use crate::lines::{Line, Lines};
 use crate::paste::Paste;
 use crate::problems::Problems;
+use crate::text::bounded_lines::{BoundedLines, LineRead};
 use crate::{Opened, SourceKind};
 
 /// No host's sample is longer: 10 MiB are 5,000 processes.
@@ -164,10 +164,10 @@ pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
 
 fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Opened {
     let mut reader = Reader::default();
-    let mut lines = Lines::new(text, LONGEST_LINE);
+    let mut lines = BoundedLines::new(text, LONGEST_LINE);
     loop {
         match lines.next() {
-            Ok(Line::End) => break,
+            Ok(LineRead::End) => break,
             Ok(_) if reader.timeline.len() >= most_samples => {
                 reader.is_cut_short = true;
                 reader.problems.note(format!(
@@ -176,13 +176,13 @@ fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> O
                 ));
                 break;
             }
-            Ok(Line::TooLong(bytes)) => reader.problems.note(format!(
+            Ok(LineRead::TooLong(bytes)) => reader.problems.note(format!(
                 "line {} has {} and was passed over; a sample's line has at most {}",
                 lines.count,
                 units::Bytes::new(bytes),
                 units::Bytes::new(LONGEST_LINE as u64),
             )),
-            Ok(Line::Read { whole }) => reader.line(&lines.text, lines.count, whole),
+            Ok(LineRead::Read { whole }) => reader.line(&lines.text, lines.count, whole),
             Err(error) => {
                 let what = match error.kind() {
                     ErrorKind::UnexpectedEof => format!("the {packing} data ends early"),
@@ -297,16 +297,16 @@ impl Reader {
 
     /// Takes what the kernel said: readings into the sample, and the report itself.
     fn report(&mut self, text: &str) -> Option<KernelReport> {
-        let look = Paste::report(text)?;
-        for (signal, raw) in look.sample.host.iter() {
+        let snapshot = Paste::report(text)?;
+        for (signal, raw) in snapshot.sample.host.iter() {
             self.sample.host.set_raw(signal, raw);
         }
         for entity in Entity::ALL {
-            for row in look.sample.table(entity).rows() {
+            for row in snapshot.sample.table(entity).rows() {
                 self.sample.table_mut(entity).add().clone_from(row);
             }
         }
-        look.report
+        snapshot.report
     }
 
     fn finish(mut self) -> Opened {

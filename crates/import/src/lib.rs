@@ -11,26 +11,24 @@
 
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
 
-mod big_log;
+mod block;
+mod builder;
 mod bundle;
 pub mod capture;
 mod collect;
 mod compress;
+mod content;
 mod convert;
 mod decompress;
 pub mod export;
-mod figure;
 mod forms;
 mod history;
-mod lines;
 mod live;
 mod live_log;
-mod looks;
 mod open;
 mod pace;
 mod paste;
 mod problems;
-mod prompt;
 mod range;
 mod record;
 mod recording;
@@ -39,7 +37,6 @@ mod sar;
 #[cfg(test)]
 mod testing;
 mod text;
-mod times;
 
 pub use collect::Secrets;
 pub use compress::Packed;

@@ -1,17 +1,17 @@
 //! Recognises what a file is, by content, and reads it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use timeline::{Facts, RollUps, SignalId, Timeline};
 use units::Bytes;
 
-use crate::decompress::{Packing, Started, damage, unpack};
+use crate::content::{self, FileContent};
+use crate::decompress::{Packing, Started, unpack};
 use crate::paste::Paste;
 use crate::range::{NotThere, Range};
-use crate::text::Text;
-use crate::{Opened, SourceKind, big_log, bundle, capture, recording, sar};
+use crate::{Opened, SourceKind, bundle, capture, recording, sar};
 use store::Resolution;
 
 /// Why a source gives nothing at all.
@@ -257,37 +257,6 @@ impl Read for Counted<'_> {
     }
 }
 
-/// What a file holds, told from its first bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
-    Capture,
-    Tar,
-    Sar(sar::Stored),
-    Text,
-    Other,
-}
-
-impl Content {
-    pub(crate) fn of(start: &[u8]) -> Self {
-        if capture::looks_like(start) {
-            Self::Capture
-        } else if bundle::is_tar(start) {
-            Self::Tar
-        } else if let Some(stored) = sar::Stored::of(start) {
-            Self::Sar(stored)
-        } else if is_text(start) {
-            Self::Text
-        } else {
-            Self::Other
-        }
-    }
-}
-
-/// Text of any encoding that people paste; other files have zero bytes.
-fn is_text(start: &[u8]) -> bool {
-    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) || !start.contains(&0)
-}
-
 fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
     let fail = |source| OpenError::read(name, source);
     if input.fill_buf().map_err(fail)?.is_empty() {
@@ -302,12 +271,12 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
     let start = started.start.clone();
     let nothing = || OpenError::NotRecognised {
         name: name.to_owned(),
-        start: describe(&start, packing),
+        start: content::describe(&start, packing),
     };
-    let read = match Content::of(&start) {
-        Content::Capture => capture::read(&mut started.input, packing.name()),
-        Content::Tar => bundle::read_archive(&mut started.input, packing),
-        Content::Sar(stored) => {
+    let read = match FileContent::recognise(&start) {
+        FileContent::Capture => capture::read(&mut started.input, packing.name()),
+        FileContent::Tar => bundle::read_archive(&mut started.input, packing),
+        FileContent::Sar(stored) => {
             let cannot = |why: sar::SadfError| OpenError::Sar {
                 name: name.to_owned(),
                 reason: why.to_string(),
@@ -317,8 +286,8 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
             paste.document(stored.read(&mut started.input).map_err(cannot)?, "");
             paste.finish(SourceKind::Text)
         }
-        Content::Text => return text(name, packing, started)?.ok_or_else(nothing),
-        Content::Other => return Err(nothing()),
+        FileContent::Text => return text(name, packing, started)?.ok_or_else(nothing),
+        FileContent::Other => return Err(nothing()),
     };
     with_a_sample(name, read)
 }
@@ -341,7 +310,7 @@ fn with_a_sample(name: &str, read: Opened) -> Result<Opened, OpenError> {
 
 fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Opened>, OpenError> {
     let mut paste = Paste::default();
-    let searched = read_text(&mut paste, "", packing, started);
+    let searched = paste.read_stream("", packing, started);
     if !paste.is_empty() {
         let name = name.to_owned();
         let read = paste.finish(SourceKind::Text);
@@ -353,108 +322,5 @@ fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Ope
             searched: Bytes::new(bytes),
         }),
         None => Ok(None),
-    }
-}
-
-/// Reads a text, or searches it for kernel reports where it is too long to be kept: then gives back how long it was.
-pub(crate) fn read_text(
-    paste: &mut Paste,
-    file: &str,
-    packing: Packing,
-    started: Started<'_>,
-) -> Option<u64> {
-    const MOST: usize = Text::MOST_BYTES;
-    let mut input = started.input;
-    let mut bytes = Vec::new();
-    let end = (&mut input).take(MOST as u64 + 1).read_to_end(&mut bytes);
-    if bytes.len() <= MOST {
-        if let Err(error) = end {
-            paste.problem(cut(file, packing, &error));
-        }
-        paste.read(&Text::of(&bytes), file, 1);
-        return None;
-    }
-    paste.problem(format!(
-        "{}longer than {}: searched for kernel reports only",
-        place(file),
-        Bytes::new(MOST as u64)
-    ));
-    Some(search(
-        paste,
-        file,
-        packing,
-        &mut bytes.as_slice().chain(input),
-    ))
-}
-
-/// Searches a log for kernel reports, whatever its length.
-pub(crate) fn read_log(paste: &mut Paste, file: &str, packing: Packing, started: Started<'_>) {
-    let mut input = started.input;
-    search(paste, file, packing, &mut input);
-}
-
-fn search(paste: &mut Paste, file: &str, packing: Packing, input: &mut dyn Read) -> u64 {
-    let (searched, end) = big_log::search(input, &mut |window, first_line| {
-        paste.read(&Text::of(window), file, first_line);
-    });
-    if searched.passed_over > 0 {
-        paste.problem(format!(
-            "{}only the first {} parts that look like kernel reports are read; {} more lines look so",
-            place(file),
-            searched.windows,
-            searched.passed_over
-        ));
-    }
-    if let Err(error) = end {
-        paste.problem(cut(file, packing, &error));
-    }
-    searched.bytes
-}
-
-fn cut(file: &str, packing: Packing, error: &std::io::Error) -> String {
-    let what = match packing {
-        Packing::None => format!("reading ended early ({error})"),
-        packed => damage(packed, error),
-    };
-    format!("{}{what}; the text before it is used", place(file))
-}
-
-fn place(file: &str) -> String {
-    if file.is_empty() {
-        String::new()
-    } else {
-        format!("{file}: ")
-    }
-}
-
-/// The first bytes in words: for people who gave the wrong file.
-fn describe(start: &[u8], packing: Packing) -> String {
-    let looks = match start {
-        [0xff, 0xd8, 0xff, ..] => " (a JPEG picture)",
-        [0x89, b'P', b'N', b'G', ..] => " (a PNG picture)",
-        [0x7f, b'E', b'L', b'F', ..] => " (a program)",
-        [b'P', b'K', 3, 4, ..] => " (a zip archive)",
-        [b'%', b'P', b'D', b'F', ..] => " (a PDF)",
-        [b'P', b'A', b'R', b'1', ..] => " (Parquet)",
-        [b'B', b'Z', b'h', ..] => " (bzip2: unpack it first)",
-        _ => "",
-    };
-    let mut line = Vec::new();
-    let _ = Cursor::new(start).read_until(b'\n', &mut line);
-    let shown: String = String::from_utf8_lossy(&line[..line.len().min(60)])
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(30)
-        .collect();
-    let inside = if packing == Packing::None {
-        ""
-    } else {
-        " inside the compression"
-    };
-    if shown.contains('\u{fffd}') || shown.is_empty() {
-        let bytes: Vec<String> = start.iter().take(4).map(|b| format!("{b:02x}")).collect();
-        format!("the bytes {}{looks}{inside}", bytes.join(" "))
-    } else {
-        format!("`{shown}`{looks}{inside}")
     }
 }

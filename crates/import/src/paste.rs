@@ -1,4 +1,6 @@
-//! Any mix of text: blocks are found by content, one after the other, and what lies between them is passed over.
+//! Reads any mix of text: blocks are recognised by content, one after the other; lines between them are skipped.
+
+mod stream;
 
 use std::collections::BTreeSet;
 
@@ -7,23 +9,23 @@ use probe::saved::Parsers;
 use timeline::{Facts, Sample};
 use units::WallClock;
 
-use crate::forms::{self, Block, Reading};
-use crate::looks::{Look, Looks};
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::{Snapshot, TimelineBuilder};
+use crate::forms;
 use crate::problems::Problems;
-use crate::prompt;
-use crate::sar::Document;
-use crate::text::Text;
+use crate::sar::SarDocument;
+use crate::text::{PlainText, figure, prompt};
 use crate::{Input, Opened, SourceKind};
 
 /// Blocks that are listed; a text may have a million.
 const MOST_INPUTS: usize = 1_000;
 
-/// A text in the reading; several may be read into one timeline.
+/// Reads one or several texts into one timeline.
 #[derive(Debug, Default)]
 pub(crate) struct Paste {
     parsers: Parsers,
     facts: Facts,
-    looks: Looks,
+    builder: TimelineBuilder,
     problems: Problems,
     inputs: Vec<Input>,
     inputs_cut: usize,
@@ -31,23 +33,24 @@ pub(crate) struct Paste {
 }
 
 impl Paste {
-    /// Reads a text; `file` names it where there are several. Line numbers count from `first_line`.
-    pub(crate) fn read(&mut self, text: &Text, file: &str, first_line: usize) {
-        if text.cut() > 0 {
-            self.problems.note(format!(
-                "{} lines are longer than any tool prints and lost their end",
-                text.cut()
+    /// Reads a text; `file` is its name if there are several. Line numbers start at `first_line`.
+    pub(crate) fn read(&mut self, text: &PlainText, file: &str, first_line: usize) {
+        if text.truncated() > 0 {
+            self.problem(format!(
+                "{} lines are longer than any tool prints and were truncated",
+                text.truncated()
             ));
         }
         let lines = text.lines();
-        let told = || crate::figure::told_page_size(&lines);
-        self.facts.page_size = self.facts.page_size.or_else(told);
+        if self.facts.page_size.is_none() {
+            self.facts.page_size = figure::page_size_in(&lines);
+        }
         let mut at = 0;
         let mut command: Option<&str> = None;
         let mut wall: Option<WallClock> = None;
         while at < lines.len() {
             if let Some(host) = prompt::host(lines[at]) {
-                self.looks.at_host(host);
+                self.builder.at_host(host);
             }
             if let Some(found) = prompt::command(lines[at]) {
                 command = Some(found);
@@ -68,17 +71,17 @@ impl Paste {
         }
     }
 
-    /// Reads the one kernel report that a text holds.
-    pub(crate) fn report(text: &str) -> Option<Look> {
+    /// Reads the kernel report in a text.
+    pub(crate) fn report(text: &str) -> Option<Snapshot> {
         let mut paste = Self::default();
-        paste.read(&Text::of(text.as_bytes()), "", 1);
+        paste.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
         paste
-            .looks
+            .builder
             .into_pending()
-            .filter(|look| look.report.is_some())
+            .filter(|snapshot| snapshot.report.is_some())
     }
 
-    /// Reads the saved text of the kernel file `path` into a sample, or into the facts. `Ok(false)`: no parser knows it.
+    /// Reads the text of the kernel file at `path` into a sample, or into the facts. `Ok(false)`: no parser for it.
     pub(crate) fn kernel_text(
         &mut self,
         path: &str,
@@ -88,17 +91,17 @@ impl Paste {
         self.parsers.read(path, text, sample, &mut self.facts)
     }
 
-    /// Adds the one moment that a bundle's kernel files are of. What its other texts say of the same moment completes it.
-    pub(crate) fn bundle(&mut self, sample: Sample) {
-        self.looks.bundle(Look::of(sample));
+    /// Adds the kernel files of a bundle as one sample. Its other texts complete it.
+    pub(crate) fn add_bundle(&mut self, sample: Sample) {
+        self.builder.add_bundle(sample);
     }
 
-    /// Notes what was wrong with the source.
+    /// Notes a problem of the source.
     pub(crate) fn problem(&mut self, text: impl Into<String>) {
         self.problems.note(text);
     }
 
-    /// Notes what was recognised, unless there is too much of it.
+    /// Lists a block that was recognised.
     pub(crate) fn input(&mut self, input: Input) {
         if self.inputs.len() < MOST_INPUTS {
             self.inputs.push(input);
@@ -107,7 +110,7 @@ impl Paste {
         }
     }
 
-    /// What the texts say of the host apart from samples.
+    /// Facts about the host.
     pub(crate) fn facts(&mut self) -> &mut Facts {
         &mut self.facts
     }
@@ -117,56 +120,55 @@ impl Paste {
         self.inputs.is_empty()
     }
 
-    /// Reads sar's data that were kept as a file of their own.
-    pub(crate) fn document(&mut self, document: Document, file: &str) {
+    /// Adds a file of sysstat data.
+    pub(crate) fn document(&mut self, document: SarDocument, file: &str) {
         for problem in &document.problems {
-            let place = if file.is_empty() { "" } else { ": " };
-            self.problem(format!("{file}{place}{problem}"));
+            self.problem(format!("{}{problem}", stream::prefix(file)));
         }
         let form = document.form;
         let mut signals = BTreeSet::new();
-        let block = document.emit(&mut self.reading(form, &[], None, None, &mut signals));
+        let block = document.emit(&mut self.block_reader(form, &[], None, None, &mut signals));
         self.note(file, 1, form, signals, block);
     }
 
-    /// The block that begins at the first of the lines.
+    /// The block that begins at the first line.
     fn block(
         &mut self,
         lines: &[&str],
         command: Option<&str>,
         wall: Option<WallClock>,
-    ) -> Option<(&'static str, BTreeSet<&'static str>, Block)> {
+    ) -> Option<(&'static str, BTreeSet<&'static str>, TextBlock)> {
         if lines[0].is_empty() {
             return None;
         }
         let mut signals = BTreeSet::new();
         for form in forms::ALL {
-            let mut reading = self.reading(form.name, lines, command, wall, &mut signals);
-            if let Some(block) = (form.read)(&mut reading) {
+            let mut reader = self.block_reader(form.name, lines, command, wall, &mut signals);
+            if let Some(block) = (form.read)(&mut reader) {
                 return Some((form.name, signals, block));
             }
         }
         None
     }
 
-    fn reading<'a>(
+    fn block_reader<'a>(
         &'a mut self,
         form: &'static str,
         lines: &'a [&'a str],
         command: Option<&'a str>,
         wall: Option<WallClock>,
         signals: &'a mut BTreeSet<&'static str>,
-    ) -> Reading<'a> {
-        Reading {
+    ) -> BlockReader<'a> {
+        BlockReader {
             lines,
             command,
             wall,
             parsers: &mut self.parsers,
             facts: &mut self.facts,
             form,
-            looks: &mut self.looks,
-            taken: 0,
+            builder: &mut self.builder,
             signals,
+            added: 0,
         }
     }
 
@@ -176,15 +178,12 @@ impl Paste {
         line: usize,
         form: &'static str,
         signals: BTreeSet<&'static str>,
-        block: Block,
+        block: TextBlock,
     ) {
         for (offset, problem) in &block.problems {
-            let place = if file.is_empty() {
-                format!("line {}", line + offset)
-            } else {
-                format!("{file}, line {}", line + offset)
-            };
-            self.problems.note(format!("{place}: {problem}"));
+            let comma = if file.is_empty() { "" } else { ", " };
+            self.problems
+                .note(format!("{file}{comma}line {}: {problem}", line + offset));
         }
         self.input(Input {
             form,
@@ -198,18 +197,18 @@ impl Paste {
         });
     }
 
-    /// What came of it.
+    /// The source as read.
     pub(crate) fn finish(mut self, kind: SourceKind) -> Opened {
-        if self.looks.contradicting > 0 {
-            let looks = self.looks.contradicting;
-            self.problems.note(format!(
-                "{looks} looks of other moments than the kernel files' are not used"
+        if self.builder.contradicting > 0 {
+            self.problem(format!(
+                "{} samples contradict the kernel files and are not used",
+                self.builder.contradicting
             ));
         }
-        let (timeline, dropped) = self.looks.finish();
+        let (timeline, dropped) = self.builder.finish();
         if dropped > 0 {
             self.problems.note(format!(
-                "only the first {} looks are used; {dropped} more were passed over",
+                "only the first {} samples are used; {dropped} more are left out",
                 timeline.len()
             ));
         }

@@ -8,19 +8,21 @@ use crate::paste::Paste;
 
 /// Puts a report on the sample that it belongs to.
 pub(crate) fn place(timeline: &mut Timeline, stamp: Stamp, lines: &str, sample: Option<usize>) {
-    let Some(look) = Paste::report(lines) else {
+    let Some(snapshot) = Paste::report(lines) else {
         return;
     };
-    let Some(report) = look.report else { return };
+    let Some(report) = snapshot.report else {
+        return;
+    };
     let index = match sample {
         Some(index) => {
-            timeline.report_when(index, stamp, report, look.text);
+            timeline.report_when(index, stamp, report, snapshot.text);
             Some(index)
         }
-        None => timeline.report_by_time(stamp, report, look.text),
+        None => timeline.report_by_time(stamp, report, snapshot.text),
     };
     let Some(index) = index else { return };
-    for (signal, raw) in look.sample.host.iter() {
+    for (signal, raw) in snapshot.sample.host.iter() {
         timeline.amend(index, signal, raw);
     }
 }

@@ -1,8 +1,8 @@
-//! What sysstat keeps: `sar` tables, `sadf` in its forms, and the binary files behind them.
+//! Data of sysstat: `sar` tables, the output of `sadf`, and the binary files behind them.
 //!
-//! Whatever the form, figures are collected by time ([`Recording`]) under the columns of [`columns`], the one list of what
-//! sar's names are in the catalogue, and become looks in one place. sar keeps no refaults and no allocation stalls, and
-//! pressure only since 12.3: those signals are absent, and rules say what they could not decide.
+//! Figures of any form are collected by time in a [`SarSeries`], under the columns of [`columns`], which maps the names of
+//! sar to signals, and become snapshots in one place. sar has no refaults and no allocation stalls, and pressure only
+//! since 12.3: those signals are absent, and rules report what they could not evaluate.
 
 mod binary;
 mod bounded;
@@ -10,168 +10,160 @@ pub(crate) mod columns;
 mod element;
 pub(crate) mod host;
 mod json;
-mod lines;
-pub(crate) mod recording;
+mod ram_total;
+mod sadf_lines;
+pub(crate) mod series;
 pub(crate) mod stamp;
-mod total;
 mod xml;
 
 use std::io::BufRead;
 
-use crate::forms::{Block, Reading};
+use crate::block::{BlockReader, TextBlock};
 use bounded::Bounded;
-use host::Host;
-use recording::Recording;
+use host::SarHost;
+use series::SarSeries;
 
 pub(crate) use binary::SadfError;
-pub(crate) use lines::{Line, Lines};
+pub(crate) use sadf_lines::SadfLines;
 
-/// What was read so far: of a file that breaks off, too.
+/// What was read so far, also of a file that ends early.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
-    pub(crate) recording: Recording,
-    pub(crate) host: Host,
+pub(crate) struct SarData {
+    pub(crate) series: SarSeries,
+    pub(crate) host: SarHost,
 }
 
-/// A form in which sar's data are kept as a file of their own; sar's tables are read as text is.
+/// The format of a file of sysstat data. Tables of sar are read as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub(crate) enum SarFormat {
     /// `sadf -j`.
     Json,
     /// `sadf -x`.
     Xml,
     /// `sadf -d` or `sadf -p`.
     Lines,
-    /// What sadc writes.
+    /// Written by sadc.
     Binary,
 }
 
-impl Stored {
-    /// Tells it from the first bytes.
-    pub(crate) fn of(first: &[u8]) -> Option<Self> {
-        let start = &first[..first.len().min(1024)];
-        let contains = |part: &[u8]| memchr::memmem::find(start, part).is_some();
-        let mark = start.trim_ascii_start().first();
-        let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
-        if binary::is_binary(first) {
+impl SarFormat {
+    /// Recognises it by the first bytes.
+    pub(crate) fn recognise(start: &[u8]) -> Option<Self> {
+        let head = &start[..start.len().min(1024)];
+        let contains = |part: &[u8]| memchr::memmem::find(head, part).is_some();
+        let first = head.trim_ascii_start().first();
+        let line = head.split(|b| *b == b'\n').next().unwrap_or_default();
+        if binary::is_binary(start) {
             Some(Self::Binary)
-        } else if mark == Some(&b'{') && contains(b"\"sysstat\"") {
+        } else if first == Some(&b'{') && contains(b"\"sysstat\"") {
             Some(Self::Json)
-        } else if mark == Some(&b'<') && contains(b"<sysstat") {
+        } else if first == Some(&b'<') && contains(b"<sysstat") {
             Some(Self::Xml)
-        } else if std::str::from_utf8(line).is_ok_and(|line| Lines::default().begins(line)) {
+        } else if std::str::from_utf8(line).is_ok_and(SadfLines::begins) {
             Some(Self::Lines)
         } else {
             None
         }
     }
 
-    /// Reads it.
-    pub(crate) fn read(self, input: &mut dyn BufRead) -> Result<Document, SadfError> {
-        Ok(match self {
-            Self::Json => read_json(input),
-            Self::Xml => read_xml(input),
-            Self::Lines => read_lines(input),
-            Self::Binary => return binary::read(input),
-        })
+    /// Reads the file.
+    pub(crate) fn read(self, input: &mut dyn BufRead) -> Result<SarDocument, SadfError> {
+        match self {
+            Self::Json => Ok(read_json(input)),
+            Self::Xml => Ok(read_xml(input)),
+            Self::Lines => Ok(read_lines(input)),
+            Self::Binary => binary::read(input),
+        }
     }
 }
 
-fn read_json(input: &mut dyn BufRead) -> Document {
+fn read_json(input: &mut dyn BufRead) -> SarDocument {
     let mut input = Bounded::new(input, b'"');
-    let mut read = Read::default();
-    let ended = json::read(&mut input, &mut read).map_err(|e| e.to_string());
-    Document::new("sadf -j", read, input.lines, ended)
+    let mut data = SarData::default();
+    let ended = json::read(&mut input, &mut data).map_err(|e| e.to_string());
+    SarDocument::new("sadf -j", data, input.lines, ended)
 }
 
-fn read_xml(input: &mut dyn BufRead) -> Document {
+fn read_xml(input: &mut dyn BufRead) -> SarDocument {
     let mut input = Bounded::new(input, b'>');
-    let mut read = Read::default();
-    let ended = xml::read(&mut input, &mut read);
-    Document::new("sadf -x", read, input.lines, ended)
+    let mut data = SarData::default();
+    let ended = xml::read(&mut input, &mut data);
+    SarDocument::new("sadf -x", data, input.lines, ended)
 }
 
-fn read_lines(input: &mut dyn BufRead) -> Document {
+fn read_lines(input: &mut dyn BufRead) -> SarDocument {
     let mut input = Bounded::new(input, b'\n');
-    let mut lines = Lines::default();
+    let mut lines = SadfLines::default();
     let mut text = Vec::new();
     let ended = loop {
         text.clear();
         match input.read_until(b'\n', &mut text) {
             Ok(0) => break Ok(()),
             Ok(_) => {
-                let line = String::from_utf8_lossy(&text);
-                lines.take(line.trim_end());
+                lines.take(String::from_utf8_lossy(&text).trim_end());
             }
             Err(error) => break Err(error.to_string()),
         }
     };
     let form = lines.form();
-    Document::new(form, lines.read, input.lines, ended)
+    SarDocument::new(form, lines.data, input.lines, ended)
 }
 
-/// What a file of sar's data held; [`crate::paste::Paste`] puts it among whatever else the source has.
+/// The contents of a file of sysstat data.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct SarDocument {
     /// Its form: `sadf -j`.
     pub(crate) form: &'static str,
     /// How many lines it has.
     pub(crate) lines: usize,
-    /// What was wrong with it as a whole.
+    /// What was wrong with the file.
     pub(crate) problems: Vec<String>,
-    read: Read,
+    data: SarData,
 }
 
-impl Document {
-    fn new(form: &'static str, read: Read, lines: usize, ended: Result<(), String>) -> Self {
-        let broken = |why| format!("it breaks off: {why}; what was read until then is used");
+impl SarDocument {
+    fn new(form: &'static str, data: SarData, lines: usize, ended: Result<(), String>) -> Self {
+        let early = |why| format!("ends early: {why}; what was read before that is used");
         Self {
             form,
             lines,
-            problems: ended.err().map(broken).into_iter().collect(),
-            read,
+            problems: ended.err().map(early).into_iter().collect(),
+            data,
         }
     }
 
-    /// Whether it says nothing.
     fn is_empty(&self) -> bool {
-        self.read.recording.is_empty()
+        self.data.series.is_empty()
     }
 
-    /// Hands its looks over.
-    pub(crate) fn emit(self, reading: &mut Reading<'_>) -> Block {
-        Block {
+    /// Adds its snapshots.
+    pub(crate) fn emit(self, input: &mut BlockReader<'_>) -> TextBlock {
+        TextBlock {
             lines: self.lines,
-            ..self.read.emit(reading)
+            ..self.data.emit(input)
         }
     }
 }
 
-impl Read {
-    /// Hands the looks over.
-    pub(crate) fn emit(self, reading: &mut Reading<'_>) -> Block {
-        let Self {
-            mut recording,
-            host,
-        } = self;
-        recording.cpus = recording.cpus.or(host.cpus);
-        host.tell(reading.facts);
-        recording.looks(&mut |look| reading.look(look));
-        let mut problems: Vec<(usize, String)> =
-            recording.problems().into_iter().map(|p| (0, p)).collect();
-        let what = match recording.is_empty() {
-            true => {
-                problems.push((0, "no table of sar here says anything of memory".to_owned()));
-                "no table that says anything of memory".to_owned()
-            }
-            false => recording.what(),
-        };
-        Block {
-            what,
+impl SarData {
+    /// Adds the snapshots.
+    pub(crate) fn emit(mut self, input: &mut BlockReader<'_>) -> TextBlock {
+        self.series.cpus = self.series.cpus.or(self.host.cpus);
+        self.host.note_facts(input.facts);
+        self.series.emit(&mut |snapshot| input.add(snapshot));
+        let mut block = TextBlock {
+            what: self.series.what(),
             unit: "KiB",
-            problems,
-            ..Block::default()
+            ..TextBlock::default()
+        };
+        for problem in self.series.problems() {
+            block.problem(problem);
         }
+        if self.series.is_empty() {
+            "no table with memory figures".clone_into(&mut block.what);
+            block.problem("none of these sar tables has memory figures");
+        }
+        block
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::Opened;
 use crate::paste::Paste;
-use crate::text::Text;
+use crate::text::PlainText;
 
 /// Reads a text as if it had been pasted.
 pub(crate) fn paste(text: &str) -> Opened {
     let mut paste = Paste::default();
-    paste.read(&Text::of(text.as_bytes()), "", 1);
+    paste.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
     paste.finish(crate::SourceKind::Text)
 }
 
@@ -15,7 +15,7 @@ pub(crate) fn paste(text: &str) -> Opened {
 /// goes into one paste, for the parsers' sake: making them is most of the work.
 pub(crate) fn survives(text: &str) {
     let mut into = Paste::default();
-    let mut read = |text: &str| into.read(&Text::of(text.as_bytes()), "", 1);
+    let mut read = |text: &str| into.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
     for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
         read(&text[..at]);
         read(&text[at..]);

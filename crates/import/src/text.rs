@@ -1,29 +1,35 @@
-//! Text as people paste it, made plain: one encoding, no terminal escapes, no quoting, no carriage returns.
+//! Pasted text as plain lines: one encoding, no terminal escapes, no quotation marks, no carriage returns.
 
-/// Plain lines of a text.
+pub(crate) mod bounded_lines;
+pub(crate) mod figure;
+pub(crate) mod log_search;
+pub(crate) mod prompt;
+pub(crate) mod times;
+
+/// The plain lines of a text.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct PlainText {
     plain: String,
     lines: Vec<(u32, u32)>,
-    cut: usize,
+    truncated: usize,
 }
 
-impl Text {
-    /// A text has at most this many bytes; longer input is searched for kernel reports only.
+impl PlainText {
+    /// Longer input is searched for kernel reports only.
     pub(crate) const MOST_BYTES: usize = 16 << 20;
-    /// Lines beyond these are left out: a text of line ends alone must not fill memory.
+    /// Further lines are ignored: a text of line ends must not fill memory.
     const MOST_LINES: usize = 4_000_000;
-    /// No tool prints longer lines; forms look at a whole line more than once.
+    /// No tool prints longer lines, and forms read a line more than once.
     const LONGEST_LINE: usize = 64 << 10;
 
-    /// Makes bytes plain. At most [`MOST_BYTES`](Self::MOST_BYTES) are looked at.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    /// Reads at most [`MOST_BYTES`](Self::MOST_BYTES).
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let bytes = &bytes[..bytes.len().min(Self::MOST_BYTES)];
         let decoded = decode(bytes);
         let mut text = Self {
             plain: String::with_capacity(decoded.len()),
             lines: Vec::new(),
-            cut: 0,
+            truncated: 0,
         };
         for line in decoded.lines().take(Self::MOST_LINES) {
             text.push(unquoted(line));
@@ -40,28 +46,28 @@ impl Text {
             .collect()
     }
 
-    /// How many lines were too long and lost their end.
-    pub(crate) fn cut(&self) -> usize {
-        self.cut
+    /// How many lines were too long and were truncated.
+    pub(crate) fn truncated(&self) -> usize {
+        self.truncated
     }
 
     fn push(&mut self, line: &str) {
         let from = self.plain.len();
         let longest = Self::LONGEST_LINE.min(line.len());
-        let whole = (0..=longest).rev().find_map(|end| line.get(..end));
-        let kept = whole.unwrap_or_default();
-        self.cut += usize::from(kept.len() < line.len());
-        push_plain(kept, &mut self.plain);
-        // The lines before this one end in no blank.
+        let start = (0..=longest).rev().find_map(|end| line.get(..end));
+        let start = start.unwrap_or_default();
+        self.truncated += usize::from(start.len() < line.len());
+        push_plain(start, &mut self.plain);
+        // Only this line can end in a blank: the lines before it were trimmed.
         let to = self.plain.trim_end().len().max(from);
         self.plain.truncate(to);
-        // Text is bounded far below 4 GiB.
+        // A text is far smaller than 4 GiB.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         self.lines.push((offset(from), offset(to)));
     }
 }
 
-/// UTF-16 with its byte order mark, else UTF-8 with or without one; what is neither becomes U+FFFD.
+/// UTF-16 if it has a byte order mark, else UTF-8. Invalid sequences become U+FFFD.
 fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     let wide = |bytes: &[u8], read: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
@@ -77,8 +83,8 @@ fn decode(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// A line without the marks that mail and forums put before quoted ones (`> > MemFree: …`). A prompt is no such mark:
-/// `> free -m` keeps what follows it either way.
+/// A line without the quotation marks of mail and forums (`> > MemFree: …`). A prompt `> ` is dropped as well, and its
+/// command kept.
 fn unquoted(line: &str) -> &str {
     let mut rest = line;
     while let Some(inner) = rest.trim_start().strip_prefix('>') {
@@ -87,7 +93,7 @@ fn unquoted(line: &str) -> &str {
     rest
 }
 
-/// Appends a line without terminal escapes and control characters; tabs and other white space become spaces.
+/// Appends a line without terminal escapes and control characters; white space becomes spaces.
 fn push_plain(line: &str, plain: &mut String) {
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -122,7 +128,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Up to the letter that ends a control sequence.
+/// Skips up to the letter that ends a control sequence.
 fn skip_parameters(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     let _ = chars.find(|c| ('\u{40}'..='\u{7e}').contains(c));
 }
@@ -132,7 +138,7 @@ mod tests {
     use super::*;
 
     fn plain(bytes: &[u8]) -> Vec<String> {
-        let text = Text::of(bytes);
+        let text = PlainText::from_bytes(bytes);
         text.lines().into_iter().map(str::to_owned).collect()
     }
 
@@ -158,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_loses_its_end() {
-        let text = Text::of("é".repeat(100_000).as_bytes());
-        assert_eq!((text.cut(), text.lines()[0].len()), (1, 64 << 10));
+    fn a_line_that_is_too_long_is_truncated() {
+        let text = PlainText::from_bytes("é".repeat(100_000).as_bytes());
+        assert_eq!((text.truncated(), text.lines()[0].len()), (1, 64 << 10));
     }
 
     #[test]
-    fn an_escape_that_never_ends_costs_its_line_only() {
+    fn an_endless_escape_ends_with_its_line() {
         assert_eq!(plain(b"\x1b[\nMemFree: 7 kB"), ["", "MemFree: 7 kB"]);
         assert_eq!(plain(b"\x1b]0;\nMemFree: 7 kB"), ["", "MemFree: 7 kB"]);
     }

@@ -1,6 +1,6 @@
-//! A bundle in a tar archive, read as a stream: nothing is unpacked to disk, and an entry's name leads nowhere.
+//! A bundle in a tar archive, read as a stream: nothing is unpacked to disk, so no name can lead outside.
 //!
-//! Long names are read here and not by the archive's reader, which would take a name of any length into memory.
+//! Long names are read here: the tar crate would read a name of any length into memory.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Component, Path};
@@ -11,17 +11,12 @@ use super::{Bundle, MOST_ENTRIES};
 use crate::Opened;
 use crate::decompress::{Packing, damage};
 
-/// A bundle unpacked: a packed megabyte can hold a thousand million bytes.
+/// Bytes of an unpacked bundle: a packed megabyte can become a gigabyte.
 const LARGEST: u64 = 64 << 30;
-/// The longest path that Linux takes, with room for other extended headers.
+/// Bytes of extended headers: far more than the longest path.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// Whether a file begins like a tar archive.
-pub(crate) fn is_tar(start: &[u8]) -> bool {
-    start.get(257..262) == Some(b"ustar")
-}
-
-/// Reads an archive, as far as it is whole.
+/// Reads an archive up to its end or its first error.
 pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Opened {
     let mut bundle = Bundle::default();
     let mut refused = 0;
@@ -31,13 +26,13 @@ pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Opened {
             Packing::None => format!("the archive ends early or is damaged ({error})"),
             packed => damage(packed, &error),
         };
-        bundle
-            .paste
-            .problem(format!("{what} after {read} entries; those are used"));
+        bundle.paste.problem(format!(
+            "{what} after {read} entries; those before it are used"
+        ));
     }
     if refused > 0 {
         bundle.paste.problem(format!(
-            "{refused} entries whose names lead out of the archive are not read"
+            "{refused} entries have names that lead outside the archive and are not read"
         ));
     }
     bundle.finish()
@@ -54,9 +49,9 @@ fn entries(
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         if *read >= MOST_ENTRIES {
-            bundle.paste.problem(format!(
-                "only the first {MOST_ENTRIES} entries are looked at"
-            ));
+            bundle
+                .paste
+                .problem(format!("only the first {MOST_ENTRIES} entries are read"));
             return Ok(());
         }
         *read += 1;
@@ -68,14 +63,15 @@ fn entries(
             }
             EntryType::XHeader => long_name = path_in(&header(&mut entry)?).or(long_name),
             EntryType::Regular | EntryType::Continuous => {
-                let given = long_name.take();
-                let own = || String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-                match inner(&given.unwrap_or_else(own)) {
+                let name = long_name
+                    .take()
+                    .unwrap_or_else(|| String::from_utf8_lossy(&entry.path_bytes()).into_owned());
+                match inner(&name) {
                     Some(name) => file(&name, &mut entry, bundle),
                     None => *refused += 1,
                 }
             }
-            // Links lead elsewhere in the archive or out of it, devices nowhere; what they point at has its own entry.
+            // Links and devices: the target of a link has its own entry.
             _ => long_name = None,
         }
     }
@@ -91,7 +87,7 @@ fn file(name: &str, entry: &mut tar::Entry<'_, impl Read>, bundle: &mut Bundle) 
     bundle.file(name, role, BufReader::with_capacity(64 << 10, body));
 }
 
-/// An entry that tells where the archive ends within it: a number that is cut is another number.
+/// An entry that fails if the archive ends within it: a truncated number is another number.
 struct Whole<R> {
     inner: R,
     left: u64,
@@ -114,7 +110,7 @@ fn header(entry: &mut impl Read) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The name in an extended header, which replaces the one in the entry's own.
+/// The path in an extended header, which replaces that of the entry.
 fn path_in(header: &[u8]) -> Option<String> {
     let path = PaxExtensions::new(header)
         .flatten()
@@ -122,7 +118,7 @@ fn path_in(header: &[u8]) -> Option<String> {
     path.value().ok().map(str::to_owned)
 }
 
-/// The name, if it stays within the archive.
+/// The name, unless it leads outside the archive.
 fn inner(name: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(name).components() {

@@ -1,5 +1,5 @@
-//! A bundle that was unpacked. Links are not followed, so nothing outside of it is read, and nothing twice; what is
-//! neither file nor directory is not opened, so nothing waits.
+//! A bundle in a directory. Links are not followed: nothing outside is read, and nothing twice. Only files and directories
+//! are opened: a pipe would block.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -8,27 +8,25 @@ use std::path::{Path, PathBuf};
 use super::{Bundle, MOST_ENTRIES};
 use crate::Opened;
 
-/// Directories within directories; `/sys/fs/cgroup` of a large host has 12.
+/// Levels of directories; `/sys/fs/cgroup` of a large host has 12.
 const DEEPEST: usize = 32;
 
 /// Reads a directory.
 ///
 /// # Errors
-/// Where it cannot be listed at all.
+/// If it cannot be listed.
 pub(crate) fn read(root: &Path) -> std::io::Result<Opened> {
-    let mut tree = Tree {
-        files: Vec::new(),
-        entries: 0,
-        too_deep: 0,
-    };
+    let mut tree = FileTree::default();
     let mut bundle = Bundle::default();
     let first = fs::read_dir(root)?;
-    // `memtide check …/proc` means what `check …` does: its own name belongs to its files' paths.
-    let name = root.file_name().and_then(|name| name.to_str());
-    let name = name.filter(|name| ["proc", "sys"].contains(name));
+    // `memtide check …/proc` reads the same files as `memtide check …`: their paths begin with `proc`.
+    let name = root
+        .file_name()
+        .and_then(|name| name.to_str())
+        .filter(|name| ["proc", "sys"].contains(name));
     tree.list(first, name.unwrap_or_default(), 0, &mut bundle);
     tree.files.sort_unstable();
-    tree.say(&mut bundle);
+    tree.note_limits(&mut bundle);
     bundle.is_sosreport = root.join("sos_commands").is_dir();
     for (name, path) in tree.files {
         if let Some(role) = bundle.role(&name) {
@@ -41,21 +39,22 @@ pub(crate) fn read(root: &Path) -> std::io::Result<Opened> {
     Ok(bundle.finish())
 }
 
-/// The files of a directory, by their names within it.
-struct Tree {
+/// The files of a directory, with their paths within it.
+#[derive(Default)]
+struct FileTree {
     files: Vec<(String, PathBuf)>,
     entries: usize,
     too_deep: usize,
 }
 
-impl Tree {
+impl FileTree {
     fn list(&mut self, entries: fs::ReadDir, below: &str, depth: usize, bundle: &mut Bundle) {
         for entry in entries.flatten() {
             self.entries += 1;
             if self.entries > MOST_ENTRIES {
                 return;
             }
-            // Names that are no text are none that memtide knows.
+            // No file that memtide reads has a name that is not UTF-8.
             let Some(name) = entry.file_name().to_str().map(|name| join(below, name)) else {
                 continue;
             };
@@ -71,15 +70,15 @@ impl Tree {
         }
     }
 
-    fn say(&self, bundle: &mut Bundle) {
+    fn note_limits(&self, bundle: &mut Bundle) {
         if self.entries > MOST_ENTRIES {
             bundle.paste.problem(format!(
-                "only {MOST_ENTRIES} files and directories are looked at"
+                "only {MOST_ENTRIES} files and directories are read"
             ));
         }
         if self.too_deep > 0 {
             bundle.paste.problem(format!(
-                "{} directories lie deeper than {DEEPEST} and are not read",
+                "{} directories are nested more than {DEEPEST} deep and are not read",
                 self.too_deep
             ));
         }

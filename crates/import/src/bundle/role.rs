@@ -1,28 +1,28 @@
-//! What a file of a bundle is, by its path alone: most need not be opened.
+//! What a file of a bundle is read as, by its path: most need not be opened.
 
 use probe::saved;
 
-/// What a file is to a bundle.
+/// What a file is read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Role {
-    /// A kernel file, saved `below` some directory under its own path.
+pub(super) enum BundleRole {
+    /// A kernel file.
     Kernel {
-        /// The directory; empty for the bundle's own.
+        /// The directory above `proc` or `sys`; empty for that of the bundle.
         below: String,
-        /// The kernel's path.
+        /// The path on the host.
         path: String,
     },
-    /// Output of a tool about the bundle's moment, or anything else in a plain directory.
-    Moment,
+    /// Output of a tool at the time of the bundle, or any file of a plain directory.
+    Output,
     /// Output of a tool over time.
     Series,
-    /// A log, to be searched for kernel reports.
+    /// A log, which is searched for kernel reports.
     Log,
 }
 
-impl Role {
-    /// The role of the file at `path` within its bundle; `None` where it has none.
-    pub(super) fn of(path: &str, is_sosreport: bool) -> Option<Self> {
+impl BundleRole {
+    /// The role of the file at a path in the bundle; `None` if it is not read.
+    pub(super) fn from_path(path: &str, is_sosreport: bool) -> Option<Self> {
         if let Some(found) = kernel(path) {
             return Some(found);
         }
@@ -30,7 +30,7 @@ impl Role {
         let (name, directories) = directories.split_last()?;
         let has = |wanted: &str| directories.contains(&wanted);
         if has("sos_commands") {
-            return Self::of_command(directories, name);
+            return Self::from_command(directories, name);
         }
         if has("proc") || has("sys") {
             return None;
@@ -43,21 +43,21 @@ impl Role {
         }
         let is_about_host = ["uname", "hostname", "free"].contains(name) && directories.len() < 2;
         let is_system = directories.iter().take(2).any(|d| SYSTEM.contains(d));
-        (is_about_host || !(is_sosreport || is_system)).then_some(Self::Moment)
+        (is_about_host || !(is_sosreport || is_system)).then_some(Self::Output)
     }
 
     /// A file below `sos_commands/PLUGIN`.
-    fn of_command(directories: &[&str], name: &str) -> Option<Self> {
+    fn from_command(directories: &[&str], name: &str) -> Option<Self> {
         let plugin = directories.last()?;
         match *plugin {
-            "memory" | "numa" | "cgroups" => Some(Self::Moment),
+            "memory" | "numa" | "cgroups" => Some(Self::Output),
             "process" if ["ps_", "top", "smem"].iter().any(|t| name.starts_with(t)) => {
-                Some(Self::Moment)
+                Some(Self::Output)
             }
             "kernel" if ["sysctl", "uname"].iter().any(|t| name.starts_with(t)) => {
-                Some(Self::Moment)
+                Some(Self::Output)
             }
-            "host" if name == "hostname" => Some(Self::Moment),
+            "host" if name == "hostname" => Some(Self::Output),
             "kernel" | "logs" if is_log(name) => Some(Self::Log),
             "sar" => Some(Self::Series),
             _ => None,
@@ -65,7 +65,7 @@ impl Role {
     }
 }
 
-/// Directories of a whole system, which hold nothing of what a bundle is read for.
+/// Directories of a system that are not read.
 const SYSTEM: [&str; 17] = [
     "etc",
     "usr",
@@ -100,26 +100,26 @@ fn is_series(name: &str) -> bool {
     .any(|tool| name.starts_with(tool))
 }
 
-/// Whether the path tells that the bundle is a `sosreport`, of which is known where things are.
+/// Whether the path shows that the bundle is a `sosreport`, with known places for everything.
 pub(super) fn is_of_sosreport(path: &str) -> bool {
     path.starts_with("sosreport-") || path.split('/').any(|d| d == "sos_commands")
 }
 
-/// Whether the kernel's path is one of a process.
+/// Whether the path on the host is that of a file of a process.
 pub(super) fn is_of_process(path: &str) -> bool {
     let rest = path.strip_prefix("/proc/").unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The kernel's path at the end of a path.
-fn kernel(path: &str) -> Option<Role> {
+/// The path on the host at the end of a path.
+fn kernel(path: &str) -> Option<BundleRole> {
     let mut at = 0;
     for directory in path.split('/') {
         if directory == "proc" || directory == "sys" {
             let (below, kernel) = path.split_at_checked(at)?;
             let kernel = format!("/{kernel}");
             if saved::is_known(&kernel) {
-                return Some(Role::Kernel {
+                return Some(BundleRole::Kernel {
                     below: below.trim_end_matches('/').to_owned(),
                     path: kernel,
                 });
@@ -135,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_says_what_a_file_is() {
-        let role = |path: &str| match Role::of(path, is_of_sosreport(path)) {
-            Some(Role::Kernel { below, path }) => format!("{below}|{path}"),
+    fn a_path_shows_what_a_file_is() {
+        let role = |path: &str| match BundleRole::from_path(path, is_of_sosreport(path)) {
+            Some(BundleRole::Kernel { below, path }) => format!("{below}|{path}"),
             Some(role) => format!("{role:?}"),
             None => String::new(),
         };
@@ -157,8 +157,8 @@ mod tests {
             ("proc/kmsg", ""),
             ("proc/kcore", ""),
             ("sys/kernel/debug/x", ""),
-            ("sosreport-web/sos_commands/memory/free_-m", "Moment"),
-            ("sosreport-web/sos_commands/process/ps_auxwwwm", "Moment"),
+            ("sosreport-web/sos_commands/memory/free_-m", "Output"),
+            ("sosreport-web/sos_commands/process/ps_auxwwwm", "Output"),
             ("sosreport-web/sos_commands/process/lsof_-b", ""),
             ("sosreport-web/sos_commands/kernel/dmesg_-T", "Log"),
             ("sosreport-web/sos_commands/kernel/lsmod", ""),
@@ -174,8 +174,8 @@ mod tests {
             ("sosreport-web/var/log/sa/sar17", "Series"),
             ("sosreport-web/etc/passwd", ""),
             ("sosreport-web/installed-rpms", ""),
-            ("sosreport-web/uname", "Moment"),
-            ("meminfo", "Moment"),
+            ("sosreport-web/uname", "Output"),
+            ("meminfo", "Output"),
             ("night/vmstat.log", "Series"),
             ("dmesg.txt", "Log"),
             ("etc/passwd", ""),

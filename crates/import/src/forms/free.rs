@@ -1,70 +1,69 @@
-//! `free`, of any procps: old columns (`buffers cached`, `-/+ buffers/cache`) and new (`buff/cache available`), all its
-//! units, one line (`-L`), a series, headings in some other languages.
+//! `free`, of any procps: old columns (`buffers cached`, `-/+ buffers/cache`) and new (`buff/cache available`), all units,
+//! one line (`-L`), a series, headings in some other languages.
 //!
-//! What its words mean changed: "used" contains buffers and cache before procps 3.3.10, and is total − available since
-//! 4.0; so it is not used here but to check that the row adds up. "buff/cache" contains reclaimable slab since 3.3.10.
-//! "shared" was always 0 before 3.3.10 on kernels after 2.6.
+//! The columns changed their meaning: "used" includes buffers and cache before procps 3.3.10, and is total − available
+//! since 4.0; so it only serves to check that the row adds up. "buff/cache" includes reclaimable slab since 3.3.10.
+//! "shared" is always 0 before 3.3.10 on kernels after 2.6.
 
 use timeline::signals::{
     COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM,
     MEM_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
 };
 
-use super::fill::SLAB_IN_CACHE;
-use super::{Block, Form, Reading};
-use crate::figure::Figure;
-use crate::looks::Look;
-use crate::times::{Printed, Series};
+use super::Form;
+use super::size_unit::SLAB_IN_CACHE;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::PrintedFigure;
+use crate::text::times::{PrintedTime, SampleTimes};
 
 mod options;
 mod sums;
 mod table;
 
-use options::Options;
-use table::Table;
+use options::FreeOptions;
+use table::FreeTable;
 
 pub(super) const FORM: Form = Form { name: "free", read };
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    if !may_begin(reading.lines) {
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if !may_begin(input.lines) {
         return None;
     }
-    let options = Options::of(reading.command.unwrap_or_default());
-    one_line(reading, &options).or_else(|| tables(reading, &options))
+    let options = FreeOptions::from_command(input.command.unwrap_or_default());
+    one_line(input, &options).or_else(|| tables(input, &options))
 }
 
-/// Whether the first lines have a word that every printing of `free` has: any line of a long log is asked, and reading a
-/// stamp costs more.
+/// Whether the first lines have a word that all output of `free` has. This check runs for every line of a text, and reading
+/// a stamp is expensive.
 fn may_begin(lines: &[&str]) -> bool {
     let has = |line: &&&str| table::MEM.iter().any(|name| line.contains(name));
     // A time, the heading, the row.
     lines.iter().take(3).any(|line| has(&line))
 }
 
-/// Tables one after the other, as far as they are known to be a series.
-fn tables(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
-    let mut block = Block::default();
-    let mut series = Series::of(options.every);
+/// Tables one after the other, as long as they are a series.
+fn tables(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
+    let mut block = TextBlock::default();
+    let mut series = SampleTimes::new(options.every);
     loop {
-        let rest = &reading.lines[block.lines..];
-        let blank = match block.lines {
-            0 => 0,
-            _ => rest
-                .iter()
-                .take(2)
-                .take_while(|line| line.is_empty())
-                .count(),
-        };
-        let Some(table) = Table::read(&rest[blank..], options) else {
+        let rest = &input.lines[block.lines..];
+        let most_blank = if block.lines == 0 { 0 } else { 2 };
+        let blank = rest
+            .iter()
+            .take(most_blank)
+            .take_while(|line| line.is_empty())
+            .count();
+        let Some(table) = FreeTable::read(&rest[blank..], options) else {
             break;
         };
         let Some((when, _)) = series.next(table.time) else {
             break;
         };
-        let mut look = look(&table);
-        look.when = when;
+        let mut snapshot = snapshot(&table);
+        snapshot.when = when;
         if block.lines == 0 {
-            block.what = format!("free, {}", table.era());
+            block.what = format!("free, {}", table.version());
             block.unit = table.unit.name;
         }
         let problems = table.problems.into_iter();
@@ -72,32 +71,32 @@ fn tables(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
         block
             .problems
             .extend(problems.map(|(line, problem)| (first + line, problem)));
-        if !look.sample.host.is_empty() {
-            reading.look(look);
+        if !snapshot.sample.host.is_empty() {
+            input.add(snapshot);
         }
         block.lines += blank + table.lines;
     }
     (block.lines > 0).then_some(block)
 }
 
-/// What a table says.
-fn look(table: &Table<'_>) -> Look {
-    let mut look = Look::default();
+/// The snapshot of a table.
+fn snapshot(table: &FreeTable<'_>) -> Snapshot {
+    let mut snapshot = Snapshot::default();
     let mem = |column| table.figure(column);
-    // Before 3.3.10 a 0 means that free does not know.
-    let knows = |shared: &Figure| table.has("available") || shared.value > 0.0;
-    // busybox prints both its column and the row of sums only where the kernel has no MemAvailable, and then 0.
-    let measured = |available: &Figure| available.value > 0.0 || !table.has_sums;
+    // Before 3.3.10 a 0 means "unknown".
+    let is_known = |shared: &PrintedFigure| table.has("available") || shared.value > 0.0;
+    // busybox prints the column and the row of sums if the kernel has no MemAvailable, and then 0.
+    let is_measured = |available: &PrintedFigure| available.value > 0.0 || !table.has_sums;
     for (signal, figure) in [
         (MEM_TOTAL, mem("total")),
         (MEM_FREE, mem("free")),
-        (MEM_AVAILABLE, mem("available").filter(measured)),
+        (MEM_AVAILABLE, mem("available").filter(is_measured)),
         (MEM_BUFFERS, mem("buffers")),
         (
             MEM_CACHED,
             mem("buff/cache").or(mem("cache")).or(mem("cached")),
         ),
-        (MEM_SHMEM, mem("shared").filter(knows)),
+        (MEM_SHMEM, mem("shared").filter(is_known)),
         (SWAP_TOTAL, table.swap.first().copied()),
         (SWAP_FREE, table.swap.get(2).copied()),
         (SWAP_USED, table.swap.get(1).copied()),
@@ -105,23 +104,23 @@ fn look(table: &Table<'_>) -> Look {
         (COMMITTED_AS, table.commit.get(1).copied()),
     ] {
         if let Some(figure) = figure {
-            look.set_size(signal.id(), figure, 1.0);
+            snapshot.set_size(signal.id(), figure, 1.0);
         }
     }
     if mem("buff/cache").is_some() {
-        look.may_be_off(MEM_CACHED.id(), SLAB_IN_CACHE);
+        snapshot.set_error(MEM_CACHED.id(), SLAB_IN_CACHE);
     }
-    look
+    snapshot
 }
 
-/// `free -L`: `SwapUse 0 CachUse 2163928 MemUse 3498460 MemFree 10482072`, a line for each look.
-fn one_line(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
-    let mut block = Block {
+/// `free -L`: `SwapUse 0 CachUse 2163928 MemUse 3498460 MemFree 10482072`, one line per sample.
+fn one_line(input: &mut BlockReader<'_>, options: &FreeOptions) -> Option<TextBlock> {
+    let mut block = TextBlock {
         what: "free -L".to_owned(),
-        ..Block::default()
+        ..TextBlock::default()
     };
-    let mut series = Series::of(options.every);
-    while let Some(line) = reading.lines.get(block.lines) {
+    let mut series = SampleTimes::new(options.every);
+    while let Some(line) = input.lines.get(block.lines) {
         let Some((figures, time)) = figures_of_line(line, options) else {
             break;
         };
@@ -129,21 +128,24 @@ fn one_line(reading: &mut Reading<'_>, options: &Options) -> Option<Block> {
             break;
         };
         let unit = options.unit(&figures);
-        let mut look = Look::default();
+        let mut snapshot = Snapshot::default();
         for (signal, figure) in [SWAP_USED, MEM_CACHED, MEM_FREE].into_iter().zip(figures) {
-            look.set_size(signal.id(), figure, unit.bytes);
+            snapshot.set_size(signal.id(), figure, unit.bytes);
         }
-        look.may_be_off(MEM_CACHED.id(), SLAB_IN_CACHE);
-        look.when = when;
-        reading.look(look);
+        snapshot.set_error(MEM_CACHED.id(), SLAB_IN_CACHE);
+        snapshot.when = when;
+        input.add(snapshot);
         block.unit = unit.name;
         block.lines += 1;
     }
     (block.lines > 0).then_some(block)
 }
 
-/// Used swap, cache with reclaimable slab, free memory.
-fn figures_of_line(line: &str, options: &Options) -> Option<([Figure; 3], Option<Printed>)> {
+/// Used swap, cache (with reclaimable slab) and free memory.
+fn figures_of_line(
+    line: &str,
+    options: &FreeOptions,
+) -> Option<([PrintedFigure; 3], Option<PrintedTime>)> {
     let (time, line) = table::stamped(line);
     let words: Vec<&str> = line.split_whitespace().collect();
     let [
@@ -159,7 +161,7 @@ fn figures_of_line(line: &str, options: &Options) -> Option<([Figure; 3], Option
     else {
         return None;
     };
-    let figure = |word| Figure::parse(word, options.base);
+    let figure = |word| PrintedFigure::parse(word, options.base);
     Some(([figure(swap)?, figure(cache)?, figure(free)?], time))
 }
 

@@ -7,20 +7,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use timeline::{Entity, Sample, signals};
+use timeline::{Entity, signals};
 use units::{Bytes, PageSize, Pages};
 
-use super::plausible::{self, Told};
-use super::{Block, Form, Reading};
-use crate::looks::Look;
-use crate::prompt;
-use fields::File;
-use pairs::Value;
-use shape::Shape;
+use super::Form;
+use super::plausible::{self, TotalUnit};
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::prompt;
+use field_file::FieldFile;
+use pairs::FieldValue;
+use shape::FileShape;
 
-mod fields;
+mod field_file;
+mod file_path;
 mod pairs;
-mod place;
 mod run;
 mod shape;
 
@@ -29,18 +30,18 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    run::before_each_line(reading)
-        .or_else(|| run::with_headings(reading))
-        .or_else(|| run::as_commanded(reading))
-        .or_else(|| run::by_shape(reading))
-        .or_else(|| run::by_fields(reading))
-        .or_else(|| uname(reading))
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    run::before_each_line(input)
+        .or_else(|| run::with_headings(input))
+        .or_else(|| run::as_commanded(input))
+        .or_else(|| run::by_shape(input))
+        .or_else(|| run::by_fields(input))
+        .or_else(|| uname(input))
 }
 
 /// `Linux db1 5.15.0-91-generic #101-Ubuntu SMP …`, and `uname -r`. The host's name is not kept.
-fn uname(reading: &mut Reading<'_>) -> Option<Block> {
-    let line = *reading.lines.first()?;
+fn uname(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let line = *input.lines.first()?;
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
     let is_release = |word: &str| {
         timeline::facts::KernelVersion::parse(word).is_some()
@@ -51,23 +52,21 @@ fn uname(reading: &mut Reading<'_>) -> Option<Block> {
             let rest = line.split_once(release).map_or("", |(_, rest)| rest);
             format!("Linux version {release}{rest}")
         }
-        [release]
-            if is_release(release) && reading.command.is_some_and(|c| c.contains("uname")) =>
-        {
+        [release] if is_release(release) && input.command.is_some_and(|c| c.contains("uname")) => {
             format!("Linux version {release}")
         }
         _ => return None,
     };
-    let mut reader = Reader::new(reading);
+    let mut reader = KernelFileReader::new(input);
     reader.raw("/proc/version", &[(0, &text)]);
     Some(reader.finish("the kernel's version", 1))
 }
 
 /// Reads files into looks and notes what was wrong.
-struct Reader<'r, 'a> {
-    reading: &'r mut Reading<'a>,
-    look: Look,
-    block: Block,
+struct KernelFileReader<'r, 'a> {
+    input: &'r mut BlockReader<'a>,
+    snapshot: Snapshot,
+    block: TextBlock,
     /// Files that the look has.
     paths: HashSet<String>,
     /// What a size without a unit counts, in bytes, where the text says.
@@ -75,43 +74,45 @@ struct Reader<'r, 'a> {
 }
 
 /// Lines with their number in the block.
-type Lines<'l> = [(usize, &'l str)];
+type NumberedLines<'l> = [(usize, &'l str)];
 
-impl<'r, 'a> Reader<'r, 'a> {
-    fn new(reading: &'r mut Reading<'a>) -> Self {
-        let unit = reading.command.and_then(super::fill::unit_in);
+impl<'r, 'a> KernelFileReader<'r, 'a> {
+    fn new(input: &'r mut BlockReader<'a>) -> Self {
+        let unit = input
+            .command
+            .and_then(super::size_unit::SizeUnit::in_heading);
         Self {
-            reading,
-            look: Look::of(Sample::default()),
-            block: Block::default(),
+            input,
+            snapshot: Snapshot::default(),
+            block: TextBlock::default(),
             paths: HashSet::new(),
             unit: unit.map(|unit| unit.bytes),
         }
     }
 
     /// Hands the look over and begins the next.
-    fn end_look(&mut self) {
-        let mut look = std::mem::take(&mut self.look);
-        if let Some(signal) = plausible::drop_parts_above_total(&mut look) {
+    fn end_snapshot(&mut self) {
+        let mut snapshot = std::mem::take(&mut self.snapshot);
+        if let Some(signal) = plausible::drop_parts_above_total(&mut snapshot) {
             self.problem(0, plausible::parts_problem(signal));
         }
-        let is_empty = look.sample.host.is_empty()
+        let is_empty = snapshot.sample.host.is_empty()
             && Entity::ALL
                 .iter()
-                .all(|entity| look.sample.table(*entity).rows().is_empty());
+                .all(|entity| snapshot.sample.table(*entity).rows().is_empty());
         if !is_empty {
             let mut paths = self.paths.iter();
             if let (Some(path), None) = (paths.next(), paths.next()) {
                 // Several files of one moment are several forms to the looks, although one form here.
-                self.reading.form = place::form(path);
+                self.input.form = file_path::form(path);
             }
-            self.reading.look(look);
+            self.input.add(snapshot);
         }
         self.paths.clear();
     }
 
-    fn finish(mut self, what: &str, lines: usize) -> Block {
-        self.end_look();
+    fn finish(mut self, what: &str, lines: usize) -> TextBlock {
+        self.end_snapshot();
         self.block.what = what.to_owned();
         self.block.lines = lines;
         self.block
@@ -122,36 +123,38 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Reads the lines of the file at `path` into the look; a file that the look has already begins another.
-    fn file(&mut self, path: &str, shape: Shape, lines: &Lines<'_>) {
+    fn file(&mut self, path: &str, shape: FileShape, lines: &NumberedLines<'_>) {
         if !self.paths.insert(path.to_owned()) {
-            self.end_look();
+            self.end_snapshot();
             self.paths.insert(path.to_owned());
         }
-        if path == signals::MEMINFO || shape == Shape::NodeMeminfo {
+        if path == signals::MEMINFO || shape == FileShape::NodeMeminfo {
             self.block.unit = "KiB";
         }
         match shape {
-            Shape::Fields => self.fields(path, lines),
-            Shape::NodeMeminfo => self.nodes(lines),
-            Shape::Status => self.status(path, lines),
-            Shape::Smaps => self.smaps(path, lines),
-            Shape::Pagetypeinfo => {}
+            FileShape::Fields => self.fields(path, lines),
+            FileShape::NodeMeminfo => self.nodes(lines),
+            FileShape::Status => self.status(path, lines),
+            FileShape::Smaps => self.smaps(path, lines),
+            FileShape::Pagetypeinfo => {}
             _ => self.raw(path, lines),
         }
-        let is_in_pages = matches!(shape, Shape::Zoneinfo | Shape::Slabinfo | Shape::Status)
-            || path == signals::VMSTAT;
+        let is_in_pages = matches!(
+            shape,
+            FileShape::Zoneinfo | FileShape::Slabinfo | FileShape::Status
+        ) || path == signals::VMSTAT;
         if is_in_pages {
             self.page_size();
         }
     }
 
     fn page_size(&mut self) -> PageSize {
-        let known = &mut self.reading.facts.page_size;
+        let known = &mut self.input.facts.page_size;
         *known.get_or_insert(PageSize::USUAL)
     }
 
     /// Reads lines as they are.
-    fn raw(&mut self, path: &str, lines: &Lines<'_>) {
+    fn raw(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let text = lines.iter().map(|(_, line)| *line);
         let text = text.collect::<Vec<_>>().join("\n");
         let numbers: Vec<usize> = lines.iter().map(|(at, _)| *at).collect();
@@ -159,8 +162,8 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     fn parse(&mut self, path: &str, text: &str, lines: &[usize]) {
-        let Reading { parsers, facts, .. } = &mut *self.reading;
-        match parsers.read(path, text.as_bytes(), &mut self.look.sample, facts) {
+        let BlockReader { parsers, facts, .. } = &mut *self.input;
+        match parsers.read(path, text.as_bytes(), &mut self.snapshot.sample, facts) {
             Ok(_) => {}
             Err(error) => {
                 let place = error.line.saturating_sub(1);
@@ -172,16 +175,16 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Reads names and values; a name that comes again begins another look.
-    fn fields(&mut self, path: &str, lines: &Lines<'_>) {
-        let Some(file) = File::at(path) else {
+    fn fields(&mut self, path: &str, lines: &NumberedLines<'_>) {
+        let Some(file) = FieldFile::at(path) else {
             return self.raw(path, lines);
         };
         let told = self.told_unit(file, lines);
         let default = match told {
-            Told::BySize(unit) => Some(unit.bytes),
-            Told::Kib | Told::Unknown => self.unit,
+            TotalUnit::BySize(unit) => Some(unit.bytes),
+            TotalUnit::Kib | TotalUnit::Unknown => self.unit,
         };
-        let mut text = Text::default();
+        let mut text = FieldLines::default();
         let mut seen = HashSet::new();
         for (at, line) in lines {
             let Some(pairs) = pairs::of(line) else {
@@ -191,17 +194,17 @@ impl<'r, 'a> Reader<'r, 'a> {
             for pair in pairs {
                 if !seen.insert(pair.name.to_owned()) {
                     self.parse_lines(path, &mut text);
-                    self.end_look();
+                    self.end_snapshot();
                     self.paths.insert(path.to_owned());
                     seen = HashSet::from([pair.name.to_owned()]);
                 }
-                if told == Told::Unknown && file.is_size_without_unit(&pair) {
+                if told == TotalUnit::Unknown && file.is_size_without_unit(&pair) {
                     continue;
                 }
                 match file.line(&pair, default) {
                     Some((line, error)) => {
                         text.push(*at, line);
-                        self.may_be_off(path, pair.name, error);
+                        self.set_error(path, pair.name, error);
                     }
                     None => self.problem(*at, format!("`{}` has no size", pair.name)),
                 }
@@ -211,31 +214,31 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// What sizes without a unit count, where no machine has so many KiB as `MemTotal` says.
-    fn told_unit(&mut self, file: File, lines: &Lines<'_>) -> Told {
-        if file != File::Meminfo || self.unit.is_some() {
-            return Told::Kib;
+    fn told_unit(&mut self, file: FieldFile, lines: &NumberedLines<'_>) -> TotalUnit {
+        if file != FieldFile::Meminfo || self.unit.is_some() {
+            return TotalUnit::Kib;
         }
         let mut pairs = lines.iter().flat_map(|(at, line)| {
             let pairs = pairs::of(line).unwrap_or_default().into_iter();
             pairs.map(|pair| (*at, pair))
         });
         let total = pairs.find(|(_, pair)| pair.name == "MemTotal");
-        let Some((at, Value::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
-            return Told::Kib;
+        let Some((at, FieldValue::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
+            return TotalUnit::Kib;
         };
         let told = plausible::unit_of_total(digits.parse().unwrap_or(0.0));
         if let Some(problem) = plausible::unit_problem(told) {
             self.problem(at, problem);
         }
         match told {
-            Told::Kib => {}
-            Told::BySize(unit) => self.block.unit = unit.name,
-            Told::Unknown => self.block.unit = "",
+            TotalUnit::Kib => {}
+            TotalUnit::BySize(unit) => self.block.unit = unit.name,
+            TotalUnit::Unknown => self.block.unit = "",
         }
         told
     }
 
-    fn unread(&mut self, at: usize, line: &str, file: File) {
+    fn unread(&mut self, at: usize, line: &str, file: FieldFile) {
         self.block.not_understood += 1;
         let name = line.split([':', ' ']).next().unwrap_or_default();
         if file.knows(name) {
@@ -244,16 +247,16 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn may_be_off(&mut self, path: &str, name: &str, error: f64) {
+    fn set_error(&mut self, path: &str, name: &str, error: f64) {
         let mut fields = signals::field_of(path);
         if error > 0.0
             && let Some((_, signal, _)) = fields.find(|(field, ..)| *field == name)
         {
-            self.look.may_be_off(signal, error);
+            self.snapshot.set_error(signal, error);
         }
     }
 
-    fn parse_lines(&mut self, path: &str, text: &mut Text) {
+    fn parse_lines(&mut self, path: &str, text: &mut FieldLines) {
         let text = std::mem::take(text);
         let lines: Vec<(usize, &str)> =
             text.lines.iter().map(|(at, l)| (*at, l.as_str())).collect();
@@ -263,7 +266,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Reads the meminfo of nodes; each line has its node's number.
-    fn nodes(&mut self, lines: &Lines<'_>) {
+    fn nodes(&mut self, lines: &NumberedLines<'_>) {
         let mut nodes: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
         for (at, line) in lines {
             if let Some((node, _)) = shape::node_field(line) {
@@ -279,7 +282,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Reads `status` of a process: memory by kind, and what is resident in all.
-    fn status(&mut self, path: &str, lines: &Lines<'_>) {
+    fn status(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let text: Vec<(usize, String)> = lines
             .iter()
             .map(|(at, line)| match line.strip_prefix("Name:") {
@@ -293,8 +296,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         let resident = lines.iter().find_map(|(_, line)| {
             let pair = pairs::of(line)?.into_iter().find(|p| p.name == "VmRSS")?;
             match pair.value {
-                Value::Size(size) => crate::figure::raw(size.value),
-                Value::Plain(_) => None,
+                FieldValue::Size(size) => crate::text::figure::raw(size.value),
+                FieldValue::Plain(_) => None,
             }
         });
         let page = self.page_size();
@@ -308,15 +311,15 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Adds up the mappings of a process.
-    fn smaps(&mut self, path: &str, lines: &Lines<'_>) {
+    fn smaps(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for pair in lines
             .iter()
             .filter_map(|(_, line)| pairs::of(line))
             .flatten()
         {
-            if let Value::Size(size) = pair.value {
-                let bytes = crate::figure::raw(size.value).unwrap_or(0);
+            if let FieldValue::Size(size) = pair.value {
+                let bytes = crate::text::figure::raw(size.value).unwrap_or(0);
                 let sum = sums.entry(pair.name).or_default();
                 *sum = sum.saturating_add(bytes);
             }
@@ -344,7 +347,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// The process that was read last.
     fn process(&mut self) -> Option<&mut timeline::EntityRow> {
-        let table = self.look.sample.table_mut(Entity::Process);
+        let table = self.snapshot.sample.table_mut(Entity::Process);
         table.rows_mut().last_mut()
     }
 
@@ -359,11 +362,11 @@ impl<'r, 'a> Reader<'r, 'a> {
 
 /// Lines as the kernel writes them, with their places.
 #[derive(Debug, Default)]
-struct Text {
+struct FieldLines {
     lines: Vec<(usize, String)>,
 }
 
-impl Text {
+impl FieldLines {
     fn push(&mut self, at: usize, line: String) {
         self.lines.push((at, line));
     }

@@ -7,12 +7,13 @@ mod messages;
 mod prefix;
 
 use probe::kernel_report;
+use timeline::KernelReport;
 use timeline::kernel_report::ReportKind;
-use timeline::{KernelReport, Sample};
 
-use super::{Block, Form, Reading};
-use crate::looks::{Look, When};
-use messages::Messages;
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::{Snapshot, SnapshotTime};
+use messages::LogMessages;
 
 pub(super) const FORM: Form = Form {
     name: "kernel log",
@@ -24,36 +25,38 @@ const MOST_WHOLE: usize = 200;
 /// How many tasks those keep.
 const LARGEST: usize = 20;
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    if !messages::is_candidate(reading.lines.first()?) {
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if !messages::is_candidate(input.lines.first()?) {
         return None;
     }
-    let is_asked_for = is_asked_for(reading.lines[0]);
+    let is_asked_for = is_asked_for(input.lines[0]);
     let skipped = usize::from(is_asked_for);
-    let mut messages = Messages::of(&reading.lines[skipped..]);
+    let mut messages = LogMessages::of(&input.lines[skipped..]);
     let (count, mut report) = kernel_report::read(&mut messages)?;
     let lines = skipped + messages.lines_of(count);
     let is_dump = is_asked_for || report.is_memory_dump();
-    if reading.looks.reports() >= MOST_WHOLE {
+    if input.builder.reports() >= MOST_WHOLE {
         shorten(&mut report);
     }
-    let block = Block {
+    let block = TextBlock {
         what: what(&report, is_dump),
         lines,
         not_understood: report.not_understood_in_all,
-        ..Block::default()
+        ..TextBlock::default()
     };
     report.stamp = messages.stamp();
-    note_facts(&report, reading);
-    let mut look = Look::of(Sample::default());
-    kernel_report::fill(&report, &mut look.sample);
-    look.when = messages.wall().map_or(When::Unknown, When::At);
+    note_facts(&report, input);
+    let mut snapshot = Snapshot::default();
+    kernel_report::fill(&report, &mut snapshot.sample);
+    snapshot.when = messages
+        .wall()
+        .map_or(SnapshotTime::Unknown, SnapshotTime::At);
     // A dump tells of memory, and of nothing that went wrong.
     if !is_dump {
-        look.report = Some(report);
-        look.text = Some(reading.lines[..lines].join("\n").into());
+        snapshot.report = Some(report);
+        snapshot.text = Some(input.lines[..lines].join("\n").into());
     }
-    reading.look(look);
+    input.add(snapshot);
     Some(block)
 }
 
@@ -75,12 +78,12 @@ fn what(report: &KernelReport, is_dump: bool) -> String {
     format!("{kind}, {} lines, {understood} understood", report.lines)
 }
 
-fn note_facts(report: &KernelReport, reading: &mut Reading<'_>) {
+fn note_facts(report: &KernelReport, input: &mut BlockReader<'_>) {
     if let Some(page) = report.page_size {
-        reading.facts.page_size.get_or_insert(page);
+        input.facts.page_size.get_or_insert(page);
     }
     if let Some(kernel) = &report.kernel {
-        reading.facts.note_release(kernel);
+        input.facts.note_release(kernel);
     }
 }
 

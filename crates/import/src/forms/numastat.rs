@@ -1,78 +1,74 @@
-//! `numastat`: allocations of each node, in pages since boot; with `-m` what each node's memory holds, in MiB. Tables in
-//! MiB of allocations (`-n`, `-c`) and of processes (`-p`) are known and passed over: the first are too coarse for rates,
-//! and no rule asks for the second.
+//! `numastat`: allocations on each node, in pages since boot; with `-m` the memory of each node, in MiB. Tables in MiB of
+//! allocations (`-n`, `-c`) and of processes (`-p`) are recognised and skipped: the former are too coarse for rates, and
+//! no rule uses the latter.
 //!
-//! Where a table is wider than the terminal it goes on below, with the columns of further nodes.
+//! A table that is wider than the terminal continues below, with the columns of further nodes.
 
 use timeline::Entity;
 use timeline::signals::{self, MEMINFO, NODE_MEMINFO, NODE_NUMASTAT};
 
-use super::{Block, Form, Reading};
-use crate::figure::{Base, Figure, raw};
-use crate::looks::Look;
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{MIB, PrintedFigure, raw};
 
 pub(super) const FORM: Form = Form {
     name: "numastat",
     read,
 };
 
-const MIB: f64 = 1_048_576.0;
-
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let (table, first) = Table::at(reading.lines)?;
-    let mut look = Look::default();
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let (table, first) = NumastatTable::recognise(input.lines)?;
+    let mut snapshot = Snapshot::default();
     let mut lines = first;
-    let mut seen: Vec<Column> = Vec::new();
-    while let Some((columns, taken)) = heading(&reading.lines[lines..]) {
-        // The next look has the same nodes again.
+    let mut seen: Vec<NumastatColumn> = Vec::new();
+    while let Some((columns, taken)) = heading(&input.lines[lines..]) {
+        // A table of the same nodes is of another time.
         if columns.iter().any(|column| seen.contains(column)) {
             break;
         }
         lines += taken;
-        while let Some((name, figures)) = reading
+        while let Some((name, figures)) = input
             .lines
             .get(lines)
             .and_then(|line| row(line, columns.len()))
         {
             for (column, figure) in columns.iter().zip(figures) {
-                table.fill(*column, name, figure, &mut look);
+                table.fill(*column, name, figure, &mut snapshot);
             }
             lines += 1;
         }
         seen.extend(columns);
         let is_below = |line: &&str| heading(&[line]).is_some();
-        if reading.lines.get(lines) == Some(&"")
-            && reading.lines.get(lines + 1).is_some_and(is_below)
-        {
+        if input.lines.get(lines) == Some(&"") && input.lines.get(lines + 1).is_some_and(is_below) {
             lines += 1;
         }
     }
-    while lines > first && reading.lines.get(lines - 1) == Some(&"") {
+    while lines > first && input.lines.get(lines - 1) == Some(&"") {
         lines -= 1;
     }
-    let has_rows = !look.sample.table(Entity::Node).rows().is_empty();
-    if has_rows || !look.sample.host.is_empty() {
-        reading.look(look);
+    if snapshot.has_readings() {
+        input.add(snapshot);
     }
-    Some(Block {
+    Some(TextBlock {
         what: table.what().to_owned(),
         lines,
         unit: table.unit(),
-        ..Block::default()
+        ..TextBlock::default()
     })
 }
 
 /// Which of its tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Table {
+enum NumastatTable {
     Allocations,
     Memory,
-    PassedOver,
+    Skipped,
 }
 
-impl Table {
-    /// The table that begins at the first of the lines, and how many lines its title takes.
-    fn at(lines: &[&str]) -> Option<(Self, usize)> {
+impl NumastatTable {
+    /// The table that begins at the first line, and how many lines its title has.
+    fn recognise(lines: &[&str]) -> Option<(Self, usize)> {
         let first = lines.first()?.trim();
         let is_token = |line: &&&str| line.starts_with("Token ") && line.ends_with("hash table.");
         let tokens = lines[1..].iter().take(100).take_while(is_token).count();
@@ -82,7 +78,7 @@ impl Table {
         if first.starts_with("Per-node numastat info")
             || first.starts_with("Per-node process memory")
         {
-            return Some((Self::PassedOver, 1 + tokens));
+            return Some((Self::Skipped, 1 + tokens));
         }
         let (columns, taken) = heading(lines)?;
         let (name, _) = row(lines.get(taken)?, columns.len())?;
@@ -98,84 +94,92 @@ impl Table {
         match self {
             Self::Allocations => "numastat",
             Self::Memory => "numastat -m",
-            Self::PassedOver => "numastat: nothing of this table is used",
+            Self::Skipped => "numastat: this table is not used",
         }
     }
 
     const fn unit(self) -> &'static str {
         match self {
             Self::Allocations => "pages",
-            Self::Memory | Self::PassedOver => "MiB",
+            Self::Memory | Self::Skipped => "MiB",
         }
     }
 
-    fn fill(self, column: Column, name: &str, figure: Figure, look: &mut Look) {
+    fn fill(
+        self,
+        column: NumastatColumn,
+        name: &str,
+        figure: PrintedFigure,
+        snapshot: &mut Snapshot,
+    ) {
         match (self, column) {
-            (Self::Allocations, Column::Node(node)) => {
+            (Self::Allocations, NumastatColumn::Node(node)) => {
                 let found = signals::field_of(NODE_NUMASTAT).find(|(field, ..)| *field == name);
                 if let (Some((_, signal, _)), Some(pages)) = (found, raw(figure.value)) {
                     let key = node.to_string();
-                    look.sample
+                    snapshot
+                        .sample
                         .table_mut(Entity::Node)
                         .entry(&key)
                         .row
                         .set_raw(signal, pages);
                 }
             }
-            (Self::Memory, column) => fill_memory(column, name, figure, look),
+            (Self::Memory, column) => fill_memory(column, name, figure, snapshot),
             _ => {}
         }
     }
 }
 
-/// Memory of a node, and in the column of totals that of the machine, as far as its words mean there what they mean here.
-fn fill_memory(column: Column, name: &str, figure: Figure, look: &mut Look) {
+/// Memory of a node, or of the host in the column of totals, if the field is the same there.
+fn fill_memory(column: NumastatColumn, name: &str, figure: PrintedFigure, snapshot: &mut Snapshot) {
     let file = match column {
-        Column::Node(_) => NODE_MEMINFO,
-        Column::Total => MEMINFO,
+        NumastatColumn::Node(_) => NODE_MEMINFO,
+        NumastatColumn::Total => MEMINFO,
     };
-    let is_it = |field: &str, unit: &str| field == name && unit == "bytes";
-    let found = signals::field_of(file).find(|(field, _, def)| is_it(field, def.unit));
+    let found =
+        signals::field_of(file).find(|(field, _, def)| *field == name && def.unit == "bytes");
     let (Some((_, signal, _)), Some(bytes)) = (found, raw(figure.value * MIB)) else {
         return;
     };
     match column {
-        Column::Node(node) => {
+        NumastatColumn::Node(node) => {
             let key = node.to_string();
-            look.sample
+            snapshot
+                .sample
                 .table_mut(Entity::Node)
                 .entry(&key)
                 .row
                 .set_raw(signal, bytes);
         }
-        Column::Total => {
-            look.set_size(signal, figure, MIB);
+        NumastatColumn::Total => {
+            snapshot.set_size(signal, figure, MIB);
         }
     }
 }
 
-/// What a column is about.
+/// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum NumastatColumn {
     Node(u32),
     Total,
 }
 
-/// The columns, and how many lines their heading takes: `node0 node1`, or `Node 0 Node 1 Total` over a line of dashes.
-fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
+/// The columns, and how many lines their heading has: `node0 node1`, or `Node 0 Node 1 Total` over a line of dashes.
+fn heading(lines: &[&str]) -> Option<(Vec<NumastatColumn>, usize)> {
     let line = lines.first()?;
     let mut columns = Vec::new();
     let mut words = line.split_whitespace();
     while let Some(word) = words.next() {
         let number = match word {
             "Total" => {
-                columns.push(Column::Total);
+                columns.push(NumastatColumn::Total);
                 continue;
             }
             "Node" => words.next()?,
             word => word.strip_prefix("node")?,
         };
-        columns.push(Column::Node(number.parse().ok()?));
+        columns.push(NumastatColumn::Node(number.parse().ok()?));
     }
     let is_rule = |line: &&&str| !line.is_empty() && line.bytes().all(|b| b == b'-' || b == b' ');
     let rule = lines.iter().skip(1).take(1).filter(is_rule).count();
@@ -183,12 +187,10 @@ fn heading(lines: &[&str]) -> Option<(Vec<Column>, usize)> {
 }
 
 /// A name and a figure for each column.
-fn row(line: &str, columns: usize) -> Option<(&str, Vec<Figure>)> {
+fn row(line: &str, columns: usize) -> Option<(&str, Vec<PrintedFigure>)> {
     let mut words = line.split_whitespace();
     let name = words.next()?;
-    let figures: Option<Vec<Figure>> = words
-        .map(|word| Figure::parse(word, Base::Binary))
-        .collect();
+    let figures: Option<Vec<PrintedFigure>> = words.map(PrintedFigure::binary).collect();
     figures
         .filter(|figures| figures.len() == columns)
         .map(|figures| (name, figures))
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn allocations_are_counted_for_each_node_over_folded_tables() {
+    fn allocations_of_each_node_are_read_across_folded_tables() {
         let text = "$ numastat\n                           node0           node1\nnuma_hit               270163371              17\nnuma_miss                      0               5\nother_node                     0               1\n\n                           node2\nnuma_hit                       9\n";
         let opened = paste(text);
         let timeline = &opened.timeline;
@@ -228,7 +230,7 @@ HugePages_Total             0.00            0.00            0.00
 ";
 
     #[test]
-    fn memory_of_nodes_and_of_the_machine_is_in_mib() {
+    fn memory_of_nodes_and_of_the_host_is_in_mib() {
         let untitled = MEMORY.split_once("table.\n").unwrap().1;
         for text in [MEMORY, untitled] {
             let opened = paste(text);
@@ -245,7 +247,7 @@ HugePages_Total             0.00            0.00            0.00
     }
 
     #[test]
-    fn what_is_not_used_is_known() {
+    fn unused_tables_are_recognised() {
         let text = "Per-node process memory usage (in MBs) for PID 32014 (bash)
                            Node 0           Total
                   --------------- ---------------
@@ -254,7 +256,7 @@ Huge                         0.00            0.00
 Total                        3.76            3.76\n";
         let opened = paste(text);
         assert!(opened.timeline.is_empty());
-        assert!(opened.inputs[0].what.contains("nothing"));
+        assert!(opened.inputs[0].what.contains("not used"));
     }
 
     #[test]

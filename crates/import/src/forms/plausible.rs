@@ -8,8 +8,8 @@ use timeline::signals::{
     SWAP_FREE, SWAP_TOTAL,
 };
 
-use super::fill::{self, Unit};
-use crate::looks::Look;
+use super::size_unit::SizeUnit;
+use crate::builder::Snapshot;
 
 const MIB: f64 = 1_048_576.0;
 const TIB: f64 = MIB * MIB;
@@ -21,19 +21,19 @@ const USUAL: f64 = TIB;
 
 /// What the sizes beside a `MemTotal` without a unit count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Told {
+pub(super) enum TotalUnit {
     /// KiB, as in the kernel's file.
     Kib,
     /// The only unit in which a machine could have so much.
-    BySize(Unit),
+    BySize(SizeUnit),
     /// Several, or none.
     Unknown,
 }
 
 /// The unit of a `MemTotal` that is written without one.
-pub(super) fn unit_of_total(total: f64) -> Told {
+pub(super) fn unit_of_total(total: f64) -> TotalUnit {
     if (LEAST..=USUAL).contains(&(total * 1024.0)) {
-        return Told::Kib;
+        return TotalUnit::Kib;
     }
     let units = [
         ("bytes", MOST),
@@ -42,24 +42,24 @@ pub(super) fn unit_of_total(total: f64) -> Told {
         ("GiB", USUAL),
     ];
     let could_be = |(name, most): (&str, f64)| {
-        fill::unit(name).filter(|unit| (LEAST..=most).contains(&(total * unit.bytes)))
+        SizeUnit::named(name).filter(|unit| (LEAST..=most).contains(&(total * unit.bytes)))
     };
     let mut possible = units.into_iter().filter_map(could_be);
     match (possible.next(), possible.next()) {
-        (Some(only), None) => Told::BySize(only),
-        _ => Told::Unknown,
+        (Some(only), None) => TotalUnit::BySize(only),
+        _ => TotalUnit::Unknown,
     }
 }
 
 /// What to tell people of a unit that was not written.
-pub(super) fn unit_problem(told: Told) -> Option<String> {
+pub(super) fn unit_problem(told: TotalUnit) -> Option<String> {
     match told {
-        Told::Kib => None,
-        Told::BySize(unit) => Some(format!(
+        TotalUnit::Kib => None,
+        TotalUnit::BySize(unit) => Some(format!(
             "MemTotal has no unit and cannot be KiB: taken as {}, unit by the size",
             unit.name
         )),
-        Told::Unknown => Some(
+        TotalUnit::Unknown => Some(
             "MemTotal has no unit and can hardly be KiB: sizes not used; paste them with their kB"
                 .to_owned(),
         ),
@@ -83,33 +83,36 @@ const PARTS: [SignalId; 12] = [
 ];
 
 /// Takes out the parts that are larger than the whole, beyond rounding; returns the first of them.
-pub(super) fn drop_parts_above_total(look: &mut Look) -> Option<SignalId> {
+pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId> {
     let of_ram = PARTS.map(|part| (part, MEM_TOTAL.id()));
     let pairs = of_ram
         .into_iter()
         .chain([(SWAP_FREE.id(), SWAP_TOTAL.id())]);
     let too_large: Vec<SignalId> = pairs
-        .filter(|(part, whole)| is_above(look, *part, *whole))
+        .filter(|(part, whole)| is_above(snapshot, *part, *whole))
         .map(|(part, _)| part)
         .collect();
     let first = *too_large.first()?;
-    let kept: Vec<_> = look.sample.host.iter().collect();
-    look.sample.host = timeline::Row::default();
+    let kept: Vec<_> = snapshot.sample.host.iter().collect();
+    snapshot.sample.host = timeline::Row::default();
     for (signal, raw) in kept {
         if !too_large.contains(&signal) {
-            look.sample.host.set_raw(signal, raw);
+            snapshot.sample.host.set_raw(signal, raw);
         }
     }
     Some(first)
 }
 
-fn is_above(look: &Look, part: SignalId, whole: SignalId) -> bool {
+fn is_above(snapshot: &Snapshot, part: SignalId, whole: SignalId) -> bool {
     let reading = |signal| {
-        let mut readings = look.sample.host.iter();
+        let mut readings = snapshot.sample.host.iter();
         readings.find(|(id, _)| *id == signal).map(|(_, raw)| raw)
     };
     let error = |signal| {
-        let of_it = look.error_at_most.iter().filter(|(id, _)| *id == signal);
+        let of_it = snapshot
+            .error_at_most
+            .iter()
+            .filter(|(id, _)| *id == signal);
         of_it.map(|(_, error)| *error).max().unwrap_or(0)
     };
     let (Some(a), Some(b)) = (reading(part), reading(whole)) else {
@@ -138,17 +141,17 @@ mod tests {
 
     #[test]
     fn a_total_without_unit_is_of_the_only_unit_that_it_can_be() {
-        let by_size = |name| Told::BySize(fill::unit(name).unwrap());
+        let by_size = |name| TotalUnit::BySize(SizeUnit::named(name).unwrap());
         for (total, told) in [
-            (16_303_428.0, Told::Kib),
-            (524_288.0, Told::Kib),
+            (16_303_428.0, TotalUnit::Kib),
+            (524_288.0, TotalUnit::Kib),
             (16_384.0, by_size("MiB")),
             (33_285_996_544.0, by_size("bytes")),
             // 15.5 GiB, or 15.5 TiB.
-            (16_694_710_272.0, Told::Unknown),
-            (512.0, Told::Unknown),
-            (0.0, Told::Unknown),
-            (1e30, Told::Unknown),
+            (16_694_710_272.0, TotalUnit::Unknown),
+            (512.0, TotalUnit::Unknown),
+            (0.0, TotalUnit::Unknown),
+            (1e30, TotalUnit::Unknown),
         ] {
             assert_eq!(unit_of_total(total), told, "{total}");
         }
@@ -156,16 +159,19 @@ mod tests {
 
     #[test]
     fn what_is_larger_than_the_whole_is_taken_out() {
-        let mut look = Look::default();
-        let mut set = |signal: SignalId, raw| look.sample.host.set_raw(signal, raw);
+        let mut snapshot = Snapshot::default();
+        let mut set = |signal: SignalId, raw| snapshot.sample.host.set_raw(signal, raw);
         set(MEM_TOTAL.id(), 8 << 30);
         set(MEM_FREE.id(), 1 << 30);
         set(MEM_AVAILABLE.id(), 990 << 30);
         set(SWAP_TOTAL.id(), 0);
         set(SWAP_FREE.id(), 4096);
-        assert_eq!(drop_parts_above_total(&mut look), Some(MEM_AVAILABLE.id()));
-        let left: Vec<_> = look.sample.host.iter().map(|(id, _)| id).collect();
+        assert_eq!(
+            drop_parts_above_total(&mut snapshot),
+            Some(MEM_AVAILABLE.id())
+        );
+        let left: Vec<_> = snapshot.sample.host.iter().map(|(id, _)| id).collect();
         assert_eq!(left.len(), 3, "{left:?}");
-        assert_eq!(drop_parts_above_total(&mut look), None);
+        assert_eq!(drop_parts_above_total(&mut snapshot), None);
     }
 }

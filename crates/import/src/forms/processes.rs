@@ -1,24 +1,21 @@
-//! Tables of processes, as `ps`, `top` and `smem` print them: columns by the words of the header, rows by position.
+//! Tables of processes, as `ps`, `top` and `smem` print them.
 //!
-//! The command may hold blanks wherever it stands: columns before it are counted from the left, those behind it from the
-//! right. A text does not tell when a process began, so its key has the start 0: two tables of one timeline take a PID
-//! for the same process.
+//! The command may contain blanks in any column: columns before it are counted from the left, those behind it from the
+//! right. The start time of a process is unknown, so its key has 0 for it: in a timeline, one PID is one process.
 
 use timeline::signals::{PROC_PARENT, PROC_PSS, PROC_RSS, PROC_SIZE, PROC_SWAP, PROC_THREADS};
 use timeline::{Entity, Facts};
 use units::{Bytes, Count};
 
-use crate::figure::{self, Figure, raw};
-use crate::looks::Look;
+use crate::builder::Snapshot;
+use crate::text::figure::{self, KIB, PrintedFigure, raw};
 
-use super::fill::{self, KIB};
-
-/// Rows beyond these are passed over: the largest come first where somebody sorted them.
+/// Further rows are skipped: in a sorted table the largest come first.
 const MOST_ROWS: usize = 2000;
 
-/// What a column of such a table is.
+/// What a column means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum ProcessColumn {
     Pid,
     Resident,
     Size,
@@ -29,32 +26,32 @@ enum Column {
     Command,
     /// A time of several words: `Sat Nov 21 23:58:47 2026`.
     Started,
-    /// Known, and not read.
+    /// Known and not used.
     Other,
 }
 
-/// The columns, by name in capitals.
-const COLUMNS: &[(&str, Column)] = &[
-    ("PID", Column::Pid),
-    ("RSS", Column::Resident),
-    ("RSZ", Column::Resident),
-    ("RES", Column::Resident),
-    ("VSZ", Column::Size),
-    ("VIRT", Column::Size),
-    ("VSIZE", Column::Size),
-    ("SWAP", Column::Swapped),
-    ("PSS", Column::Proportional),
-    ("NLWP", Column::Threads),
-    ("THCNT", Column::Threads),
-    ("PPID", Column::Parent),
-    ("COMMAND", Column::Command),
-    ("CMD", Column::Command),
-    ("COMM", Column::Command),
-    ("ARGS", Column::Command),
-    ("STARTED", Column::Started),
+/// The columns that are used, in capitals.
+const COLUMNS: &[(&str, ProcessColumn)] = &[
+    ("PID", ProcessColumn::Pid),
+    ("RSS", ProcessColumn::Resident),
+    ("RSZ", ProcessColumn::Resident),
+    ("RES", ProcessColumn::Resident),
+    ("VSZ", ProcessColumn::Size),
+    ("VIRT", ProcessColumn::Size),
+    ("VSIZE", ProcessColumn::Size),
+    ("SWAP", ProcessColumn::Swapped),
+    ("PSS", ProcessColumn::Proportional),
+    ("NLWP", ProcessColumn::Threads),
+    ("THCNT", ProcessColumn::Threads),
+    ("PPID", ProcessColumn::Parent),
+    ("COMMAND", ProcessColumn::Command),
+    ("CMD", ProcessColumn::Command),
+    ("COMM", ProcessColumn::Command),
+    ("ARGS", ProcessColumn::Command),
+    ("STARTED", ProcessColumn::Started),
 ];
 
-/// Columns that such tables have besides.
+/// Other columns of such tables.
 const OTHERS: &[&str] = &[
     "USER", "UID", "EUSER", "RUSER", "UNAME", "USERNAME", "GID", "GROUP", "TTY", "TT", "STAT", "S",
     "STATE", "START", "STIME", "TIME", "TIME+", "ELAPSED", "%CPU", "%MEM", "CPU", "MEM", "PR",
@@ -66,37 +63,51 @@ const OTHERS: &[&str] = &[
 
 /// The header of a table of processes.
 #[derive(Debug)]
-pub(super) struct Header(Vec<Column>);
+pub(super) struct ProcessHeader(Vec<ProcessColumn>);
 
-impl Header {
-    /// Reads a header: all of its words are columns of such tables, one of them names the process, one a size.
-    pub(super) fn of(line: &str) -> Option<Self> {
+impl ProcessHeader {
+    /// Reads a header. All words must be known columns: at least one that names the process, and a size.
+    pub(super) fn from_line(line: &str) -> Option<Self> {
         if line.len() > 500 {
             return None;
         }
-        let columns: Vec<Column> = line
+        let columns: Vec<ProcessColumn> = line
             .split_whitespace()
             .map(|word| column(&word.to_ascii_uppercase()))
             .collect::<Option<_>>()?;
-        let has = |wanted: &[Column]| columns.iter().any(|c| wanted.contains(c));
-        let once = columns.iter().filter(|c| **c == Column::Command).count() <= 1;
+        let has = |wanted: &[ProcessColumn]| columns.iter().any(|c| wanted.contains(c));
+        let once = columns
+            .iter()
+            .filter(|c| **c == ProcessColumn::Command)
+            .count()
+            <= 1;
         let is_one = once
-            && has(&[Column::Pid, Column::Command])
-            && has(&[Column::Resident, Column::Proportional, Column::Swapped]);
+            && has(&[ProcessColumn::Pid, ProcessColumn::Command])
+            && has(&[
+                ProcessColumn::Resident,
+                ProcessColumn::Proportional,
+                ProcessColumn::Swapped,
+            ]);
         is_one.then_some(Self(columns))
     }
 
-    /// Reads a row into the look. `false`: the line is no row of this table.
-    pub(super) fn row(&self, line: &str, at: usize, look: &mut Look, facts: &mut Facts) -> bool {
+    /// Adds a row to the snapshot. Returns whether the line is one.
+    pub(super) fn read_row(
+        &self,
+        line: &str,
+        at: usize,
+        snapshot: &mut Snapshot,
+        facts: &mut Facts,
+    ) -> bool {
         let Some(row) = self.cells(line) else {
             return false;
         };
-        let table = look.sample.table_mut(Entity::Process);
+        let table = snapshot.sample.table_mut(Entity::Process);
         if table.rows().len() >= MOST_ROWS {
             return true;
         }
         let into = table.add();
-        // Without PIDs rows are told apart by their place, so that none is taken for another.
+        // Without PIDs each row is a process of its own.
         into.key = match row.pid {
             Some(pid) => format!("{pid}@0"),
             None => format!("0@{at}"),
@@ -109,32 +120,32 @@ impl Header {
             let bytes = figure.in_bytes(KIB).value;
             let readings = &mut into.row;
             match (column, raw(bytes).map(Bytes::new)) {
-                (Column::Resident, _) => {
+                (ProcessColumn::Resident, _) => {
                     if let Some(pages) = figure::pages(bytes, facts) {
                         readings.set(PROC_RSS, pages);
                     }
                 }
-                (Column::Size, Some(bytes)) => readings.set(PROC_SIZE, bytes),
-                (Column::Swapped, Some(bytes)) => readings.set(PROC_SWAP, bytes),
-                (Column::Proportional, Some(bytes)) => readings.set(PROC_PSS, bytes),
-                (Column::Threads, _) => set_count(readings, PROC_THREADS, figure),
-                (Column::Parent, _) => set_count(readings, PROC_PARENT, figure),
+                (ProcessColumn::Size, Some(bytes)) => readings.set(PROC_SIZE, bytes),
+                (ProcessColumn::Swapped, Some(bytes)) => readings.set(PROC_SWAP, bytes),
+                (ProcessColumn::Proportional, Some(bytes)) => readings.set(PROC_PSS, bytes),
+                (ProcessColumn::Threads, _) => set_count(readings, PROC_THREADS, figure),
+                (ProcessColumn::Parent, _) => set_count(readings, PROC_PARENT, figure),
                 _ => {}
             }
         }
         true
     }
 
-    fn cells<'l>(&self, line: &'l str) -> Option<Row<'l>> {
+    fn cells<'l>(&self, line: &'l str) -> Option<ProcessRow<'l>> {
         let columns = &self.0;
-        let command = columns.iter().position(|c| *c == Column::Command);
+        let command = columns.iter().position(|c| *c == ProcessColumn::Command);
         let left = &columns[..command.unwrap_or(columns.len())];
         let right = &columns[command.map_or(columns.len(), |at| at + 1)..];
-        let mut row = Row::default();
+        let mut row = ProcessRow::default();
         let mut rest = line.trim();
         for column in left {
             let words = match column {
-                Column::Started if rest.starts_with(is_weekday) => 5,
+                ProcessColumn::Started if rest.starts_with(is_weekday) => 5,
                 _ => 1,
             };
             for _ in 0..words {
@@ -149,43 +160,44 @@ impl Header {
             rest = before.trim_end();
         }
         row.command = rest;
-        // A cut-off line ends in the middle of its columns; one of another text goes on behind them.
+        // A truncated line ends within its columns; a line of another text has more words.
         (rest.is_empty() != command.is_some()).then_some(row)
     }
 }
 
-/// A row's cells that are read.
+/// The cells of a row that are used.
 #[derive(Debug, Default)]
-struct Row<'l> {
+struct ProcessRow<'l> {
     pid: Option<u32>,
     command: &'l str,
-    figures: Vec<(Column, Figure)>,
+    figures: Vec<(ProcessColumn, PrintedFigure)>,
 }
 
-impl Row<'_> {
-    fn cell(&mut self, column: Column, word: &str) -> Option<()> {
+impl ProcessRow<'_> {
+    fn cell(&mut self, column: ProcessColumn, word: &str) -> Option<()> {
         match column {
             _ if word.is_empty() => None,
-            Column::Pid => {
+            ProcessColumn::Pid => {
                 self.pid = Some(word.parse().ok()?);
                 Some(())
             }
-            Column::Other | Column::Started | Column::Command => Some(()),
-            // `-` stands for what the process does not have.
+            ProcessColumn::Other | ProcessColumn::Started | ProcessColumn::Command => Some(()),
+            // `-` means that it does not apply.
             _ if word == "-" => Some(()),
             _ => {
-                self.figures.push((column, fill::figure(word)?));
+                self.figures.push((column, PrintedFigure::binary(word)?));
                 Some(())
             }
         }
     }
 }
 
-fn column(word: &str) -> Option<Column> {
-    let known = COLUMNS.iter().find(|(name, _)| *name == word);
-    known
+fn column(word: &str) -> Option<ProcessColumn> {
+    COLUMNS
+        .iter()
+        .find(|(name, _)| *name == word)
         .map(|(_, column)| *column)
-        .or_else(|| OTHERS.contains(&word).then_some(Column::Other))
+        .or_else(|| OTHERS.contains(&word).then_some(ProcessColumn::Other))
 }
 
 fn is_weekday(c: char) -> bool {
@@ -195,14 +207,14 @@ fn is_weekday(c: char) -> bool {
 fn set_count(
     row: &mut timeline::Row,
     signal: timeline::Signal<timeline::Gauge<Count>>,
-    figure: Figure,
+    figure: PrintedFigure,
 ) {
     if let Some(count) = raw(figure.value).filter(|_| !figure.has_unit) {
         row.set(signal, Count::new(count));
     }
 }
 
-/// The program's name: `/usr/sbin/mysqld --defaults-file=…` is mysqld, `[kworker/0:1]` is kworker/0:1.
+/// The name of the program: `/usr/sbin/mysqld --defaults-file=…` is mysqld, `[kworker/0:1]` is kworker/0:1.
 fn program(command: &str) -> &str {
     // `ps f` draws the tree before the command.
     let command = command.trim_start_matches(['\\', '_', '|', '`', '-', ' ']);
@@ -222,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_have_short_names() {
+    fn the_name_of_the_program_is_taken_from_the_command() {
         for (command, name) in [
             ("/usr/sbin/mysqld --datadir=/var/lib", "mysqld"),
             ("[kworker/0:1-events]", "kworker/0:1-events"),
@@ -238,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn a_header_names_a_process_and_a_size() {
+    fn a_header_has_a_process_and_a_size() {
         for line in [
             "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND",
             "    PID   RSS COMMAND",
             "  PID USER     Command                         Swap      USS      PSS      RSS",
             "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND",
         ] {
-            assert!(Header::of(line).is_some(), "{line}");
+            assert!(ProcessHeader::from_line(line).is_some(), "{line}");
         }
         for line in [
             "PID COMMAND",
@@ -254,7 +266,7 @@ mod tests {
             "RSS feeds are nice",
             "",
         ] {
-            assert!(Header::of(line).is_none(), "{line}");
+            assert!(ProcessHeader::from_line(line).is_none(), "{line}");
         }
     }
 }

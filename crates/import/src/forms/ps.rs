@@ -1,64 +1,57 @@
-//! `ps aux` and its like: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), whole or cut to the largest;
-//! RSS and VSZ are KiB. Shared pages count for every process that has them: the sum of RSS is no sum of memory.
+//! `ps aux` and similar tables: resident memory of processes. Any columns (`ps -eo pid,rss,comm`), all rows or the first
+//! ones; RSS and VSZ are KiB. RSS counts shared pages once per process: its sum exceeds the memory in use.
 //!
-//! `pmap` is recognised and passed over: it tells of one process what `smaps` tells better.
+//! `pmap` is recognised and skipped: `smaps` of the process has more.
 
-use timeline::Sample;
+use super::Form;
+use timeline::Entity;
 
-use super::processes::Header;
-use super::{Block, Form, Reading};
-use crate::looks::Look;
+use super::processes::ProcessHeader;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::prompt;
 
 pub(super) const FORM: Form = Form { name: "ps", read };
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    if let Some(block) = pmap(reading.lines) {
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if let Some(block) = pmap(input.lines) {
         return Some(block);
     }
-    let header = Header::of(reading.lines.first()?)?;
-    let mut look = Look::of(Sample::default());
-    let mut block = Block {
+    let header = ProcessHeader::from_line(input.lines.first()?)?;
+    let mut snapshot = Snapshot::default();
+    let mut block = TextBlock {
         what: "processes, as ps prints them".to_owned(),
         lines: 1,
         unit: "KiB",
-        ..Block::default()
+        ..TextBlock::default()
     };
-    for line in &reading.lines[1..] {
-        if line.is_empty() || crate::prompt::time(line).is_some() {
+    for line in &input.lines[1..] {
+        if line.is_empty() || prompt::time(line).is_some() {
             break;
         }
         if line.starts_with("-----") {
-            // smem's sums.
-            block.lines += 2.min(reading.lines.len() - block.lines);
+            // The sums of smem.
+            block.lines += 2.min(input.lines.len() - block.lines);
             break;
         }
-        if !header.row(line, block.lines, &mut look, reading.facts) {
-            // A line that was broken in two when it was pasted; two in a row are another text.
-            if block.not_understood > 0 || is_command(line) {
+        if !header.read_row(line, block.lines, &mut snapshot, input.facts) {
+            // One line may have been broken in two when it was pasted.
+            if block.not_understood > 0 || prompt::command(line).is_some() {
                 break;
             }
             block.not_understood += 1;
         }
         block.lines += 1;
     }
-    if look
-        .sample
-        .table(timeline::Entity::Process)
-        .rows()
-        .is_empty()
-    {
+    if !snapshot.has_rows(Entity::Process) {
         return None;
     }
-    reading.look(look);
+    input.add(snapshot);
     Some(block)
 }
 
-fn is_command(line: &str) -> bool {
-    crate::prompt::command(line).is_some()
-}
-
 /// `4242:   /usr/bin/java -jar x.jar`, then mappings: `00007f… 132K rw---   [ anon ]`.
-fn pmap(lines: &[&str]) -> Option<Block> {
+fn pmap(lines: &[&str]) -> Option<TextBlock> {
     let (pid, _) = lines.first()?.split_once(':')?;
     let is_pid = !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit());
     let second = *lines.get(1)?;
@@ -75,17 +68,17 @@ fn pmap(lines: &[&str]) -> Option<Block> {
     if !is_pid || !(is_head || is_mapping(second)) {
         return None;
     }
-    let goes_on = |line: &&&str| {
+    let continues = |line: &&&str| {
         is_mapping(line)
             || ["Address ", "-----", "total", "mapped:", " total"]
                 .iter()
                 .any(|start| line.starts_with(start))
     };
-    let lines = 1 + lines[1..].iter().take_while(goes_on).count();
-    Some(Block {
-        what: "pmap: mappings of one process, passed over".to_owned(),
+    let lines = 1 + lines[1..].iter().take_while(continues).count();
+    Some(TextBlock {
+        what: "pmap: mappings of one process, not used".to_owned(),
         lines,
-        ..Block::default()
+        ..TextBlock::default()
     })
 }
 
@@ -165,7 +158,7 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
     }
 
     #[test]
-    fn mappings_are_passed_over() {
+    fn mappings_are_skipped() {
         let text =
             "4242:   /usr/bin/java\n000055d0c8a00000    132K rw---   [ anon ]\n total  132K\n";
         let opened = paste(text);

@@ -1,59 +1,67 @@
-//! `sar` as text: any of its tables, in 12 and 24 hour clocks, with any decimal mark; and `sadf -d` and `-p` where they are
-//! pasted.
+//! `sar` as text: any of its tables, with 12 and 24 hour clocks and any decimal mark; also pasted `sadf -d` and `-p`.
 //!
-//! sar prints one table after the other, each over the same times, with its headings repeated, averages at its end and
-//! `LINUX RESTART` where the machine was started. All tables of one host are collected by time before they become looks.
+//! sar prints one table after the other over the same times, each with repeated headings, averages at its end and
+//! `LINUX RESTART` after a boot. All tables of one host are collected by time before they become snapshots.
 
-mod clock;
 mod head;
 mod table;
+mod time;
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Block, Form, Reading};
-use crate::prompt;
-use crate::sar::{Line, Lines, Read};
-use clock::Days;
-use head::Head;
-use table::Table;
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::sar::{SadfLines, SarData};
+use crate::text::prompt;
+use head::SarHead;
+use table::SarTable;
+use time::TableDays;
 
 pub(super) const FORM: Form = Form { name: "sar", read };
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    if Lines::default().begins(reading.lines[0]) {
-        return sadf(reading);
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    if SadfLines::begins(input.lines[0]) {
+        return sadf(input);
     }
-    begins(reading.lines).then_some(())?;
-    let mut walk = Walk::default();
-    let taken = walk.lines(reading.lines);
-    let mut block = walk.read.emit(reading);
-    block.lines = taken;
-    block.not_understood = walk.not_understood;
-    Some(block)
+    if !begins(input.lines) {
+        return None;
+    }
+    let mut text = SarText::default();
+    let lines = text.lines(input.lines);
+    Some(TextBlock {
+        lines,
+        not_understood: text.not_understood,
+        ..text.data.emit(input)
+    })
 }
 
-fn sadf(reading: &mut Reading<'_>) -> Option<Block> {
-    let mut lines = Lines::default();
-    let is_taken = |line: &&&str| line.is_empty() || lines.take(line) == Line::Taken;
-    let taken = reading.lines.iter().take_while(is_taken).count();
-    let blank = reading.lines[..taken].iter().rev();
-    let taken = taken - blank.take_while(|line| line.is_empty()).count();
-    let mut block = lines.read.emit(reading);
-    block.lines = taken;
-    Some(block)
+fn sadf(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let mut lines = SadfLines::default();
+    let mut taken = 0;
+    for (at, line) in input.lines.iter().enumerate() {
+        if lines.take(line) {
+            taken = at + 1;
+        } else if !line.is_empty() {
+            break;
+        }
+    }
+    Some(TextBlock {
+        lines: taken,
+        ..lines.data.emit(input)
+    })
 }
 
-/// Whether sar's output begins here: with its first line and a table below it, or with headings that no other tool has.
+/// Whether output of sar begins here: with its first line and a table below it, or with headings that no other tool has.
 fn begins(lines: &[&str]) -> bool {
-    let headings = |line: &&str| match clock::split(line) {
+    let headings = |line: &&str| match time::split(line) {
         Some((_, rest)) => rest.starts_with("LINUX RESTART") || table(rest).is_some(),
         None => false,
     };
     match lines {
-        [first, rest @ ..] if Head::read(first).is_some() => rest.iter().take(4).any(headings),
+        [first, rest @ ..] if SarHead::read(first).is_some() => rest.iter().take(4).any(headings),
         [first, rest @ ..] => {
-            let is_row = |line: &&str| clock::split(line).is_some();
-            match clock::split(first) {
+            let is_row = |line: &&str| time::split(line).is_some();
+            match time::split(first) {
                 Some((_, words)) => table(words).is_some_and(|t| t.known() >= 2),
                 None => bare(first).is_some() && rest.iter().take(3).any(is_row),
             }
@@ -62,52 +70,53 @@ fn begins(lines: &[&str]) -> bool {
     }
 }
 
-fn table(text: &str) -> Option<Table> {
+fn table(text: &str) -> Option<SarTable> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    Table::read(&words)
+    SarTable::read(&words)
 }
 
-/// Headings without a time in front: `time pgpgin/s pgpgout/s`.
-fn bare(line: &str) -> Option<Table> {
+/// Headings without a time before them: `time pgpgin/s pgpgout/s`.
+fn bare(line: &str) -> Option<SarTable> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (first, rest) = words.split_first()?;
     let names_time = matches!(
         first.to_ascii_lowercase().as_str(),
         "time" | "timestamp" | "#time"
     );
-    let found = Table::read(if names_time { rest } else { &words })?;
+    let found = SarTable::read(if names_time { rest } else { &words })?;
     (found.known() >= 2).then_some(found)
 }
 
-/// sar's lines in the reading.
+/// Reads lines of sar.
 #[derive(Default)]
-struct Walk<'a> {
-    read: Read,
+struct SarText<'a> {
+    data: SarData,
     identity: Option<&'a str>,
     midnight: i64,
-    /// The table that rows belong to, and where its first interval began.
-    table: Option<(Table, Option<i64>)>,
+    /// The table of the next rows, and the start of its first interval.
+    table: Option<(SarTable, Option<i64>)>,
     /// The days of each table, by its headings.
-    days: HashMap<String, Days>,
-    /// How many words the rows of the tables have: an average is known by it.
+    days: HashMap<String, TableDays>,
+    /// How many words the rows of the tables have, to recognise averages.
     widths: BTreeSet<usize>,
     not_understood: usize,
 }
 
-/// What became of a line.
-enum Taken {
-    Yes,
-    /// It is none of sar's, though what follows may be.
-    No,
-    /// What begins here is of another host or another time.
+/// What a line is.
+enum LineUse {
+    /// A line of sar.
+    Taken,
+    /// Another line; lines of sar may follow.
+    Other,
+    /// The start of output from another host or another time.
     Ends,
 }
 
-impl<'a> Walk<'a> {
-    /// Prose between two tables.
+impl<'a> SarText<'a> {
+    /// Lines of prose between two tables.
     const MOST_PROSE: usize = 2;
 
-    /// Reads lines up to where sar's end; how many they are.
+    /// Reads the lines of sar. Returns how many there are.
     fn lines(&mut self, lines: &[&'a str]) -> usize {
         let mut taken = 0;
         let mut prose = 0;
@@ -116,84 +125,84 @@ impl<'a> Walk<'a> {
                 continue;
             }
             match self.line(line) {
-                Taken::Yes => {
+                LineUse::Taken => {
                     self.not_understood += prose;
                     (taken, prose) = (at + 1, 0);
                 }
-                Taken::No if prose < Self::MOST_PROSE => prose += 1,
-                Taken::No | Taken::Ends => break,
+                LineUse::Other if prose < Self::MOST_PROSE => prose += 1,
+                LineUse::Other | LineUse::Ends => break,
             }
         }
         taken
     }
 
-    fn line(&mut self, line: &'a str) -> Taken {
-        if let Some((time, rest)) = clock::split(line) {
+    fn line(&mut self, line: &'a str) -> LineUse {
+        if let Some((time, rest)) = time::split(line) {
             return self.timed(time, rest);
         }
-        if let Some(head) = Head::read(line) {
+        if let Some(head) = SarHead::read(line) {
             return self.head(head);
         }
         if self.is_average(line) {
-            return Taken::Yes;
+            return LineUse::Taken;
         }
         if let Some(table) = bare(line) {
             self.begin(table, None);
-            return Taken::Yes;
+            return LineUse::Taken;
         }
         match prompt::command(line) {
             Some(command) if prompt::arguments(command, "sar").is_some() => {
                 self.table = None;
-                Taken::Yes
+                LineUse::Taken
             }
-            Some(_) => Taken::Ends,
-            None if line == "^C" => Taken::Yes,
-            None => Taken::No,
+            Some(_) => LineUse::Ends,
+            None if line == "^C" => LineUse::Taken,
+            None => LineUse::Other,
         }
     }
 
-    fn head(&mut self, head: Head<'a>) -> Taken {
+    fn head(&mut self, head: SarHead<'a>) -> LineUse {
         let is_first = self.identity.is_none() && self.days.is_empty();
         let is_dated = head.midnight.is_some();
-        let same = self.identity == Some(head.identity) && self.read.recording.is_dated == is_dated;
+        let same = self.identity == Some(head.identity) && self.data.series.is_dated == is_dated;
         if !is_first && !same {
-            return Taken::Ends;
+            return LineUse::Ends;
         }
         self.identity = Some(head.identity);
         self.midnight = head.midnight.unwrap_or(0);
-        self.read.recording.is_dated = is_dated;
+        self.data.series.is_dated = is_dated;
         if is_first {
-            self.read.host = head.host;
+            self.data.host = head.host;
         }
         self.table = None;
         self.days.clear();
-        Taken::Yes
+        LineUse::Taken
     }
 
-    /// A line with a time in front.
-    fn timed(&mut self, time: i64, rest: &str) -> Taken {
+    /// A line that begins with a time.
+    fn timed(&mut self, time: i64, rest: &str) -> LineUse {
         let words: Vec<&str> = rest.split_whitespace().collect();
-        if let Some(table) = Table::read(&words) {
+        if let Some(table) = SarTable::read(&words) {
             self.begin(table, Some(time));
-            return Taken::Yes;
+            return LineUse::Taken;
         }
         let is_restart = words.starts_with(&["LINUX", "RESTART"]);
         let is_remark = words.first() == Some(&"COM");
         let Some(now) = self.now(time) else {
             self.not_understood += 1;
-            return Taken::Yes;
+            return LineUse::Taken;
         };
         if is_restart {
-            self.read.recording.restart(now);
+            self.data.series.restart(now);
         } else if self.table.is_none() && !is_remark {
-            return Taken::No;
+            return LineUse::Other;
         } else if !is_remark && !self.row(now, &words) {
             self.not_understood += 1;
         }
-        Taken::Yes
+        LineUse::Taken
     }
 
-    /// Seconds since 1970, or since the midnight before the first line; `None` where time went back.
+    /// Seconds since 1970, or since the midnight before the first line; `None` if time went back.
     fn now(&mut self, time: i64) -> Option<i64> {
         let since_midnight = match &self.table {
             Some((table, _)) => self
@@ -201,34 +210,33 @@ impl<'a> Walk<'a> {
                 .entry(table.name.clone())
                 .or_default()
                 .advance(time)?,
-            // Before the first table there is none whose days count.
             None => time,
         };
         Some(self.midnight + since_midnight)
     }
 
-    /// A row of the table; whether it is one.
+    /// Adds a row of the table. Returns whether the line is one.
     fn row(&mut self, now: i64, words: &[&str]) -> bool {
         let Some((table, start)) = &mut self.table else {
             return false;
         };
         let Some(row) = table.row(words) else {
-            // What stands in other tables, names with blanks in them, need not be understood.
+            // Rows of tables that are not read need not be understood.
             return table.known() == 0;
         };
         if !row.figures.is_empty()
             && let Some(start) = start.take()
         {
-            self.read.recording.start(now, start);
+            self.data.series.start(now, start);
         }
         for (column, value) in row.figures {
-            self.read.recording.figure(now, row.name, column, value);
+            self.data.series.figure(now, row.name, column, value);
         }
         true
     }
 
-    /// Headings: of a new table, or of one that goes on.
-    fn begin(&mut self, table: Table, time: Option<i64>) {
+    /// Headings: of a new table, or of the same one repeated.
+    fn begin(&mut self, table: SarTable, time: Option<i64>) {
         self.widths.insert(table.width());
         let days = self.days.entry(table.name.clone()).or_default();
         let start = time.and_then(|time| days.advance(time));
@@ -243,7 +251,7 @@ impl<'a> Walk<'a> {
             return false;
         };
         let rest = &words[colon + 1..];
-        self.widths.contains(&rest.len()) || Table::read(rest).is_some()
+        self.widths.contains(&rest.len()) || SarTable::read(rest).is_some()
     }
 }
 

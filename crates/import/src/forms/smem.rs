@@ -1,41 +1,41 @@
-//! `smem -tw`: what the kernel and user space hold; and `smem` by process, with proportional shares.
+//! `smem -tw`: memory of the kernel and of user space. Tables of processes are read as those of `ps`.
 //!
-//! Of its sums these are single fields of `/proc/meminfo`: free memory, anonymous memory (user space, not cache), mapped
-//! files (user space, cache). The kernel's cache is several fields in one and is not used. Sizes are KiB, or have a suffix
-//! (`-k`); percentages (`-p`) are no sizes.
+//! Three of its figures are fields of `/proc/meminfo`: free memory, anonymous memory (user space, noncache) and mapped
+//! files (user space, cache). The cache of the kernel is a sum of several fields and is not used. Sizes are KiB, or have a
+//! suffix (`-k`); percentages (`-p`) are not used.
 
-use timeline::Sample;
 use timeline::signals::{MEM_ANON, MEM_FREE, MEM_MAPPED, MEM_TOTAL};
 
-use super::fill::{self, KIB};
-use super::{Block, Form, Reading};
-use crate::figure::Figure;
-use crate::looks::Look;
+use super::Form;
+
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{KIB, PrintedFigure};
 
 pub(super) const FORM: Form = Form { name: "smem", read };
 
-/// The rows that add up to MemTotal; what lies outside (firmware, the kernel's image) is none of them.
+/// The rows that add up to MemTotal. Firmware and the kernel image are not part of it.
 const AREAS: [&str; 3] = ["kernel dynamic memory", "userspace memory", "free memory"];
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let header: Vec<&str> = reading.lines.first()?.split_whitespace().collect();
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let header: Vec<&str> = input.lines.first()?.split_whitespace().collect();
     if header != ["Area", "Used", "Cache", "Noncache"] {
         return None;
     }
-    let mut look = Look::of(Sample::default());
-    let mut used: Vec<Figure> = Vec::new();
+    let mut snapshot = Snapshot::default();
+    let mut used: Vec<PrintedFigure> = Vec::new();
     let mut lines = 1;
-    for line in &reading.lines[1..] {
+    for line in &input.lines[1..] {
         let Some((area, figures)) = row(line) else {
             break;
         };
         lines += 1;
         let [sum, cache, other] = figures;
         match area {
-            "free memory" => look.set_size(MEM_FREE.id(), sum, KIB),
+            "free memory" => snapshot.set_size(MEM_FREE.id(), sum, KIB),
             "userspace memory" => {
-                look.set_size(MEM_MAPPED.id(), cache, KIB);
-                look.set_size(MEM_ANON.id(), other, KIB);
+                snapshot.set_size(MEM_MAPPED.id(), cache, KIB);
+                snapshot.set_size(MEM_ANON.id(), other, KIB);
             }
             _ => {}
         }
@@ -44,44 +44,47 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
         }
     }
     if used.len() == AREAS.len() {
-        let total = Figure {
+        let total = PrintedFigure {
             value: used.iter().map(|f| f.value).sum(),
             error: used.iter().map(|f| f.error).sum(),
             has_unit: true,
         };
-        look.set_size(MEM_TOTAL.id(), total, 1.0);
-        // Three figures of whole KiB are as exact as one.
-        look.error_at_most.retain(|(_, error)| *error > 4096);
+        snapshot.set_size(MEM_TOTAL.id(), total, 1.0);
+        // A sum of three figures in KiB is exact enough.
+        snapshot.error_at_most.retain(|(_, error)| *error > 4096);
     }
     if used.is_empty() {
         return None;
     }
-    let rest = &reading.lines[lines..];
+    let rest = &input.lines[lines..];
     lines += rest.iter().take(2).take_while(|line| is_sum(line)).count();
-    reading.look(look);
-    Some(Block {
+    input.add(snapshot);
+    Some(TextBlock {
         what: "smem -w".to_owned(),
         lines,
         unit: "KiB",
-        ..Block::default()
+        ..TextBlock::default()
     })
 }
 
 /// `free memory    3121720    3121720          0`.
-fn row(line: &str) -> Option<(&str, [Figure; 3])> {
+fn row(line: &str) -> Option<(&str, [PrintedFigure; 3])> {
     let mut words = line.split_whitespace().rev();
-    let other = fill::figure(words.next()?)?;
-    let cache = fill::figure(words.next()?)?;
-    let used = fill::figure(words.next()?)?;
+    let other = PrintedFigure::binary(words.next()?)?;
+    let cache = PrintedFigure::binary(words.next()?)?;
+    let used = PrintedFigure::binary(words.next()?)?;
     let (area, _) = line.split_once(|c: char| c.is_ascii_digit())?;
     let area = area.trim();
     (!area.is_empty()).then_some((area, [used, cache, other]))
 }
 
-/// The line and the sums below the areas.
+/// The lines below the areas: a rule, and the sums.
 fn is_sum(line: &str) -> bool {
     line.starts_with("-----")
-        || (!line.is_empty() && line.split_whitespace().all(|w| fill::figure(w).is_some()))
+        || (!line.is_empty()
+            && line
+                .split_whitespace()
+                .all(|w| PrintedFigure::binary(w).is_some()))
 }
 
 #[cfg(test)]
@@ -103,7 +106,7 @@ free memory                 3121720    3121720          0
 ";
 
     #[test]
-    fn areas_become_the_fields_that_they_are() {
+    fn areas_become_fields_of_meminfo() {
         let opened = paste(WHOLE);
         let timeline = &opened.timeline;
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(3_121_720)));
@@ -113,11 +116,11 @@ free memory                 3121720    3121720          0
         assert_eq!(timeline.rounded_signals().count(), 0);
         assert_eq!(opened.inputs[0].last_line, 8);
         let cut = paste(&WHOLE.replace("kernel dynamic", "other")).timeline;
-        assert_eq!(cut.last(MEM_TOTAL), None, "a sum without a part is none");
+        assert_eq!(cut.last(MEM_TOTAL), None, "an area is missing");
     }
 
     #[test]
-    fn suffixes_and_percentages_are_told_apart() {
+    fn suffixes_are_read_and_percentages_are_not() {
         let text = "Area Used Cache Noncache\nkernel dynamic memory 538.3M 494.4M 43.9M\nuserspace memory 376.5M 163.3M 213.3M\nfree memory 3.0G 3.0G 0\n";
         let timeline = paste(text).timeline;
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_gib(3)));
@@ -148,7 +151,7 @@ free memory                 3121720    3121720          0
         assert_eq!(
             timeline.entities(Entity::Process).count(),
             1,
-            "the sum is no process"
+            "the sum is not a process"
         );
     }
 }

@@ -1,20 +1,21 @@
-//! Swap areas: `swapon --show` with sizes as people read them, `swapon -s` and `/proc/swaps` in KiB.
+//! Swap areas: `swapon --show` with human-readable sizes, `swapon -s` and `/proc/swaps` in KiB.
 
-use timeline::Entity;
 use timeline::signals::{SWAP_AREA_RANK, SWAP_AREA_SIZE, SWAP_AREA_USED, SWAP_FREE, SWAP_TOTAL};
+use timeline::{Entity, Gauge, Signal};
 use units::{Bytes, Count};
 
-use super::{Block, Form, Reading};
-use crate::figure::{Base, Figure, raw};
-use crate::looks::Look;
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::text::figure::{PrintedFigure, raw};
 
 pub(super) const FORM: Form = Form {
     name: "swapon",
     read,
 };
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let heading: Vec<String> = reading
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let heading: Vec<String> = input
         .lines
         .first()?
         .split_whitespace()
@@ -23,58 +24,58 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
         .collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     match heading.as_slice() {
-        ["filename", "type", "size", "used", "priority"] => Some(swaps(reading)),
-        ["name", "type", "size", "used", "prio", ..] => Some(show(reading)),
+        ["filename", "type", "size", "used", "priority"] => Some(swaps(input)),
+        ["name", "type", "size", "used", "prio", ..] => Some(show(input)),
         _ => None,
     }
 }
 
-/// The kernel's own table.
-fn swaps(reading: &mut Reading<'_>) -> Block {
+/// `/proc/swaps`.
+fn swaps(input: &mut BlockReader<'_>) -> TextBlock {
     let is_area = |line: &&&str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.len() == 5 && words[2].parse::<u64>().is_ok()
     };
-    let lines = 1 + reading.lines[1..].iter().take_while(is_area).count();
-    let text = reading.lines[..lines].join("\n");
-    let mut look = Look::default();
-    let mut block = Block {
+    let lines = 1 + input.lines[1..].iter().take_while(is_area).count();
+    let text = input.lines[..lines].join("\n");
+    let mut snapshot = Snapshot::default();
+    let mut block = TextBlock {
         what: "/proc/swaps".to_owned(),
         lines,
         unit: "KiB",
-        ..Block::default()
+        ..TextBlock::default()
     };
-    let sample = &mut look.sample;
-    let read = reading
+    let sample = &mut snapshot.sample;
+    let read = input
         .parsers
-        .read("/proc/swaps", text.as_bytes(), sample, reading.facts);
+        .read("/proc/swaps", text.as_bytes(), sample, input.facts);
     if let Err(error) = read {
         block
             .problems
             .push((error.line.saturating_sub(1), error.to_string()));
     } else {
-        sum_up(&mut look, 0.0);
+        sum_up(&mut snapshot, 0.0);
     }
-    reading.look(look);
+    input.add(snapshot);
     block
 }
 
 /// `swapon --show`: sizes with units, or plain bytes with `--bytes`.
-fn show(reading: &mut Reading<'_>) -> Block {
-    let mut look = Look::default();
+fn show(input: &mut BlockReader<'_>) -> TextBlock {
+    let mut snapshot = Snapshot::default();
     let mut error: f64 = 0.0;
     let mut lines = 1;
     while let Some((name, size, used, priority)) =
-        reading.lines.get(lines).and_then(|line| area(line))
+        input.lines.get(lines).and_then(|line| area(line))
     {
-        let row = &mut look.sample.table_mut(Entity::SwapArea).entry(name).row;
+        let row = &mut snapshot.sample.table_mut(Entity::SwapArea).entry(name).row;
         for (signal, figure) in [(SWAP_AREA_SIZE, size), (SWAP_AREA_USED, used)] {
             error += figure.in_bytes(1.0).error;
             if let Some(bytes) = raw(figure.in_bytes(1.0).value) {
                 row.set(signal, Bytes::new(bytes));
             }
         }
-        // The catalogue's rank is priority plus 32768.
+        // The rank in the catalogue is priority + 32768.
         if let Some(rank) =
             priority.and_then(|priority| u64::try_from(i64::from(priority) + 32_768).ok())
         {
@@ -83,35 +84,38 @@ fn show(reading: &mut Reading<'_>) -> Block {
         lines += 1;
     }
     if lines > 1 {
-        sum_up(&mut look, error);
-        reading.look(look);
+        sum_up(&mut snapshot, error);
+        input.add(snapshot);
     }
-    Block {
+    TextBlock {
         what: "swapon --show".to_owned(),
         lines,
-        ..Block::default()
+        ..TextBlock::default()
     }
 }
 
 /// `/dev/sda5 partition 2G 657.8M -2`.
-fn area(line: &str) -> Option<(&str, Figure, Figure, Option<i16>)> {
+fn area(line: &str) -> Option<(&str, PrintedFigure, PrintedFigure, Option<i16>)> {
     let words: Vec<&str> = line.split_whitespace().take(9).collect();
     let [name, "partition" | "file", size, used, rest @ ..] = words.as_slice() else {
         return None;
     };
-    let figure = |word| Figure::parse(word, Base::Binary);
     let priority = rest.first().and_then(|word| word.parse().ok());
-    Some((name, figure(size)?, figure(used)?, priority))
+    Some((
+        name,
+        PrintedFigure::binary(size)?,
+        PrintedFigure::binary(used)?,
+        priority,
+    ))
 }
 
-/// The totals of all areas, which meminfo would tell; `error` is how far they may be off.
-fn sum_up(look: &mut Look, error: f64) {
-    let rows = look.sample.table(Entity::SwapArea).rows();
-    let sum = |signal| {
-        let sizes = rows.iter().map(|area| area.row.get(signal).map(Bytes::get));
-        sizes
-            .into_iter()
-            .try_fold(0u64, |sum, size| sum.checked_add(size?))
+/// Sets the totals of all areas; `error` is by how much they may be off.
+fn sum_up(snapshot: &mut Snapshot, error: f64) {
+    let rows = snapshot.sample.table(Entity::SwapArea).rows();
+    let sum = |signal: Signal<Gauge<Bytes>>| {
+        rows.iter().try_fold(0u64, |sum, area| {
+            sum.checked_add(area.row.get(signal)?.get())
+        })
     };
     let (Some(total), Some(used)) = (sum(SWAP_AREA_SIZE), sum(SWAP_AREA_USED)) else {
         return;
@@ -120,8 +124,8 @@ fn sum_up(look: &mut Look, error: f64) {
         return;
     };
     for (signal, bytes) in [(SWAP_TOTAL, total), (SWAP_FREE, free)] {
-        look.sample.host.set(signal, Bytes::new(bytes));
-        look.may_be_off(signal.id(), error);
+        snapshot.sample.host.set(signal, Bytes::new(bytes));
+        snapshot.set_error(signal.id(), error);
     }
 }
 
@@ -133,7 +137,7 @@ mod tests {
     use units::{Bytes, Count};
 
     #[test]
-    fn shown_areas_are_summed_up_with_their_rounding() {
+    fn areas_are_summed_up_with_their_rounding() {
         let text = "$ swapon --show\nNAME      TYPE       SIZE   USED PRIO\n/dev/sda5 partition    2G   512M   -2\n/swapfile file      1024M     0B    5\n";
         let opened = paste(text);
         let timeline = &opened.timeline;

@@ -3,7 +3,8 @@
 
 use timeline::{Fact, Sample, facts};
 
-use super::{Block, Form, Reading};
+use super::Form;
+use crate::block::{BlockReader, TextBlock};
 
 pub(super) const FORM: Form = Form {
     name: "sysctl",
@@ -13,35 +14,34 @@ pub(super) const FORM: Form = Form {
 /// Where tunables are.
 const FOLDER: &str = "/proc/sys/";
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let is_asked_for = reading
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let is_asked_for = input
         .command
         .is_some_and(|command| command.contains("sysctl"));
     // One line alone counts where its name is known: prose is full of assignments.
-    let (name, _) = assignment(reading.lines.first()?)?;
+    let (name, _) = assignment(input.lines.first()?)?;
     if !is_asked_for && fact(&name).is_none() {
         return None;
     }
-    let mut block = Block {
+    let mut block = TextBlock {
         what: "sysctl".to_owned(),
-        ..Block::default()
+        ..TextBlock::default()
     };
     let mut sample = Sample::default();
-    while let Some((name, value)) = reading
+    while let Some((name, value)) = input
         .lines
         .get(block.lines)
         .and_then(|line| assignment(line))
     {
         if let Some(fact) = fact(&name) {
-            let read =
-                reading
-                    .parsers
-                    .read(fact.file, value.as_bytes(), &mut sample, reading.facts);
+            let read = input
+                .parsers
+                .read(fact.file, value.as_bytes(), &mut sample, input.facts);
             if let Err(error) = read {
                 block.problems.push((block.lines, error.to_string()));
             }
         } else if name == "kernel.osrelease" {
-            reading.facts.note_release(value);
+            input.facts.note_release(value);
         }
         block.lines += 1;
     }

@@ -7,22 +7,23 @@
 //! seconds count for the interval up to a minute.
 
 use timeline::signals::{MEM_TOTAL, PROC_RSS};
-use timeline::{Entity, Sample, SignalId};
+use timeline::{Entity, SignalId};
 
-use super::fill::{self, Unit};
-use super::plausible::{self, Told};
-use super::{Block, Form, Reading, order};
-use crate::figure::{self, Figure, raw};
-use crate::looks::{Look, When};
-use clock::Moment;
-use layout::Header;
-use marks::{Mark, Shown};
-use names::{Column, Meaning, Pressure};
+use super::plausible::{self, TotalUnit};
+use super::size_unit::SizeUnit;
+use super::{Form, row_order};
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::{Snapshot, SnapshotTime};
+use crate::text::figure::{self, PrintedFigure, raw};
+use decimal_mark::{DecimalMark, MarksSeen};
+use header::TableHeader;
+use names::{ColumnMeaning, PressureKind, TableColumn};
+use row_time::RowTime;
 
-mod clock;
-mod layout;
-mod marks;
+mod decimal_mark;
+mod header;
 mod names;
+mod row_time;
 
 pub(super) const FORM: Form = Form {
     name: "table",
@@ -34,36 +35,36 @@ const MOST_ROWS: usize = 100_000;
 /// So many lines after the header decide whether a table follows.
 const MOST_BEFORE_A_ROW: usize = 3;
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     // Most lines of most texts are prose: what follows a header shows it at once.
-    let mut next = reading.lines.iter().skip(1).take(MOST_BEFORE_A_ROW);
+    let mut next = input.lines.iter().skip(1).take(MOST_BEFORE_A_ROW);
     if !next.any(|line| may_be_row(line)) {
         return None;
     }
-    let heading = reading.command.unwrap_or_default();
-    let unit = fill::unit_in(heading);
-    let header = Header::of(reading.lines.first()?, unit.is_some())?;
-    let mut block = Block {
+    let heading = input.command.unwrap_or_default();
+    let unit = SizeUnit::in_heading(heading);
+    let header = TableHeader::of(input.lines.first()?, unit.is_some())?;
+    let mut block = TextBlock {
         what: "a table of memory figures".to_owned(),
-        ..Block::default()
+        ..TextBlock::default()
     };
-    let mut rows = rows(&header, reading.lines, &mut block);
+    let mut rows = rows(&header, input.lines, &mut block);
     if rows.is_empty() {
         return None;
     }
     if !header.has_keys() {
-        let told = order::put(&mut rows, |a, b| clock::compare(a.moment, b.moment));
-        let told = told.into_iter().map(|text| (0, text.to_owned()));
-        block.problems.extend(told);
+        for problem in row_order::sort(&mut rows, |a, b| row_time::compare(a.time, b.time)) {
+            block.problem(problem);
+        }
     }
-    let interval = clock::interval_in(heading).filter(|_| header.clock.is_none());
-    let mut table = Table {
+    let interval = row_time::interval_in(heading).filter(|_| header.clock.is_none());
+    let mut table = TableReader {
         columns: columns(&header, &rows, unit, &mut block),
         sums: vec![0.0; header.columns.len()],
         rows,
     };
     table.drop_what_needs_times(&header, interval, &mut block);
-    table.looks(&header, interval, reading, &mut block);
+    table.builder(&header, interval, input, &mut block);
     Some(block)
 }
 
@@ -75,18 +76,18 @@ fn may_be_row(line: &str) -> bool {
 }
 
 /// A row: its time and its cells by column, those that have a figure.
-struct Row<'l> {
-    moment: Option<Moment>,
+struct TableRow<'l> {
+    time: Option<RowTime>,
     cells: Vec<Option<&'l str>>,
 }
 
 /// Reads rows up to the end of the table.
-fn rows<'l>(header: &Header, lines: &[&'l str], block: &mut Block) -> Vec<Row<'l>> {
+fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> Vec<TableRow<'l>> {
     let mut rows = Vec::new();
     let mut bad = 0;
     block.lines = 1;
     for (at, line) in lines.iter().enumerate().skip(1) {
-        if line.is_empty() || crate::prompt::command(line).is_some() {
+        if line.is_empty() || crate::text::prompt::command(line).is_some() {
             break;
         }
         if header.is_repeated(line) {
@@ -116,10 +117,10 @@ fn rows<'l>(header: &Header, lines: &[&'l str], block: &mut Block) -> Vec<Row<'l
     rows
 }
 
-fn row<'l>(header: &Header, line: &'l str) -> Option<Row<'l>> {
+fn row<'l>(header: &TableHeader, line: &'l str) -> Option<TableRow<'l>> {
     let (time, cells) = header.cells(line)?;
-    let moment = time.and_then(|time| header.clock?.moment(&time));
-    if header.clock.is_some() && moment.is_none() {
+    let time = time.and_then(|time| header.clock?.read(&time));
+    if header.clock.is_some() && time.is_none() {
         return None;
     }
     let mut kept = Vec::with_capacity(cells.len());
@@ -132,19 +133,16 @@ fn row<'l>(header: &Header, line: &'l str) -> Option<Row<'l>> {
             kept.push(None);
             continue;
         }
-        kept.push(Some(cell).filter(|cell| marks::is_figure(cell)));
+        kept.push(Some(cell).filter(|cell| decimal_mark::is_figure(cell)));
         kept.last()?.as_ref()?;
     }
     let has_any = kept.iter().any(Option::is_some);
-    has_any.then_some(Row {
-        moment,
-        cells: kept,
-    })
+    has_any.then_some(TableRow { time, cells: kept })
 }
 
 /// How a column is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Use {
+enum ColumnUse {
     /// Times so many bytes.
     Size(SignalId, f64),
     Resident(f64),
@@ -155,49 +153,49 @@ enum Use {
     Not,
 }
 
-impl Use {
+impl ColumnUse {
     const fn needs_times(self) -> bool {
         matches!(self, Self::Rate(_) | Self::Share(..))
     }
 }
 
 /// The cells of a column that have a figure.
-fn cells<'r>(rows: &'r [Row<'_>], column: usize) -> impl Iterator<Item = &'r str> + Clone {
+fn cells<'r>(rows: &'r [TableRow<'_>], column: usize) -> impl Iterator<Item = &'r str> + Clone {
     rows.iter()
         .filter_map(move |row| row.cells.get(column).copied().flatten())
 }
 
 /// What becomes of the columns, and the mark before their decimals; problems say what is left out.
 fn columns(
-    header: &Header,
-    rows: &[Row<'_>],
-    unit: Option<Unit>,
-    block: &mut Block,
-) -> Vec<(Use, Mark)> {
-    let shown: Vec<Shown> = (0..header.columns.len())
-        .map(|i| Shown::of(cells(rows, i)))
+    header: &TableHeader,
+    rows: &[TableRow<'_>],
+    unit: Option<SizeUnit>,
+    block: &mut TextBlock,
+) -> Vec<(ColumnUse, DecimalMark)> {
+    let shown: Vec<MarksSeen> = (0..header.columns.len())
+        .map(|i| MarksSeen::of(cells(rows, i)))
         .collect();
     let all = shown
         .iter()
-        .fold(Shown::default(), |all, one| all.and(*one));
+        .fold(MarksSeen::default(), |all, one| all.and(*one));
     let mut columns = Vec::with_capacity(header.columns.len());
     for (column, shown) in header.columns.iter().zip(shown) {
         let i = columns.len();
         let first = cells(rows, i)
             .next()
-            .and_then(|cell| Mark::Point.figure(cell));
+            .and_then(|cell| DecimalMark::Point.figure(cell));
         let told = column.unit.or(unit).map(|unit| unit.bytes);
         let size = match column.meaning {
             _ if told.is_some() => told,
             // What a suffix stands for, roughly: the figure tells which.
             _ if first.is_some_and(|figure| figure.has_unit) => suffix(rows, i),
-            Meaning::Size(_, own) => own,
+            ColumnMeaning::Size(_, own) => own,
             _ => None,
         };
         let size = match column.meaning {
             // Counts are whole, as bytes are; shares are below 100.
-            Meaning::Plain(_) | Meaning::Pressure(_, Pressure::Total) => Some(1.0),
-            Meaning::Pressure(_, Pressure::Average(_)) => Some(f64::INFINITY),
+            ColumnMeaning::Plain(_) | ColumnMeaning::Pressure(_, PressureKind::Total) => Some(1.0),
+            ColumnMeaning::Pressure(_, PressureKind::Average(_)) => Some(f64::INFINITY),
             _ => size,
         };
         let decimals = shown.decimals(all, header.separator, size);
@@ -205,7 +203,7 @@ fn columns(
             Some(mark) => used(header, column, cells(rows, i), mark, unit),
             None => Err("a mark in it may stand before decimals or between thousands"),
         };
-        if let Ok(Use::Size(_, bytes)) = used
+        if let Ok(ColumnUse::Size(_, bytes)) = used
             && block.unit.is_empty()
         {
             block.unit = unit_name(bytes);
@@ -215,28 +213,28 @@ fn columns(
             let problem = format!("column `{shown}`: {why}; not used");
             block.problems.push((0, problem));
         }
-        let mark = decimals.unwrap_or(Mark::Point);
-        columns.push((used.unwrap_or(Use::Not), mark));
+        let mark = decimals.unwrap_or(DecimalMark::Point);
+        columns.push((used.unwrap_or(ColumnUse::Not), mark));
     }
     check_unit_of_total(header, rows, unit, &mut columns, block);
     columns
 }
 
 /// The size of the suffix in a column's first cell.
-fn suffix(rows: &[Row<'_>], column: usize) -> Option<f64> {
+fn suffix(rows: &[TableRow<'_>], column: usize) -> Option<f64> {
     let cell = cells(rows, column).next()?;
     let suffix = cell.get(cell.find(|c: char| c.is_ascii_alphabetic())?..)?;
-    fill::figure(&format!("1{suffix}")).map(|one| one.value)
+    PrintedFigure::binary(&format!("1{suffix}")).map(|one| one.value)
 }
 
 /// How a column is used; `Err` with what forbids it.
 fn used<'c>(
-    header: &Header,
-    column: &Column,
+    header: &TableHeader,
+    column: &TableColumn,
     cells: impl Iterator<Item = &'c str> + Clone,
-    mark: Mark,
-    unit: Option<Unit>,
-) -> Result<Use, &'static str> {
+    mark: DecimalMark,
+    unit: Option<SizeUnit>,
+) -> Result<ColumnUse, &'static str> {
     let figures = || cells.clone().filter_map(|cell| mark.figure(cell));
     let size = |own: Option<f64>| {
         let told = column.unit.or(unit).map(|unit| unit.bytes).or(own);
@@ -244,19 +242,19 @@ fn used<'c>(
         let told = told.or_else(|| figures().all(|f| f.has_unit).then_some(1.0));
         told.ok_or("no unit is told")
     };
-    let is_share = matches!(column.meaning, Meaning::Pressure(..));
+    let is_share = matches!(column.meaning, ColumnMeaning::Pressure(..));
     if !is_share && cells.clone().any(|cell| cell.ends_with('%')) {
         return Err("percent is no size");
     }
     let used = match column.meaning {
-        Meaning::Size(signal, own) => Use::Size(signal, size(own)?),
-        Meaning::Resident if !header.has_keys() => Use::Resident(size(None)?),
-        Meaning::Plain(signal) => Use::Plain(signal),
-        Meaning::Rate(signal) => Use::Rate(signal),
-        Meaning::Pressure(signal, how) => {
+        ColumnMeaning::Size(signal, own) => ColumnUse::Size(signal, size(own)?),
+        ColumnMeaning::Resident if !header.has_keys() => ColumnUse::Resident(size(None)?),
+        ColumnMeaning::Plain(signal) => ColumnUse::Plain(signal),
+        ColumnMeaning::Rate(signal) => ColumnUse::Rate(signal),
+        ColumnMeaning::Pressure(signal, how) => {
             pressure(signal, how, figures()).ok_or("neither percent nor a total")?
         }
-        Meaning::Key | Meaning::Other | Meaning::Resident => Use::Not,
+        ColumnMeaning::Key | ColumnMeaning::Other | ColumnMeaning::Resident => ColumnUse::Not,
     };
     match falls(used, figures()) {
         true => Err("a total does not fall"),
@@ -266,58 +264,58 @@ fn used<'c>(
 
 /// The kernel's names without a unit are KiB, unless no machine has such a `MemTotal`.
 fn check_unit_of_total(
-    header: &Header,
-    rows: &[Row<'_>],
-    unit: Option<Unit>,
-    columns: &mut [(Use, Mark)],
-    block: &mut Block,
+    header: &TableHeader,
+    rows: &[TableRow<'_>],
+    unit: Option<SizeUnit>,
+    columns: &mut [(ColumnUse, DecimalMark)],
+    block: &mut TextBlock,
 ) {
-    let is_kernels_own = |column: &Column| {
-        let is_kib = matches!(column.meaning, Meaning::Size(_, Some(1024.0)));
+    let is_kernels_own = |column: &TableColumn| {
+        let is_kib = matches!(column.meaning, ColumnMeaning::Size(_, Some(1024.0)));
         is_kib && unit.or(column.unit).is_none() && !column.name.starts_with("kb")
     };
-    let is_total = |column: &Column| {
-        matches!(column.meaning, Meaning::Size(signal, _) if signal == MEM_TOTAL.id())
+    let is_total = |column: &TableColumn| {
+        matches!(column.meaning, ColumnMeaning::Size(signal, _) if signal == MEM_TOTAL.id())
             && is_kernels_own(column)
     };
     let total = header.columns.iter().position(is_total).and_then(|i| {
         let (used, mark) = columns.get(i)?;
         let figure = mark.figure(cells(rows, i).next()?)?;
-        (*used != Use::Not && !figure.has_unit).then_some(figure.value)
+        (*used != ColumnUse::Not && !figure.has_unit).then_some(figure.value)
     });
-    let told = total.map_or(Told::Kib, plausible::unit_of_total);
+    let told = total.map_or(TotalUnit::Kib, plausible::unit_of_total);
     let problem = plausible::unit_problem(told);
     block.problems.extend(problem.map(|text| (0, text)));
     for (column, (used, _)) in header.columns.iter().zip(columns) {
-        if let (Use::Size(signal, _), true) = (*used, is_kernels_own(column)) {
+        if let (ColumnUse::Size(signal, _), true) = (*used, is_kernels_own(column)) {
             *used = match told {
-                Told::Kib => continue,
-                Told::BySize(unit) => Use::Size(signal, unit.bytes),
-                Told::Unknown => Use::Not,
+                TotalUnit::Kib => continue,
+                TotalUnit::BySize(unit) => ColumnUse::Size(signal, unit.bytes),
+                TotalUnit::Unknown => ColumnUse::Not,
             };
         }
     }
     match told {
-        Told::Kib => {}
-        Told::BySize(unit) => block.unit = unit.name,
-        Told::Unknown => block.unit = "",
+        TotalUnit::Kib => {}
+        TotalUnit::BySize(unit) => block.unit = unit.name,
+        TotalUnit::Unknown => block.unit = "",
     }
 }
 
 fn unit_name(bytes: f64) -> &'static str {
     ["bytes", "KiB", "MiB", "GiB", "TiB"]
         .into_iter()
-        .find(|name| fill::unit(name).is_some_and(|unit| unit.bytes == bytes))
+        .find(|name| SizeUnit::named(name).is_some_and(|unit| unit.bytes == bytes))
         .unwrap_or("")
 }
 
 /// Whether a column that is used as a total falls: then it is something else, counts of an interval perhaps.
-fn falls(used: Use, figures: impl Iterator<Item = Figure>) -> bool {
-    let Use::Plain(signal) = used else {
+fn falls(used: ColumnUse, figures: impl Iterator<Item = PrintedFigure>) -> bool {
+    let ColumnUse::Plain(signal) = used else {
         return false;
     };
     let mut last = 0.0;
-    let mut is_any = |figure: Figure| {
+    let mut is_any = |figure: PrintedFigure| {
         let falls = figure.value < last;
         last = figure.value;
         falls
@@ -326,30 +324,39 @@ fn falls(used: Use, figures: impl Iterator<Item = Figure>) -> bool {
 }
 
 /// Averages are percent. Where the name does not tell, large whole numbers that never fall are a total.
-fn pressure(signal: SignalId, how: Pressure, figures: impl Iterator<Item = Figure>) -> Option<Use> {
+fn pressure(
+    signal: SignalId,
+    how: PressureKind,
+    figures: impl Iterator<Item = PrintedFigure>,
+) -> Option<ColumnUse> {
     let mut values = figures
         .map(|figure| (figure.value, figure.error))
         .peekable();
     let is_first_large = values.peek().is_some_and(|(value, _)| *value > 100.0);
     match how {
-        Pressure::Average(window) => Some(Use::Share(signal, window)),
-        Pressure::Total => Some(Use::Plain(signal)),
-        Pressure::NotTold if is_first_large => Some(Use::Plain(signal)),
-        Pressure::NotTold => values
+        PressureKind::Average(window) => Some(ColumnUse::Share(signal, window)),
+        PressureKind::Total => Some(ColumnUse::Plain(signal)),
+        PressureKind::NotTold if is_first_large => Some(ColumnUse::Plain(signal)),
+        PressureKind::NotTold => values
             .all(|(value, error)| value <= 100.0 && (error < 1.0 || value == 0.0))
-            .then_some(Use::Share(signal, 10.0)),
+            .then_some(ColumnUse::Share(signal, 10.0)),
     }
 }
 
-struct Table<'l> {
-    columns: Vec<(Use, Mark)>,
+struct TableReader<'l> {
+    columns: Vec<(ColumnUse, DecimalMark)>,
     /// Running totals of rates and shares.
     sums: Vec<f64>,
-    rows: Vec<Row<'l>>,
+    rows: Vec<TableRow<'l>>,
 }
 
-impl Table<'_> {
-    fn drop_what_needs_times(&mut self, header: &Header, interval: Option<f64>, block: &mut Block) {
+impl TableReader<'_> {
+    fn drop_what_needs_times(
+        &mut self,
+        header: &TableHeader,
+        interval: Option<f64>,
+        block: &mut TextBlock,
+    ) {
         if header.clock.is_some() || interval.is_some() {
             return;
         }
@@ -359,17 +366,17 @@ impl Table<'_> {
         }
         for (used, _) in &mut self.columns {
             if used.needs_times() {
-                *used = Use::Not;
+                *used = ColumnUse::Not;
             }
         }
     }
 
-    fn looks(
+    fn builder(
         &mut self,
-        header: &Header,
+        header: &TableHeader,
         interval: Option<f64>,
-        reading: &mut Reading<'_>,
-        block: &mut Block,
+        input: &mut BlockReader<'_>,
+        block: &mut TextBlock,
     ) {
         let is_apart = header.has_keys();
         let mut above_total = None;
@@ -377,26 +384,28 @@ impl Table<'_> {
         let mut before = None;
         for (i, row) in rows.iter().enumerate() {
             let (when, between) = match interval.filter(|_| i > 0) {
-                _ if is_apart => (When::Unknown, None),
+                _ if is_apart => (SnapshotTime::Unknown, None),
                 Some(seconds) => (
-                    When::After(units::Span::from_secs_f64(seconds)),
+                    SnapshotTime::After(units::Span::from_secs_f64(seconds)),
                     Some(seconds),
                 ),
-                None => clock::when(before, row.moment),
+                None => row_time::when(before, row.time),
             };
-            before = row.moment.or(before);
-            let mut look = Look::of(Sample::default());
-            look.when = when;
+            before = row.time.or(before);
+            let mut snapshot = Snapshot {
+                when,
+                ..Snapshot::default()
+            };
             for (i, cell) in row.cells.iter().enumerate() {
                 if let Some(cell) = *cell {
-                    self.fill(i, cell, between, &mut look, reading);
+                    self.fill(i, cell, between, &mut snapshot, input);
                 }
             }
-            above_total = above_total.or(plausible::drop_parts_above_total(&mut look));
-            let is_empty =
-                look.sample.host.is_empty() && look.sample.table(Entity::Process).rows().is_empty();
+            above_total = above_total.or(plausible::drop_parts_above_total(&mut snapshot));
+            let is_empty = snapshot.sample.host.is_empty()
+                && snapshot.sample.table(Entity::Process).rows().is_empty();
             if !is_empty {
-                reading.look(look);
+                input.add(snapshot);
             }
         }
         let problem = above_total.map(plausible::parts_problem);
@@ -408,8 +417,8 @@ impl Table<'_> {
         column: usize,
         cell: &str,
         between: Option<f64>,
-        look: &mut Look,
-        reading: &mut Reading<'_>,
+        snapshot: &mut Snapshot,
+        input: &mut BlockReader<'_>,
     ) {
         let Some((used, mark)) = self.columns.get(column).copied() else {
             return;
@@ -418,36 +427,36 @@ impl Table<'_> {
             return;
         };
         match used {
-            Use::Size(signal, unit) => look.set_size(signal, figure, unit),
-            Use::Resident(unit) => {
+            ColumnUse::Size(signal, unit) => snapshot.set_size(signal, figure, unit),
+            ColumnUse::Resident(unit) => {
                 let bytes = figure.in_bytes(unit).value;
-                let row = look.sample.table_mut(Entity::Process).entry("0@0");
+                let row = snapshot.sample.table_mut(Entity::Process).entry("0@0");
                 row.label = "(pasted process)".to_owned();
-                if let Some(pages) = figure::pages(bytes, reading.facts) {
+                if let Some(pages) = figure::pages(bytes, input.facts) {
                     row.row.set(PROC_RSS, pages);
                 }
             }
-            Use::Plain(signal) => {
+            ColumnUse::Plain(signal) => {
                 let scale = scale(signal);
                 if let Some(value) = raw(figure.value * scale).filter(|_| !figure.has_unit) {
-                    look.sample.host.set_raw(signal, value);
+                    snapshot.sample.host.set_raw(signal, value);
                 }
             }
-            Use::Rate(signal) => {
+            ColumnUse::Rate(signal) => {
                 let seconds = between.unwrap_or(0.0);
                 self.add(column, figure.value * seconds * scale(signal), between);
-                self.set_sum(column, signal, look);
+                self.set_sum(column, signal, snapshot);
             }
-            Use::Share(signal, window) => {
+            ColumnUse::Share(signal, window) => {
                 // An average of ten seconds says nothing of ten minutes.
                 let seconds = between.unwrap_or(0.0);
                 if seconds <= window * 6.0 {
                     let micros = figure.value.min(100.0) / 100.0 * seconds * 1e6;
                     self.add(column, micros, between);
-                    self.set_sum(column, signal, look);
+                    self.set_sum(column, signal, snapshot);
                 }
             }
-            Use::Not => {}
+            ColumnUse::Not => {}
         }
     }
 
@@ -457,9 +466,9 @@ impl Table<'_> {
         *sum = if between.is_some() { *sum + more } else { 0.0 };
     }
 
-    fn set_sum(&self, column: usize, signal: SignalId, look: &mut Look) {
+    fn set_sum(&self, column: usize, signal: SignalId, snapshot: &mut Snapshot) {
         if let Some(total) = raw(self.sums[column]) {
-            look.sample.host.set_raw(signal, total);
+            snapshot.sample.host.set_raw(signal, total);
         }
     }
 }
@@ -555,7 +564,7 @@ mod tests {
 
     #[test]
     fn marks_are_read_alike_in_all_cells_of_a_column() {
-        let mib = |mib: f64| crate::figure::raw(mib * 1_048_576.0).map(Bytes::new);
+        let mib = |mib: f64| crate::text::figure::raw(mib * 1_048_576.0).map(Bytes::new);
         for (text, available) in [
             (
                 "time;MemTotal_GB;MemAvailable_GB\n10:00;1,925;1,025\n10:01;1,925;0,955\n",

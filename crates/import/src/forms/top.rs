@@ -1,31 +1,35 @@
-//! `top`: the sums at its head, of old and new procps and of busybox, and its processes; one look or a batch (`top -b`).
+//! `top`: the sums at its head, of old and new procps and of busybox, and its processes; one screen or a batch (`top -b`).
 //!
-//! "used" contains the cache before procps 3.3.10 and is not used here. A figure that ends in `+` did not fit its column
-//! and lost its last digits: it is left out. The head has the time of day; with the uptime, which is printed to the
-//! minute, it tells how much later the next one is.
+//! "used" includes the cache before procps 3.3.10 and is not used. A figure that ends in `+` did not fit its column and
+//! lost its last digits: it is not used either. The interval of a batch follows from the time of day and the uptime in
+//! the head.
 
-use timeline::Sample;
 use timeline::signals::{
     MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_SHMEM, MEM_TOTAL, SWAP_FREE, SWAP_TOTAL,
 };
 use units::Span;
 
-use super::fill;
-use super::processes::Header;
-use super::{Block, Form, Reading};
-use crate::looks::{Look, When};
+use super::Form;
+use super::processes::ProcessHeader;
+use super::size_unit::SizeUnit;
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::{Snapshot, SnapshotTime};
+use crate::text::figure::PrintedFigure;
+use crate::text::prompt;
 
 pub(super) const FORM: Form = Form { name: "top", read };
 
 const DAY: u64 = 86_400;
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let mut block = Block::default();
-    let mut before: Option<Clock> = None;
-    while let Some(screen) = Screen::read(reading, block.lines) {
-        let mut look = screen.look;
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let mut block = TextBlock::default();
+    let mut before: Option<TopClock> = None;
+    while let Some(screen) = TopScreen::read(input, block.lines) {
+        let mut snapshot = screen.snapshot;
         if let (Some(before), Some(now)) = (before, screen.clock) {
-            look.when = now.after(before).map_or(When::Unknown, When::After);
+            snapshot.when = now
+                .after(before)
+                .map_or(SnapshotTime::Unknown, SnapshotTime::After);
         }
         before = screen.clock;
         if block.lines == 0 {
@@ -38,35 +42,33 @@ fn read(reading: &mut Reading<'_>) -> Option<Block> {
             .extend(problems.map(|(at, text)| (block.lines + at, text)));
         block.not_understood += screen.not_understood;
         block.lines += screen.lines;
-        reading.look(look);
+        input.add(snapshot);
     }
     (block.lines > 0).then_some(block)
 }
 
-/// One printing of top.
-struct Screen {
-    look: Look,
-    clock: Option<Clock>,
+/// One screen of top.
+struct TopScreen {
+    snapshot: Snapshot,
+    clock: Option<TopClock>,
     unit: &'static str,
     lines: usize,
     problems: Vec<(usize, String)>,
     not_understood: usize,
 }
 
-impl Screen {
-    /// Reads the screen that begins at a line, or behind blank ones.
-    fn read(reading: &mut Reading<'_>, from: usize) -> Option<Self> {
-        let lines = reading.lines.get(from..)?;
-        let blank = match from {
-            0 => 0,
-            _ => lines
-                .iter()
-                .take(3)
-                .take_while(|line| line.is_empty())
-                .count(),
-        };
+impl TopScreen {
+    /// Reads the screen that begins at a line, or after blank ones.
+    fn read(input: &mut BlockReader<'_>, from: usize) -> Option<Self> {
+        let lines = input.lines.get(from..)?;
+        let most_blank = if from == 0 { 0 } else { 3 };
+        let blank = lines
+            .iter()
+            .take(most_blank)
+            .take_while(|line| line.is_empty())
+            .count();
         let mut screen = Self {
-            look: Look::of(Sample::default()),
+            snapshot: Snapshot::default(),
             clock: None,
             unit: "",
             lines: blank,
@@ -74,26 +76,21 @@ impl Screen {
             not_understood: 0,
         };
         let first = *lines.get(blank)?;
-        screen.clock = Clock::of(first);
+        screen.clock = TopClock::from_line(first);
         if first.starts_with("top - ") {
             screen.lines += 1;
         } else if !is_head(first) || from > 0 {
-            // Without its first line a head may have been cut off; a batch has it every time.
+            // The first line of the first screen may be missing; a batch prints it each time.
             return None;
         }
         screen.head(lines);
-        screen.processes(reading, from);
-        (!screen.look.sample.host.is_empty() || screen.has_processes()).then_some(screen)
-    }
-
-    fn has_processes(&self) -> bool {
-        let table = self.look.sample.table(timeline::Entity::Process);
-        !table.rows().is_empty()
+        screen.processes(input, from);
+        screen.snapshot.has_readings().then_some(screen)
     }
 
     /// The sums: tasks, CPUs, memory, swap.
     fn head(&mut self, lines: &[&str]) {
-        // A machine may show each of its CPUs on a line of its own.
+        // There may be a line for each CPU.
         while let Some(line) = lines.get(self.lines).filter(|line| is_head(line)) {
             if let Some((is_swap, unit, sums)) = sums(line) {
                 if self.unit.is_empty() {
@@ -105,8 +102,8 @@ impl Screen {
         }
     }
 
-    fn sums(&mut self, is_swap: bool, unit: fill::Unit, sums: &str) {
-        // `2097148 free.  5672032 cached Mem`: busybox ends in a comma-free word, procps 3.3 in a point.
+    fn sums(&mut self, is_swap: bool, unit: SizeUnit, sums: &str) {
+        // procps 3.3 prints a point between two sums: `2097148 free.  5672032 cached Mem`.
         for part in sums.split(',').flat_map(|part| part.split(". ")) {
             let mut words = part.split_whitespace();
             let (Some(figure), Some(name)) = (words.next(), words.next()) else {
@@ -125,30 +122,30 @@ impl Screen {
                 _ => continue,
             };
             if figure.ends_with('+') {
-                let text = format!("`{figure} {name}` lost digits in its column; not used");
+                let text = format!("`{figure} {name}` is truncated (`+`); not used");
                 self.problems.push((self.lines, text));
                 continue;
             }
-            if let Some(figure) = fill::figure(figure) {
-                self.look.set_size(signal.id(), figure, unit.bytes);
+            if let Some(figure) = PrintedFigure::binary(figure) {
+                self.snapshot.set_size(signal.id(), figure, unit.bytes);
             }
         }
     }
 
-    /// The table of processes, behind a blank line.
-    fn processes(&mut self, reading: &mut Reading<'_>, from: usize) {
-        let lines = reading.lines;
+    /// The table of processes, after a blank line.
+    fn processes(&mut self, input: &mut BlockReader<'_>, from: usize) {
+        let lines = input.lines;
         let at = |offset: usize| lines.get(from + offset).copied();
         let start = self.lines + usize::from(at(self.lines) == Some(""));
-        let Some(header) = at(start).and_then(Header::of) else {
+        let Some(header) = at(start).and_then(ProcessHeader::from_line) else {
             return;
         };
         self.lines = start + 1;
         while let Some(line) = at(self.lines).filter(|line| !line.is_empty()) {
-            if line.starts_with("top - ") || crate::prompt::command(line).is_some() {
+            if line.starts_with("top - ") || prompt::command(line).is_some() {
                 break;
             }
-            if !header.row(line, self.lines, &mut self.look, reading.facts) {
+            if !header.read_row(line, self.lines, &mut self.snapshot, input.facts) {
                 if self.not_understood > 0 {
                     break;
                 }
@@ -167,14 +164,14 @@ fn is_head(line: &str) -> bool {
         || sums(line).is_some()
 }
 
-/// A line of memory or swap: whether it is swap, its unit, what follows on the colon with figures first.
-fn sums(line: &str) -> Option<(bool, fill::Unit, &str)> {
+/// A line of memory or swap: whether it is swap, its unit, and the text after the colon.
+fn sums(line: &str) -> Option<(bool, SizeUnit, &str)> {
     let (name, rest) = line.split_once(':')?;
     let mut words = name.split_whitespace();
     let first = words.next()?;
     let (unit, kind) = match words.next() {
-        Some(kind) => (fill::unit(first)?, kind),
-        None => (fill::unit("KiB")?, first),
+        Some(kind) => (SizeUnit::named(first)?, kind),
+        None => (SizeUnit::KIB, first),
     };
     let is_sums = ["total,", "free,", " used,", "total ,"]
         .iter()
@@ -186,18 +183,18 @@ fn sums(line: &str) -> Option<(bool, fill::Unit, &str)> {
     ))
 }
 
-/// When a screen was drawn.
+/// When a screen was printed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Clock {
+struct TopClock {
     /// Seconds of the day.
     of_day: u64,
     /// Whole minutes since boot.
     up_minutes: Option<u64>,
 }
 
-impl Clock {
+impl TopClock {
     /// `top - 23:58:47 up 10 days,  3:04,  2 users,  load average: …`; `up 5 min`, `up 1 day, 12 min`.
-    fn of(line: &str) -> Option<Self> {
+    fn from_line(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("top - ")?;
         let (time, rest) = rest.split_once(" up ").unwrap_or((rest, ""));
         let mut parts = time.trim().split(':').map(|part| part.parse::<u64>().ok());
@@ -208,14 +205,14 @@ impl Clock {
         })
     }
 
-    /// How much later it is than `before`; `None` where it is not later.
+    /// The time since `before`; `None` if it is not positive.
     fn after(self, before: Self) -> Option<Span> {
         let by_clock = (self.of_day + DAY - before.of_day) % DAY;
         let (Some(now), Some(then)) = (self.up_minutes, before.up_minutes) else {
             return (by_clock > 0).then(|| Span::from_secs(by_clock));
         };
         let by_uptime = now.checked_sub(then)?.checked_mul(60)?;
-        // Whole days that the clock does not show; the uptime is up to a minute off.
+        // The clock does not show whole days; the uptime is a minute off at most.
         let days = by_uptime.checked_add(120)?.saturating_sub(by_clock) / DAY;
         let seconds = by_clock + days * DAY;
         let agrees = seconds.abs_diff(by_uptime) <= 120;
@@ -223,7 +220,7 @@ impl Clock {
     }
 }
 
-/// Whole minutes of an uptime: up to the users.
+/// Whole minutes of an uptime.
 fn up(text: &str) -> Option<u64> {
     let mut minutes = 0_u64;
     let mut any = false;
@@ -303,7 +300,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
     }
 
     #[test]
-    fn figures_that_lost_digits_are_not_used() {
+    fn truncated_figures_are_not_used() {
         let opened =
             paste("KiB Mem : 13184268+total,   349408 free, 10247240 used,  5672032 buff/cache\n");
         assert_eq!(opened.timeline.last(MEM_TOTAL), None);
@@ -311,7 +308,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
         let opened =
             paste("KiB Mem : 13184268+ total,   349408 free, 10247240 used,  5672032 buff/cache\n");
         assert!(
-            opened.problems[0].contains("lost digits"),
+            opened.problems[0].contains("truncated"),
             "{:?}",
             opened.problems
         );
@@ -340,9 +337,9 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
     }
 
     #[test]
-    fn the_clock_and_the_uptime_tell_the_interval() {
+    fn the_interval_follows_from_clock_and_uptime() {
         let at = |time: &str, up: &str| {
-            Clock::of(&format!("top - {time} up {up},  2 users,  load")).unwrap()
+            TopClock::from_line(&format!("top - {time} up {up},  2 users,  load")).unwrap()
         };
         for (a, b, seconds) in [
             (
@@ -366,7 +363,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
                 at("12:05:00", "3 min"),
                 None,
             ),
-            // No uptime that anybody printed; in seconds it nearly fills 64 bits.
+            // In seconds it nearly overflows 64 bits.
             (
                 at("12:00:00", "0 min"),
                 at("12:00:00", "307445734561825860 min"),

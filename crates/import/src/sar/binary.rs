@@ -1,5 +1,4 @@
-//! Binary files of sysstat (`/var/log/sysstat/sa21`), read by the `sadf` that is installed: their layout changes with each
-//! version, and it knows them all.
+//! Binary files of sysstat (`/var/log/sysstat/sa21`), read by the installed `sadf`: their layout changes with each version.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -8,9 +7,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::Document;
+use super::SarDocument;
 
-/// Why a binary file of sysstat gives nothing.
+/// Why a binary file of sysstat cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SadfError {
     /// There is no `sadf`.
@@ -19,8 +18,8 @@ pub(crate) enum SadfError {
     /// It could not be run.
     #[error("it is a binary file of sysstat, and `sadf` cannot be run: {0}")]
     Run(io::Error),
-    /// It said no.
-    #[error("it is a binary file of sysstat that `sadf` does not read: {0}")]
+    /// `sadf` rejected it.
+    #[error("`sadf` cannot read this binary file of sysstat: {0}")]
     Refused(String),
 }
 
@@ -29,16 +28,16 @@ impl SadfError {
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::NotInstalled | Self::Run(_) => {
-                "install sysstat, or where it is: sadf -j FILE -- -A | memtide check -"
+                "install sysstat, or run on a host that has it: sadf -j FILE -- -A | memtide check -"
             }
             Self::Refused(_) => {
-                "read it with the sysstat that wrote it: sadf -j FILE -- -A | memtide check -"
+                "use the sysstat version that wrote it: sadf -j FILE -- -A | memtide check -"
             }
         }
     }
 }
 
-/// Whether this is a binary file of sysstat, of either byte order: its magic number, and a format from 0x2170 on.
+/// Whether this is a binary file of sysstat, in either byte order: its magic number and a format of 0x2170 or later.
 pub(super) fn is_binary(first: &[u8]) -> bool {
     matches!(
         first,
@@ -46,16 +45,16 @@ pub(super) fn is_binary(first: &[u8]) -> bool {
     )
 }
 
-/// No reading of a day of samples takes longer; a file of one-second samples may, and is then read as far as that.
+/// Enough for a day of samples. A file of one-second samples may take longer and is then read in part.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
-/// A day of ten-minute samples has about 6 MB; more than this is no file that sadf should be trusted with.
+/// A day of ten-minute samples has about 6 MB.
 const MOST_BYTES: u64 = 1 << 30;
-/// Said by sadf of files of older versions.
+/// From the error message of sadf for files of older versions.
 const OLD: &str = "convert it to current format";
 
-/// Reads a binary file, through a copy: it may come packed or from a pipe, and the copy's path is never taken for an option
-/// or a number.
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Document, SadfError> {
+/// Reads a binary file through a copy: the input may be packed or a pipe, and sadf cannot take the path of the copy for an
+/// option or a number.
+pub(super) fn read(input: &mut dyn BufRead) -> Result<SarDocument, SadfError> {
     let scratch = tempfile::tempdir().map_err(SadfError::Run)?;
     let path = scratch.path().join("sa");
     copy(input, &path).map_err(SadfError::Run)?;
@@ -76,7 +75,7 @@ fn copy(input: &mut dyn BufRead, to: &Path) -> io::Result<()> {
 }
 
 /// `sadf -j FILE -- -A`.
-fn to_json(path: &Path) -> Result<Document, SadfError> {
+fn to_json(path: &Path) -> Result<SarDocument, SadfError> {
     let mut command = Command::new("sadf");
     command.arg("-j").arg(path).args(["--", "-A"]);
     let (mut document, complaint) = run(command, |output| super::read_json(output))?;
@@ -97,15 +96,14 @@ fn convert(path: &Path, to: &Path) -> Result<(), SadfError> {
     let mut file = std::fs::File::create_new(to).map_err(SadfError::Run)?;
     let (copied, complaint) = run(command, |output| io::copy(output, &mut file))?;
     copied.map_err(SadfError::Run)?;
-    // What it tells of its progress says nothing.
     complaint.map_or(Ok(()), |_| {
         Err(SadfError::Refused(
-            "it is of an older version, and `sadf -c` does not convert it".to_owned(),
+            "it is of an older version, and `sadf -c` cannot convert it".to_owned(),
         ))
     })
 }
 
-/// Runs a command and reads what it prints, for a bounded time; what it complained of, where it failed.
+/// Runs a command for a bounded time and reads its output. If it failed, the second value is its error message.
 fn run<T>(
     mut command: Command,
     read: impl FnOnce(&mut dyn BufRead) -> T,
@@ -123,28 +121,28 @@ fn run<T>(
     thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();
         let watch = scope.spawn(move || end_in_time(child, &is_done));
-        let words = scope.spawn(move || words_of(errors));
+        let message = scope.spawn(move || first_words(errors));
         let result = match output {
             Some(output) => read(&mut BufReader::new(output.take(MOST_BYTES))),
             None => read(&mut io::empty()),
         };
-        // Nobody reads any more: from now on it should end by itself.
+        // Its output was read: it should exit now.
         drop(done);
         let end = watch.join().unwrap_or_default();
-        let words = words.join().unwrap_or_default();
+        let message = message.join().unwrap_or_default();
         let complaint = match end {
             Some(status) if status.success() => None,
-            Some(status) if words.is_empty() || status.code().is_none() => {
+            Some(status) if message.is_empty() || status.code().is_none() => {
                 Some(format!("it failed ({status})"))
             }
-            Some(_) => Some(words),
+            Some(_) => Some(message),
             None => Some("it took more than a minute and was stopped".to_owned()),
         };
         Ok((result, complaint))
     })
 }
 
-/// Waits until the output was read, then for the end; kills what does not end.
+/// Waits until the output was read, then for the exit. Kills a process that does not exit.
 fn end_in_time(mut child: Child, is_done: &mpsc::Receiver<()>) -> Option<ExitStatus> {
     const STEP: Duration = Duration::from_millis(10);
     const STEPS: usize = 500;
@@ -157,14 +155,14 @@ fn end_in_time(mut child: Child, is_done: &mpsc::Receiver<()>) -> Option<ExitSta
             }
         }
     }
-    // It may have ended just now; then there is nothing to kill.
+    // An error means that it exited meanwhile.
     let _ = child.kill();
     let _ = child.wait();
     None
 }
 
-/// The first words of a complaint, on one line.
-fn words_of(errors: Option<impl Read>) -> String {
+/// The first words of an error message, on one line.
+fn first_words(errors: Option<impl Read>) -> String {
     const MOST: u64 = 4096;
     const LONGEST: usize = 250;
     let Some(mut errors) = errors else {
@@ -172,7 +170,7 @@ fn words_of(errors: Option<impl Read>) -> String {
     };
     let mut bytes = Vec::new();
     let _ = errors.by_ref().take(MOST).read_to_end(&mut bytes);
-    // A full pipe would keep the command from ending.
+    // A full pipe would keep the command from exiting.
     let _ = io::copy(&mut errors, &mut io::sink());
     let text = String::from_utf8_lossy(&bytes);
     let words: Vec<&str> = text.split_whitespace().collect();

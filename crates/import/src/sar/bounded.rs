@@ -1,25 +1,26 @@
-//! Input whose pieces have an end: a hostile file may hold one name of a gigabyte, and readers keep a name in memory.
+//! Input with a bound on the distance between two delimiters: readers keep what lies between them in memory, and a
+//! hostile file may have a name of a gigabyte.
 
 use std::io::{self, BufRead, Read};
 
-/// Fails where a mark does not come for too long, and counts lines.
+/// Fails if no delimiter comes for too long. Counts lines.
 pub(crate) struct Bounded<'a> {
     inner: &'a mut dyn BufRead,
-    mark: u8,
+    delimiter: u8,
     since: usize,
     /// Line ends so far.
     pub(crate) lines: usize,
 }
 
 impl<'a> Bounded<'a> {
-    /// The longest piece: no name, text or tag of sadf comes near.
+    /// Far more than any name or text of sadf.
     const LONGEST: usize = 1 << 20;
 
-    /// The same input; `mark` ends its pieces.
-    pub(crate) fn new(inner: &'a mut dyn BufRead, mark: u8) -> Self {
+    /// Bounds an input.
+    pub(crate) fn new(inner: &'a mut dyn BufRead, delimiter: u8) -> Self {
         Self {
             inner,
-            mark,
+            delimiter,
             since: 0,
             lines: 0,
         }
@@ -35,11 +36,11 @@ impl BufRead for Bounded<'_> {
     }
 
     fn consume(&mut self, amount: usize) {
-        // What is consumed was filled before: this reads nothing.
+        // The buffer was filled before: this reads nothing.
         if let Ok(bytes) = self.inner.fill_buf() {
             let taken = &bytes[..amount.min(bytes.len())];
             self.lines += memchr::memchr_iter(b'\n', taken).count();
-            self.since = match memchr::memrchr(self.mark, taken) {
+            self.since = match memchr::memrchr(self.delimiter, taken) {
                 Some(at) => taken.len() - at,
                 None => self.since + taken.len(),
             };

@@ -1,11 +1,12 @@
-//! What sar's columns are in the catalogue, as data: one line each, for all forms of sar.
+//! The signals behind sar's columns, one line each, for all forms of sar.
 //!
-//! Left out on purpose: `kbmemused` (contained the cache before sysstat 11.7.3; only its share of RAM is used, see
-//! `total.rs`), `pgsteal/s` (sums counters that overlap on kernels since 5.8, until late in sysstat 12.7), `pgprom/s` and
-//! `pgdem/s` (0 also where the file is too old to have them; the second is a sum of signals that the catalogue keeps
-//! apart), `%system`, `%usr` and `%nice` (what they contain depends on `-u ALL`), huge pages (in KiB without the page's
-//! size), and the averages of pressure, which `%smem` and its like say exactly.
+//! Left out on purpose: `kbmemused` (includes the cache before sysstat 11.7.3; only its share of RAM is used, see
+//! `ram_total.rs`), `pgsteal/s` (sums counters that overlap on kernels since 5.8, until late in sysstat 12.7), `pgprom/s`
+//! and `pgdem/s` (0 also in files too old to have them; the second is a sum of several signals), `%system`, `%usr` and
+//! `%nice` (their meaning depends on `-u ALL`), huge pages (in KiB without the page size), and the pressure averages,
+//! which `%smem` and the like give exactly.
 
+use crate::text::figure::KIB;
 use timeline::SignalId;
 use timeline::signals::{
     COMMITTED_AS, CPU_GUEST, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM,
@@ -17,72 +18,69 @@ use timeline::signals::{
     PSWPIN, PSWPOUT, SWAP_FREE, TASKS_BLOCKED, TASKS_RUNNING,
 };
 
-/// What a figure says.
+/// What a column means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Meaning {
-    /// A level; one of the printed unit is so many of the catalogue's.
+pub(crate) enum SarMeaning {
+    /// A gauge, and the factor to the unit of the catalogue.
     Level(SignalId, f64),
-    /// A counter's rate; one of the printed unit is so many of the catalogue's a second.
+    /// The rate of a counter, and the factor to the unit of the catalogue.
     PerSecond(SignalId, f64),
     /// Percent of the time of all CPUs.
     CpuShare(SignalId),
-    /// `kbswpused`: with what is free, the size of swap.
+    /// `kbswpused`: together with free swap the size of swap.
     SwapUsed,
-    /// `kbmemused`, whatever it contains.
+    /// `kbmemused`, with or without the cache.
     MemUsed,
-    /// `%memused`: the share of RAM that `kbmemused` is.
+    /// `%memused`: `kbmemused` as a share of RAM.
     MemUsedShare,
 }
 
-/// What a table has a row for.
+/// What the rows of a table are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
-    /// The host.
+pub(crate) enum SarSubject {
     Host,
-    /// All CPUs together; rows of single CPUs are passed over.
+    /// All CPUs together; rows of single CPUs are skipped.
     Cpus,
-    /// A disk.
     Disk,
 }
 
 /// A column of sar.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct SarColumn {
     /// Its heading in `sar`, `sadf -d` and `sadf -p`.
     pub(crate) heading: &'static str,
     /// Its group in `sadf -j` and `sadf -x`.
     pub(crate) group: &'static str,
     /// Its name there.
     pub(crate) name: &'static str,
-    /// Whose it is.
-    pub(crate) of: Of,
-    /// What it says.
-    pub(crate) meaning: Meaning,
+    /// What its rows are for.
+    pub(crate) subject: SarSubject,
+    /// What it means.
+    pub(crate) meaning: SarMeaning,
 }
 
-const KIB: f64 = 1024.0;
-/// Microseconds a second that 1 % is.
+/// Microseconds per second in 1 %.
 const PERCENT_US: f64 = 10_000.0;
-/// Milliseconds a second that 1 % is.
+/// Milliseconds per second in 1 %.
 const PERCENT_MS: f64 = 10.0;
 
 macro_rules! columns {
-    ($($of:ident, $group:literal: $($heading:literal $name:literal = $meaning:expr;)*)*) => {
-        &[$($(Column {
+    ($($subject:ident, $group:literal: $($heading:literal $name:literal = $meaning:expr;)*)*) => {
+        &[$($(SarColumn {
             heading: $heading,
             group: $group,
             name: $name,
-            of: Of::$of,
+            subject: SarSubject::$subject,
             meaning: $meaning,
         },)*)*]
     };
 }
 
-use Meaning::{CpuShare, Level, MemUsed, MemUsedShare, PerSecond, SwapUsed};
+use SarMeaning::{CpuShare, Level, MemUsed, MemUsedShare, PerSecond, SwapUsed};
 
 /// All columns that are read.
 #[rustfmt::skip] // a table
-pub(crate) const COLUMNS: &[Column] = columns! {
+pub(crate) const COLUMNS: &[SarColumn] = columns! {
     Host, "memory":
         "kbmemfree" "memfree" = Level(MEM_FREE.id(), KIB);
         "kbavail" "avail" = Level(MEM_AVAILABLE.id(), KIB);
@@ -149,10 +147,10 @@ pub(crate) const COLUMNS: &[Column] = columns! {
         "%util" "util-percent" = PerSecond(DISK_IO_TIME.id(), PERCENT_MS);
 };
 
-/// A column's place in [`COLUMNS`].
+/// Index of a column in [`COLUMNS`].
 pub(crate) type ColumnIndex = usize;
 
-/// What every host has some of. Where it is 0 in all rows, the file was written by a sysstat that did not know it.
+/// Whether no host has 0 of it. If it is 0 in all rows, this sysstat did not know it.
 pub(crate) fn is_never_zero(column: ColumnIndex) -> bool {
     const NEVER: &[&str] = &[
         "kbmemfree",
@@ -171,7 +169,7 @@ pub(crate) fn is_never_zero(column: ColumnIndex) -> bool {
     NEVER.contains(&COLUMNS[column].heading)
 }
 
-/// The column with this heading.
+/// Finds a column by its heading.
 pub(crate) fn by_heading(heading: &str) -> Option<ColumnIndex> {
     let heading = match heading {
         // Its name in `sadf -p`.
@@ -181,14 +179,14 @@ pub(crate) fn by_heading(heading: &str) -> Option<ColumnIndex> {
     COLUMNS.iter().position(|c| c.heading == heading)
 }
 
-/// The column of this group and name.
+/// Finds a column by its group and name.
 pub(crate) fn by_name(group: &str, name: &str) -> Option<ColumnIndex> {
     COLUMNS
         .iter()
         .position(|c| c.name == name && c.group == group)
 }
 
-/// Whether a group of `sadf -j` holds columns that are read.
+/// Whether a group of `sadf -j` has columns that are read.
 pub(crate) fn is_group(group: &str) -> bool {
     COLUMNS.iter().any(|c| c.group == group)
 }
@@ -199,8 +197,8 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_catalogue_names_the_same_columns() {
-        // Two columns are older names of others; one is a share of the whole.
+    fn the_catalogue_has_the_same_columns() {
+        // Older names of other columns.
         let older = ["rd_sec/s", "wr_sec/s", "avgqu-sz"];
         for column in COLUMNS {
             let (Level(id, scale) | PerSecond(id, scale)) = column.meaning else {
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_is_there_once() {
+    fn every_column_is_listed_once() {
         let mut headings = HashSet::new();
         let mut names = HashSet::new();
         for column in COLUMNS {

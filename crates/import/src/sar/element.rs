@@ -1,10 +1,10 @@
 //! One element of `statistics` in `sadf -j` and `sadf -x`: a time, an interval, and figures by group and name.
 
 use super::columns::{self, ColumnIndex};
-use super::recording::Recording;
+use super::series::SarSeries;
 use super::stamp;
 
-/// An element in the reading; its memory is reused.
+/// An element while it is read; its memory is reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Element {
     date: String,
@@ -12,16 +12,16 @@ pub(super) struct Element {
     interval: Option<i64>,
     /// Names of CPUs and disks.
     rows: Vec<String>,
-    /// Whose figures come now.
+    /// The row that the next figures belong to.
     row: Option<usize>,
     figures: Vec<(Option<usize>, ColumnIndex, f64)>,
 }
 
 impl Element {
-    /// No host has more; a hostile file must not fill memory.
+    /// More than any host has, so that a hostile file cannot fill memory.
     const MOST: usize = 100_000;
 
-    /// Takes a word.
+    /// Adds a string.
     pub(super) fn text(&mut self, group: &str, name: &str, text: &str) {
         match (group, name) {
             ("timestamp", "date") => text.clone_into(&mut self.date),
@@ -35,7 +35,7 @@ impl Element {
         }
     }
 
-    /// Takes a number.
+    /// Adds a number.
     pub(super) fn number(&mut self, group: &str, name: &str, number: f64) {
         if (group, name) == ("timestamp", "interval") {
             #[allow(clippy::cast_possible_truncation)] // checked
@@ -54,7 +54,7 @@ impl Element {
         }
     }
 
-    /// What follows is of this CPU or disk.
+    /// Starts the row of a CPU or disk.
     fn row(&mut self, name: &str) {
         if self.rows.len() < Self::MOST {
             self.row = Some(self.rows.len());
@@ -62,31 +62,30 @@ impl Element {
         }
     }
 
-    /// What follows is of something else.
-    pub(super) fn next_row(&mut self) {
+    /// Ends the row.
+    pub(super) fn end_row(&mut self) {
         self.row = None;
     }
 
-    /// Adds the figures, and is empty for the next one.
-    pub(super) fn finish(&mut self, recording: &mut Recording) {
+    /// Adds the figures to the series and clears the element.
+    pub(super) fn finish(&mut self, series: &mut SarSeries) {
         if let Some(time) = stamp::seconds(&self.date, &self.time) {
-            recording.is_dated = true;
+            series.is_dated = true;
             if let Some(interval) = self.interval {
-                recording.start(time, time - interval);
+                series.start(time, time - interval);
             }
             for (row, column, value) in &self.figures {
                 let row = row.and_then(|row| self.rows.get(row));
-                let row = row.map_or("", String::as_str);
-                recording.figure(time, row, *column, *value);
+                series.figure(time, row.map_or("", String::as_str), *column, *value);
             }
         }
         self.clear();
     }
 
-    /// Adds the restart that it tells of.
-    pub(super) fn finish_restart(&mut self, recording: &mut Recording) {
+    /// Adds the restart to the series and clears the element.
+    pub(super) fn finish_restart(&mut self, series: &mut SarSeries) {
         if let Some(time) = stamp::seconds(&self.date, &self.time) {
-            recording.restart(time);
+            series.restart(time);
         }
         self.clear();
     }

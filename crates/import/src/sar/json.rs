@@ -1,53 +1,53 @@
-//! `sadf -j`: one element of `statistics` after the other, however many there are.
+//! `sadf -j`, read as a stream: one element of `statistics` at a time.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Read;
+use super::SarData;
 use super::columns;
 use super::element::Element;
 
-/// Reads a document; what was read of one that breaks off stays.
+/// Reads a document; `into` keeps what was read before an error.
 pub(super) fn read(
     input: &mut dyn std::io::BufRead,
-    into: &mut Read,
+    into: &mut SarData,
 ) -> Result<(), serde_json::Error> {
     let mut document = serde_json::Deserializer::from_reader(input);
-    Node::Root(into).deserialize(&mut document)
+    JsonNode::Root(into).deserialize(&mut document)
 }
 
-/// A place in the document that matters.
-enum Node<'a> {
-    Root(&'a mut Read),
-    Sysstat(&'a mut Read),
-    Hosts(&'a mut Read),
-    Host(&'a mut Read),
-    HostField(&'a mut Read, &'a str),
-    Statistics(&'a mut Read),
-    Moment(&'a mut Element),
-    Restarts(&'a mut Read),
+/// A place in the document that is read.
+enum JsonNode<'a> {
+    Root(&'a mut SarData),
+    Sysstat(&'a mut SarData),
+    Hosts(&'a mut SarData),
+    Host(&'a mut SarData),
+    HostField(&'a mut SarData, &'a str),
+    Statistics(&'a mut SarData),
+    Sample(&'a mut Element),
+    Restarts(&'a mut SarData),
     Restart(&'a mut Element),
-    /// Figures of one thing, or a list of such.
+    /// Figures of one entity, or a list of such.
     Group(&'a mut Element, &'a str),
     Figure(&'a mut Element, &'a str, &'a str),
 }
 
-impl Node<'_> {
-    /// What a key leads to; `None` where nothing below it matters.
-    fn inner<'b>(&'b mut self, key: &'b str) -> Option<Node<'b>> {
+impl JsonNode<'_> {
+    /// The value of a key; `None` if nothing in it is read.
+    fn inner<'b>(&'b mut self, key: &'b str) -> Option<JsonNode<'b>> {
         Some(match (self, key) {
-            (Self::Root(read), "sysstat") => Node::Sysstat(read),
-            (Self::Sysstat(read), "hosts") => Node::Hosts(read),
-            (Self::Host(read), "statistics") => Node::Statistics(read),
-            (Self::Host(read), "restarts") => Node::Restarts(read),
-            (Self::Host(read), _) => Node::HostField(read, key),
-            (Self::Moment(element), "timestamp") => Node::Group(element, key),
-            (Self::Moment(element), _) if is_read(key) => Node::Group(element, key),
-            (Self::Restart(element), "boot") => Node::Group(element, "timestamp"),
-            // The kinds of pressure are groups in a group.
-            (Self::Group(element, "psi"), _) => Node::Group(element, key),
-            (Self::Group(element, group), _) => Node::Figure(element, group, key),
+            (Self::Root(read), "sysstat") => JsonNode::Sysstat(read),
+            (Self::Sysstat(read), "hosts") => JsonNode::Hosts(read),
+            (Self::Host(read), "statistics") => JsonNode::Statistics(read),
+            (Self::Host(read), "restarts") => JsonNode::Restarts(read),
+            (Self::Host(read), _) => JsonNode::HostField(read, key),
+            (Self::Sample(element), "timestamp") => JsonNode::Group(element, key),
+            (Self::Sample(element), _) if is_read(key) => JsonNode::Group(element, key),
+            (Self::Restart(element), "boot") => JsonNode::Group(element, "timestamp"),
+            // Each kind of pressure is a group within `psi`.
+            (Self::Group(element, "psi"), _) => JsonNode::Group(element, key),
+            (Self::Group(element, group), _) => JsonNode::Figure(element, group, key),
             _ => return None,
         })
     }
@@ -57,18 +57,18 @@ fn is_read(group: &str) -> bool {
     columns::is_group(group) || matches!(group, "psi" | "cpu-load-all")
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for JsonNode<'_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for JsonNode<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what sadf -j prints")
+        f.write_str("output of sadf -j")
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
@@ -85,31 +85,31 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         match self {
-            Self::Hosts(read) => while items.next_element_seed(Node::Host(read))?.is_some() {},
+            Self::Hosts(read) => while items.next_element_seed(JsonNode::Host(read))?.is_some() {},
             Self::Statistics(read) => {
                 let mut element = Element::default();
                 while items
-                    .next_element_seed(Node::Moment(&mut element))?
+                    .next_element_seed(JsonNode::Sample(&mut element))?
                     .is_some()
                 {
-                    element.finish(&mut read.recording);
+                    element.finish(&mut read.series);
                 }
             }
             Self::Restarts(read) => {
                 let mut element = Element::default();
                 while items
-                    .next_element_seed(Node::Restart(&mut element))?
+                    .next_element_seed(JsonNode::Restart(&mut element))?
                     .is_some()
                 {
-                    element.finish_restart(&mut read.recording);
+                    element.finish_restart(&mut read.series);
                 }
             }
             Self::Group(element, group) => {
                 while items
-                    .next_element_seed(Node::Group(element, group))?
+                    .next_element_seed(JsonNode::Group(element, group))?
                     .is_some()
                 {
-                    element.next_row();
+                    element.end_row();
                 }
             }
             _ => while items.next_element::<IgnoredAny>()?.is_some() {},
@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(())
     }
 
-    #[allow(clippy::cast_precision_loss)] // figures of this size are no sizes of memory
+    #[allow(clippy::cast_precision_loss)] // no size of memory is that large
     fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
         if let Self::HostField(read, "number-of-cpus") = &mut self {
             read.host.cpus = u32::try_from(number).ok();

@@ -2,11 +2,11 @@
 
 use jiff::civil::{Date, Time};
 
-/// Seconds since 1970 of a date and a time of day; of a zone that nobody asks for, as only differences count.
+/// Seconds since 1970 of a date and a time of day, taken as UTC: only differences matter.
 pub(crate) fn seconds(date: &str, time: &str) -> Option<i64> {
     let date: Date = date.get(..10)?.parse().ok()?;
     let time: Time = time.get(..8)?.parse().ok()?;
-    Some(of_date(date)? + of_time(time))
+    Some(date_seconds(date)? + time_seconds(time))
 }
 
 /// Seconds since 1970 as `sadf -U` prints them.
@@ -16,13 +16,13 @@ pub(crate) fn epoch(text: &str) -> Option<i64> {
 }
 
 /// Seconds from 1970 to a midnight.
-pub(crate) fn of_date(date: Date) -> Option<i64> {
+pub(crate) fn date_seconds(date: Date) -> Option<i64> {
     let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(midnight.timestamp().as_second())
 }
 
 /// Seconds since midnight.
-pub(crate) fn of_time(time: Time) -> i64 {
+pub(crate) fn time_seconds(time: Time) -> i64 {
     i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())
 }
 

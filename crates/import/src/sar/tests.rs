@@ -2,7 +2,7 @@ use timeline::signals::{DISK_READ_BYTES, MEM_ANON, MEM_FREE, MEM_TOTAL, PGPGIN, 
 use timeline::{BreakKind, Entity};
 use units::{Bytes, Span};
 
-use super::{Bounded, Stored};
+use super::{Bounded, SarFormat};
 use crate::{Opened, open_bytes};
 
 const JSON: &str = r#"{"sysstat": {
@@ -62,7 +62,7 @@ fn open(text: &str) -> Opened {
 }
 
 #[test]
-fn both_documents_say_the_same() {
+fn both_documents_have_the_same_data() {
     for (form, text) in [("sadf -j", JSON), ("sadf -x", XML)] {
         let opened = open(text);
         let timeline = &opened.timeline;
@@ -84,7 +84,7 @@ fn both_documents_say_the_same() {
         );
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(8_000_000)));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(1_000_000)));
-        assert_eq!(timeline.last(MEM_ANON), None, "no host has none");
+        assert_eq!(timeline.last(MEM_ANON), None, "0 in all rows means unknown");
         let disks: Vec<_> = timeline.entities(Entity::Disk).collect();
         assert_eq!(
             disks.iter().map(|d| &d.key).collect::<Vec<_>>(),
@@ -99,7 +99,7 @@ fn both_documents_say_the_same() {
     }
 }
 
-/// A document of as many days, none of which goes on from the one before it.
+/// A document with one sample per day, each after a gap.
 fn days(days: usize) -> String {
     let day = |day: usize| {
         format!(
@@ -118,16 +118,16 @@ fn days(days: usize) -> String {
 }
 
 #[test]
-fn looks_that_are_too_many_are_told() {
+fn samples_that_do_not_fit_are_reported() {
     let opened = open(&days(900));
     assert_eq!(opened.problems, Vec::<String>::new());
     let opened = open(&days(1_100));
     let problem = opened.problems.first().map_or("", String::as_str);
-    assert!(problem.contains("passed over"), "{problem:?}");
+    assert!(problem.contains("left out"), "{problem:?}");
 }
 
 #[test]
-fn a_document_is_named_with_its_tables() {
+fn a_document_is_named_after_its_tables() {
     let opened = open(JSON);
     assert_eq!(
         opened.inputs[0].what,
@@ -137,15 +137,17 @@ fn a_document_is_named_with_its_tables() {
 }
 
 #[test]
-fn what_breaks_off_is_read_until_there() {
+fn a_document_that_ends_early_is_read_up_to_its_end() {
     for text in [JSON, XML] {
         for end in (0..text.len()).step_by(7) {
-            let Some(Stored::Json | Stored::Xml) = Stored::of(&text.as_bytes()[..end]) else {
+            let Some(SarFormat::Json | SarFormat::Xml) =
+                SarFormat::recognise(&text.as_bytes()[..end])
+            else {
                 continue;
             };
             if let Ok(opened) = open_bytes("sa", &text.as_bytes()[..end]) {
                 assert!(
-                    opened.problems.iter().any(|p| p.contains("breaks off"))
+                    opened.problems.iter().any(|p| p.contains("ends early"))
                         || end + 10 > text.len()
                 );
             }
@@ -154,7 +156,7 @@ fn what_breaks_off_is_read_until_there() {
 }
 
 #[test]
-fn hostile_figures_are_left_out() {
+fn hostile_figures_are_ignored() {
     for (from, to) in [
         ("100.00", "99999999999999999999"),
         ("100.00", "-1"),
@@ -176,7 +178,7 @@ fn hostile_figures_are_left_out() {
 }
 
 #[test]
-fn a_name_without_an_end_is_not_kept_in_memory() {
+fn an_endless_name_is_not_kept_in_memory() {
     let endless = format!("{{\"sysstat\": \"{}", "a".repeat(3 << 20));
     let mut input = endless.as_bytes();
     let mut bounded = Bounded::new(&mut input, b'"');
@@ -185,29 +187,29 @@ fn a_name_without_an_end_is_not_kept_in_memory() {
 }
 
 #[test]
-fn files_are_told_by_their_start() {
+fn a_format_is_recognised_by_its_start() {
     for (start, stored) in [
-        (&b"\x96\xd5\x75\x21\x0c"[..], Some(Stored::Binary)),
-        (b"\xd5\x96\x21\x75\x0b", Some(Stored::Binary)),
-        (JSON.as_bytes(), Some(Stored::Json)),
-        (XML.as_bytes(), Some(Stored::Xml)),
+        (&b"\x96\xd5\x75\x21\x0c"[..], Some(SarFormat::Binary)),
+        (b"\xd5\x96\x21\x75\x0b", Some(SarFormat::Binary)),
+        (JSON.as_bytes(), Some(SarFormat::Json)),
+        (XML.as_bytes(), Some(SarFormat::Xml)),
         (
             b"# hostname;interval;timestamp;pgpgin/s\n",
-            Some(Stored::Lines),
+            Some(SarFormat::Lines),
         ),
         (
             b"db;-1;2026-11-21 12:00:00 UTC;LINUX-RESTART\t(8 CPU)\n",
-            Some(Stored::Lines),
+            Some(SarFormat::Lines),
         ),
         (
             b"db\t600\t1795305527\tall\t%user\t1.00\n",
-            Some(Stored::Lines),
+            Some(SarFormat::Lines),
         ),
         (b"{\"hosts\": []}", None),
         (b"\x96\xd5\x00\x00", None),
         (b"a 1 2 3\n", None),
         (b"", None),
     ] {
-        assert_eq!(Stored::of(start), stored);
+        assert_eq!(SarFormat::recognise(start), stored);
     }
 }

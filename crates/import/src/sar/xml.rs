@@ -1,4 +1,4 @@
-//! `sadf -x`: what `sadf -j` prints, as elements and attributes. Entities other than the five of XML are not resolved.
+//! `sadf -x`: the data of `sadf -j` as elements and attributes. Only the five predefined entities are resolved.
 
 use std::io::BufRead;
 
@@ -6,18 +6,18 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::Read;
+use super::SarData;
 use super::element::Element;
 
-/// Elements in elements; sadf has eight.
+/// Levels of elements; sadf has eight.
 const DEEPEST: usize = 32;
 
-/// Reads a document; what was read of one that breaks off stays.
-pub(super) fn read(input: &mut dyn BufRead, into: &mut Read) -> Result<(), String> {
+/// Reads a document; `into` keeps what was read before an error.
+pub(super) fn read(input: &mut dyn BufRead, into: &mut SarData) -> Result<(), String> {
     let mut reader = Reader::from_reader(input);
     reader.config_mut().check_end_names = false;
     let mut buffer = Vec::new();
-    let mut walk = Walk::default();
+    let mut walk = XmlWalk::default();
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
@@ -25,7 +25,7 @@ pub(super) fn read(input: &mut dyn BufRead, into: &mut Read) -> Result<(), Strin
             Event::Start(start) => {
                 walk.attributes(&start, into);
                 if walk.path.len() >= DEEPEST {
-                    return Err(format!("more than {DEEPEST} elements in one another"));
+                    return Err(format!("elements are nested more than {DEEPEST} deep"));
                 }
                 walk.path.push(name(&start));
             }
@@ -40,7 +40,7 @@ pub(super) fn read(input: &mut dyn BufRead, into: &mut Read) -> Result<(), Strin
                 }
             }
             Event::Eof if walk.path.is_empty() => return Ok(()),
-            Event::Eof => return Err("its end is missing".to_owned()),
+            Event::Eof => return Err("the end is missing".to_owned()),
             _ => {}
         }
     }
@@ -50,18 +50,18 @@ fn name(start: &BytesStart<'_>) -> String {
     start.local_name().as_ref().to_owned()
 }
 
-/// Where the reader is.
+/// The position in the document.
 #[derive(Default)]
-struct Walk {
-    /// Names of the elements around.
+struct XmlWalk {
+    /// Names of the open elements.
     path: Vec<String>,
     element: Element,
 }
 
-impl Walk {
-    fn attributes(&mut self, start: &BytesStart<'_>, into: &mut Read) {
+impl XmlWalk {
+    fn attributes(&mut self, start: &BytesStart<'_>, into: &mut SarData) {
         let name = name(start);
-        // The names that `sadf -j` has for the same.
+        // The names in `sadf -j`.
         let (group, key) = match name.as_str() {
             "boot" => ("timestamp", ""),
             "disk-device" => ("disk", "dev"),
@@ -72,10 +72,10 @@ impl Walk {
             name.as_str(),
             "disk-device" | "cpu" | "statistics" | "restarts"
         ) {
-            self.element.next_row();
+            self.element.end_row();
         }
         if name == "timestamp" {
-            self.element.finish(&mut into.recording);
+            self.element.finish(&mut into.series);
         }
         for attribute in start.attributes().with_checks(false).flatten() {
             let attribute_name = match attribute.key.as_ref() {
@@ -89,7 +89,7 @@ impl Walk {
         }
     }
 
-    fn text(&mut self, text: &str, into: &mut Read) {
+    fn text(&mut self, text: &str, into: &mut SarData) {
         let mut around = self.path.iter().rev().map(String::as_str);
         let (Some(name), Some(group)) = (around.next(), around.next()) else {
             return;
@@ -103,10 +103,10 @@ impl Walk {
         }
     }
 
-    fn end(&mut self, name: &str, into: &mut Read) {
+    fn end(&mut self, name: &str, into: &mut SarData) {
         match name {
-            "timestamp" => self.element.finish(&mut into.recording),
-            "boot" => self.element.finish_restart(&mut into.recording),
+            "timestamp" => self.element.finish(&mut into.series),
+            "boot" => self.element.finish_restart(&mut into.series),
             _ => {}
         }
     }

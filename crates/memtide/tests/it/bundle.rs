@@ -221,8 +221,8 @@ fn hostile_entries_lead_nowhere() {
     assert_eq!(report["host"]["ram_bytes"], 1000 * 1024);
     let said = complaints(&memtide(&["check", "--all", &path]));
     for words in [
-        "2 entries whose names lead out",
-        "1 files are there twice",
+        "2 entries have names that lead outside",
+        "1 files occur twice",
         "those below `db/` are not",
     ] {
         assert!(said.contains(words), "{words}: {said}");

@@ -1,73 +1,68 @@
-//! Whether the figures of a row can be what their columns say: parts are no larger than the whole, and add up to it as
-//! one of the versions of procps adds them.
+//! Checks the figures of a row: no part exceeds the total, and the parts add up to it as in one of the versions of procps.
 
-use crate::figure::Figure;
+use crate::text::figure::PrintedFigure;
 
-/// What is wrong with a row of RAM.
+/// Why a row of RAM is not trusted.
 #[derive(Debug, PartialEq)]
-pub(super) struct Doubt {
-    /// In words.
+pub(super) struct RowFault {
+    /// Human-readable.
     pub(super) problem: String,
-    /// Columns that it does not touch.
-    pub(super) stay: &'static [&'static str],
+    /// Columns that are used all the same.
+    pub(super) keep: &'static [&'static str],
 }
 
-/// A sum that misses the total by less is of the right columns: each is read at a moment of its own, and hosts differ in
-/// what they count as used. Shifted columns miss by more.
-const NEARLY: f64 = 0.05;
+/// With the right columns a sum misses the total by less: figures are not read at one instant, and versions differ in what
+/// is used. Shifted columns miss by more.
+const TOLERANCE: f64 = 0.05;
 
-/// Why a row of RAM cannot be right; `None` where nothing speaks against it. A row that was cut off need not add up.
-pub(super) fn doubt(row: &[(&str, Figure)], is_short: bool) -> Option<Doubt> {
-    let of = |column: &str| {
-        row.iter()
-            .find(|(name, _)| *name == column)
-            .map(|(_, f)| *f)
-    };
-    let total = of("total")?;
-    let shifted = |what: String| Doubt {
-        problem: format!("{what}: columns are shifted or wrong, and left out"),
-        stay: &["total"],
+/// Checks a row of RAM; `None` if it is plausible. A truncated row need not add up.
+pub(super) fn check(row: &[(&str, PrintedFigure)], is_truncated: bool) -> Option<RowFault> {
+    let figure = |column| figure(row, column);
+    let total = figure("total")?;
+    let shifted = |what: String| RowFault {
+        problem: format!("{what}: columns are shifted or wrong; not used"),
+        keep: &["total"],
     };
     let too_large =
-        |(_, part): &&(&str, Figure)| part.value > total.value + part.error + total.error;
+        |(_, part): &&(&str, PrintedFigure)| part.value > total.value + part.error + total.error;
     if let Some((name, _)) = row.iter().find(too_large) {
         return Some(shifted(format!("`{name}` is larger than `total`")));
     }
-    let (used, free) = (of("used")?, of("free")?);
-    let cache = of("buff/cache").into_iter().chain(of("buffers"));
-    let cache: Vec<Figure> = cache.chain(of("cache").or(of("cached"))).collect();
-    let with_cache: Vec<Figure> = [used, free].into_iter().chain(cache).collect();
-    let since_4 = of("available").map(|available| vec![used, available]);
+    let (used, free) = (figure("used")?, figure("free")?);
+    let cache = figure("buff/cache").into_iter().chain(figure("buffers"));
+    let cache: Vec<PrintedFigure> = cache.chain(figure("cache").or(figure("cached"))).collect();
+    let with_cache: Vec<PrintedFigure> = [used, free].into_iter().chain(cache).collect();
+    let since_4 = figure("available").map(|available| vec![used, available]);
     let sums = [vec![used, free], with_cache].into_iter().chain(since_4);
     let misses = sums.map(|parts| miss(total, &parts));
     let least = misses.fold(f64::INFINITY, f64::min);
-    if least <= 0.0 || is_short {
+    if least <= 0.0 || is_truncated {
         return None;
     }
-    // Used memory that is all there is, is the total, in the wrong column.
-    let is_total = used.value > (1.0 - NEARLY) * total.value;
-    if is_total || least > NEARLY * total.value {
+    // `used` is the total, in the wrong column.
+    let is_total = used.value > (1.0 - TOLERANCE) * total.value;
+    if is_total || least > TOLERANCE * total.value {
         let what = "used, free and cache do not add up to `total`";
         return Some(shifted(what.to_owned()));
     }
-    Some(Doubt {
-        problem: "used, free and cache do not quite add up to `total`: used and cache are left out"
+    Some(RowFault {
+        problem: "used, free and cache do not quite add up to `total`: only total, free and available are used"
             .to_owned(),
-        stay: &["total", "free", "available"],
+        keep: &["total", "free", "available"],
     })
 }
 
-/// Why a row of swap cannot be right.
-pub(super) fn doubt_of_swap(row: &[Figure]) -> Option<String> {
+/// Checks a row of swap. Returns the problem.
+pub(super) fn check_swap(row: &[PrintedFigure]) -> Option<String> {
     let [total, used, free, ..] = row else {
         return None;
     };
     (!adds_up(*total, &[*used, *free]))
-        .then(|| "swap's used and free do not add up to its total: left out".to_owned())
+        .then(|| "used and free swap do not add up to its total: not used".to_owned())
 }
 
-/// Whether used and free are all there is, as before procps 3.3.10.
-pub(super) fn is_old(row: &[Figure]) -> bool {
+/// Whether used + free is the total, as before procps 3.3.10.
+pub(super) fn is_before_3_3_10(row: &[PrintedFigure]) -> bool {
     match row {
         [total, used, free, ..] => adds_up(*total, &[*used, *free]),
         _ => false,
@@ -75,22 +70,27 @@ pub(super) fn is_old(row: &[Figure]) -> bool {
 }
 
 /// Whether used is total − available, as since procps 4.
-pub(super) fn is_since_4(row: &[(&str, Figure)]) -> bool {
-    let of = |column: &str| {
-        row.iter()
-            .find(|(name, _)| *name == column)
-            .map(|(_, f)| *f)
+pub(super) fn is_since_4(row: &[(&str, PrintedFigure)]) -> bool {
+    let parts = || {
+        let parts = [figure(row, "used")?, figure(row, "available")?];
+        Some(adds_up(figure(row, "total")?, &parts))
     };
-    let parts = || Some((of("total")?, [of("used")?, of("available")?]));
-    parts().is_some_and(|(total, parts)| adds_up(total, &parts))
+    parts().unwrap_or(false)
 }
 
-fn adds_up(total: Figure, parts: &[Figure]) -> bool {
+/// The figure in a column.
+pub(super) fn figure(row: &[(&str, PrintedFigure)], column: &str) -> Option<PrintedFigure> {
+    row.iter()
+        .find(|(name, _)| *name == column)
+        .map(|(_, figure)| *figure)
+}
+
+fn adds_up(total: PrintedFigure, parts: &[PrintedFigure]) -> bool {
     miss(total, parts) <= 0.0
 }
 
-/// By how much parts miss the total, beyond what each figure may be off; not above 0 where they add up.
-fn miss(total: Figure, parts: &[Figure]) -> f64 {
+/// By how much the parts miss the total, beyond rounding. At most 0 if they add up.
+fn miss(total: PrintedFigure, parts: &[PrintedFigure]) -> f64 {
     let sum: f64 = parts.iter().map(|part| part.value).sum();
     let errors: f64 = parts.iter().map(|part| part.error).sum();
     (sum - total.value).abs() - errors - total.error

@@ -1,33 +1,35 @@
-//! One printing of `free`: columns by name, rows as figures.
+//! One table of `free`: columns by name, rows of figures.
 
-use super::options::{Options, Unit};
+use super::options::FreeOptions;
+
 use super::sums;
-use crate::figure::{Base, Figure};
-use crate::times::Printed;
+use crate::forms::size_unit::SizeUnit;
+use crate::text::figure::{Base, PrintedFigure};
+use crate::text::times::PrintedTime;
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct FreeTable<'a> {
     columns: Vec<&'a str>,
-    /// Figures of RAM with the names of their columns.
-    mem: Vec<(&'a str, Figure)>,
+    /// Figures of RAM by column.
+    mem: Vec<(&'a str, PrintedFigure)>,
     /// Total, used, free.
-    pub(super) swap: Vec<Figure>,
-    /// Limit, used, free of `-v`.
-    pub(super) commit: Vec<Figure>,
-    /// What figures without suffix count; all are bytes now.
-    pub(super) unit: Unit,
+    pub(super) swap: Vec<PrintedFigure>,
+    /// Limit, used, free (`-v`).
+    pub(super) commit: Vec<PrintedFigure>,
+    /// The unit of figures without a suffix. All figures are bytes already.
+    pub(super) unit: SizeUnit,
     /// Whether it has the row `-/+ buffers/cache`.
     pub(super) has_sums: bool,
-    /// The time that stands before the table or its rows.
-    pub(super) time: Option<Printed>,
+    /// The time before the table or its rows.
+    pub(super) time: Option<PrintedTime>,
     /// How many lines it has.
     pub(super) lines: usize,
-    /// What was wrong: line within the table, and words.
+    /// Problems: line within the table, and text.
     pub(super) problems: Vec<(usize, String)>,
 }
 
-/// Columns of a row without its header, or with one in another language, as procps orders them.
+/// Columns of procps, for rows without an English header.
 const OLD: [&str; 6] = ["total", "used", "free", "shared", "buffers", "cached"];
 const NEW: [&str; 6] = ["total", "used", "free", "shared", "buff/cache", "available"];
 const WIDE: [&str; 7] = [
@@ -40,7 +42,7 @@ const WIDE: [&str; 7] = [
     "available",
 ];
 
-/// Names of the row of RAM, in English and in procps' translations.
+/// Names of the row of RAM, in English and in the translations of procps.
 pub(super) const MEM: [&str; 8] = [
     "Mem",
     "Speicher",
@@ -62,23 +64,23 @@ const SWAP: [&str; 8] = [
     "Подкачка",
     "Partição",
 ];
-/// Rows that are sums and parts of what is known.
+/// Other rows: sums and parts.
 const OTHERS: [&str; 5] = ["-/+ buffers/cache", "-/+", "Low", "High", "Total"];
 
-/// Heading and rows that one printing of `free` can have, with room to spare: `Mem:` ten thousand times is no table.
+/// More than the heading and rows of one table.
 const MOST_LINES: usize = 12;
 
-impl<'a> Table<'a> {
-    /// The table at the beginning of the lines, with a time before it or none.
-    pub(super) fn read(lines: &[&'a str], options: &Options) -> Option<Self> {
+impl<'a> FreeTable<'a> {
+    /// Reads the table at the start of the lines, after a time if there is one.
+    pub(super) fn read(lines: &[&'a str], options: &FreeOptions) -> Option<Self> {
         let mut table = Self {
             columns: Vec::new(),
             mem: Vec::new(),
             swap: Vec::new(),
             commit: Vec::new(),
-            unit: Unit::KIB,
+            unit: SizeUnit::KIB,
             has_sums: false,
-            time: Printed::whole(lines.first()?),
+            time: PrintedTime::whole(lines.first()?),
             lines: 0,
             problems: Vec::new(),
         };
@@ -86,21 +88,21 @@ impl<'a> Table<'a> {
             let blank = lines.get(1).is_some_and(|line| line.is_empty());
             table.lines = 1 + usize::from(blank);
         }
-        let header = table.take_header(lines);
-        let mut row = table.take_rows(lines, options.base)?;
+        let header = table.read_header(lines);
+        let mut row = table.read_rows(lines, options.base)?;
         table.scale(&mut row, options);
         table.assign(header, row);
         Some(table)
     }
 
-    /// The header, if the next line is one: names, and where they end.
-    fn take_header(&mut self, lines: &[&'a str]) -> Vec<(&'a str, usize)> {
+    /// Reads the header if there is one: names, and the columns in which they end.
+    fn read_header(&mut self, lines: &[&'a str]) -> Vec<(&'a str, usize)> {
         let Some(line) = lines.get(self.lines) else {
             return Vec::new();
         };
         let (time, text) = stamped(line);
         let text = text.trim_start_matches(['-', ' ']);
-        // A bare row may follow on a line of other words: a header has names only.
+        // Before a row in another language any line of names is a header.
         let is_header = text.starts_with("total")
             || lines.get(self.lines + 1).is_some_and(|next| {
                 let name = stamped(next).1.split([':', '：']).next();
@@ -116,8 +118,8 @@ impl<'a> Table<'a> {
         words
     }
 
-    /// The rows: figures of RAM, and where they end. `None` where there is no row of RAM.
-    fn take_rows(&mut self, lines: &[&'a str], base: Base) -> Option<Vec<(Figure, usize)>> {
+    /// Reads the rows. Returns the figures of RAM and the columns in which they end; `None` without a row of RAM.
+    fn read_rows(&mut self, lines: &[&'a str], base: Base) -> Option<Vec<(PrintedFigure, usize)>> {
         let mut mem = Vec::new();
         while let Some(line) = lines.get(self.lines).filter(|_| self.lines < MOST_LINES) {
             let (time, text) = stamped(line);
@@ -142,17 +144,17 @@ impl<'a> Table<'a> {
             }
             self.lines += 1;
         }
-        // Three figures are the least that a row of memory has.
+        // Total, used and free.
         (mem.len() >= 3).then_some(mem)
     }
 
-    /// The figures of a row up to the first that is none.
-    fn figures(&mut self, line: &str, rest: &str, base: Base) -> Vec<(Figure, usize)> {
+    /// The figures of a row, up to the first word that is none.
+    fn figures(&mut self, line: &str, rest: &str, base: Base) -> Vec<(PrintedFigure, usize)> {
         let mut figures = Vec::new();
         for (word, end) in words(line, line.len() - rest.len()) {
-            let Some(figure) = Figure::parse(word, base) else {
+            let Some(figure) = PrintedFigure::parse(word, base) else {
                 let shown: String = word.chars().take(30).collect();
-                let problem = format!("`{shown}` is no size; the rest of the line is left out");
+                let problem = format!("`{shown}` is not a size; the rest of the line is not used");
                 self.problems.push((self.lines, problem));
                 break;
             };
@@ -161,67 +163,67 @@ impl<'a> Table<'a> {
         figures
     }
 
-    /// Turns all figures into bytes.
-    fn scale(&mut self, row: &mut [(Figure, usize)], options: &Options) {
+    /// Converts all figures to bytes.
+    fn scale(&mut self, row: &mut [(PrintedFigure, usize)], options: &FreeOptions) {
         let mem = row.iter_mut().map(|(figure, _)| figure);
-        let mut figures: Vec<&mut Figure> =
+        let mut figures: Vec<&mut PrintedFigure> =
             mem.chain(&mut self.swap).chain(&mut self.commit).collect();
-        let shown: Vec<Figure> = figures.iter().map(|figure| **figure).collect();
+        let shown: Vec<PrintedFigure> = figures.iter().map(|figure| **figure).collect();
         self.unit = options.unit(&shown);
         for figure in &mut figures {
             **figure = figure.in_bytes(self.unit.bytes);
         }
     }
 
-    /// Gives the figures of RAM their columns' names, and leaves out those that cannot be what their column says.
-    fn assign(&mut self, header: Vec<(&'a str, usize)>, row: Vec<(Figure, usize)>) {
-        let figures: Vec<Figure> = row.iter().map(|(figure, _)| *figure).collect();
+    /// Assigns the figures of RAM to columns, and drops those that are not plausible.
+    fn assign(&mut self, header: Vec<(&'a str, usize)>, row: Vec<(PrintedFigure, usize)>) {
+        let figures: Vec<PrintedFigure> = row.iter().map(|(figure, _)| *figure).collect();
         self.columns = columns(&header, &figures);
-        let is_short = row.len() < header.len();
+        let is_truncated = row.len() < header.len();
         let names = self.columns.iter().copied();
         self.mem = names.zip(figures).collect();
-        if is_short {
-            // A cell may be missing anywhere behind those that every version prints.
+        if is_truncated {
+            // Any cell may be missing after the first three, which all versions print.
             self.mem = aligned(&header, &self.columns, &row)
                 .unwrap_or_else(|| self.mem.iter().take(3).copied().collect());
         }
         let at = self.lines.saturating_sub(1);
-        if let Some(doubt) = sums::doubt(&self.mem, is_short) {
-            self.problems.push((at, doubt.problem));
-            self.mem.retain(|(name, _)| doubt.stay.contains(name));
+        if let Some(fault) = sums::check(&self.mem, is_truncated) {
+            self.problems.push((at, fault.problem));
+            self.mem.retain(|(name, _)| fault.keep.contains(name));
         }
-        if let Some(doubt) = sums::doubt_of_swap(&self.swap) {
-            self.problems.push((at, doubt));
+        if let Some(problem) = sums::check_swap(&self.swap) {
+            self.problems.push((at, problem));
             self.swap.clear();
         }
     }
 
-    /// Whether there is such a column.
+    /// Whether it has a column.
     pub(super) fn has(&self, column: &str) -> bool {
         self.columns.contains(&column)
     }
 
-    /// A column's figure of RAM.
-    pub(super) fn figure(&self, column: &str) -> Option<Figure> {
-        let found = self.mem.iter().find(|(name, _)| *name == column);
-        found.map(|(_, figure)| *figure)
+    /// The figure of RAM in a column.
+    pub(super) fn figure(&self, column: &str) -> Option<PrintedFigure> {
+        sums::figure(&self.mem, column)
     }
 
-    /// Which procps, for people: it decides what "used" means.
-    pub(super) fn era(&self) -> &'static str {
+    /// The version of procps, human-readable, and its meaning of "used".
+    pub(super) fn version(&self) -> &'static str {
         if !self.has("available") {
-            return "procps before 3.3.10: used contains the cache";
+            return "procps before 3.3.10: used includes the cache";
         }
-        match sums::is_since_4(&self.mem) {
-            true => "procps 4: used is total − available",
-            false => "procps 3.3.10 or later: used is without cache",
+        if sums::is_since_4(&self.mem) {
+            "procps 4: used is total − available"
+        } else {
+            "procps 3.3.10 or later: used is without cache"
         }
     }
 }
 
-/// The time at the beginning of a row, if there is one, and the rest.
-pub(super) fn stamped(line: &str) -> (Option<Printed>, &str) {
-    match Printed::leading(line) {
+/// The time at the start of a row, if any, and the rest.
+pub(super) fn stamped(line: &str) -> (Option<PrintedTime>, &str) {
+    match PrintedTime::leading(line) {
         Some((time, rest)) => (
             Some(time),
             rest.strip_prefix("- ").unwrap_or(rest).trim_start(),
@@ -230,7 +232,7 @@ pub(super) fn stamped(line: &str) -> (Option<Printed>, &str) {
     }
 }
 
-/// The words of a line from an offset on, each with the column at which it ends.
+/// The words of a line from an offset, each with the column in which it ends.
 fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
     let (before, mut rest) = line.split_at_checked(from).unwrap_or((line, ""));
     let mut column = before.chars().count();
@@ -244,26 +246,25 @@ fn words(line: &str, from: usize) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The names of the columns: those of the header, where they are English, else by their number and sums.
-fn columns<'a>(header: &[(&'a str, usize)], figures: &[Figure]) -> Vec<&'a str> {
+/// The names of the columns: those of an English header, else by their number and sums.
+fn columns<'a>(header: &[(&'a str, usize)], figures: &[PrintedFigure]) -> Vec<&'a str> {
     let is_english = header.first().is_some_and(|(name, _)| *name == "total");
     let is_new = header.get(4).is_some_and(|(name, _)| name.contains('/'));
     match figures.len().max(header.len()) {
         _ if is_english => header.iter().map(|(name, _)| *name).collect(),
         7 => WIDE.to_vec(),
-        _ if !is_new && sums::is_old(figures) => OLD.to_vec(),
+        _ if !is_new && sums::is_before_3_3_10(figures) => OLD.to_vec(),
         _ => NEW.to_vec(),
     }
 }
 
-/// Figures with the names that they stand under: names and figures end at the same column. `None` where one figure
-/// stands under no name.
+/// Assigns figures to the names above them: both end in the same column. `None` if a figure has no name above it.
 fn aligned<'a>(
     header: &[(&'a str, usize)],
     columns: &[&'a str],
-    row: &[(Figure, usize)],
-) -> Option<Vec<(&'a str, Figure)>> {
-    let under = |(figure, end): &(Figure, usize)| {
+    row: &[(PrintedFigure, usize)],
+) -> Option<Vec<(&'a str, PrintedFigure)>> {
+    let under = |(figure, end): &(PrintedFigure, usize)| {
         let at = header.iter().position(|(_, of_name)| of_name == end)?;
         Some((*columns.get(at)?, *figure))
     };

@@ -3,28 +3,28 @@
 
 use std::borrow::Cow;
 
-use crate::figure::{Base, Figure};
+use crate::text::figure::PrintedFigure;
 
 /// A name and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pair<'a> {
+pub(super) struct FieldPair<'a> {
     pub(super) name: &'a str,
-    pub(super) value: Value<'a>,
+    pub(super) value: FieldValue<'a>,
     /// Whether a `:` or `=` stood between them.
     pub(super) has_colon: bool,
 }
 
 /// A value as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum FieldValue<'a> {
     /// Digits without a unit, without marks between thousands.
     Plain(Cow<'a, str>),
     /// A size with its unit; `Figure::value` is in bytes.
-    Size(Figure),
+    Size(PrintedFigure),
 }
 
 /// The pairs of a line; `None` where it is anything but pairs.
-pub(super) fn of(line: &str) -> Option<Vec<Pair<'_>>> {
+pub(super) fn of(line: &str) -> Option<Vec<FieldPair<'_>>> {
     if line.len() > 2000 || !line.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -52,7 +52,7 @@ pub(super) fn of(line: &str) -> Option<Vec<Pair<'_>>> {
             }
         }
         let unit = words.next_if(|next| is_unit(next));
-        pairs.push(Pair {
+        pairs.push(FieldPair {
             name,
             value: value_of(value, unit)?,
             has_colon,
@@ -62,7 +62,7 @@ pub(super) fn of(line: &str) -> Option<Vec<Pair<'_>>> {
 }
 
 /// One pair whose value has marks between thousands: `MemFree:  1,028 kB`.
-fn of_marked(line: &str) -> Option<Vec<Pair<'_>>> {
+fn of_marked(line: &str) -> Option<Vec<FieldPair<'_>>> {
     let mut words = line.split([' ', '|']).filter(|word| !word.is_empty());
     let (name, has_colon, glued) = name_of(words.next()?)?;
     let value = if glued.is_empty() {
@@ -74,7 +74,7 @@ fn of_marked(line: &str) -> Option<Vec<Pair<'_>>> {
     let is_one = words.next().is_none() && unit.is_none_or(is_unit);
     let value = value_of(value, unit)?;
     is_one.then(|| {
-        vec![Pair {
+        vec![FieldPair {
             name,
             value,
             has_colon,
@@ -121,18 +121,18 @@ fn is_unit(word: &str) -> bool {
     )
 }
 
-fn value_of<'a>(word: &'a str, unit: Option<&str>) -> Option<Value<'a>> {
+fn value_of<'a>(word: &'a str, unit: Option<&str>) -> Option<FieldValue<'a>> {
     let digits: Cow<'a, str> = if word.bytes().all(|b| b.is_ascii_digit()) {
         Cow::Borrowed(word)
     } else {
-        let figure = Figure::parse(word, Base::Binary)?;
+        let figure = PrintedFigure::binary(word)?;
         if figure.has_unit {
-            return unit.is_none().then_some(Value::Size(figure));
+            return unit.is_none().then_some(FieldValue::Size(figure));
         }
         // `1,028` is whole, `0,5` is not.
         if figure.error < 1.0 {
-            let unit = Figure::parse(&format!("1{}", unit?), Base::Binary)?;
-            return Some(Value::Size(Figure {
+            let unit = PrintedFigure::binary(&format!("1{}", unit?))?;
+            return Some(FieldValue::Size(PrintedFigure {
                 value: figure.value * unit.value,
                 error: figure.error * unit.value,
                 has_unit: true,
@@ -141,14 +141,14 @@ fn value_of<'a>(word: &'a str, unit: Option<&str>) -> Option<Value<'a>> {
         Cow::Owned(word.replace([',', '.'], ""))
     };
     match unit {
-        None => (digits.len() <= 20).then_some(Value::Plain(digits)),
+        None => (digits.len() <= 20).then_some(FieldValue::Plain(digits)),
         Some("bytes") => sized(&digits, "B"),
         Some(unit) => sized(&digits, unit),
     }
 }
 
-fn sized<'a>(digits: &str, unit: &str) -> Option<Value<'a>> {
-    Figure::parse(&format!("{digits}{unit}"), Base::Binary).map(Value::Size)
+fn sized<'a>(digits: &str, unit: &str) -> Option<FieldValue<'a>> {
+    PrintedFigure::binary(&format!("{digits}{unit}")).map(FieldValue::Size)
 }
 
 #[cfg(test)]
@@ -157,9 +157,9 @@ mod tests {
 
     fn read(line: &str) -> Option<Vec<(String, String, bool)>> {
         let pairs = of(line)?.into_iter();
-        let shown = |value: &Value<'_>| match value {
-            Value::Plain(digits) => digits.to_string(),
-            Value::Size(figure) => format!("{} B", figure.value),
+        let shown = |value: &FieldValue<'_>| match value {
+            FieldValue::Plain(digits) => digits.to_string(),
+            FieldValue::Size(figure) => format!("{} B", figure.value),
         };
         Some(
             pairs

@@ -1,9 +1,9 @@
 //! Which of the next lines belong to kernel files, and to which.
 
-use super::fields::{self, File};
-use super::shape::{self, Shape};
-use super::{Reader, is_prompt, pairs, place};
-use crate::forms::{Block, Reading};
+use super::field_file::{self, FieldFile};
+use super::shape::{self, FileShape};
+use super::{KernelFileReader, file_path, is_prompt, pairs};
+use crate::block::{BlockReader, TextBlock};
 
 /// Lines that stand between two fields and are none (`…`, `[snip]`): at most so many.
 const MOST_BETWEEN: usize = 2;
@@ -13,27 +13,27 @@ const MOST_BEFORE_KNOWN: usize = 4;
 const MOST_LOOKED_AT: usize = 64;
 
 /// Lines that each have their path before them, as `grep` prints several files.
-pub(super) fn before_each_line(reading: &mut Reading<'_>) -> Option<Block> {
-    let (path, _) = place::before(reading.lines.first()?)?;
-    Shape::at(&path)?;
-    let lines = reading.lines;
+pub(super) fn before_each_line(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let (path, _) = file_path::before(input.lines.first()?)?;
+    FileShape::at(&path)?;
+    let lines = input.lines;
     let mut files: Vec<(String, Vec<(usize, &str)>)> = Vec::new();
     let mut taken = 0;
     let mut foreign = 0;
-    while let Some((path, rest)) = lines.get(taken).and_then(|line| place::before(line)) {
+    while let Some((path, rest)) = lines.get(taken).and_then(|line| file_path::before(line)) {
         match files.last_mut() {
             Some((last, lines)) if *last == path => lines.push((taken, rest)),
             _ => files.push((path, vec![(taken, rest)])),
         }
         taken += 1;
     }
-    let mut reader = Reader::new(reading);
+    let mut reader = KernelFileReader::new(input);
     let what = match files.as_slice() {
         [(path, _)] => path.clone(),
         files => format!("{} kernel files, from {} on", files.len(), files[0].0),
     };
     for (path, lines) in &files {
-        match Shape::at(path) {
+        match FileShape::at(path) {
             Some(shape) => reader.file(path, shape, lines),
             None => foreign += lines.len(),
         }
@@ -43,8 +43,8 @@ pub(super) fn before_each_line(reading: &mut Reading<'_>) -> Option<Block> {
 }
 
 /// Files with their path as a heading, one after the other.
-pub(super) fn with_headings(reading: &mut Reading<'_>) -> Option<Block> {
-    let lines = reading.lines;
+pub(super) fn with_headings(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let lines = input.lines;
     let mut at = 0;
     let mut files = Vec::new();
     while let Some((path, shape, from, to)) = headed(lines, at) {
@@ -56,7 +56,7 @@ pub(super) fn with_headings(reading: &mut Reading<'_>) -> Option<Block> {
         1 => first.clone(),
         n => format!("{n} kernel files, from {first} on"),
     };
-    let mut reader = Reader::new(reading);
+    let mut reader = KernelFileReader::new(input);
     for (path, shape, from, to) in &files {
         reader.file(path, *shape, &numbered(lines, *from, *to));
     }
@@ -64,12 +64,12 @@ pub(super) fn with_headings(reading: &mut Reading<'_>) -> Option<Block> {
 }
 
 /// The file whose heading stands at a line, or behind one blank line: path, shape, first line and end of its text.
-fn headed(lines: &[&str], at: usize) -> Option<(String, Shape, usize, usize)> {
+fn headed(lines: &[&str], at: usize) -> Option<(String, FileShape, usize, usize)> {
     let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.is_empty());
     let at = at + usize::from(at > 0 && is_blank(at));
     let line = *lines.get(at)?;
-    let path = place::in_heading(line).or_else(|| pressure_heading(line))?;
-    let shape = Shape::at(&path)?;
+    let path = file_path::in_heading(line).or_else(|| pressure_heading(line))?;
+    let shape = FileShape::at(&path)?;
     let from = at + 1;
     let to = end(lines, from, shape, &path);
     (to > from).then_some((path, shape, from, to))
@@ -104,14 +104,14 @@ fn named_pressure(words: &str) -> Option<String> {
 }
 
 /// Files whose paths the command tells, in its order.
-pub(super) fn as_commanded(reading: &mut Reading<'_>) -> Option<Block> {
-    let lines = reading.lines;
-    let mut paths = place::in_command(reading.command?);
+pub(super) fn as_commanded(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let lines = input.lines;
+    let mut paths = file_path::in_command(input.command?);
     with_irq(&mut paths, lines);
     let mut at = 0;
     let mut files = Vec::new();
     for (i, path) in paths.iter().enumerate() {
-        let Some(shape) = Shape::at(path) else {
+        let Some(shape) = FileShape::at(path) else {
             continue;
         };
         let mut to = end(lines, at, shape, path);
@@ -132,7 +132,7 @@ pub(super) fn as_commanded(reading: &mut Reading<'_>) -> Option<Block> {
         n => format!("{n} kernel files, from {first} on"),
     };
     let one = files.len() == 1;
-    let mut reader = Reader::new(reading);
+    let mut reader = KernelFileReader::new(input);
     for (path, shape, from, to) in &files {
         match one {
             true => repeated(&mut reader, path, *shape, *from, *to),
@@ -147,7 +147,7 @@ const IRQ: &str = "/proc/pressure/irq";
 
 /// `cat /proc/pressure/*` shows the file of interrupts between the others on kernels that have it: seven lines, not six.
 fn with_irq(paths: &mut Vec<String>, lines: &[&str]) {
-    let pressure = |line: &&&str| Shape::Pressure.goes_on(line);
+    let pressure = |line: &&&str| FileShape::Pressure.goes_on(line);
     let names = [
         "/proc/pressure/cpu",
         "/proc/pressure/io",
@@ -159,21 +159,21 @@ fn with_irq(paths: &mut Vec<String>, lines: &[&str]) {
 }
 
 /// Where a line comes that the file had already: there the next file begins.
-fn first_repeated(lines: &[&str], from: usize, to: usize, shape: Shape) -> usize {
+fn first_repeated(lines: &[&str], from: usize, to: usize, shape: FileShape) -> usize {
     let mut seen = std::collections::HashSet::new();
     let is_new = |line: &&&str| seen.insert(shape.identity(line));
     from + lines[from..to].iter().take_while(is_new).count()
 }
 
 /// Where the text of a file that begins at `from` ends.
-fn end(lines: &[&str], from: usize, shape: Shape, path: &str) -> usize {
+fn end(lines: &[&str], from: usize, shape: FileShape, path: &str) -> usize {
     let rest = lines.get(from..).unwrap_or_default();
     let first = rest.first().copied().unwrap_or_default();
     if is_prompt(first) {
         return from;
     }
-    match (shape, File::at(path)) {
-        (Shape::Fields, Some(file)) => from + fields_of(rest, file),
+    match (shape, FieldFile::at(path)) {
+        (FileShape::Fields, Some(file)) => from + fields_of(rest, file),
         _ if shape.is_one_line() => from + usize::from(shape.goes_on(first)),
         _ => from + rest.iter().take_while(|l| shape.goes_on(l)).count(),
     }
@@ -181,7 +181,7 @@ fn end(lines: &[&str], from: usize, shape: Shape, path: &str) -> usize {
 
 /// How many of the lines are fields of a file: the first must be known to it; a line or two that are none may stand
 /// between fields.
-fn fields_of(lines: &[&str], file: File) -> usize {
+fn fields_of(lines: &[&str], file: FieldFile) -> usize {
     let mut end = 0;
     let mut knows_any = false;
     for (at, line) in lines.iter().enumerate() {
@@ -191,7 +191,7 @@ fn fields_of(lines: &[&str], file: File) -> usize {
         match pairs::of(line) {
             Some(pairs) => {
                 let knows = pairs.iter().any(|pair| file.knows(pair.name));
-                let is_of_another = !knows && fields::files_of(pairs[0].name) != 0;
+                let is_of_another = !knows && field_file::files_of(pairs[0].name) != 0;
                 // A new kernel's field may have a name that another file has, too: then known ones follow.
                 if is_of_another && !knows_next(lines.get(at + 1), file) {
                     break;
@@ -213,15 +213,15 @@ fn fields_of(lines: &[&str], file: File) -> usize {
     if knows_any { end } else { 0 }
 }
 
-fn knows_next(line: Option<&&str>, file: File) -> bool {
+fn knows_next(line: Option<&&str>, file: FieldFile) -> bool {
     let pairs = line.and_then(|line| pairs::of(line));
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| file.knows(pair.name)))
 }
 
 /// A file that its lines show by their form.
-pub(super) fn by_shape(reading: &mut Reading<'_>) -> Option<Block> {
-    let lines = reading.lines;
-    let shape = Shape::of(lines)?;
+pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let lines = input.lines;
+    let shape = FileShape::of(lines)?;
     let taken = match shape.is_one_line() {
         true => 1,
         false => lines
@@ -231,31 +231,41 @@ pub(super) fn by_shape(reading: &mut Reading<'_>) -> Option<Block> {
             .max(1),
     };
     let lines = &lines[..taken];
-    let Some(path) = path_of(shape, lines, reading.command) else {
+    let Some(path) = path_of(shape, lines, input.command) else {
         let problem = "pressure of memory, io or cpu? Neither a path nor a heading tells; not read";
-        return Some(Block {
+        return Some(TextBlock {
             what: "pressure of something".to_owned(),
             lines: taken,
             problems: vec![(0, problem.to_owned())],
             not_understood: taken,
-            ..Block::default()
+            ..TextBlock::default()
         });
     };
-    let mut reader = Reader::new(reading);
+    let mut reader = KernelFileReader::new(input);
     repeated(&mut reader, &path, shape, 0, taken);
     let what = match shape {
-        Shape::Smaps => "mappings of a process",
-        Shape::Status => "/proc/PID/status",
+        FileShape::Smaps => "mappings of a process",
+        FileShape::Status => "/proc/PID/status",
         _ => &path,
     };
     Some(reader.finish(what, taken))
 }
 
 /// Reads a file that may have been shown several times.
-fn repeated(reader: &mut Reader<'_, '_>, path: &str, shape: Shape, from: usize, to: usize) {
-    let all = reader.reading.lines;
+fn repeated(
+    reader: &mut KernelFileReader<'_, '_>,
+    path: &str,
+    shape: FileShape,
+    from: usize,
+    to: usize,
+) {
+    let all = reader.input.lines;
     // A process has any number of mappings of the same form.
-    if matches!(shape, Shape::Smaps | Shape::Fields | Shape::Pagetypeinfo) || shape.is_one_line() {
+    if matches!(
+        shape,
+        FileShape::Smaps | FileShape::Fields | FileShape::Pagetypeinfo
+    ) || shape.is_one_line()
+    {
         return reader.file(path, shape, &numbered(all, from, to));
     }
     let first = shape.identity(all[from]);
@@ -269,38 +279,38 @@ fn repeated(reader: &mut Reader<'_, '_>, path: &str, shape: Shape, from: usize, 
 }
 
 /// The path of a file of this shape; `None` where neither the lines nor the command tell.
-fn path_of(shape: Shape, lines: &[&str], command: Option<&str>) -> Option<String> {
+fn path_of(shape: FileShape, lines: &[&str], command: Option<&str>) -> Option<String> {
     let path = match shape {
-        Shape::Pressure => return named_pressure(&command?.to_ascii_lowercase()),
-        Shape::Zoneinfo => "/proc/zoneinfo",
-        Shape::Buddyinfo => "/proc/buddyinfo",
-        Shape::Pagetypeinfo => "/proc/pagetypeinfo",
-        Shape::Slabinfo => "/proc/slabinfo",
-        Shape::Stat => "/proc/stat",
-        Shape::Diskstats => "/proc/diskstats",
-        Shape::Sockstat => "/proc/net/sockstat",
-        Shape::Words if lines[0].starts_with("BOOT_IMAGE=") => "/proc/cmdline",
-        Shape::Words => "/proc/version",
-        Shape::NodeMeminfo => {
+        FileShape::Pressure => return named_pressure(&command?.to_ascii_lowercase()),
+        FileShape::Zoneinfo => "/proc/zoneinfo",
+        FileShape::Buddyinfo => "/proc/buddyinfo",
+        FileShape::Pagetypeinfo => "/proc/pagetypeinfo",
+        FileShape::Slabinfo => "/proc/slabinfo",
+        FileShape::Stat => "/proc/stat",
+        FileShape::Diskstats => "/proc/diskstats",
+        FileShape::Sockstat => "/proc/net/sockstat",
+        FileShape::Words if lines[0].starts_with("BOOT_IMAGE=") => "/proc/cmdline",
+        FileShape::Words => "/proc/version",
+        FileShape::NodeMeminfo => {
             let node = shape::node_field(lines[0]).map_or("0", |(node, _)| node);
             return Some(format!("/sys/devices/system/node/node{node}/meminfo"));
         }
-        Shape::Status => {
+        FileShape::Status => {
             let pid = lines.iter().find_map(|line| line.strip_prefix("Pid:"));
             return Some(format!("/proc/{}/status", pid.unwrap_or("0").trim()));
         }
         // PID 0 is nobody's: the text does not tell whose mappings these are.
-        Shape::Smaps => "/proc/0/smaps",
-        Shape::Fields | Shape::OneLine => return None,
+        FileShape::Smaps => "/proc/0/smaps",
+        FileShape::Fields | FileShape::OneLine => return None,
     };
     Some(path.to_owned())
 }
 
 /// Names and values that only their names tell from which file.
-pub(super) fn by_fields(reading: &mut Reading<'_>) -> Option<Block> {
-    let lines = reading.lines;
+pub(super) fn by_fields(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let lines = input.lines;
     let first = pairs::of(lines.first()?)?;
-    let known = first.iter().map(|pair| fields::files_of(pair.name));
+    let known = first.iter().map(|pair| field_file::files_of(pair.name));
     if known.fold(0, |all, files| all | files) == 0 {
         return None;
     }
@@ -315,56 +325,59 @@ pub(super) fn by_fields(reading: &mut Reading<'_>) -> Option<Block> {
             head.push(pair);
         }
     }
-    match File::of(&head)? {
+    match FieldFile::of(&head)? {
         Ok(file) => {
             let path = path_of_fields(file);
             let taken = fields_of(lines, file).max(1);
-            let mut reader = Reader::new(reading);
-            reader.file(&path, Shape::Fields, &numbered(lines, 0, taken));
+            let mut reader = KernelFileReader::new(input);
+            reader.file(&path, FileShape::Fields, &numbered(lines, 0, taken));
             reader.name_process();
             Some(reader.finish(what(file), taken))
         }
         Err(reason) => {
             let same = |line: &&&str| pairs::of(line).is_some();
             let taken = lines.iter().take_while(same).count().max(1);
-            Some(Block {
+            Some(TextBlock {
                 what: "names and values of a kernel file".to_owned(),
                 lines: taken,
                 problems: vec![(0, format!("{reason}, and no path tells; not read"))],
                 not_understood: taken,
-                ..Block::default()
+                ..TextBlock::default()
             })
         }
     }
 }
 
 /// The path under which a file's text is read where only its content is known.
-fn path_of_fields(file: File) -> String {
+fn path_of_fields(file: FieldFile) -> String {
     match file {
-        File::Meminfo => "/proc/meminfo".to_owned(),
-        File::Vmstat => "/proc/vmstat".to_owned(),
-        File::CgroupStat => place::of_unnamed_group("memory.stat"),
-        File::CgroupStatV1 => format!("/sys/fs/cgroup/memory/{}/memory.stat", place::UNNAMED_GROUP),
-        File::CgroupEvents => place::of_unnamed_group("memory.events"),
-        File::NodeNumastat => "/sys/devices/system/node/node0/numastat".to_owned(),
-        File::SmapsRollup => "/proc/0/smaps_rollup".to_owned(),
-        File::Status => "/proc/0/status".to_owned(),
-        File::Io => "/proc/0/io".to_owned(),
+        FieldFile::Meminfo => "/proc/meminfo".to_owned(),
+        FieldFile::Vmstat => "/proc/vmstat".to_owned(),
+        FieldFile::CgroupStat => file_path::of_unnamed_group("memory.stat"),
+        FieldFile::CgroupStatV1 => format!(
+            "/sys/fs/cgroup/memory/{}/memory.stat",
+            file_path::UNNAMED_GROUP
+        ),
+        FieldFile::CgroupEvents => file_path::of_unnamed_group("memory.events"),
+        FieldFile::NodeNumastat => "/sys/devices/system/node/node0/numastat".to_owned(),
+        FieldFile::SmapsRollup => "/proc/0/smaps_rollup".to_owned(),
+        FieldFile::Status => "/proc/0/status".to_owned(),
+        FieldFile::Io => "/proc/0/io".to_owned(),
     }
 }
 
 /// What a file is called for people.
-const fn what(file: File) -> &'static str {
+const fn what(file: FieldFile) -> &'static str {
     match file {
-        File::Meminfo => "/proc/meminfo",
-        File::Vmstat => "/proc/vmstat",
-        File::CgroupStat => "memory.stat of a control group that is not named",
-        File::CgroupStatV1 => "memory.stat (v1) of a control group that is not named",
-        File::CgroupEvents => "memory.events of a control group that is not named",
-        File::NodeNumastat => "numastat of a node",
-        File::SmapsRollup => "shares of a process that is not named",
-        File::Status => "/proc/PID/status",
-        File::Io => "/proc/PID/io",
+        FieldFile::Meminfo => "/proc/meminfo",
+        FieldFile::Vmstat => "/proc/vmstat",
+        FieldFile::CgroupStat => "memory.stat of a control group that is not named",
+        FieldFile::CgroupStatV1 => "memory.stat (v1) of a control group that is not named",
+        FieldFile::CgroupEvents => "memory.events of a control group that is not named",
+        FieldFile::NodeNumastat => "numastat of a node",
+        FieldFile::SmapsRollup => "shares of a process that is not named",
+        FieldFile::Status => "/proc/PID/status",
+        FieldFile::Io => "/proc/PID/io",
     }
 }
 

@@ -1,10 +1,10 @@
 //! Kernel files that are no lines of names and values: how their lines look, and which line begins one.
 
-use super::{fields, pairs};
+use super::{field_file, pairs};
 
 /// The form of a kernel file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum FileShape {
     /// `name: value`, `name value`.
     Fields,
     /// One line that says it all.
@@ -25,10 +25,10 @@ pub(super) enum Shape {
     Smaps,
 }
 
-impl Shape {
+impl FileShape {
     /// The shape of the file at a path; `None` for files that are not read.
     pub(super) fn at(path: &str) -> Option<Self> {
-        if fields::File::at(path).is_some() && !path.contains("/smaps") {
+        if field_file::FieldFile::at(path).is_some() && !path.contains("/smaps") {
             return Some(Self::Fields);
         }
         let name = path.rsplit('/').next()?;
@@ -290,36 +290,39 @@ mod tests {
         for (line, shape) in [
             (
                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
-                Shape::Pressure,
+                FileShape::Pressure,
             ),
-            ("Node 0, zone   Normal", Shape::Zoneinfo),
+            ("Node 0, zone   Normal", FileShape::Zoneinfo),
             (
                 "Node 0, zone   Normal    216     55    189    101     84",
-                Shape::Buddyinfo,
+                FileShape::Buddyinfo,
             ),
-            ("Page block order: 9", Shape::Pagetypeinfo),
-            ("slabinfo - version: 2.1", Shape::Slabinfo),
+            ("Page block order: 9", FileShape::Pagetypeinfo),
+            ("slabinfo - version: 2.1", FileShape::Slabinfo),
             (
                 "dentry 1 2 192 21 1 : tunables 0 0 0 : slabdata 9 9 0",
-                Shape::Slabinfo,
+                FileShape::Slabinfo,
             ),
             (
                 "cpu  46828483 16683 25195175 1979168 1 2 3 0 0 0",
-                Shape::Stat,
+                FileShape::Stat,
             ),
-            ("   8       0 sda 1 2 3 4 5 6 7 8 9 10 11", Shape::Diskstats),
-            ("sockets: used 290", Shape::Sockstat),
-            ("Node 0 MemTotal:       16268680 kB", Shape::NodeMeminfo),
+            (
+                "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11",
+                FileShape::Diskstats,
+            ),
+            ("sockets: used 290", FileShape::Sockstat),
+            ("Node 0 MemTotal:       16268680 kB", FileShape::NodeMeminfo),
             (
                 "00400000-7ffd395f7000 ---p 00000000 00:00 0   [rollup]",
-                Shape::Smaps,
+                FileShape::Smaps,
             ),
         ] {
-            assert_eq!(Shape::of(&[line]), Some(shape), "{line}");
+            assert_eq!(FileShape::of(&[line]), Some(shape), "{line}");
         }
         assert_eq!(
-            Shape::of(&["Name:        bash", "Umask:        0022", "State:        S"]),
-            Some(Shape::Status)
+            FileShape::of(&["Name:        bash", "Umask:        0022", "State:        S"]),
+            Some(FileShape::Status)
         );
         for line in [
             "cpu usage is high",
@@ -329,26 +332,29 @@ mod tests {
             "8 0 sda 1 2 3",
             "",
         ] {
-            assert_eq!(Shape::of(&[line, "b", "c"]), None, "{line}");
+            assert_eq!(FileShape::of(&[line, "b", "c"]), None, "{line}");
         }
     }
 
     #[test]
     fn a_path_has_a_shape() {
         for (path, shape) in [
-            ("/proc/meminfo", Some(Shape::Fields)),
-            ("/sys/fs/cgroup/a/memory.stat", Some(Shape::Fields)),
-            ("/sys/fs/cgroup/a/memory.max", Some(Shape::OneLine)),
-            ("/sys/fs/cgroup/a/memory.pressure", Some(Shape::Pressure)),
+            ("/proc/meminfo", Some(FileShape::Fields)),
+            ("/sys/fs/cgroup/a/memory.stat", Some(FileShape::Fields)),
+            ("/sys/fs/cgroup/a/memory.max", Some(FileShape::OneLine)),
+            (
+                "/sys/fs/cgroup/a/memory.pressure",
+                Some(FileShape::Pressure),
+            ),
             (
                 "/sys/devices/system/node/node0/meminfo",
-                Some(Shape::NodeMeminfo),
+                Some(FileShape::NodeMeminfo),
             ),
-            ("/proc/sys/vm/swappiness", Some(Shape::OneLine)),
-            ("/proc/1/smaps", Some(Shape::Smaps)),
+            ("/proc/sys/vm/swappiness", Some(FileShape::OneLine)),
+            ("/proc/1/smaps", Some(FileShape::Smaps)),
             ("/proc/1/environ", None),
         ] {
-            assert_eq!(Shape::at(path), shape, "{path}");
+            assert_eq!(FileShape::at(path), shape, "{path}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::prefix;
 
 /// A log being read.
 #[derive(Debug)]
-pub(super) struct Messages<'a> {
+pub(super) struct LogMessages<'a> {
     lines: &'a [&'a str],
     at: usize,
     /// Where each message ends, in lines.
@@ -21,7 +21,7 @@ pub(super) struct Messages<'a> {
     stamp: Option<LogStamp>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> LogMessages<'a> {
     /// Lines longer than this are not joined with others.
     const MOST_BYTES: usize = 4096;
     /// A zone's line of 600 characters in a mail of 72 columns has nine.
@@ -113,7 +113,7 @@ fn joins(front: &str, back: &str) -> Option<String> {
         .or_else(|| Some(together()).filter(|line| is_line(line)))
 }
 
-impl<'a> Iterator for Messages<'a> {
+impl<'a> Iterator for LogMessages<'a> {
     type Item = Cow<'a, str>;
 
     fn next(&mut self) -> Option<Self::Item> {

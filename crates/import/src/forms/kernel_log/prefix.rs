@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use timeline::kernel_report::LogStamp;
 use units::WallClock;
 
-use crate::times::Printed;
+use crate::text::times::PrintedTime;
 
 /// A line without what its log put before it.
 #[derive(Debug, Clone)]
-pub(super) struct Message<'a> {
+pub(super) struct LogMessage<'a> {
     pub(super) text: Cow<'a, str>,
     /// Whether anything stood before it. Broken lines go on without.
     pub(super) is_prefixed: bool,
@@ -25,24 +25,24 @@ const MOST_PARTS: usize = 8;
 const MOST_PREFIX: usize = 160;
 
 /// Takes the prefix off a line.
-pub(super) fn message(line: &str) -> Message<'_> {
+pub(super) fn message(line: &str) -> LogMessage<'_> {
     if let Some(inner) = json(line) {
         return inner;
     }
     let (text, time) = stripped(line);
-    Message {
+    LogMessage {
         text: text.into(),
         is_prefixed: text.len() < line.trim_start().len(),
-        wall: time.and_then(Printed::wall),
+        wall: time.and_then(PrintedTime::wall),
         stamp: time.and_then(|time| stamp(line, time)),
     }
 }
 
 /// The stamp of a line, as written.
-fn stamp(line: &str, time: Printed) -> Option<LogStamp> {
-    let of_year = time.of_year()?;
+fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
+    let of_year = time.since_new_year()?;
     let line = line.trim_start();
-    let (_, rest) = Printed::leading(line).filter(|(leading, _)| *leading == time)?;
+    let (_, rest) = PrintedTime::leading(line).filter(|(leading, _)| *leading == time)?;
     let text = line.strip_suffix(rest)?.trim_end();
     Some(LogStamp {
         text: text.to_owned(),
@@ -51,9 +51,9 @@ fn stamp(line: &str, time: Printed) -> Option<LogStamp> {
 }
 
 /// The message, and its time: one with a year where there is one.
-fn stripped(line: &str) -> (&str, Option<Printed>) {
+fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
     let mut text = line.trim_start();
-    let mut known: Option<Printed> = None;
+    let mut known: Option<PrintedTime> = None;
     for _ in 0..MOST_PARTS {
         let Some((rest, time)) = part(text, text.len() < line.trim_start().len()) else {
             break;
@@ -68,13 +68,13 @@ fn stripped(line: &str) -> (&str, Option<Printed>) {
 }
 
 /// The text behind the first part of a prefix, and the time that the part is.
-fn part(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
+fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let plain = |rest| Some((rest, None));
     if let Some(rest) = level(text) {
         return plain(rest);
     }
     if let Some((before, rest)) = named(text) {
-        return Some((rest, Printed::leading(before).map(|(time, _)| time)));
+        return Some((rest, PrintedTime::leading(before).map(|(time, _)| time)));
     }
     kmsg(text)
         .or_else(|| facility(text))
@@ -141,7 +141,7 @@ fn container(text: &str) -> Option<&str> {
 
 /// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and behind them the caller `[ T1598]`. A task of a report stands in
 /// brackets too.
-fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
+fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let inner = inner.trim();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -154,11 +154,11 @@ fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<Printed>)> {
     }
     // Months in the reader's language make a date that only its time of day shows.
     let is_date = inner.len() < 60 && inner.split(' ').any(|word| word.matches(':').count() == 2);
-    is_date.then(|| (rest, Printed::leading(inner).map(|(time, _)| time)))
+    is_date.then(|| (rest, PrintedTime::leading(inner).map(|(time, _)| time)))
 }
 
 /// `2026-11-21T23:58:47.123Z `, `Nov 21 23:58:47 `.
-fn dated(text: &str) -> Option<(&str, Option<Printed>)> {
+fn dated(text: &str) -> Option<(&str, Option<PrintedTime>)> {
     let start: &str = text.get(..4)?;
     let is_likely = start.bytes().all(|b| b.is_ascii_digit())
         || start.starts_with(|c: char| c.is_ascii_uppercase());
@@ -167,12 +167,12 @@ fn dated(text: &str) -> Option<(&str, Option<Printed>)> {
         .as_bytes()
         .get(colon.wrapping_sub(1))
         .is_some_and(u8::is_ascii_digit);
-    let (time, rest) = Printed::leading(text).filter(|_| is_time)?;
+    let (time, rest) = PrintedTime::leading(text).filter(|_| is_time)?;
     Some((rest, Some(time)))
 }
 
 /// A line of JSON as the journal, container runtimes and collectors write it.
-fn json(line: &str) -> Option<Message<'static>> {
+fn json(line: &str) -> Option<LogMessage<'static>> {
     let line = line.trim_start().strip_prefix('{').map(|_| line.trim())?;
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     let inner = value.get("jsonPayload").unwrap_or(&value);
@@ -183,10 +183,10 @@ fn json(line: &str) -> Option<Message<'static>> {
     };
     let message = text(&["MESSAGE", "message", "msg", "log", "textPayload"])?;
     let (bare, printed) = stripped(message.trim_end());
-    let wall = printed.and_then(Printed::wall);
+    let wall = printed.and_then(PrintedTime::wall);
     let time = || {
         text(&["timestamp", "time", "@timestamp", "ts"])
-            .and_then(|time| Printed::leading(time)?.0.wall())
+            .and_then(|time| PrintedTime::leading(time)?.0.wall())
     };
     let journal = || {
         let micros: i64 = text(&["__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP"])?
@@ -194,7 +194,7 @@ fn json(line: &str) -> Option<Message<'static>> {
             .ok()?;
         micros.checked_mul(1000).map(WallClock::from_unix_nanos)
     };
-    Some(Message {
+    Some(LogMessage {
         text: bare.to_owned().into(),
         is_prefixed: true,
         wall: wall.or_else(time).or_else(journal),

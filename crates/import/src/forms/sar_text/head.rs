@@ -2,28 +2,28 @@
 
 use jiff::civil::Date;
 
-use crate::sar::host::Host;
+use crate::sar::host::SarHost;
 use crate::sar::stamp;
 
-/// What the line says.
+/// The line above the tables.
 #[derive(Debug, PartialEq)]
-pub(super) struct Head<'a> {
-    pub(super) host: Host,
-    /// Tells hosts apart: release and name.
+pub(super) struct SarHead<'a> {
+    pub(super) host: SarHost,
+    /// Release and host name, to tell hosts apart.
     pub(super) identity: &'a str,
-    /// Seconds from 1970 to the midnight before its tables.
+    /// The midnight before its tables, in seconds since 1970.
     pub(super) midnight: Option<i64>,
 }
 
-impl<'a> Head<'a> {
-    /// Reads the line; `None` where it is another.
+impl<'a> SarHead<'a> {
+    /// Reads the line; `None` for any other line.
     pub(super) fn read(line: &'a str) -> Option<Self> {
         let line = line.trim_start();
         let rest = line.strip_prefix("Linux ")?;
         let (release, behind) = rest.split_once(" (")?;
         let (_, behind) = behind.split_once(')')?;
         let mut head = Self {
-            host: Host::default(),
+            host: SarHost::default(),
             identity: line.strip_suffix(behind)?,
             midnight: None,
         };
@@ -33,7 +33,7 @@ impl<'a> Head<'a> {
         let (date, machine) = dated.split_once(" _").unwrap_or((dated, ""));
         let machine = machine.trim().trim_end_matches('_');
         head.host.set_machine(machine);
-        head.midnight = self::date(date).and_then(stamp::of_date);
+        head.midnight = self::date(date).and_then(stamp::date_seconds);
         let is_head = head.midnight.is_some() || head.host.cpus.is_some() || !machine.is_empty();
         is_head.then_some(head)
     }
@@ -44,8 +44,8 @@ fn digits(text: &str) -> impl Iterator<Item = u32> + '_ {
     parts.filter_map(|part| part.parse().ok())
 }
 
-/// A date in the fashion of a locale. Which of two small numbers is the month cannot be told from `03/04/26`: sar's own
-/// fashion is month first, and with points the day is.
+/// A date in the format of a locale. `03/04/26` is ambiguous: month first, as sar prints it by default; `03.04.26` is day
+/// first.
 fn date(text: &str) -> Option<Date> {
     let text = text.trim();
     let mut parts = digits(text);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_read_in_the_fashion_of_the_locale() {
+    fn dates_are_read_in_any_locale() {
         let known = Date::new(2026, 11, 21).ok();
         for text in [
             "11/21/2026",
@@ -87,10 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn the_line_tells_kernel_machine_and_cpus() {
-        let head = Head::read("Linux 5.10.0-8-amd64 (db(1)) \t11/21/2026 \t_x86_64_\t(8 CPU)");
+    fn the_line_has_kernel_machine_and_cpus() {
+        let head = SarHead::read("Linux 5.10.0-8-amd64 (db(1)) \t11/21/2026 \t_x86_64_\t(8 CPU)");
         assert!(head.is_some());
-        let head = Head::read("Linux 5.10.0-8-amd64 (db)  11/21/2026  _x86_64_  (8 CPU)").unwrap();
+        let head =
+            SarHead::read("Linux 5.10.0-8-amd64 (db)  11/21/2026  _x86_64_  (8 CPU)").unwrap();
         assert_eq!(head.host.release.as_deref(), Some("5.10.0-8-amd64"));
         assert_eq!(head.host.machine.as_deref(), Some("x86_64"));
         assert_eq!(
@@ -102,7 +103,7 @@ mod tests {
             "Linux is (mostly) fine",
             "Linux",
         ] {
-            assert_eq!(Head::read(line), None, "{line}");
+            assert_eq!(SarHead::read(line), None, "{line}");
         }
     }
 }

@@ -1,19 +1,19 @@
-//! A table of sar in the reading: which word of a row is which column.
+//! The columns of a table of sar, and its rows.
 
-use crate::figure::{Base, Figure};
-use crate::sar::columns::{self, COLUMNS, ColumnIndex, Meaning};
+use crate::sar::columns::{self, COLUMNS, ColumnIndex, SarMeaning};
+use crate::text::figure::{KIB, PrintedFigure};
 
-/// What the words of a row are.
+/// The headings of a table.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    /// The headings, to tell a table that goes on from another one.
+pub(super) struct SarTable {
+    /// All headings: tells tables apart.
     pub(super) name: String,
     columns: Vec<Option<ColumnIndex>>,
-    /// Which word names the CPU or disk.
+    /// Index of the word with the name of the CPU or disk.
     entity: Option<usize>,
 }
 
-/// Headings of what a row is about.
+/// Headings of names of entities.
 const ENTITIES: &[&str] = &[
     "CPU",
     "DEV",
@@ -31,11 +31,11 @@ const ENTITIES: &[&str] = &[
     "DEVICE",
     "cpu",
 ];
-/// Headings of pidstat, which prints some of the same columns for each process.
+/// Headings of pidstat, which prints some of the same columns per process.
 const PROCESSES: &[&str] = &["PID", "UID", "TGID", "TID", "USER", "Command"];
 
-impl Table {
-    /// Reads headings; `None` where the words are none, or no table of sar.
+impl SarTable {
+    /// Reads headings; `None` if the words are not headings of sar.
     pub(super) fn read(words: &[&str]) -> Option<Self> {
         let is_number = |word: &&str| figure(word).is_some();
         if words.is_empty() || words.iter().any(is_number) {
@@ -61,23 +61,21 @@ impl Table {
         self.columns.len()
     }
 
-    /// The figures of a row: column and value, with the name of the row. `None` where the words are no row of it. A row
-    /// that was cut has fewer words, and of its last one perhaps only a part.
-    pub(super) fn row<'w>(&self, words: &[&'w str]) -> Option<Row<'w>> {
+    /// Reads a row; `None` if the words are no row of this table. A truncated row has fewer words, and the last one may be
+    /// truncated, too.
+    pub(super) fn row<'w>(&self, words: &[&'w str]) -> Option<SarRow<'w>> {
         let figures = words.iter().zip(&self.columns).enumerate();
         let is_figure = |(at, word): (usize, &&str)| Some(at) != self.entity && is_figure(word);
         if words.len() > self.width() || !words.iter().enumerate().any(is_figure) {
             return None;
         }
-        let whole = match words.len() < self.width() {
-            true => words.len() - 1,
-            false => words.len(),
-        };
+        let is_truncated = words.len() < self.width();
+        let whole = words.len() - usize::from(is_truncated);
         let value = |(_, (word, column)): (usize, (&&str, &Option<ColumnIndex>))| {
             let column = (*column)?;
             Some((column, in_unit_of(column, figure(word)?)?))
         };
-        Some(Row {
+        Some(SarRow {
             name: self
                 .entity
                 .and_then(|at| words.get(at))
@@ -90,10 +88,10 @@ impl Table {
 
 /// A row.
 #[derive(Debug, PartialEq)]
-pub(super) struct Row<'w> {
+pub(super) struct SarRow<'w> {
     /// The CPU or disk; empty in tables of the host.
     pub(super) name: &'w str,
-    /// What is read of it.
+    /// The figures that are read.
     pub(super) figures: Vec<(ColumnIndex, f64)>,
 }
 
@@ -105,7 +103,7 @@ fn is_heading(word: &&str) -> bool {
         || matches!(*word, "totsck" | "tcp6sck" | "manufact" | "MHz" | "irq/s")
 }
 
-/// Whether a word stands where figures do, also one that says nothing or is below zero.
+/// Whether a word is a figure, also one that is missing or negative.
 fn is_figure(word: &str) -> bool {
     figure(word).is_some()
         || matches!(word, "nan" | "-nan" | "-")
@@ -113,20 +111,20 @@ fn is_figure(word: &str) -> bool {
         || figure(word.trim_start_matches('-')).is_some()
 }
 
-fn figure(word: &str) -> Option<Figure> {
-    Figure::parse(word.strip_suffix('%').unwrap_or(word), Base::Binary)
+fn figure(word: &str) -> Option<PrintedFigure> {
+    PrintedFigure::binary(word.strip_suffix('%').unwrap_or(word))
 }
 
-/// The value as sar prints it without `--human`.
-fn in_unit_of(column: ColumnIndex, figure: Figure) -> Option<f64> {
+/// The value in the unit that sar prints without `--human`.
+fn in_unit_of(column: ColumnIndex, figure: PrintedFigure) -> Option<f64> {
     if !figure.has_unit {
         return Some(figure.value);
     }
     match COLUMNS[column].meaning {
-        Meaning::Level(_, scale) | Meaning::PerSecond(_, scale) if scale >= 512.0 => {
+        SarMeaning::Level(_, scale) | SarMeaning::PerSecond(_, scale) if scale >= 512.0 => {
             Some(figure.value / scale)
         }
-        Meaning::SwapUsed | Meaning::MemUsed => Some(figure.value / 1024.0),
+        SarMeaning::SwapUsed | SarMeaning::MemUsed => Some(figure.value / KIB),
         _ => None,
     }
 }
@@ -140,20 +138,20 @@ mod tests {
     }
 
     fn values(headings: &str, row: &str) -> Option<Vec<f64>> {
-        let table = Table::read(&words(headings)).unwrap();
+        let table = SarTable::read(&words(headings)).unwrap();
         let row = words(row);
         let row = table.row(&row)?;
         Some(row.figures.iter().map(|(_, value)| *value).collect())
     }
 
     #[test]
-    fn words_find_their_columns() {
+    fn figures_are_assigned_to_columns() {
         let headings = "kbmemfree kbmemused %memused kbbuffers";
         assert_eq!(
             values(headings, "7 8 53,33 9"),
             Some(vec![7.0, 8.0, 53.33, 9.0])
         );
-        assert_eq!(values(headings, "7 8 5"), Some(vec![7.0, 8.0]), "cut");
+        assert_eq!(values(headings, "7 8 5"), Some(vec![7.0, 8.0]), "truncated");
         assert_eq!(values(headings, "7 8 53.33 9 10"), None, "another table");
         assert_eq!(values(headings, "LINUX RESTART"), None);
         assert_eq!(
@@ -170,15 +168,15 @@ mod tests {
             ("CPU %user %idle", "all 1.0 99.0", "all"),
             ("CPU %user %idle", "3 1.0 99.0", "3"),
         ] {
-            let table = Table::read(&words(headings)).unwrap();
+            let table = SarTable::read(&words(headings)).unwrap();
             assert_eq!(table.row(&words(line)).unwrap().name, name);
         }
     }
 
     #[test]
-    fn tables_of_processes_are_not_sars() {
-        assert!(Table::read(&words("UID PID minflt/s majflt/s VSZ RSS %MEM Command")).is_none());
-        assert!(Table::read(&words("total used free")).is_none());
-        assert!(Table::read(&words("all 1.0 2.0")).is_none());
+    fn tables_of_processes_are_rejected() {
+        assert!(SarTable::read(&words("UID PID minflt/s majflt/s VSZ RSS %MEM Command")).is_none());
+        assert!(SarTable::read(&words("total used free")).is_none());
+        assert!(SarTable::read(&words("all 1.0 2.0")).is_none());
     }
 }

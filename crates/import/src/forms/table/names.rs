@@ -12,11 +12,11 @@ use timeline::signals::{
 };
 use timeline::{Entity, SignalId};
 
-use crate::forms::fill::{self, Unit};
+use crate::forms::size_unit::SizeUnit;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Meaning {
+pub(super) enum ColumnMeaning {
     /// A size. The unit that its name brings along, in bytes: meminfo's own names are KiB.
     Size(SignalId, Option<f64>),
     /// A level or a total in the kernel file's own unit.
@@ -24,7 +24,7 @@ pub(super) enum Meaning {
     /// Per second.
     Rate(SignalId),
     /// Stalled time: a share in percent over so many seconds, or a total; where the name does not tell, the figures do.
-    Pressure(SignalId, Pressure),
+    Pressure(SignalId, PressureKind),
     /// Resident memory of a process that is not named.
     Resident,
     /// Whose the row is: rows are of several things.
@@ -35,7 +35,7 @@ pub(super) enum Meaning {
 
 /// How pressure is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Pressure {
+pub(super) enum PressureKind {
     Average(f64),
     Total,
     NotTold,
@@ -43,16 +43,16 @@ pub(super) enum Pressure {
 
 /// A column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) name: String,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: ColumnMeaning,
     /// The unit written in its head.
-    pub(super) unit: Option<Unit>,
+    pub(super) unit: Option<SizeUnit>,
     /// Whether its name means memory wherever it stands.
     pub(super) is_sure: bool,
 }
 
-impl Column {
+impl TableColumn {
     /// The column with this head.
     pub(super) fn of(head: &str) -> Self {
         let plain = |meaning, is_sure| Self {
@@ -67,7 +67,10 @@ impl Column {
         if let Some((base, unit)) = split_unit(head)
             && let Some(found) = find(base)
         {
-            let is_size = matches!(found.meaning, Meaning::Size(..) | Meaning::Resident);
+            let is_size = matches!(
+                found.meaning,
+                ColumnMeaning::Size(..) | ColumnMeaning::Resident
+            );
             return Self {
                 unit: Some(unit).filter(|_| is_size),
                 // A size that tells its unit is no everyday word any more.
@@ -75,21 +78,24 @@ impl Column {
             };
         }
         if let Some(meaning) = pressure(head) {
-            let says_so = matches!(meaning, Meaning::Pressure(_, Pressure::Average(_)));
+            let says_so = matches!(
+                meaning,
+                ColumnMeaning::Pressure(_, PressureKind::Average(_))
+            );
             return plain(meaning, says_so);
         }
-        plain(Meaning::Other, false)
+        plain(ColumnMeaning::Other, false)
     }
 
     /// Whether it is read.
     pub(super) const fn is_known(&self) -> bool {
-        !matches!(self.meaning, Meaning::Key | Meaning::Other)
+        !matches!(self.meaning, ColumnMeaning::Key | ColumnMeaning::Other)
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    meaning: Meaning,
+struct KnownName {
+    meaning: ColumnMeaning,
     is_sure: bool,
 }
 
@@ -177,18 +183,18 @@ pub(super) fn is_part(head: &str) -> bool {
     PARTS.contains(&normal(head).as_str())
 }
 
-fn find(name: &str) -> Option<Found> {
-    static NAMES: LazyLock<HashMap<String, Found>> = LazyLock::new(all_names);
+fn find(name: &str) -> Option<KnownName> {
+    static NAMES: LazyLock<HashMap<String, KnownName>> = LazyLock::new(all_names);
     NAMES.get(&normal(name)).copied()
 }
 
-fn all_names() -> HashMap<String, Found> {
+fn all_names() -> HashMap<String, KnownName> {
     let mut names = HashMap::new();
     let mut add = |name: &str, meaning| {
         let key = normal(name);
         let is_sure = !EVERYDAY.contains(&key.as_str());
         if !name.is_empty() {
-            names.entry(key).or_insert(Found { meaning, is_sure });
+            names.entry(key).or_insert(KnownName { meaning, is_sure });
         }
     };
     let host = || {
@@ -196,8 +202,8 @@ fn all_names() -> HashMap<String, Found> {
         defs.filter_map(|def| Some((def.id()?, def)))
     };
     let own = |id: SignalId, scale: f64| match id.def().unit {
-        "bytes" if !id.def().is_counter => Meaning::Size(id, Some(scale)),
-        _ => Meaning::Plain(id),
+        "bytes" if !id.def().is_counter => ColumnMeaning::Size(id, Some(scale)),
+        _ => ColumnMeaning::Plain(id),
     };
     for (id, def) in host() {
         if def.file == MEMINFO || def.file == VMSTAT {
@@ -205,20 +211,20 @@ fn all_names() -> HashMap<String, Found> {
         }
     }
     for (name, id) in ALIASES {
-        add(name, Meaning::Size(id, None));
+        add(name, ColumnMeaning::Size(id, None));
     }
-    add("rss", Meaning::Resident);
+    add("rss", ColumnMeaning::Resident);
     for key in KEYS {
-        add(key, Meaning::Key);
+        add(key, ColumnMeaning::Key);
     }
     for (id, def) in host() {
         if def.is_counter && def.sar.ends_with("/s") {
-            add(def.sar, Meaning::Rate(id));
+            add(def.sar, ColumnMeaning::Rate(id));
         } else if def.sar.starts_with("kb") {
             add(def.sar, own(id, 1024.0));
         }
         if def.is_counter && def.file == VMSTAT {
-            add(&format!("{}/s", def.field), Meaning::Rate(id));
+            add(&format!("{}/s", def.field), ColumnMeaning::Rate(id));
         }
         if ["mem.util.", "mem.physmem", "mem.vmstat."]
             .iter()
@@ -245,23 +251,23 @@ fn normal(name: &str) -> String {
 }
 
 /// A head without its unit, and the unit: `free_MB`, `MemFree(kB)`, `Slab [MiB]`, `mem_avail_kb`.
-fn split_unit(head: &str) -> Option<(&str, Unit)> {
+fn split_unit(head: &str) -> Option<(&str, SizeUnit)> {
     if let Some(inside) = head.strip_suffix([')', ']']) {
         let (base, unit) = inside.rsplit_once(['(', '['])?;
-        return Some((base.trim(), fill::unit(unit)?));
+        return Some((base.trim(), SizeUnit::named(unit)?));
     }
     if let Some((base, last)) = head.rsplit_once(['_', '-', '.', ' ', '/'])
-        && let Some(unit) = fill::unit(last)
+        && let Some(unit) = SizeUnit::named(last)
     {
         return Some((base, unit));
     }
     ["kB", "KB", "KiB", "MB", "MiB", "GB", "GiB"]
         .iter()
-        .find_map(|unit| Some((head.strip_suffix(unit)?, fill::unit(unit)?)))
+        .find_map(|unit| Some((head.strip_suffix(unit)?, SizeUnit::named(unit)?)))
 }
 
 /// `some_avg10`, `psi_io_full_total`, `mem some`. Without a resource it is memory, the subject here.
-fn pressure(head: &str) -> Option<Meaning> {
+fn pressure(head: &str) -> Option<ColumnMeaning> {
     let lower = head.to_ascii_lowercase();
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -288,17 +294,17 @@ fn pressure(head: &str) -> Option<Meaning> {
         (_, _, true) => signals::PSI_MEMORY_FULL,
     };
     let how = if has("avg10") {
-        Pressure::Average(10.0)
+        PressureKind::Average(10.0)
     } else if has("avg60") {
-        Pressure::Average(60.0)
+        PressureKind::Average(60.0)
     } else if has("avg300") {
-        Pressure::Average(300.0)
+        PressureKind::Average(300.0)
     } else if has("total") {
-        Pressure::Total
+        PressureKind::Total
     } else {
-        Pressure::NotTold
+        PressureKind::NotTold
     };
-    Some(Meaning::Pressure(signal.id(), how))
+    Some(ColumnMeaning::Pressure(signal.id(), how))
 }
 
 #[cfg(test)]
@@ -319,8 +325,12 @@ mod tests {
             ("node_memory_MemFree_bytes", MEM_FREE, Some(1.0)),
             ("free", MEM_FREE, None),
         ] {
-            let column = Column::of(head);
-            assert_eq!(column.meaning, Meaning::Size(signal.id(), bytes), "{head}");
+            let column = TableColumn::of(head);
+            assert_eq!(
+                column.meaning,
+                ColumnMeaning::Size(signal.id(), bytes),
+                "{head}"
+            );
             assert_eq!(column.unit, None, "{head}");
         }
         for (head, unit) in [
@@ -331,7 +341,7 @@ mod tests {
             ("MemFreeGiB", "GiB"),
             ("mem_free_bytes", "bytes"),
         ] {
-            let column = Column::of(head);
+            let column = TableColumn::of(head);
             assert_eq!(column.unit.map(|unit| unit.name), Some(unit), "{head}");
             assert!(column.is_sure, "{head}");
         }
@@ -340,20 +350,20 @@ mod tests {
     #[test]
     fn totals_rates_and_pressure_are_told_apart() {
         for (head, meaning) in [
-            ("pswpin", Meaning::Plain(PSWPIN.id())),
-            ("pswpin/s", Meaning::Rate(PSWPIN.id())),
-            ("pgpgin", Meaning::Plain(PGPGIN.id())),
+            ("pswpin", ColumnMeaning::Plain(PSWPIN.id())),
+            ("pswpin/s", ColumnMeaning::Rate(PSWPIN.id())),
+            ("pgpgin", ColumnMeaning::Plain(PGPGIN.id())),
             (
                 "psi_io_full_avg60",
-                Meaning::Pressure(PSI_IO_FULL.id(), Pressure::Average(60.0)),
+                ColumnMeaning::Pressure(PSI_IO_FULL.id(), PressureKind::Average(60.0)),
             ),
-            ("host", Meaning::Key),
-            ("swap_used_pct", Meaning::Other),
-            ("used", Meaning::Other),
+            ("host", ColumnMeaning::Key),
+            ("swap_used_pct", ColumnMeaning::Other),
+            ("used", ColumnMeaning::Other),
         ] {
-            assert_eq!(Column::of(head).meaning, meaning, "{head}");
+            assert_eq!(TableColumn::of(head).meaning, meaning, "{head}");
         }
-        assert!(!Column::of("free").is_sure && !Column::of("Active").is_sure);
-        assert!(Column::of("SwapFree").is_sure);
+        assert!(!TableColumn::of("free").is_sure && !TableColumn::of("Active").is_sure);
+        assert!(TableColumn::of("SwapFree").is_sure);
     }
 }

@@ -1,38 +1,31 @@
-//! What the command line of `vmstat` tells: the unit of its sizes, the interval, whether its heading may be missing.
+//! Options on the command line of `vmstat`: the unit of its sizes, the interval, and whether its heading may be missing.
 
 use units::Span;
 
-use crate::prompt;
+use crate::forms::size_unit::SizeUnit;
+use crate::text::figure::MIB;
+use crate::text::prompt;
 
-/// What was asked of `vmstat`.
+/// Options of `vmstat`.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct VmstatOptions {
     /// The interval.
     pub(super) every: Option<Span>,
-    /// What sizes count; `None` where the command line was not pasted.
-    pub(super) unit: Option<Unit>,
-    /// Whether `vmstat` was run at all.
+    /// The unit of sizes; `None` if the command line was not pasted.
+    pub(super) unit: Option<SizeUnit>,
+    /// Whether the command runs `vmstat`.
     pub(super) ran: bool,
-    /// Whether it was to print active and inactive memory.
+    /// Whether it prints active and inactive memory (`-a`).
     pub(super) active: bool,
 }
 
-/// What sizes count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Unit {
-    /// Its name, for people.
-    pub(super) name: &'static str,
-    /// Its size.
-    pub(super) bytes: f64,
-}
-
-impl Options {
-    /// Those of a command line.
-    pub(super) fn of(command: &str) -> Self {
+impl VmstatOptions {
+    /// The options in a command line.
+    pub(super) fn from_command(command: &str) -> Self {
         let arguments = prompt::arguments(command, "vmstat");
         let mut options = Self {
             every: None,
-            unit: arguments.is_some().then_some(Unit::KIB),
+            unit: arguments.is_some().then_some(SizeUnit::KIB),
             ran: arguments.is_some(),
             active: false,
         };
@@ -64,29 +57,20 @@ impl Options {
     }
 
     fn set_unit(&mut self, letter: &str) {
-        self.unit = letter.chars().next().and_then(Unit::of).or(self.unit);
+        self.unit = letter.chars().next().and_then(unit_of).or(self.unit);
     }
 }
 
-impl Unit {
-    /// The unit that vmstat prints in unless told otherwise.
-    pub(super) const KIB: Self = Self {
-        name: "KiB",
-        bytes: 1024.0,
-    };
-
-    /// By the letter of `-S`, which `-s` prints.
-    pub(super) fn of(letter: char) -> Option<Self> {
-        let of = |name, bytes| Some(Self { name, bytes });
-        match letter {
-            'B' | 'b' => of("bytes", 1.0),
-            'k' => of("kB of 1000 bytes", 1e3),
-            'K' => Some(Self::KIB),
-            'm' => of("MB of 10^6 bytes", 1e6),
-            'M' => of("MiB", 1_048_576.0),
-            _ => None,
-        }
-    }
+/// The unit for a letter of `-S`, which `-s` prints as well.
+pub(super) fn unit_of(letter: char) -> Option<SizeUnit> {
+    Some(match letter {
+        'B' | 'b' => SizeUnit::new("bytes", 1.0),
+        'k' => SizeUnit::new("kB of 1000 bytes", 1e3),
+        'K' => SizeUnit::KIB,
+        'm' => SizeUnit::new("MB of 10^6 bytes", 1e6),
+        'M' => SizeUnit::new("MiB", MIB),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -100,13 +84,13 @@ mod tests {
             ("vmstat 5", 1024.0, Some(5), false),
             ("sudo vmstat -w -t 1 10 | ts", 1024.0, Some(1), false),
             ("vmstat -S m 2", 1e6, Some(2), false),
-            ("vmstat -aSM 2", 1_048_576.0, Some(2), true),
+            ("vmstat -aSM 2", MIB, Some(2), true),
             ("vmstat --unit k -n 3", 1e3, Some(3), false),
             ("vmstat -p sda1 4", 1024.0, Some(4), false),
             ("timeout 60 vmstat 1", 1024.0, Some(1), false),
             ("vmstat before 5 o'clock", 1024.0, Some(5), false),
         ] {
-            let options = Options::of(command);
+            let options = VmstatOptions::from_command(command);
             assert_eq!(
                 options.unit.map(|unit| unit.bytes),
                 Some(bytes),
@@ -115,7 +99,7 @@ mod tests {
             assert_eq!(options.every, every.map(Span::from_secs), "{command}");
             assert_eq!(options.active, active, "{command}");
         }
-        let saved = Options::of("cat vmstat.log 7");
+        let saved = VmstatOptions::from_command("cat vmstat.log 7");
         assert_eq!((saved.unit, saved.every), (None, None));
     }
 }

@@ -1,51 +1,51 @@
-//! The rows of `vmstat` with the names of their columns, over pages and blank lines.
+//! The rows of `vmstat` and the names of their columns, across repeated headings and blank lines.
 
-use super::options::Options;
-use crate::times::Printed;
+use super::options::VmstatOptions;
+use crate::text::times::PrintedTime;
 
 /// The rows of one run.
 #[derive(Debug)]
-pub(super) struct Rows<'a> {
+pub(super) struct VmstatRows<'a> {
     columns: Vec<&'a str>,
     /// In order.
-    pub(super) rows: Vec<Row>,
-    /// How many lines they take, with headings.
+    pub(super) rows: Vec<VmstatRow>,
+    /// How many lines they have, with headings.
     pub(super) lines: usize,
-    /// Rows that cannot be what the heading says.
+    /// Rows that do not fit the heading.
     pub(super) not_understood: usize,
-    /// What was wrong: line, and words.
+    /// Problems: line and text.
     pub(super) problems: Vec<(usize, String)>,
 }
 
 /// A row.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct VmstatRow {
     figures: Vec<u64>,
-    /// Its time, if it has one.
-    pub(super) time: Option<Printed>,
+    /// Its time, if printed.
+    pub(super) time: Option<PrintedTime>,
     /// Its line within the block.
     pub(super) at: usize,
 }
 
-/// All columns; those of memory without `-a`.
+/// All columns without `-a`.
 const COLUMNS: [&str; 18] = [
     "r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs", "us", "sy",
     "id", "wa", "st", "gu",
 ];
-/// Tasks that are swapped out, in the headings of Linux 2.4.
+/// Swapped-out tasks, in Linux 2.4.
 const OLD: [&str; 1] = ["w"];
-/// The two that `-a` prints in place of buff and cache.
+/// With `-a` instead of buff and cache.
 const ACTIVE: [&str; 2] = ["inact", "active"];
-/// Where rows without a heading keep their shares of CPU time.
+/// Index of the first share of CPU time in rows without a heading.
 const FIRST_SHARE: usize = 12;
-/// A heading sooner than this is no new page of a terminal but another run, whose first row is an average since boot.
+/// A heading after fewer rows starts another run, in which the first row is an average since boot.
 const SHORTEST_PAGE: usize = 10;
-/// A row has at least tasks, swap and free memory.
+/// Tasks, swap and free memory.
 const FEWEST: usize = 4;
 
-impl<'a> Rows<'a> {
-    /// The rows at the beginning of the lines.
-    pub(super) fn read(lines: &[&'a str], options: &Options) -> Option<Self> {
+impl<'a> VmstatRows<'a> {
+    /// Reads the rows at the start of the lines.
+    pub(super) fn read(lines: &[&'a str], options: &VmstatOptions) -> Option<Self> {
         let mut rows = Self {
             columns: Vec::new(),
             rows: Vec::new(),
@@ -60,11 +60,11 @@ impl<'a> Rows<'a> {
             }
             None => rows.columns = without_heading(lines, options)?,
         }
-        rows.take(lines);
+        rows.read_rows(lines);
         (!rows.rows.is_empty()).then_some(rows)
     }
 
-    fn take(&mut self, lines: &[&'a str]) {
+    fn read_rows(&mut self, lines: &[&'a str]) {
         let mut page_from = 0;
         let mut at = self.lines;
         while let Some(line) = lines.get(at) {
@@ -86,39 +86,38 @@ impl<'a> Rows<'a> {
             };
             at += 1;
             self.lines = at;
-            self.keep(row);
+            self.add(row);
         }
     }
 
-    /// Keeps a row whose shares of CPU time are 100 % in sum.
-    fn keep(&mut self, row: Row) {
+    /// Adds a row if its shares of CPU time add up to 100 %.
+    fn add(&mut self, row: VmstatRow) {
         let share = |column| self.figure(&row, column);
         let shares = ["us", "sy", "id", "wa", "st"].map(share);
         let sum: Option<f64> = shares.into_iter().sum();
-        // Each is rounded. A machine without a CPU clock shows zeros; before there was a column for it, stolen time lacked.
-        let is_right =
+        // Each is rounded. Old versions do not print stolen time, and some machines print zeros only.
+        let is_plausible =
             |sum: f64| sum < 0.5 || (90.0..=105.0).contains(&(sum + share("gu").unwrap_or(0.0)));
-        if sum.is_none_or(is_right) {
+        if sum.is_none_or(is_plausible) {
             self.rows.push(row);
             return;
         }
         if self.not_understood == 0 {
-            let problem =
-                "shares of CPU time do not add up to 100: columns are shifted, the row is left out";
+            let problem = "the shares of CPU time do not add up to 100: columns are shifted, the row is not used";
             self.problems.push((row.at, problem.to_owned()));
         }
         self.not_understood += 1;
     }
 
-    /// A row's figure by the name of its column.
-    pub(super) fn figure(&self, row: &Row, column: &str) -> Option<f64> {
+    /// The figure of a row in a column.
+    pub(super) fn figure(&self, row: &VmstatRow, column: &str) -> Option<f64> {
         let at = self.columns.iter().position(|name| *name == column)?;
         #[allow(clippy::cast_precision_loss)] // sizes and rates far below 2^53
         row.figures.get(at).map(|figure| *figure as f64)
     }
 }
 
-/// The names of the columns, and how many lines the heading takes: with the line of groups above it or without.
+/// The names of the columns, and how many lines the heading has: one or two.
 fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
     let first = lines.first()?;
     let is_band = first.contains("procs") && first.contains("memory");
@@ -135,9 +134,9 @@ fn heading<'a>(lines: &[&'a str]) -> Option<(Vec<&'a str>, usize)> {
         .then_some((columns, 1 + usize::from(is_band)))
 }
 
-/// The columns of rows whose heading was not pasted: where `vmstat` was run, or two rows in a row look like it.
-fn without_heading(lines: &[&str], options: &Options) -> Option<Vec<&'static str>> {
-    let looks_like_it = |line: &&str| {
+/// The columns of rows without a heading, if `vmstat` was run or two lines in a row look like it.
+fn without_heading(lines: &[&str], options: &VmstatOptions) -> Option<Vec<&'static str>> {
+    let columns_in = |line: &&str| {
         let row = row(line, 0, COLUMNS.len()).filter(|row| row.figures.len() >= 16)?;
         let sum = row.figures[FIRST_SHARE..]
             .iter()
@@ -145,21 +144,21 @@ fn without_heading(lines: &[&str], options: &Options) -> Option<Vec<&'static str
         sum.filter(|sum| (98..=102).contains(sum))
             .map(|_| row.figures.len())
     };
-    let count = looks_like_it(lines.first()?)?;
-    let is_sure = options.ran || lines.get(1).and_then(looks_like_it) == Some(count);
+    let count = columns_in(lines.first()?)?;
+    let is_sure = options.ran || lines.get(1).and_then(columns_in) == Some(count);
     let mut columns = COLUMNS[..count].to_vec();
     let memory: &[&str] = match (options.ran, options.active) {
         (_, true) => &ACTIVE,
         (true, false) => &COLUMNS[4..6],
-        // With -a they would be other things.
+        // Unknown: it may have been run with -a.
         (false, false) => &["", ""],
     };
     columns[4..6].copy_from_slice(memory);
     is_sure.then_some(columns)
 }
 
-/// A row of figures, with a time before or behind them. `None` where it has too few or too many.
-fn row(line: &str, at: usize, most: usize) -> Option<Row> {
+/// A row of figures, with a time before or after them. `None` if it has too few or too many.
+fn row(line: &str, at: usize, most: usize) -> Option<VmstatRow> {
     let (before, text) = stamped(line);
     let mut figures = Vec::new();
     let mut rest = text;
@@ -171,17 +170,17 @@ fn row(line: &str, at: usize, most: usize) -> Option<Row> {
         figures.push(figure);
         rest = rest.strip_prefix(word)?.trim_start();
     }
-    let behind = || Printed::leading(rest).map(|(time, _)| time);
-    (figures.len() >= FEWEST.min(most)).then(|| Row {
+    let behind = || PrintedTime::leading(rest).map(|(time, _)| time);
+    (figures.len() >= FEWEST.min(most)).then(|| VmstatRow {
         figures,
         time: before.or_else(behind),
         at,
     })
 }
 
-/// The time at the beginning of a line, if there is one, and the rest.
-fn stamped(line: &str) -> (Option<Printed>, &str) {
-    match Printed::leading(line) {
+/// The time at the start of a line, if any, and the rest.
+fn stamped(line: &str) -> (Option<PrintedTime>, &str) {
+    match PrintedTime::leading(line) {
         Some((time, rest)) => (Some(time), rest),
         None => (None, line.trim_start()),
     }

@@ -1,87 +1,81 @@
-//! The unit of `vmstat`'s sizes where its command line was not pasted: what was said of the same memory tells, else the
-//! figures themselves.
+//! Guesses the unit of `vmstat`'s sizes if its command line was not pasted: by other blocks about the same memory, else by
+//! the figures themselves.
 
 use std::collections::BTreeSet;
 
 use timeline::signals::{MEM_BUFFERS, MEM_CACHED, MEM_FREE};
 
-use super::options::Unit;
-use super::rows::Rows;
-use crate::looks::Looks;
+use super::rows::VmstatRows;
+use crate::builder::TimelineBuilder;
+use crate::forms::size_unit::SizeUnit;
+use crate::text::figure::{self, KIB};
 
-const MIB: Unit = Unit {
-    name: "MiB, by the size",
-    bytes: 1_048_576.0,
-};
-const BYTES: Unit = Unit {
-    name: "bytes, by the size",
-    bytes: 1.0,
-};
-/// Where nothing decides.
-const ASSUMED: Unit = Unit {
-    name: "KiB, assumed",
-    bytes: 1024.0,
-};
+const MIB: SizeUnit = SizeUnit::new("MiB, by the size", figure::MIB);
+const BYTES: SizeUnit = SizeUnit::new("bytes, by the size", 1.0);
+/// If nothing decides.
+const ASSUMED: SizeUnit = SizeUnit::new("KiB, assumed", KIB);
 
-/// Rows that are looked at.
+/// Rows that are checked.
 const ROWS: usize = 64;
-/// So many different sizes that are whole pages of 4 KiB are no accident.
+/// This many different sizes are not whole pages of 4 KiB by chance.
 const ENOUGH: usize = 6;
-/// As MiB that were 2 TB, which few have and nobody leaves free or to the cache.
+/// In MiB this would be 2 TB of free memory and cache.
 const TOO_MUCH: f64 = 2e6;
-/// As KiB this were less than 200 MB in all.
+/// In KiB this would be less than 200 MB.
 const TOO_LITTLE: f64 = 200_000.0;
 
-/// The unit of rows, of which the blocks before may tell.
-pub(super) fn unit(rows: &Rows<'_>, looks: &Looks) -> Unit {
-    let sum = of_first(rows);
-    as_was_said(sum, looks).unwrap_or_else(|| of_figures(&sizes(rows), sum))
+/// Guesses the unit of rows.
+pub(super) fn guess(rows: &VmstatRows<'_>, builder: &TimelineBuilder) -> SizeUnit {
+    let sum = sum_of_first(rows);
+    by_other_blocks(sum, builder).unwrap_or_else(|| by_figures(&sizes(rows), sum))
 }
 
-/// What is to be said where the unit is a guess.
-pub(super) fn problem(unit: Unit) -> Option<&'static str> {
+/// The problem to report if the unit is assumed.
+pub(super) fn problem(unit: SizeUnit) -> Option<&'static str> {
     (unit == ASSUMED).then_some(
-        "the command line of vmstat is not shown, unit assumed: KiB; with -S M sizes are 1024 times as large",
+        "the command line of vmstat is missing, unit assumed: KiB; with -S M all sizes would be 1024 times larger",
     )
 }
 
 /// Free memory and cache of the first row.
-fn of_first(rows: &Rows<'_>) -> f64 {
-    let of = |column| rows.rows.first().and_then(|row| rows.figure(row, column));
-    let columns = ["free", "buff", "cache"];
-    columns.into_iter().filter_map(of).sum()
+fn sum_of_first(rows: &VmstatRows<'_>) -> f64 {
+    ["free", "buff", "cache"]
+        .into_iter()
+        .filter_map(|column| rows.figure(rows.rows.first()?, column))
+        .sum()
 }
 
-/// The unit in which the sum is about the free memory and cache of the blocks before.
-fn as_was_said(sum: f64, looks: &Looks) -> Option<Unit> {
-    looks.host(MEM_FREE.id())?;
-    let parts = [MEM_FREE, MEM_BUFFERS, MEM_CACHED].map(|signal| looks.host(signal.id()));
+/// The unit in which the sum is about the free memory and cache that other blocks report.
+fn by_other_blocks(sum: f64, builder: &TimelineBuilder) -> Option<SizeUnit> {
+    builder.host(MEM_FREE.id())?;
+    let parts = [MEM_FREE, MEM_BUFFERS, MEM_CACHED].map(|signal| builder.host(signal.id()));
     #[allow(clippy::cast_precision_loss)] // sizes below 2^53
-    let said: f64 = parts.into_iter().flatten().map(|bytes| bytes as f64).sum();
-    let is_about = |unit: &Unit| (0.5..=2.0).contains(&(sum * unit.bytes / said));
-    [Unit::KIB, MIB, BYTES].into_iter().find(is_about)
+    let expected: f64 = parts.into_iter().flatten().map(|bytes| bytes as f64).sum();
+    let is_about = |unit: &SizeUnit| (0.5..=2.0).contains(&(sum * unit.bytes / expected));
+    [SizeUnit::KIB, MIB, BYTES].into_iter().find(is_about)
 }
 
-/// Sizes that differ and are more than nothing.
-fn sizes(rows: &Rows<'_>) -> BTreeSet<u64> {
+/// All different sizes but 0.
+fn sizes(rows: &VmstatRows<'_>) -> BTreeSet<u64> {
     let columns = ["swpd", "free", "buff", "cache", "inact", "active"];
-    let rows_seen = rows.rows.iter().take(ROWS);
-    rows_seen
+    rows.rows
+        .iter()
+        .take(ROWS)
         .flat_map(|row| columns.map(|column| rows.figure(row, column)))
         .flatten()
-        .filter_map(crate::figure::raw)
+        .filter_map(figure::raw)
         .filter(|size| *size > 0)
         .collect()
 }
 
 /// The kernel counts memory in pages: sizes in KiB are multiples of 4.
-fn of_figures(sizes: &BTreeSet<u64>, sum: f64) -> Unit {
-    let are_whole = |of: u64| sizes.iter().all(|size| size % of == 0);
-    if sum > 1e8 && are_whole(4096) {
+fn by_figures(sizes: &BTreeSet<u64>, sum: f64) -> SizeUnit {
+    let are_multiples = |n: u64| sizes.iter().all(|size| size % n == 0);
+    if sum > 1e8 && are_multiples(4096) {
         BYTES
-    } else if sum >= TOO_MUCH || (sizes.len() >= ENOUGH && are_whole(4)) {
-        Unit::KIB
-    } else if sum > 0.0 && sum < TOO_LITTLE && !are_whole(4) {
+    } else if sum >= TOO_MUCH || (sizes.len() >= ENOUGH && are_multiples(4)) {
+        SizeUnit::KIB
+    } else if sum > 0.0 && sum < TOO_LITTLE && !are_multiples(4) {
         MIB
     } else {
         ASSUMED
@@ -97,7 +91,7 @@ mod tests {
     const HEAD: &str =
         " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n";
 
-    /// Free memory, and whether its unit is said to be assumed.
+    /// Free memory, and whether its unit was assumed.
     fn read(before: &str, sizes: &[&str]) -> (Option<Bytes>, bool) {
         let row = |sizes: &&str| format!(" 1  0 {sizes}  0  0  64  10  711  708 77 10  9  4  0\n");
         let rows: String = sizes.iter().map(row).collect();
@@ -138,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_of_the_same_memory_decides() {
+    fn other_blocks_about_the_same_memory_decide() {
         let free = "               total        used        free      shared  buff/cache   available\nMem:           24105         482         388          12       23236       23240\nSwap:              0           0           0\n";
         let meminfo = "MemTotal:       24683520 kB\nMemFree:          397312 kB\nBuffers:          114688 kB\nCached:         23678976 kB\n";
         for before in [free, meminfo] {

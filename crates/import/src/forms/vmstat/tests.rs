@@ -50,12 +50,12 @@ fn a_single_row_has_levels_only() {
 }
 
 #[test]
-fn an_interval_that_nothing_tells_is_said_to_be_unknown() {
+fn an_unknown_interval_is_reported() {
     let row = " 1  0      0 349408 123456 654321    4    0   141     6   42   68  0  0 99  1  0\n";
     let opened = paste(&format!("{HEAD}{row}{row}{row}"));
     assert_eq!(rates(&opened.timeline, PSWPIN), [1.0, 1.0]);
     assert!(
-        opened.problems[0].contains("interval not shown"),
+        opened.problems[0].contains("interval unknown"),
         "{:?}",
         opened.problems
     );
@@ -235,12 +235,12 @@ fn what_tools_call_cache_does_not_tell_moments_apart() {
 
 #[test]
 fn the_time_of_date_stands_before_the_next_command() {
-    let look = |time: &str| {
+    let snapshot = |time: &str| {
         format!(
             "$ date\n{time}\n$ vmstat\n{HEAD} 1  0      0 349408 123456 654321    9    9   141     6   42   68  0  0 99  1  0\n"
         )
     };
-    let text = look("Sat Nov 21 23:58:47 UTC 2026") + &look("Sat Nov 21 23:59:47 UTC 2026");
+    let text = snapshot("Sat Nov 21 23:58:47 UTC 2026") + &snapshot("Sat Nov 21 23:59:47 UTC 2026");
     let timeline = paste(&text).timeline;
     assert_eq!(
         (timeline.len(), timeline.duration()),

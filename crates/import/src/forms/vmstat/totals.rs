@@ -1,4 +1,4 @@
-//! `vmstat -s`: sizes and totals since boot, one a line: `4020152 K total memory`, or as pairs, `total_memory 4020152`.
+//! `vmstat -s`: sizes and totals since boot, one per line: `4020152 K total memory`, or as pairs: `total_memory 4020152`.
 
 use timeline::signals::{
     CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_NICE, CPU_SOFTIRQ, CPU_STEAL, CPU_SYSTEM, CPU_USER, FORKS,
@@ -8,13 +8,14 @@ use timeline::signals::{
 use timeline::{Counter, Gauge, Signal, SignalId};
 use units::Bytes;
 
-use super::options::{Options, Unit};
-use crate::figure::{Figure, raw};
-use crate::forms::fill::SLAB_IN_CACHE;
-use crate::forms::{Block, Form, Reading};
-use crate::looks::Look;
+use super::options::{VmstatOptions, unit_of};
+use crate::block::{BlockReader, TextBlock};
+use crate::builder::Snapshot;
+use crate::forms::Form;
+use crate::forms::size_unit::{SLAB_IN_CACHE, SizeUnit};
+use crate::text::figure::{KIB, PrintedFigure, raw};
 
-/// The form of totals, which may be of one moment with a series' first row.
+/// A form of its own: totals may be of one time with the first row of a series.
 pub(in crate::forms) const FORM: Form = Form {
     name: "vmstat -s",
     read,
@@ -27,19 +28,19 @@ const SIZES: [(&str, Signal<Gauge<Bytes>>); 8] = [
     ("active memory", MEM_ACTIVE),
     ("inactive memory", MEM_INACTIVE),
     ("buffer memory", MEM_BUFFERS),
-    // With reclaimable slab since procps 3.3.10.
+    // Includes reclaimable slab since procps 3.3.10.
     ("swap cache", MEM_CACHED),
     ("total swap", SWAP_TOTAL),
     ("free swap", SWAP_FREE),
 ];
-/// KiB since boot, whatever the line says: old versions call them pages.
+/// KiB since boot, also where old versions call them pages.
 const PAGED: [(&str, Signal<Counter<Bytes>>); 4] = [
     ("paged in", PGPGIN),
     ("paged out", PGPGOUT),
     ("pages paged in", PGPGIN),
     ("pages paged out", PGPGOUT),
 ];
-/// Totals since boot, in the catalogue's own units.
+/// Totals since boot, in the units of the catalogue.
 const TOTALS: [(&str, SignalId); 11] = [
     ("pages swapped in", PSWPIN.id()),
     ("pages swapped out", PSWPOUT.id()),
@@ -63,61 +64,59 @@ const OTHERS: [&str; 6] = [
     "CPU context switches",
 ];
 const BOOT_TIME: &str = "boot time";
-/// So many lines of names and numbers are no accident.
+/// This many known lines do not occur by chance.
 const ENOUGH: usize = 3;
 
-fn read(reading: &mut Reading<'_>) -> Option<Block> {
-    let options = Options::of(reading.command.unwrap_or_default());
-    let default = options.unit.unwrap_or(Unit::KIB);
-    let mut look = Look::default();
-    let mut block = Block {
+fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+    let options = VmstatOptions::from_command(input.command.unwrap_or_default());
+    let default = options.unit.unwrap_or(SizeUnit::KIB);
+    let mut snapshot = Snapshot::default();
+    let mut block = TextBlock {
         what: "vmstat -s: totals since boot".to_owned(),
         unit: default.name,
-        ..Block::default()
+        ..TextBlock::default()
     };
     let mut is_pairs = false;
-    for line in reading.lines {
-        let Some(total) = Total::of(line) else { break };
+    for line in input.lines {
+        let Some(total) = VmstatTotal::from_line(line) else {
+            break;
+        };
         let unit = total.unit.unwrap_or(default);
         if total.name == SIZES[0].0 {
             block.unit = unit.name;
         }
         is_pairs |= total.is_pair;
-        total.fill(unit, &mut look);
+        total.fill(unit, &mut snapshot);
         block.lines += 1;
     }
     let is_sure = block.lines >= ENOUGH || options.ran || (block.lines > 0 && !is_pairs);
     if !is_sure || block.lines == 0 {
         return None;
     }
-    if look.sample.host.is_empty() {
+    if snapshot.sample.host.is_empty() {
         return Some(block);
     }
-    if look.sample.host.get(MEM_FREE)
-        > look
-            .sample
-            .host
-            .get(MEM_TOTAL)
-            .or(Some(Bytes::new(u64::MAX)))
+    let host = &snapshot.sample.host;
+    if let (Some(free), Some(total)) = (host.get(MEM_FREE), host.get(MEM_TOTAL))
+        && free > total
     {
-        let problem = "`free memory` is larger than `total memory`: the block is left out";
-        block.problems.push((0, problem.to_owned()));
+        block.problem("`free memory` is larger than `total memory`: the block is not used");
         return Some(block);
     }
-    reading.look(look);
+    input.add(snapshot);
     Some(block)
 }
 
-/// A line.
-struct Total {
+/// One line.
+struct VmstatTotal {
     name: String,
     value: f64,
-    unit: Option<Unit>,
+    unit: Option<SizeUnit>,
     is_pair: bool,
 }
 
-impl Total {
-    fn of(line: &str) -> Option<Self> {
+impl VmstatTotal {
+    fn from_line(line: &str) -> Option<Self> {
         let line = line.trim();
         let (first, rest) = line.split_once(' ')?;
         let number = |word: &str| word.parse::<u64>().ok();
@@ -133,7 +132,7 @@ impl Total {
             word.chars()
                 .next()
                 .filter(|_| word.len() == 1)
-                .and_then(Unit::of)
+                .and_then(unit_of)
         };
         let (unit, name) = match words.split_once(' ') {
             Some((word, name)) if unit(word).is_some() => (unit(word), name.to_owned()),
@@ -154,21 +153,20 @@ impl Total {
         })
     }
 
-    fn fill(&self, unit: Unit, look: &mut Look) {
-        let is_it = |known: &str| known == self.name;
-        if let Some((_, signal)) = SIZES.iter().find(|(known, _)| is_it(known)) {
-            look.set_size(signal.id(), Figure::whole(self.value), unit.bytes);
+    fn fill(&self, unit: SizeUnit, snapshot: &mut Snapshot) {
+        if let Some((_, signal)) = SIZES.iter().find(|(name, _)| *name == self.name) {
+            snapshot.set_size(signal.id(), PrintedFigure::whole(self.value), unit.bytes);
             if signal.id() == MEM_CACHED.id() {
-                look.may_be_off(signal.id(), SLAB_IN_CACHE);
+                snapshot.set_error(signal.id(), SLAB_IN_CACHE);
             }
-        } else if let Some((_, signal)) = PAGED.iter().find(|(known, _)| is_it(known)) {
-            if let Some(bytes) = raw(self.value * 1024.0) {
-                look.sample.host.set(*signal, Bytes::new(bytes));
+        } else if let Some((_, signal)) = PAGED.iter().find(|(name, _)| *name == self.name) {
+            if let Some(bytes) = raw(self.value * KIB) {
+                snapshot.sample.host.set(*signal, Bytes::new(bytes));
             }
-        } else if let Some((_, signal)) = TOTALS.iter().find(|(known, _)| is_it(known))
+        } else if let Some((_, signal)) = TOTALS.iter().find(|(name, _)| *name == self.name)
             && let Some(value) = raw(self.value)
         {
-            look.sample.host.set_raw(*signal, value);
+            snapshot.sample.host.set_raw(*signal, value);
         }
     }
 }

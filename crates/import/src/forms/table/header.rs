@@ -1,7 +1,7 @@
 //! How a table is laid out: what stands between its cells, and its header.
 
-use super::clock::Clock;
-use super::names::{self, Column, Meaning};
+use super::names::{self, ColumnMeaning, TableColumn};
+use super::row_time::TimeColumn;
 
 /// What stands between cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,17 +41,17 @@ impl Separator {
 
 /// A table's header.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(super) struct TableHeader {
     pub(super) separator: Separator,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<TableColumn>,
     /// The first column's clock.
-    pub(super) clock: Option<Clock>,
+    pub(super) clock: Option<TimeColumn>,
     /// Whether date and time are two columns.
     pub(super) has_date: bool,
     line: String,
 }
 
-impl Header {
+impl TableHeader {
     /// Longer lines are no header that anybody wrote.
     const LONGEST: usize = 4000;
 
@@ -71,24 +71,24 @@ impl Header {
         if !heads.iter().all(is_head) || heads.iter().any(|head| names::is_part(head)) {
             return None;
         }
-        let clock = heads.first().and_then(|head| Clock::of(head));
-        let has_date = clock == Some(Clock::Time)
+        let clock = heads.first().and_then(|head| TimeColumn::of(head));
+        let has_date = clock == Some(TimeColumn::Time)
             && heads[0].eq_ignore_ascii_case("date")
             && heads
                 .get(1)
-                .is_some_and(|head| Clock::of(head) == Some(Clock::Time));
+                .is_some_and(|head| TimeColumn::of(head) == Some(TimeColumn::Time));
         let times = usize::from(clock.is_some()) + usize::from(has_date);
-        let columns: Vec<Column> = heads
+        let columns: Vec<TableColumn> = heads
             .iter()
             .enumerate()
             .map(|(i, head)| match i < times {
-                true => Column {
+                true => TableColumn {
                     name: head.clone(),
-                    meaning: Meaning::Other,
+                    meaning: ColumnMeaning::Other,
                     unit: None,
                     is_sure: false,
                 },
-                false => Column::of(head),
+                false => TableColumn::of(head),
             })
             .collect();
         let known = || columns.iter().filter(|column| column.is_known());
@@ -106,7 +106,7 @@ impl Header {
     /// Whether rows are of several machines.
     pub(super) fn has_keys(&self) -> bool {
         let mut columns = self.columns.iter();
-        columns.any(|column| column.meaning == Meaning::Key)
+        columns.any(|column| column.meaning == ColumnMeaning::Key)
     }
 
     /// Whether a line is the header again, or the rule below it.
@@ -127,7 +127,7 @@ impl Header {
             return Some((time, cells));
         }
         // One head over a date and a time.
-        if self.clock == Some(Clock::Time)
+        if self.clock == Some(TimeColumn::Time)
             && self.separator == Separator::Blanks
             && cells.len() == n + 1
         {
@@ -182,13 +182,17 @@ mod tests {
             ("1 2 MemFree", false, false),
             ("", true, false),
         ] {
-            assert_eq!(Header::of(line, has_unit).is_some(), is_header, "{line}");
+            assert_eq!(
+                TableHeader::of(line, has_unit).is_some(),
+                is_header,
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn cells_fit_the_columns_or_are_no_row() {
-        let header = Header::of("time MemFree", false).unwrap();
+        let header = TableHeader::of("time MemFree", false).unwrap();
         assert!(header.cells("23:58:47 12").is_some());
         let (time, cells) = header.cells("2026-11-21 23:58:47 12").unwrap();
         assert_eq!(
@@ -196,7 +200,7 @@ mod tests {
             (Some("2026-11-21 23:58:47"), "12")
         );
         assert!(header.cells("12").is_none() && header.cells("1 2 3 4").is_none());
-        let header = Header::of("| MemFree (kB) | x |", false).unwrap();
+        let header = TableHeader::of("| MemFree (kB) | x |", false).unwrap();
         assert!(header.is_repeated("|---|:--|"));
         assert_eq!(header.cells("| 12 | y |").unwrap().1, ["12", "y"]);
     }

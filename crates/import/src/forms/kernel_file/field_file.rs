@@ -12,13 +12,13 @@ use timeline::signals::{
     SMAPS_ROLLUP,
 };
 
-use crate::figure::{Figure, raw};
+use crate::text::figure::{PrintedFigure, raw};
 
-use super::pairs::{Pair, Value};
+use super::pairs::{FieldPair, FieldValue};
 
 /// A kernel file of names and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum File {
+pub(super) enum FieldFile {
     Meminfo,
     Vmstat,
     CgroupStat,
@@ -30,7 +30,7 @@ pub(super) enum File {
     Io,
 }
 
-impl File {
+impl FieldFile {
     const ALL: [Self; 9] = [
         Self::Meminfo,
         Self::Vmstat,
@@ -170,7 +170,7 @@ impl File {
 
     /// The file that the pairs are from; `Err` with what is missing where they could be from several, or where it is
     /// not told whose file it is; `None` where they are from none.
-    pub(super) fn of(pairs: &[Pair<'_>]) -> Option<Result<Self, &'static str>> {
+    pub(super) fn of(pairs: &[FieldPair<'_>]) -> Option<Result<Self, &'static str>> {
         let known = |file: Self| pairs.iter().filter(|p| file.knows(p.name)).count();
         let own = |file: Self| pairs.iter().any(|p| files_of(p.name) == file.bit());
         let most = Self::ALL.into_iter().map(known).max().filter(|n| *n > 0)?;
@@ -192,57 +192,58 @@ impl File {
         }
     }
 
-    fn is_sure(self, known: usize, pairs: &[Pair<'_>]) -> bool {
+    fn is_sure(self, known: usize, pairs: &[FieldPair<'_>]) -> bool {
         let mine = || pairs.iter().filter(|p| self.knows(p.name));
         match self {
             Self::Meminfo => {
                 known > 1
                     || mine().any(|p| {
-                        p.has_colon && (matches!(p.value, Value::Size(_)) || is_distinct(p.name))
+                        p.has_colon
+                            && (matches!(p.value, FieldValue::Size(_)) || is_distinct(p.name))
                     })
             }
             Self::Vmstat => mine().any(|p| p.name.contains('_') || p.name.starts_with('p')),
             // `Size: 8192 MB` and `Swap: 0 kB` may be of anything.
             Self::SmapsRollup | Self::Status => mine().any(|p| {
                 (is_distinct(p.name) || matches!(p.name, "Pss" | "Rss"))
-                    && (known > 1 || matches!(p.value, Value::Size(_)))
+                    && (known > 1 || matches!(p.value, FieldValue::Size(_)))
             }),
             _ => known > 1,
         }
     }
 
     /// Whether a value is a size whose unit is left to the file.
-    pub(super) fn is_size_without_unit(self, pair: &Pair<'_>) -> bool {
+    pub(super) fn is_size_without_unit(self, pair: &FieldPair<'_>) -> bool {
         let is_count = pair.name.starts_with("HugePages_");
-        self.is_in_kib() && !is_count && matches!(pair.value, Value::Plain(_))
+        self.is_in_kib() && !is_count && matches!(pair.value, FieldValue::Plain(_))
     }
 
     /// The line as the kernel writes it; sizes in `default` bytes where they are without a unit. The second is how far
     /// the true size may lie from it, in bytes. `None` where the value is none for this file.
-    pub(super) fn line(self, pair: &Pair<'_>, default: Option<f64>) -> Option<(String, f64)> {
+    pub(super) fn line(self, pair: &FieldPair<'_>, default: Option<f64>) -> Option<(String, f64)> {
         let name = pair.name;
         let is_count = |name: &str| name.starts_with("HugePages_");
         let default = default.filter(|_| self.is_in_kib() && !is_count(name));
         let size = match (&pair.value, default) {
-            (Value::Plain(digits), Some(unit)) => {
-                Some(Figure::whole(digits.parse().ok()?).in_bytes(unit))
+            (FieldValue::Plain(digits), Some(unit)) => {
+                Some(PrintedFigure::whole(digits.parse().ok()?).in_bytes(unit))
             }
-            (Value::Plain(_), None) => None,
-            (Value::Size(size), _) => Some(*size),
+            (FieldValue::Plain(_), None) => None,
+            (FieldValue::Size(size), _) => Some(*size),
         };
         let digits = match (&pair.value, size) {
             (_, Some(size)) if self.is_in_kib() => raw(size.value / 1024.0)?.to_string(),
             // `anon 12 MB`: v2 and v1 count bytes.
             (_, Some(size)) => raw(size.value)?.to_string(),
-            (Value::Plain(digits), None) => digits.to_string(),
-            (Value::Size(_), None) => return None,
+            (FieldValue::Plain(digits), None) => digits.to_string(),
+            (FieldValue::Size(_), None) => return None,
         };
         let line = match (self.has_colons(), self.is_in_kib() && !is_count(name)) {
             (true, true) => format!("{name}: {digits} kB"),
             (true, false) => format!("{name}: {digits}"),
             _ => format!("{name} {digits}"),
         };
-        Some((line, size.map_or(0.0, Figure::doubt)))
+        Some((line, size.map_or(0.0, PrintedFigure::doubt)))
     }
 }
 
@@ -250,7 +251,7 @@ impl File {
 pub(super) fn files_of(name: &str) -> u16 {
     static FILES: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
         let mut files: HashMap<&'static str, u16> = HashMap::new();
-        for file in File::ALL {
+        for file in FieldFile::ALL {
             let catalogue = signals::field_of(file.source()).map(|(field, ..)| field);
             for name in catalogue.chain(file.more_names().iter().copied()) {
                 *files.entry(name).or_default() |= file.bit();
@@ -260,7 +261,7 @@ pub(super) fn files_of(name: &str) -> u16 {
     });
     let found = FILES.get(name).copied().unwrap_or(0);
     match saved::is_split_by_zone(name) {
-        true => found | File::Vmstat.bit(),
+        true => found | FieldFile::Vmstat.bit(),
         false => found,
     }
 }

@@ -1,11 +1,10 @@
-//! How much RAM the host has, from tables that do not print it.
+//! The size of RAM, which the tables of sar do not print.
 //!
-//! Every version of sysstat prints `%memused` as the share of RAM that `kbmemused` is, whatever it counts as used. So RAM
-//! lies between two bounds that follow from the share's two decimals; all rows together narrow them. What is free and used
-//! adds up to RAM exactly, without the cache (before 11.7.3) or with it; where one of the sums is the same in all rows and
-//! lies within the bounds, it is exact.
+//! Every version of sysstat prints `%memused` as `kbmemused` / RAM, whatever it counts as used. The two decimals of that
+//! share give bounds for RAM, and all rows together narrow them. Before 11.7.3 free and used
+//! memory add up to RAM, since then with the cache. A sum that is the same in all rows and within the bounds is exact.
 
-/// The memory table's figures of one row, in KiB and percent.
+/// One row of the memory table, in KiB and percent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MemoryRow {
     pub(crate) free: Option<f64>,
@@ -16,31 +15,31 @@ pub(crate) struct MemoryRow {
     pub(crate) slab: Option<f64>,
 }
 
-/// RAM in KiB, and how far the true figure may lie from it.
+/// RAM in KiB, and by how much it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Total {
+pub(crate) struct RamTotal {
     pub(crate) kib: f64,
-    pub(crate) half_step: f64,
+    pub(crate) error: f64,
 }
 
-/// Collects rows.
+/// Collects rows and finds RAM.
 #[derive(Debug)]
-pub(crate) struct TotalFinder {
+pub(crate) struct RamTotalFinder {
     least: f64,
     most: f64,
-    sums: [Sum; 3],
+    sums: [SumCandidate; 3],
 }
 
-/// A sum that may be RAM.
+/// A sum that may be RAM, over all rows.
 #[derive(Debug, Clone, Copy)]
-enum Sum {
+enum SumCandidate {
     Unseen,
     Always(f64),
     Varies,
 }
 
-impl Sum {
-    fn see(&mut self, sum: Option<f64>) {
+impl SumCandidate {
+    fn add(&mut self, sum: Option<f64>) {
         *self = match (*self, sum) {
             (Self::Unseen, Some(sum)) => Self::Always(sum),
             (Self::Always(known), Some(sum)) if (known - sum).abs() < 0.5 => Self::Always(known),
@@ -49,24 +48,24 @@ impl Sum {
     }
 }
 
-impl Default for TotalFinder {
+impl Default for RamTotalFinder {
     fn default() -> Self {
         Self {
             least: 0.0,
             most: f64::INFINITY,
-            sums: [Sum::Unseen; 3],
+            sums: [SumCandidate::Unseen; 3],
         }
     }
 }
 
-impl TotalFinder {
-    /// Half of the share's last decimal, and what adding up in binary fractions may cost.
+impl RamTotalFinder {
+    /// Half of the last decimal of the share, and the error of the arithmetic.
     const HALF_PERCENT_STEP: f64 = 0.005 + 1e-9;
-    /// Below this share its decimals say too little.
+    /// Smaller shares have too few digits.
     const LEAST_SHARE: f64 = 1.0;
 
-    /// Looks at a row.
-    pub(crate) fn see(&mut self, row: MemoryRow) {
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: MemoryRow) {
         let (Some(used), Some(share)) = (row.used, row.share) else {
             return;
         };
@@ -81,31 +80,31 @@ impl TotalFinder {
         let with_cache = plain.zip(cache).map(|(p, c)| p + c);
         let with_slab = with_cache.zip(row.slab).map(|(s, slab)| s + slab);
         for (sum, seen) in self.sums.iter_mut().zip([plain, with_cache, with_slab]) {
-            sum.see(seen);
+            sum.add(seen);
         }
     }
 
-    /// RAM, where the rows agree on it; `None` where they do not (it changed) or say nothing.
-    pub(crate) fn total(&self) -> Option<Total> {
+    /// The size of RAM; `None` if no row has it or if it changed.
+    pub(crate) fn total(&self) -> Option<RamTotal> {
         if !self.most.is_finite() || self.least > self.most {
             return None;
         }
         let mut exact = self.sums.iter().filter_map(|sum| match sum {
-            Sum::Always(kib) if (self.least..=self.most).contains(kib) => Some(*kib),
+            SumCandidate::Always(kib) if (self.least..=self.most).contains(kib) => Some(*kib),
             _ => None,
         });
         let Some(kib) = exact.next() else {
             let kib = f64::midpoint(self.least, self.most);
-            let half_step = (self.most - self.least) / 2.0;
-            return Some(Total { kib, half_step });
+            let error = (self.most - self.least) / 2.0;
+            return Some(RamTotal { kib, error });
         };
         // Two sums within the bounds differ by less than the bounds do.
-        let half_step = if exact.next().is_some() {
+        let error = if exact.next().is_some() {
             self.most - self.least
         } else {
             0.0
         };
-        Some(Total { kib, half_step })
+        Some(RamTotal { kib, error })
     }
 }
 
@@ -113,10 +112,10 @@ impl TotalFinder {
 mod tests {
     use super::*;
 
-    fn total(rows: &[MemoryRow]) -> Option<Total> {
-        let mut finder = TotalFinder::default();
+    fn total(rows: &[MemoryRow]) -> Option<RamTotal> {
+        let mut finder = RamTotalFinder::default();
         for row in rows {
-            finder.see(*row);
+            finder.add(*row);
         }
         finder.total()
     }
@@ -133,20 +132,20 @@ mod tests {
     }
 
     #[test]
-    fn used_with_the_cache_and_free_are_all_of_ram() {
+    fn used_with_cache_plus_free_is_ram() {
         let rows = [
             row(2_000_000.0, 6_000_000.0, 75.0, 3_000_000.0),
             row(1_000_000.0, 7_000_000.0, 87.5, 3_500_000.0),
         ];
-        let exact = Total {
+        let exact = RamTotal {
             kib: 8_000_000.0,
-            half_step: 0.0,
+            error: 0.0,
         };
         assert_eq!(total(&rows), Some(exact));
     }
 
     #[test]
-    fn used_without_the_cache_needs_the_cache_for_it() {
+    fn used_without_cache_plus_free_plus_cache_is_ram() {
         let rows = [
             row(2_000_000.0, 3_000_000.0, 37.5, 3_000_000.0),
             row(1_000_000.0, 3_500_000.0, 43.75, 3_500_000.0),
@@ -155,16 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn where_slab_is_left_out_the_share_bounds_it() {
-        // 500,000 of slab are neither used nor printed.
+    fn the_share_bounds_ram_if_slab_is_missing() {
+        // 500,000 KiB of slab are neither used nor printed.
         let rows = [row(2_000_000.0, 2_500_000.0, 31.25, 3_000_000.0)];
         let found = total(&rows).unwrap();
-        assert!((found.kib - 8e6).abs() <= found.half_step, "{found:?}");
-        assert!(found.half_step < 8e6 * 0.0005);
+        assert!((found.kib - 8e6).abs() <= found.error, "{found:?}");
+        assert!(found.error < 8e6 * 0.0005);
     }
 
     #[test]
-    fn ram_that_changed_is_not_known() {
+    fn ram_that_changed_is_unknown() {
         let rows = [
             row(2_000_000.0, 6_000_000.0, 75.0, 0.0),
             row(2_000_000.0, 6_000_000.0, 37.5, 0.0),

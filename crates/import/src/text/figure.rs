@@ -1,21 +1,26 @@
-//! Figures as tools print them: `1,028`, `3.6Gi`, `228M`, `0,01`; with what their rounding leaves open.
+//! Figures as tools print them: `1,028`, `3.6Gi`, `228M`, `0,01`, with the error of their rounding.
 
 use timeline::Facts;
 use units::{PageSize, Pages, Quantity};
 
+pub(crate) const KIB: f64 = 1024.0;
+pub(crate) const MIB: f64 = 1024.0 * KIB;
+pub(crate) const GIB: f64 = 1024.0 * MIB;
+pub(crate) const TIB: f64 = 1024.0 * GIB;
+
 /// A printed figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Figure {
-    /// Its value, in the suffix's unit converted to single bytes, or plain where it has none.
+pub(crate) struct PrintedFigure {
+    /// Its value: in bytes if it has a suffix.
     pub(crate) value: f64,
-    /// How far the true value may lie from it. Decimals are printed to the nearest, half a step either way; of a whole
-    /// figure, tools cut off the rest (`free -m`, `vmstat -S M`), or nothing tells that this one did not.
+    /// By how much it may be off. Figures with decimals are rounded to the nearest: half a step. Whole figures may be
+    /// truncated (`free -m`, `vmstat -S M`): a step.
     pub(crate) error: f64,
-    /// Whether it has a suffix: then `value` is in bytes.
+    /// Whether it has a suffix.
     pub(crate) has_unit: bool,
 }
 
-/// What a suffix without `i` means: `free -h` prints `3.6G` for binary units, `free --si` for decimal ones.
+/// The base of a suffix without `i`: `3.6G` is binary from `free -h`, and decimal from `free --si`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
     Binary,
@@ -23,7 +28,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    fn of(self, power: i32) -> f64 {
+    fn pow(self, power: i32) -> f64 {
         match self {
             Self::Binary => 1024_f64.powi(power),
             Self::Decimal => 1000_f64.powi(power),
@@ -31,8 +36,8 @@ impl Base {
     }
 }
 
-impl Figure {
-    /// Reads a figure; `None` where the word is none. Negative ones are none: no size is negative.
+impl PrintedFigure {
+    /// Reads a figure; `None` if the word is none. No size is negative.
     pub(crate) fn parse(word: &str, base: Base) -> Option<Self> {
         let suffix = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '.');
         let number = plain(word.strip_suffix(suffix)?)?;
@@ -42,9 +47,10 @@ impl Figure {
             0 => 1.0,
             _ => 0.1_f64.powi(i32::try_from(decimals).ok()?) / 2.0,
         };
-        let unit = match suffix {
-            "" => None,
-            _ => Some(unit(suffix, base)?),
+        let unit = if suffix.is_empty() {
+            None
+        } else {
+            Some(unit(suffix, base)?)
         };
         let factor = unit.unwrap_or(1.0);
         value.is_finite().then_some(Self {
@@ -53,9 +59,12 @@ impl Figure {
             has_unit: unit.is_some(),
         })
     }
-}
 
-impl Figure {
+    /// Reads a figure with binary suffixes.
+    pub(crate) fn binary(word: &str) -> Option<Self> {
+        Self::parse(word, Base::Binary)
+    }
+
     /// A whole figure without a suffix.
     pub(crate) const fn whole(value: f64) -> Self {
         Self {
@@ -65,16 +74,16 @@ impl Figure {
         }
     }
 
-    /// How far a figure in bytes leaves the true size open: 0 MiB of swap is none, 0 GiB may be nearly one.
+    /// The error of a figure in bytes: 0 MiB of swap is exact, 0 GiB may be nearly 1 GiB.
     pub(crate) fn doubt(self) -> f64 {
-        const NOTHING: f64 = 1_048_576.0;
-        match self.value > 0.0 || self.error > NOTHING {
-            true => self.error,
-            false => 0.0,
+        if self.value > 0.0 || self.error > MIB {
+            self.error
+        } else {
+            0.0
         }
     }
 
-    /// The figure in bytes; one without suffix counts units of that size.
+    /// The figure in bytes. Without a suffix it counts `unit` bytes.
     pub(crate) fn in_bytes(self, unit: f64) -> Self {
         let factor = if self.has_unit { 1.0 } else { unit };
         Self {
@@ -102,19 +111,19 @@ fn unit(suffix: &str, base: Base) -> Option<f64> {
     }
     let power = power(first)?;
     match chars.as_str() {
-        "" | "B" | "b" => Some(base.of(power)),
-        "i" | "iB" | "ib" => Some(Base::Binary.of(power)),
+        "" | "B" | "b" => Some(base.pow(power)),
+        "i" | "iB" | "ib" => Some(Base::Binary.pow(power)),
         _ => None,
     }
 }
 
-/// The number with a point for its decimals and without marks between thousands. `1,028` is over a thousand, `0,01` and
-/// `3,6` are not.
+/// The number with a decimal point and without thousands separators. `1,028` has one; in `0,01` and `3,6` the comma is
+/// a decimal point.
 fn plain(number: &str) -> Option<String> {
     if !number.starts_with(|c: char| c.is_ascii_digit()) || number.len() > 30 {
         return None;
     }
-    let groups = |mark| {
+    let are_thousands = |mark| {
         let mut parts = number.split(mark);
         let head = parts.next().unwrap_or_default();
         (1..=3).contains(&head.len())
@@ -125,9 +134,9 @@ fn plain(number: &str) -> Option<String> {
     let (commas, points) = (number.matches(',').count(), number.matches('.').count());
     Some(match (commas, points) {
         (0, 0 | 1) => number.to_owned(),
-        (1, 0) if !groups(',') => number.replace(',', "."),
-        (_, 0) if groups(',') => number.replace(',', ""),
-        (0, _) if groups('.') => number.replace('.', ""),
+        (1, 0) if !are_thousands(',') => number.replace(',', "."),
+        (_, 0) if are_thousands(',') => number.replace(',', ""),
+        (0, _) if are_thousands('.') => number.replace('.', ""),
         // `1,234.5` and `1.234,5`.
         (_, 1) if number.rfind('.') > number.rfind(',') => number.replace(',', ""),
         (1, _) if number.rfind(',') > number.rfind('.') => {
@@ -137,25 +146,25 @@ fn plain(number: &str) -> Option<String> {
     })
 }
 
-/// Pages that make up so many bytes. Where nothing told their size, they are the 4 KiB of all common machines; what is
-/// computed back to bytes with that size is right either way.
+/// Converts bytes to pages. An unknown page size is taken as 4 KiB; converting back gives the same bytes in any case.
 pub(crate) fn pages(bytes: f64, facts: &mut Facts) -> Option<Pages> {
     let size = *facts.page_size.get_or_insert(PageSize::USUAL);
     raw(bytes / size.bytes().as_f64()).map(Pages::new)
 }
 
-/// The size of a page, where a line tells: a kernel report's list of free blocks begins with the smallest
-/// (`DMA32: 2*4kB (UM) 0*8kB …`), and people ask for it (`getconf PAGESIZE`). It holds for the whole text, also for what
-/// stands before it.
-pub(crate) fn told_page_size(lines: &[&str]) -> Option<PageSize> {
-    let answers = lines.iter().zip(lines.iter().skip(1));
-    let asked = answers.filter(|(asked, _)| asked.contains("getconf PAGE"));
-    let asked = asked.filter_map(|(_, answer)| answer.trim().parse().ok());
+/// The page size, from `getconf PAGESIZE` or from the list of free blocks in a kernel report, which begins with the
+/// smallest (`DMA32: 2*4kB (UM) 0*8kB …`). It applies to the whole text.
+pub(crate) fn page_size_in(lines: &[&str]) -> Option<PageSize> {
+    let printed = lines
+        .iter()
+        .zip(lines.iter().skip(1))
+        .filter(|(command, _)| command.contains("getconf PAGE"))
+        .filter_map(|(_, output)| output.trim().parse().ok());
     let blocks = lines.iter().filter_map(|line| smallest_block(line));
-    asked.chain(blocks).find_map(PageSize::from_bytes)
+    printed.chain(blocks).find_map(PageSize::from_bytes)
 }
 
-/// The size of the first of a list of free blocks, where the next is twice as large.
+/// The first size in a list of free blocks, in which the next one is twice as large.
 fn smallest_block(line: &str) -> Option<u64> {
     let (_, list) = line.split_once('*')?;
     let (kib, rest) = list.split_once("kB")?;
@@ -165,7 +174,7 @@ fn smallest_block(line: &str) -> Option<u64> {
     (next.parse() == Ok(kib.checked_mul(2)?)).then(|| kib.saturating_mul(1024))
 }
 
-/// A whole number of the catalogue's unit.
+/// Rounds a reading to a whole number.
 pub(crate) fn raw(value: f64) -> Option<u64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // checked
     (0.0..9e18).contains(&value).then(|| value.round() as u64)
@@ -178,7 +187,7 @@ mod tests {
     use timeline::signals::*;
 
     #[test]
-    fn marks_between_thousands_and_before_decimals_are_told_apart() {
+    fn thousands_separators_and_decimal_points_are_distinguished() {
         for (word, value) in [
             ("1,028", 1028.0),
             ("80,429", 80_429.0),
@@ -193,22 +202,22 @@ mod tests {
             ("207.55", 207.55),
         ] {
             assert_eq!(
-                Figure::parse(word, Base::Binary).map(|f| f.value),
+                PrintedFigure::parse(word, Base::Binary).map(|f| f.value),
                 Some(value),
                 "{word}"
             );
         }
         for word in ["", "-1", "x", "1,2,3", "1,,028", ".5", "3.6Q", "1:2"] {
-            assert_eq!(Figure::parse(word, Base::Binary), None, "{word}");
+            assert_eq!(PrintedFigure::parse(word, Base::Binary), None, "{word}");
         }
     }
 
     #[test]
-    fn each_tool_s_figures_carry_how_far_they_may_be_off() {
+    fn figures_of_each_tool_have_their_rounding_error() {
         const HEAD: &str = "       total  used  free  shared  buff/cache  available\n";
         const MIB: u64 = 1 << 20;
         for (text, signal, error) in [
-            // Cut off, or nothing tells that they are not.
+            // Truncated, or possibly so.
             (
                 "$ free -m\nHEADMem: 7000 3000 1000 10 3000 3900\n",
                 MEM_FREE.id(),
@@ -249,7 +258,7 @@ mod tests {
                 MEM_AVAILABLE.id(),
                 Some(MIB),
             ),
-            // To the nearest.
+            // Rounded to the nearest.
             (
                 "$ free -h\nHEADMem: 6.8Gi 2.9Gi 228Mi 10Mi 3.7Gi 3.8Gi\n",
                 MEM_TOTAL.id(),
@@ -260,7 +269,7 @@ mod tests {
                 MEM_FREE.id(),
                 Some(52_429),
             ),
-            // The kernel's own; reclaimable slab in the cache.
+            // Exact, as from the kernel; but the cache includes reclaimable slab.
             (
                 "$ free\nHEADMem: 7000000 3000000 1000000 10 3000000 3900000\n",
                 MEM_FREE.id(),
@@ -283,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_free_blocks_and_getconf_tell_the_size_of_a_page() {
+    fn lists_of_free_blocks_and_getconf_have_the_page_size() {
         for (text, bytes) in [
             (
                 "Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB = 1kB",
@@ -297,26 +306,25 @@ mod tests {
             ("$ getconf PAGE_SIZE", None),
         ] {
             let lines: Vec<&str> = text.lines().collect();
-            let told = told_page_size(&lines).map(|page| page.bytes().get());
-            assert_eq!(told, bytes, "{text}");
+            let found = page_size_in(&lines).map(|page| page.bytes().get());
+            assert_eq!(found, bytes, "{text}");
         }
     }
 
     #[test]
-    fn suffixes_are_binary_unless_said_otherwise() {
-        let mib = 1024.0 * 1024.0;
+    fn suffixes_are_binary_by_default() {
         for (word, base, value, error) in [
-            ("228M", Base::Binary, 228.0 * mib, mib),
+            ("228M", Base::Binary, 228.0 * super::MIB, super::MIB),
             (
                 "3.5Gi",
                 Base::Decimal,
-                3.5 * 1024.0 * mib,
-                0.05 * 1024.0 * mib,
+                3.5 * 1024.0 * super::MIB,
+                0.05 * 1024.0 * super::MIB,
             ),
             ("3.5G", Base::Decimal, 3.5e9, 0.05e9),
             ("0B", Base::Binary, 0.0, 1.0),
         ] {
-            let figure = Figure::parse(word, base).unwrap();
+            let figure = PrintedFigure::parse(word, base).unwrap();
             assert!((figure.value - value).abs() < 1.0, "{word} {figure:?}");
             assert!((figure.error - error).abs() < 1.0, "{word} {figure:?}");
             assert!(figure.has_unit);

@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn whole_times_are_read_as_people_leave_them() {
+fn a_line_with_only_a_time_is_read() {
     let at = |line: &str| {
-        let wall = Printed::whole(line)?.wall()?;
+        let wall = PrintedTime::whole(line)?.wall()?;
         Some(wall.unix_nanos() / SECOND)
     };
     for line in [
@@ -41,7 +41,7 @@ fn whole_times_are_read_as_people_leave_them() {
 }
 
 #[test]
-fn a_stamp_is_taken_from_the_front_of_a_line() {
+fn a_stamp_is_taken_from_the_start_of_a_line() {
     for (line, rest) in [
         ("2026-11-21 23:58:47 Mem: 1 2 3", Some("Mem: 1 2 3")),
         ("[2026-11-21 23:58:47]  1  0  0", Some("1  0  0")),
@@ -53,30 +53,34 @@ fn a_stamp_is_taken_from_the_front_of_a_line() {
         ("Mem: 1 2 3", None),
         ("Nov 21 is a day", None),
     ] {
-        assert_eq!(Printed::leading(line).map(|(_, rest)| rest), rest, "{line}");
+        assert_eq!(
+            PrintedTime::leading(line).map(|(_, rest)| rest),
+            rest,
+            "{line}"
+        );
     }
 }
 
 #[test]
-fn a_series_goes_on_while_its_times_do() {
-    let mut dated = Series::of(None);
-    let mut next = |line: &str| dated.next(Printed::whole(line)).map(|(_, after)| after);
+fn a_series_continues_while_its_times_increase() {
+    let mut dated = SampleTimes::new(None);
+    let mut next = |line: &str| dated.next(PrintedTime::whole(line)).map(|(_, after)| after);
     assert_eq!(next("2026-11-21 23:58:47"), Some(Span::ZERO));
     assert_eq!(next("2026-11-21 23:58:52"), Some(Span::from_secs(5)));
     assert_eq!(next("2026-11-21 23:58:52"), None);
-    let mut plain = Series::of(Some(Span::from_secs(3)));
-    assert_eq!(plain.next(None), Some((When::Unknown, Span::ZERO)));
+    let mut plain = SampleTimes::new(Some(Span::from_secs(3)));
+    assert_eq!(plain.next(None), Some((SnapshotTime::Unknown, Span::ZERO)));
     let three = Span::from_secs(3);
-    assert_eq!(plain.next(None), Some((When::After(three), three)));
-    let mut unknown = Series::of(None);
+    assert_eq!(plain.next(None), Some((SnapshotTime::After(three), three)));
+    let mut unknown = SampleTimes::new(None);
     unknown.next(None);
     assert_eq!(unknown.next(None), None);
 }
 
 #[test]
-fn times_without_a_date_still_have_distances() {
-    let of = |line: &str| Printed::whole(line).unwrap();
-    let between = |a: &str, b: &str| of(b).since(of(a));
+fn times_without_a_date_have_intervals() {
+    let read = |line: &str| PrintedTime::whole(line).unwrap();
+    let between = |a: &str, b: &str| read(b).since(read(a));
     assert_eq!(between("23:59:50", "00:00:20"), Some(Span::from_secs(30)));
     assert_eq!(
         between("Nov 21 23:59:50", "Nov 22 00:00:20"),

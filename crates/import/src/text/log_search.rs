@@ -1,40 +1,40 @@
-//! Logs that are too long to be kept: searched for what the kernel says of memory, a block at a time.
+//! Searches logs of any length for kernel reports about memory, a block at a time.
 //!
-//! Around each mark of a report a **window** is cut, from some lines before the mark to where the lines stop to look like
-//! a report. Everything else is only counted for line numbers. Memory is bounded by a block and a window, whatever the
-//! log holds; time by a few vectorised searches over each block.
+//! A **window** is cut around each mark of a report, from some lines before it to where lines no longer look like a
+//! report. Other lines are only counted. Memory is bounded by a block and a window, time by a few vectorised searches of
+//! each block.
 
 use std::io::{ErrorKind, Read};
 
 use memchr::memmem::Finder;
 use probe::kernel_report::marks::{MARKS, continues};
 
-/// What is read at once: it stays in a core's own cache while it is searched several times.
+/// Small enough to stay in the L2 cache while it is searched several times.
 const BLOCK: usize = 256 << 10;
-/// Bytes before a mark that belong to its window: a report whose first line is not known begins there.
+/// Bytes before a mark that belong to its window: a report may begin with an unknown line.
 const BEFORE: usize = 4 << 10;
-/// A window's bound: the table of 30,000 tasks.
+/// Enough for a table of 30,000 tasks.
 const LONGEST_WINDOW: usize = 4 << 20;
-/// All windows' bound.
+/// Bytes of all windows.
 const MOST_BYTES: u64 = 64 << 20;
-/// A report has no more lines in a row than these that nothing but a report could have.
+/// A report has at most this many lines in a row that could be of something else.
 const QUIET_LINES: usize = 256;
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Searched {
-    /// Bytes looked at.
+    /// Bytes searched.
     pub(crate) bytes: u64,
-    /// Windows handed on.
+    /// Windows found.
     pub(crate) windows: usize,
-    /// Marks that were passed over, as there were too many windows.
-    pub(crate) passed_over: usize,
+    /// Marks that were skipped because there were too many windows.
+    pub(crate) skipped: usize,
 }
 
 /// Searches a log to its end; `found` gets each window with the number of its first line, from 1.
 ///
 /// # Errors
-/// The input's; windows before it were handed on, and `Searched` says how far it came.
+/// Of the input. Windows before it were passed to `found`; `Searched` has how far the search came.
 pub(crate) fn search(
     input: &mut dyn Read,
     found: &mut dyn FnMut(&[u8], usize),
@@ -53,11 +53,11 @@ pub(crate) fn search(
             Err(error) => break Err(error),
         }
         if filled == block.len() {
-            // A line that fills the block is cut: no report has such lines.
+            // A line longer than the block is split: no report has such lines.
             let whole = memchr::memrchr(b'\n', &block).map_or(filled, |end| end + 1);
-            let kept = search.lines(&block[..whole]);
-            block.copy_within(kept..filled, 0);
-            filled -= kept;
+            let done = search.lines(&block[..whole]);
+            block.copy_within(done..filled, 0);
+            filled -= done;
         }
     };
     search.lines(&block[..filled]);
@@ -67,19 +67,19 @@ pub(crate) fn search(
 
 struct Search<'a> {
     marks: [Finder<'static>; MARKS.len()],
-    /// Places of marks in the lines at hand.
+    /// Offsets of marks in the current lines.
     places: Vec<usize>,
-    /// Number of the first of the lines at hand.
+    /// Number of the first of these lines.
     line: usize,
-    /// How many of the bytes at hand were searched before: they may only stand before a mark.
+    /// How many of these bytes were searched before; they are only context.
     old: usize,
     window: Option<Window>,
-    handed_on: u64,
+    window_bytes: u64,
     found: &'a mut dyn FnMut(&[u8], usize),
     searched: Searched,
 }
 
-/// A report in the reading.
+/// Lines of a report.
 struct Window {
     text: Vec<u8>,
     first_line: usize,
@@ -94,13 +94,13 @@ impl<'a> Search<'a> {
             line: 1,
             old: 0,
             window: None,
-            handed_on: 0,
+            window_bytes: 0,
             found,
             searched: Searched::default(),
         }
     }
 
-    /// Looks at whole lines. Gives back how many of their bytes need not come again.
+    /// Searches whole lines. Returns how many of their bytes are done with.
     fn lines(&mut self, text: &[u8]) -> usize {
         self.places.clear();
         for mark in &self.marks {
@@ -108,14 +108,14 @@ impl<'a> Search<'a> {
             self.places.extend(places.map(|place| place + self.old));
         }
         self.places.sort_unstable();
-        let mut taken = self.go_on(text, self.old);
+        let mut taken = self.extend(text, self.old);
         for i in 0..self.places.len() {
             let place = self.places[i];
             if place < taken {
                 continue;
             }
-            if self.handed_on >= MOST_BYTES {
-                self.searched.passed_over += 1;
+            if self.window_bytes >= MOST_BYTES {
+                self.searched.skipped += 1;
                 continue;
             }
             let from = line_start(text, place.saturating_sub(BEFORE).max(taken), place);
@@ -124,20 +124,20 @@ impl<'a> Search<'a> {
                 first_line: self.line + count_lines(&text[..from]),
                 quiet: 0,
             });
-            taken = self.go_on(text, from);
+            taken = self.extend(text, from);
         }
-        self.keep(text, taken)
+        self.keep_context(text, taken)
     }
 
-    /// Adds lines to the open window; gives back where it ended.
-    fn go_on(&mut self, text: &[u8], from: usize) -> usize {
+    /// Adds lines to the open window. Returns where it ended.
+    fn extend(&mut self, text: &[u8], from: usize) -> usize {
         let Some(window) = &mut self.window else {
             return 0;
         };
         let mut at = from;
         while at < text.len() {
             let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end + 1);
-            if !window.take(&text[at..end]) {
+            if !window.push(&text[at..end]) {
                 self.close();
                 return at;
             }
@@ -149,13 +149,13 @@ impl<'a> Search<'a> {
     fn close(&mut self) {
         if let Some(window) = self.window.take() {
             (self.found)(&window.text, window.first_line);
-            self.handed_on += window.text.len() as u64;
+            self.window_bytes += window.text.len() as u64;
             self.searched.windows += 1;
         }
     }
 
-    /// Prepares for the next lines, before which the last of these stand again.
-    fn keep(&mut self, text: &[u8], taken: usize) -> usize {
+    /// Keeps the last of these lines as context of the next.
+    fn keep_context(&mut self, text: &[u8], taken: usize) -> usize {
         let from = text.len().saturating_sub(BEFORE).max(taken);
         let from = memchr::memchr(b'\n', &text[from..]).map_or(text.len(), |end| from + end + 1);
         self.line += count_lines(&text[..from]);
@@ -165,19 +165,19 @@ impl<'a> Search<'a> {
 }
 
 impl Window {
-    /// Takes a line, unless the report ended some lines ago.
-    fn take(&mut self, line: &[u8]) -> bool {
+    /// Adds a line, unless the report ended some lines ago.
+    fn push(&mut self, line: &[u8]) -> bool {
         self.quiet = if continues(line) { 0 } else { self.quiet + 1 };
         let fits = self.text.len() + line.len() <= LONGEST_WINDOW;
-        let goes_on = fits && self.quiet <= QUIET_LINES;
-        if goes_on {
+        let continues = fits && self.quiet <= QUIET_LINES;
+        if continues {
             self.text.extend_from_slice(line);
         }
-        goes_on
+        continues
     }
 }
 
-/// The start of the first line that begins at `from` or later, at most that of the line with `place` in it.
+/// The start of the first line at or after `from`, at most that of the line with `place`.
 fn line_start(text: &[u8], from: usize, place: usize) -> usize {
     if from == 0 || text[from - 1] == b'\n' {
         return from;
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::SourceKind;
     use crate::paste::Paste;
-    use crate::text::Text;
+    use crate::text::PlainText;
 
     fn windows(log: &[u8]) -> (Searched, Vec<(String, usize)>) {
         let mut found = Vec::new();
@@ -215,8 +215,8 @@ mod tests {
         Nov 21 23:58:48 web kernel: [  812]     0   812   9142  77 0 java\n";
 
     #[test]
-    fn a_report_is_found_wherever_it_lies_and_its_line_is_told() {
-        // Steps of a prime: the report crosses the block's end at many places.
+    fn a_report_is_found_anywhere_with_its_line_number() {
+        // The end of the block falls on many places of the report.
         for before in (1..9_000).step_by(497) {
             let log = format!("{}{REPORT}{}", noise(before), noise(3_000));
             let (searched, found) = windows(log.as_bytes());
@@ -231,9 +231,9 @@ mod tests {
         }
     }
 
-    /// The real reports, each of which must be found as it is read where it is short.
+    /// All saved reports must be found in a long log as they are read from a short text.
     #[test]
-    fn whatever_is_read_as_a_report_is_found_in_a_log_of_any_length() {
+    fn every_kernel_report_is_found_in_a_log_of_any_length() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../probe/tests/kernel_reports");
         let mut logs = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -246,19 +246,19 @@ mod tests {
             let log = format!("{}{text}{}", noise(4_000), noise(4_000));
             let mut found = Paste::default();
             for (window, line) in windows(log.as_bytes()).1 {
-                found.read(&Text::of(window.as_bytes()), "", line);
+                found.read(&PlainText::from_bytes(window.as_bytes()), "", line);
             }
             let found = found.finish(SourceKind::Text).timeline;
             let mut whole = Paste::default();
-            whole.read(&Text::of(text.as_bytes()), "", 1);
+            whole.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
             let whole = whole.finish(SourceKind::Text).timeline;
-            // The lines around it have a stamp, which a report that is cut off at its end may take for its own.
-            let said = |reported: &timeline::Reported| timeline::KernelReport {
+            // A truncated report may take the stamp of the line after it.
+            let without_stamp = |reported: &timeline::Reported| timeline::KernelReport {
                 stamp: None,
                 ..reported.report.clone()
             };
             let reports = |timeline: &timeline::Timeline| {
-                let reports = timeline.all_reports().iter().map(said);
+                let reports = timeline.all_reports().iter().map(without_stamp);
                 reports.map(|r| format!("{r:?}")).collect::<Vec<_>>()
             };
             assert_eq!(found.len(), whole.len(), "{}", path.display());
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_far_apart_have_windows_of_their_own_and_near_ones_share_one() {
+    fn reports_close_together_share_a_window() {
         let log = [
             &noise(5_000),
             REPORT,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_nothing_but_marks_is_bounded() {
+    fn windows_of_a_log_full_of_marks_are_bounded() {
         let line = format!("kernel: Mem-Info: {}\n", "x".repeat(1000));
         let (searched, found) = windows(line.repeat(100_000).as_bytes());
         assert!(
@@ -294,11 +294,11 @@ mod tests {
         );
         let all: usize = found.iter().map(|(window, _)| window.len()).sum();
         assert!(all as u64 <= MOST_BYTES + LONGEST_WINDOW as u64);
-        assert!(searched.passed_over > 0);
+        assert!(searched.skipped > 0);
     }
 
     #[test]
-    fn lines_without_end_are_searched_too() {
+    fn endless_lines_are_searched() {
         let mut log = vec![b'x'; 3 * BLOCK];
         log.extend_from_slice(format!(" oom-kill\n{REPORT}").as_bytes());
         let (_, found) = windows(&log);

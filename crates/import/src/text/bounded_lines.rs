@@ -1,27 +1,27 @@
-//! Lines of any input in bounded memory.
+//! Reads lines in bounded memory.
 
 use std::io::{BufRead, ErrorKind};
 
-/// What the next line turned out to be.
+/// The result of reading a line.
 #[derive(Debug)]
-pub(crate) enum Line {
-    /// It is in the buffer, without its end. `whole` is false where the input stopped before the line's end.
+pub(crate) enum LineRead {
+    /// The line is in the buffer, without its line feed.
     Read {
-        /// Whether the line's end was seen.
+        /// Whether it has a line feed; false at the end of a truncated input.
         whole: bool,
     },
-    /// It was longer than allowed and was passed over; its length in bytes.
+    /// The line was too long and was skipped; its length in bytes.
     TooLong(u64),
-    /// There is none.
+    /// There are no more lines.
     End,
 }
 
 /// Reads lines of at most `most` bytes.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct BoundedLines<R> {
     input: R,
     most: usize,
-    /// The line last read.
+    /// The last line.
     pub(crate) text: Vec<u8>,
     /// Lines read so far.
     pub(crate) count: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Lines<R> {
     pub(crate) bytes: u64,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> BoundedLines<R> {
     pub(crate) fn new(input: R, most: usize) -> Self {
         Self {
             input,
@@ -40,8 +40,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line. An error is the input's; what was read of the line before it is in the buffer.
-    pub(crate) fn next(&mut self) -> std::io::Result<Line> {
+    /// Reads the next line. After an error of the input, the buffer has the start of the line.
+    pub(crate) fn next(&mut self) -> std::io::Result<LineRead> {
         self.text.clear();
         let mut length: u64 = 0;
         self.count += 1;
@@ -54,7 +54,7 @@ impl<R: BufRead> Lines<R> {
             if chunk.is_empty() {
                 if length == 0 {
                     self.count -= 1;
-                    return Ok(Line::End);
+                    return Ok(LineRead::End);
                 }
                 return Ok(self.classify(length, false));
             }
@@ -73,12 +73,12 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn classify(&mut self, length: u64, whole: bool) -> Line {
+    fn classify(&mut self, length: u64, whole: bool) -> LineRead {
         if length > self.most as u64 {
             self.text = Vec::new();
-            Line::TooLong(length)
+            LineRead::TooLong(length)
         } else {
-            Line::Read { whole }
+            LineRead::Read { whole }
         }
     }
 }
@@ -88,14 +88,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
+    fn a_line_that_is_too_long_is_skipped() {
         let text = format!("{}\nshort\nlast", "x".repeat(100));
-        let mut lines = Lines::new(std::io::BufReader::with_capacity(7, text.as_bytes()), 10);
-        assert!(matches!(lines.next().unwrap(), Line::TooLong(100)));
-        assert!(matches!(lines.next().unwrap(), Line::Read { whole: true }));
+        let mut lines =
+            BoundedLines::new(std::io::BufReader::with_capacity(7, text.as_bytes()), 10);
+        assert!(matches!(lines.next().unwrap(), LineRead::TooLong(100)));
+        assert!(matches!(
+            lines.next().unwrap(),
+            LineRead::Read { whole: true }
+        ));
         assert_eq!(lines.text, b"short");
-        assert!(matches!(lines.next().unwrap(), Line::Read { whole: false }));
-        assert!(matches!(lines.next().unwrap(), Line::End));
+        assert!(matches!(
+            lines.next().unwrap(),
+            LineRead::Read { whole: false }
+        ));
+        assert!(matches!(lines.next().unwrap(), LineRead::End));
         assert_eq!(lines.count, 3);
         assert_eq!(lines.bytes, 111);
     }

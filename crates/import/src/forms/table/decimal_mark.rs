@@ -4,19 +4,18 @@
 //! `1,234,567` which one does not. Where nothing tells, the column is not used: one of the readings is wrong by a factor
 //! of a thousand.
 
-use crate::figure::Figure;
-use crate::forms::fill;
+use crate::text::figure::PrintedFigure;
 
-use super::layout::Separator;
+use super::header::Separator;
 
 /// What a column's cells may have that is no digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum DecimalMark {
     Comma,
     Point,
 }
 
-impl Mark {
+impl DecimalMark {
     const fn char(self) -> char {
         match self {
             Self::Comma => ',',
@@ -32,36 +31,36 @@ impl Mark {
     }
 
     /// A cell's figure, where this mark stands before decimals; blanks may stand before the unit: `349408 kB`.
-    pub(super) fn figure(self, cell: &str) -> Option<Figure> {
+    pub(super) fn figure(self, cell: &str) -> Option<PrintedFigure> {
         let cell = cell.trim_end_matches('%').replace(' ', "");
         let plain = cell.replace(self.other().char(), "");
         if plain.matches(self.char()).count() > 1 {
             return None;
         }
-        fill::figure(&plain.replace(self.char(), "."))
+        PrintedFigure::binary(&plain.replace(self.char(), "."))
     }
 }
 
 /// Whether a cell is a figure, whatever its marks mean.
 pub(super) fn is_figure(cell: &str) -> bool {
-    [Mark::Point, Mark::Comma]
+    [DecimalMark::Point, DecimalMark::Comma]
         .iter()
         .any(|mark| mark.figure(cell).is_some())
 }
 
 /// Which marks the cells show to stand before decimals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct MarksSeen {
     comma: bool,
     point: bool,
     /// A mark that may mean either, and whether there are two kinds of them.
-    open: Option<Mark>,
+    open: Option<DecimalMark>,
     both_open: bool,
     /// Whole figures below a thousand: beside `1,025` they show that there are no decimals.
     small: bool,
 }
 
-impl Shown {
+impl MarksSeen {
     /// What these cells show.
     pub(super) fn of<'c>(cells: impl Iterator<Item = &'c str>) -> Self {
         let mut shown = Self::default();
@@ -72,19 +71,19 @@ impl Shown {
     fn look_at(&mut self, cell: &str) {
         let is_other = |c: char| !(c.is_ascii_digit() || ",.".contains(c));
         let number = cell.split(is_other).next().unwrap_or_default();
-        let of = |mark: Mark| number.matches(mark.char()).count();
-        match (of(Mark::Comma), of(Mark::Point)) {
+        let of = |mark: DecimalMark| number.matches(mark.char()).count();
+        match (of(DecimalMark::Comma), of(DecimalMark::Point)) {
             (0, 0) => self.small |= number.len() < 4 && number.parse() != Ok(0),
-            (1, 0) => self.single(number, Mark::Comma),
-            (0, 1) => self.single(number, Mark::Point),
-            (_, 0) => self.tell(Mark::Point),
-            (0, _) => self.tell(Mark::Comma),
-            _ if number.rfind(',') > number.rfind('.') => self.tell(Mark::Comma),
-            _ => self.tell(Mark::Point),
+            (1, 0) => self.single(number, DecimalMark::Comma),
+            (0, 1) => self.single(number, DecimalMark::Point),
+            (_, 0) => self.tell(DecimalMark::Point),
+            (0, _) => self.tell(DecimalMark::Comma),
+            _ if number.rfind(',') > number.rfind('.') => self.tell(DecimalMark::Comma),
+            _ => self.tell(DecimalMark::Point),
         }
     }
 
-    fn single(&mut self, number: &str, mark: Mark) {
+    fn single(&mut self, number: &str, mark: DecimalMark) {
         let (head, tail) = number.split_once(mark.char()).unwrap_or((number, ""));
         let may_be_thousands = tail.len() == 3 && (1..=3).contains(&head.len()) && head != "0";
         if !may_be_thousands {
@@ -94,10 +93,10 @@ impl Shown {
         self.open = Some(mark);
     }
 
-    fn tell(&mut self, decimals: Mark) {
+    fn tell(&mut self, decimals: DecimalMark) {
         match decimals {
-            Mark::Comma => self.comma = true,
-            Mark::Point => self.point = true,
+            DecimalMark::Comma => self.comma = true,
+            DecimalMark::Point => self.point = true,
         }
     }
 
@@ -111,10 +110,10 @@ impl Shown {
     }
 
     /// The one mark that was shown to stand before decimals.
-    const fn one(self) -> Option<Mark> {
+    const fn one(self) -> Option<DecimalMark> {
         match (self.comma, self.point) {
-            (true, false) => Some(Mark::Comma),
-            (false, true) => Some(Mark::Point),
+            (true, false) => Some(DecimalMark::Comma),
+            (false, true) => Some(DecimalMark::Point),
             _ => None,
         }
     }
@@ -126,13 +125,13 @@ impl Shown {
         table: Self,
         separator: Separator,
         unit: Option<f64>,
-    ) -> Option<Mark> {
+    ) -> Option<DecimalMark> {
         const MIB: f64 = 1_048_576.0;
         if self.both_open || (self.comma && self.point) {
             return None;
         }
         let Some(open) = self.open else {
-            return Some(self.one().or(table.one()).unwrap_or(Mark::Point));
+            return Some(self.one().or(table.one()).unwrap_or(DecimalMark::Point));
         };
         if self.small {
             self.tell(open.other());
@@ -144,7 +143,7 @@ impl Shown {
         if self.comma && self.point {
             return None;
         }
-        let is_between_semicolons = separator == Separator::Semicolon && open == Mark::Comma;
+        let is_between_semicolons = separator == Separator::Semicolon && open == DecimalMark::Comma;
         // The kernel's own figures are whole.
         let is_whole = unit.is_some_and(|unit| unit < MIB);
         self.one().or(table.one()).or(match is_between_semicolons {
@@ -160,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_column_s_cells_tell_together() {
-        use Mark::{Comma, Point};
+        use DecimalMark::{Comma, Point};
         const KIB: Option<f64> = Some(1024.0);
         const MIB: Option<f64> = Some(1_048_576.0);
         const GIB: Option<f64> = Some(1_073_741_824.0);
@@ -180,38 +179,38 @@ mod tests {
             (&["1,925", "1.925"], KIB, None),
             (&["12", "0"], MIB, Some(Point)),
         ] {
-            let shown = Shown::of(cells.iter().copied());
-            let found = shown.decimals(Shown::default(), Separator::Blanks, unit);
+            let shown = MarksSeen::of(cells.iter().copied());
+            let found = shown.decimals(MarksSeen::default(), Separator::Blanks, unit);
             assert_eq!(found, decimals, "{cells:?} {unit:?}");
         }
     }
 
     #[test]
     fn the_table_tells_where_the_column_does_not() {
-        let open = Shown::of(["1,925"].into_iter());
+        let open = MarksSeen::of(["1,925"].into_iter());
         let mib = Some(1_048_576.0);
         for (other, decimals) in [
-            ("0.5", Some(Mark::Point)),
-            ("0,5", Some(Mark::Comma)),
+            ("0.5", Some(DecimalMark::Point)),
+            ("0,5", Some(DecimalMark::Comma)),
             ("5", None),
         ] {
-            let table = Shown::of([other].into_iter()).and(open);
+            let table = MarksSeen::of([other].into_iter()).and(open);
             let found = open.decimals(table, Separator::Blanks, mib);
             assert_eq!(found, decimals, "{other}");
         }
-        let found = open.decimals(Shown::default(), Separator::Semicolon, mib);
-        assert_eq!(found, Some(Mark::Comma));
+        let found = open.decimals(MarksSeen::default(), Separator::Semicolon, mib);
+        assert_eq!(found, Some(DecimalMark::Comma));
     }
 
     #[test]
     fn figures_are_read_by_their_mark() {
         for (mark, cell, value) in [
-            (Mark::Comma, "1,925", Some(1.925)),
-            (Mark::Point, "1,925", Some(1925.0)),
-            (Mark::Comma, "7.746,125", Some(7746.125)),
-            (Mark::Comma, "1,2,3", None),
-            (Mark::Point, "7 %", Some(7.0)),
-            (Mark::Point, "x", None),
+            (DecimalMark::Comma, "1,925", Some(1.925)),
+            (DecimalMark::Point, "1,925", Some(1925.0)),
+            (DecimalMark::Comma, "7.746,125", Some(7746.125)),
+            (DecimalMark::Comma, "1,2,3", None),
+            (DecimalMark::Point, "7 %", Some(7.0)),
+            (DecimalMark::Point, "x", None),
         ] {
             assert_eq!(mark.figure(cell).map(|f| f.value), value, "{cell}");
         }

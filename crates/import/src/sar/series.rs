@@ -1,36 +1,36 @@
-//! Figures of sar by time, whatever form they came in, and the looks that they are.
+//! Figures of sar by time, and the snapshots made of them.
 //!
-//! sar prints rates, averages over the interval that ends at the row's time. A timeline holds counters: so a counter starts
-//! at zero and grows by rate times interval, and the timeline's rates are the printed ones again. The first row after the
-//! start, a restart or a hole gets a sample of zeros in front of it, where its interval began.
+//! sar prints rates: averages over the interval that ends at the time of the row. A timeline has counters. So a counter
+//! starts at zero and grows by rate × interval, which gives the printed rates back. The first row after the start, a
+//! restart or a gap gets a sample of zeros before it, at the start of its interval.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use timeline::{Entity, Sample, SignalId};
 use units::{Span, WallClock};
 
-use super::columns::{self, COLUMNS, ColumnIndex, Meaning, Of};
-use super::total::{MemoryRow, Total, TotalFinder};
-use crate::figure::raw;
-use crate::looks::{Link, Look, When};
+use super::columns::{self, COLUMNS, ColumnIndex, SarMeaning, SarSubject};
+use super::ram_total::{MemoryRow, RamTotal, RamTotalFinder};
+use crate::builder::{Link, Snapshot, SnapshotTime};
+use crate::text::figure::{KIB, raw};
 
-/// What was printed of one time.
+/// The figures of one time.
 #[derive(Debug, Default)]
-struct Record {
-    /// When the interval of its rates began, where the text tells.
+struct SarRecord {
+    /// Start of the interval of its rates, if known.
     start: Option<i64>,
     host: Vec<(ColumnIndex, f64)>,
     disks: Vec<(u32, ColumnIndex, f64)>,
 }
 
-/// Figures by time; times are seconds.
+/// Figures by time, in seconds.
 #[derive(Debug, Default)]
-pub(crate) struct Recording {
-    /// CPUs, for their shares of time.
+pub(crate) struct SarSeries {
+    /// The number of CPUs, to convert their shares of time.
     pub(crate) cpus: Option<u32>,
-    /// Whether times count from 1970 and not from a midnight that nobody knows.
+    /// Whether times count from 1970; otherwise from an unknown midnight.
     pub(crate) is_dated: bool,
-    records: BTreeMap<i64, Record>,
+    records: BTreeMap<i64, SarRecord>,
     restarts: BTreeSet<i64>,
     disks: Vec<String>,
     disk_numbers: HashMap<String, u32>,
@@ -42,17 +42,17 @@ pub(crate) struct Recording {
     disks_dropped: bool,
 }
 
-impl Recording {
-    /// As many as a timeline takes.
+impl SarSeries {
+    /// As many as a timeline may have.
     const MOST_RECORDS: usize = 100_000;
-    /// Figures of disks are kept up to here (24 bytes each): a day of ten-minute samples of 10,000 disks.
+    /// 24 bytes each: a day of ten-minute samples of 10,000 disks.
     const MOST_DISK_FIGURES: usize = 5_000_000;
-    /// More disks than these are no host's, and slow to look up.
+    /// More than any host has.
     const MOST_DISKS: usize = 1_000;
-    /// No counter of a host rises by more in a second; sysstat prints such figures where one was reset.
+    /// No counter grows faster. sysstat prints such rates after a counter was reset.
     const MOST_PER_SECOND: f64 = 1e12;
 
-    /// Notes when the interval of the rates at a time began.
+    /// Notes the start of the interval of the rates at a time.
     pub(crate) fn start(&mut self, time: i64, start: i64) {
         if let Some(record) = self.record(time)
             && start < time
@@ -61,7 +61,7 @@ impl Recording {
         }
     }
 
-    /// Notes a figure of the host.
+    /// Adds a figure of the host.
     pub(crate) fn host(&mut self, time: i64, column: ColumnIndex, value: f64) {
         if !(0.0..Self::MOST_PER_SECOND).contains(&value) {
             return;
@@ -69,7 +69,7 @@ impl Recording {
         let Some(record) = self.record(time) else {
             return;
         };
-        // Of two printings of one table the first stays.
+        // If a table was printed twice, the first is used.
         if record.host.iter().all(|(known, _)| *known != column) {
             record.host.push((column, value));
             self.groups.insert(COLUMNS[column].group);
@@ -79,7 +79,7 @@ impl Recording {
         }
     }
 
-    /// Notes a figure of a disk.
+    /// Adds a figure of a disk.
     pub(crate) fn disk(&mut self, time: i64, name: &str, column: ColumnIndex, value: f64) {
         if !(0.0..Self::MOST_PER_SECOND).contains(&value) || name.is_empty() || name.len() > 256 {
             return;
@@ -108,24 +108,24 @@ impl Recording {
         }
     }
 
-    /// Notes a figure of whatever its column is of.
+    /// Adds a figure; `row` is the name of a CPU or disk.
     pub(crate) fn figure(&mut self, time: i64, row: &str, column: ColumnIndex, value: f64) {
-        match COLUMNS[column].of {
-            Of::Host => self.host(time, column, value),
-            Of::Cpus if matches!(row, "all" | "-1") => self.host(time, column, value),
-            Of::Cpus => {}
-            Of::Disk => self.disk(time, row, column, value),
+        match COLUMNS[column].subject {
+            SarSubject::Host => self.host(time, column, value),
+            SarSubject::Cpus if matches!(row, "all" | "-1") => self.host(time, column, value),
+            SarSubject::Cpus => {}
+            SarSubject::Disk => self.disk(time, row, column, value),
         }
     }
 
-    /// Notes that the machine was started anew.
+    /// Notes a restart of the host.
     pub(crate) fn restart(&mut self, time: i64) {
         if self.restarts.len() < Self::MOST_RECORDS {
             self.restarts.insert(time);
         }
     }
 
-    fn record(&mut self, time: i64) -> Option<&mut Record> {
+    fn record(&mut self, time: i64) -> Option<&mut SarRecord> {
         if self.records.len() >= Self::MOST_RECORDS && !self.records.contains_key(&time) {
             self.dropped += 1;
             return None;
@@ -133,57 +133,53 @@ impl Recording {
         Some(self.records.entry(time).or_default())
     }
 
-    /// Whether nothing was read.
+    /// Whether it has no figure.
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// What it is, for people: `sar (memory + paging), 144 samples, 10 min apart`.
+    /// Human-readable: `sar (memory + paging), 144 samples, 10 min apart`.
     pub(crate) fn what(&self) -> String {
         let groups: Vec<&str> = self.groups.iter().copied().collect();
         let samples = self.records.len();
-        // What is above a verdict ends at the first comma: the tables stand before it.
+        // The report shows the text up to the first comma.
         let groups = groups.join(" + ");
-        match self.usual_step() {
+        match self.median_step() {
             _ if samples == 1 => format!("sar ({groups}), 1 sample"),
             Some(step) => format!("sar ({groups}), {samples} samples, {} apart", seconds(step)),
             None => format!("sar ({groups}), {samples} samples"),
         }
     }
 
-    /// What had to be left out.
+    /// What was left out.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.dropped > 0 {
             let most = Self::MOST_RECORDS;
-            problems.push(format!("only the first {most} times are used"));
+            problems.push(format!("only the first {most} samples are used"));
         }
         if self.disks_dropped {
-            problems.push("there are too many figures of disks; the rest is left out".to_owned());
+            problems.push("too many disk figures; the rest is left out".to_owned());
         }
         problems
     }
 
-    /// The middle one of the steps from row to row.
-    fn usual_step(&self) -> Option<i64> {
+    /// The median interval between rows.
+    fn median_step(&self) -> Option<i64> {
         let times = self.records.keys();
-        let mut steps: Vec<i64> = times
-            .clone()
-            .skip(1)
-            .zip(times)
-            .map(|(b, a)| b - a)
-            .collect();
-        let own = self.records.iter();
+        let next_times = times.clone().skip(1);
+        let mut steps: Vec<i64> = next_times.zip(times).map(|(b, a)| b - a).collect();
         if steps.is_empty() {
-            steps.extend(own.filter_map(|(time, record)| Some(time - record.start?)));
+            let records = self.records.iter();
+            steps.extend(records.filter_map(|(time, record)| Some(time - record.start?)));
         }
         let middle = steps.len() / 2;
         (!steps.is_empty()).then(|| *steps.select_nth_unstable(middle).1)
     }
 
-    /// The looks, in order.
-    pub(crate) fn looks(&self, take: &mut dyn FnMut(Look)) {
-        let usual = self.usual_step();
+    /// Emits the snapshots, in order.
+    pub(crate) fn emit(&self, take: &mut dyn FnMut(Snapshot)) {
+        let step_median = self.median_step();
         let total = self.total();
         let mut counting = Counting::default();
         let mut last: Option<i64> = None;
@@ -192,72 +188,75 @@ impl Recording {
             let mut link = self.link(last, time, record);
             if link != Link::Follows {
                 counting = Counting::default();
-                last = start_of(last, time, record, usual);
+                last = series_start(last, time, record, step_median);
                 if let Some(start) = last {
-                    let mut look = self.look(link, start, None);
-                    counting.announce(record, self, &mut look.sample);
-                    counting.turn();
-                    take(look);
+                    let mut snapshot = self.snapshot(link, start, None);
+                    counting.announce(record, self, &mut snapshot.sample);
+                    counting.end_sample();
+                    take(snapshot);
                     link = Link::Follows;
                 }
             }
             let step = last.map(|last| time - last);
-            let mut look = self.look(link, time, step);
-            counting.count(record, step, self, &mut look.sample);
-            self.levels(record, total, &mut look);
+            let mut snapshot = self.snapshot(link, time, step);
+            counting.count(record, step, self, &mut snapshot.sample);
+            self.levels(record, total, &mut snapshot);
             if let Some((next, upcoming)) = records.peek()
                 && self.link(Some(time), **next, upcoming) == Link::Follows
             {
-                counting.announce(upcoming, self, &mut look.sample);
+                counting.announce(upcoming, self, &mut snapshot.sample);
             }
-            counting.turn();
-            take(look);
+            counting.end_sample();
+            take(snapshot);
             last = Some(time);
         }
     }
 
-    fn look(&self, link: Link, time: i64, step: Option<i64>) -> Look {
-        Look {
+    fn snapshot(&self, link: Link, time: i64, step: Option<i64>) -> Snapshot {
+        Snapshot {
             link,
             when: self.when(time, step),
-            ..Look::default()
+            ..Snapshot::default()
         }
     }
 
-    fn when(&self, time: i64, step: Option<i64>) -> When {
+    fn when(&self, time: i64, step: Option<i64>) -> SnapshotTime {
         if self.is_dated
             && let Some(nanos) = time.checked_mul(1_000_000_000)
         {
-            return When::At(WallClock::from_unix_nanos(nanos));
+            return SnapshotTime::At(WallClock::from_unix_nanos(nanos));
         }
         match step.and_then(|step| u64::try_from(step).ok()) {
-            Some(step) => When::After(Span::from_secs(step)),
-            None => When::Unknown,
+            Some(step) => SnapshotTime::After(Span::from_secs(step)),
+            None => SnapshotTime::Unknown,
         }
     }
 
-    /// How a row follows on the one before it.
-    fn link(&self, last: Option<i64>, time: i64, record: &Record) -> Link {
+    /// How a row follows the one before it.
+    fn link(&self, last: Option<i64>, time: i64, record: &SarRecord) -> Link {
         let Some(last) = last else { return Link::Apart };
         if self.restarts.range(last + 1..=time).next().is_some() {
             return Link::Reboot;
         }
-        // Clocks are read in whole seconds.
-        let hole = record.start.map_or(0, |start| start - last);
-        if hole > 2 && hole > (time - last) / 10 {
+        // Times are whole seconds.
+        let gap = record.start.map_or(0, |start| start - last);
+        if gap > 2 && gap > (time - last) / 10 {
             return Link::Apart;
         }
         Link::Follows
     }
 
-    fn total(&self) -> Option<Total> {
-        let mut finder = TotalFinder::default();
+    fn total(&self) -> Option<RamTotal> {
+        let mut finder = RamTotalFinder::default();
         for record in self.records.values() {
             let find = |heading: &str| {
-                let is_it = |(column, _): &&(ColumnIndex, f64)| COLUMNS[*column].heading == heading;
-                record.host.iter().find(is_it).map(|(_, value)| *value)
+                record
+                    .host
+                    .iter()
+                    .find(|(column, _)| COLUMNS[*column].heading == heading)
+                    .map(|(_, value)| *value)
             };
-            finder.see(MemoryRow {
+            finder.add(MemoryRow {
                 free: find("kbmemfree"),
                 used: find("kbmemused"),
                 share: find("%memused"),
@@ -269,112 +268,114 @@ impl Recording {
         finder.total()
     }
 
-    /// Whether a column's zeros say nothing.
+    /// Whether zeros of a column mean "unknown".
     fn is_unknown(&self, column: ColumnIndex) -> bool {
         columns::is_never_zero(column) && !self.nonzero.contains(&column)
     }
 
-    /// Levels of the host, and what follows from them.
-    fn levels(&self, record: &Record, total: Option<Total>, look: &mut Look) {
+    /// Sets the gauges of the host, and the sizes of RAM and swap.
+    fn levels(&self, record: &SarRecord, total: Option<RamTotal>, snapshot: &mut Snapshot) {
         use timeline::signals::{MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
-        const KIB: f64 = 1024.0;
         let (mut free, mut used) = (None, None);
         for (column, value) in &record.host {
             match COLUMNS[*column].meaning {
-                Meaning::Level(..) if self.is_unknown(*column) => {}
-                Meaning::Level(id, scale) => {
+                SarMeaning::Level(..) if self.is_unknown(*column) => {}
+                SarMeaning::Level(id, scale) => {
                     if id == SWAP_FREE.id() {
                         free = Some(*value);
                     }
                     if let Some(raw) = raw(value * scale) {
-                        look.sample.host.set_raw(id, raw);
+                        snapshot.sample.host.set_raw(id, raw);
                     }
                 }
-                Meaning::SwapUsed => used = Some(*value),
-                Meaning::MemUsedShare => {
+                SarMeaning::SwapUsed => used = Some(*value),
+                SarMeaning::MemUsedShare => {
                     let Some(total) = total else { continue };
                     let Some(bytes) = raw(total.kib * KIB) else {
                         continue;
                     };
-                    look.sample.host.set_raw(MEM_TOTAL.id(), bytes);
-                    if let Some(half) = raw(total.half_step * KIB).filter(|half| *half > 0) {
-                        look.error_at_most.push((MEM_TOTAL.id(), half));
+                    snapshot.sample.host.set_raw(MEM_TOTAL.id(), bytes);
+                    if let Some(error) = raw(total.error * KIB).filter(|error| *error > 0) {
+                        snapshot.error_at_most.push((MEM_TOTAL.id(), error));
                     }
                 }
-                Meaning::PerSecond(..) | Meaning::CpuShare(_) | Meaning::MemUsed => {}
+                SarMeaning::PerSecond(..) | SarMeaning::CpuShare(_) | SarMeaning::MemUsed => {}
             }
         }
-        let swap = free
-            .zip(used)
-            .and_then(|(free, used)| raw((free + used) * KIB));
-        if let Some(swap) = swap {
-            look.sample.host.set_raw(SWAP_TOTAL.id(), swap);
+        if let (Some(free), Some(used)) = (free, used)
+            && let Some(swap) = raw((free + used) * KIB)
+        {
+            snapshot.sample.host.set_raw(SWAP_TOTAL.id(), swap);
         }
     }
 }
 
-/// Where the interval of the first row of a series began; where the text does not tell, a usual interval before it.
-fn start_of(last: Option<i64>, time: i64, record: &Record, usual: Option<i64>) -> Option<i64> {
-    let start = record.start.or_else(|| time.checked_sub(usual?))?;
-    // A machine that was restarted was so after the last row.
+/// The start of the interval of the first row of a series. If unknown, a median interval before the row.
+fn series_start(
+    last: Option<i64>,
+    time: i64,
+    record: &SarRecord,
+    step_median: Option<i64>,
+) -> Option<i64> {
+    let start = record.start.or_else(|| time.checked_sub(step_median?))?;
+    // A restart happened after the last row.
     let start = last.map_or(start, |last| start.max(last + 1));
     (start < time).then_some(start)
 }
 
-/// A counter: of the host, or of a disk.
-type Counter = (Option<u32>, SignalId);
+/// A counter of the host, or of a disk.
+type CounterKey = (Option<u32>, SignalId);
 
-/// Counters in the making.
+/// Sums rates up to counters.
 #[derive(Debug, Default)]
 struct Counting {
-    sums: HashMap<Counter, f64>,
-    /// Those that the sample before has.
-    before: BTreeSet<Counter>,
-    /// Those that this sample has.
-    now: BTreeSet<Counter>,
+    sums: HashMap<CounterKey, f64>,
+    /// Those in the sample before.
+    before: BTreeSet<CounterKey>,
+    /// Those in this sample.
+    now: BTreeSet<CounterKey>,
 }
 
 impl Counting {
-    /// Adds a row's rates to the counters.
+    /// Adds the rates of a row to the counters.
     fn count(
         &mut self,
-        record: &Record,
+        record: &SarRecord,
         step: Option<i64>,
-        recording: &Recording,
+        series: &SarSeries,
         sample: &mut Sample,
     ) {
         // Without an interval the rates cannot be placed in time.
         let Some(step) = step else { return };
         #[allow(clippy::cast_precision_loss)] // seconds between two rows
         let step = step as f64;
-        for (counter, per_second) in rates(record, recording.cpus) {
+        for (counter, per_second) in rates(record, series.cpus) {
             if self.now.contains(&counter) {
                 continue;
             }
             let sum = self.sums.entry(counter).or_default();
             *sum += per_second * step;
             let sum = *sum;
-            self.put(counter, sum, recording, sample);
+            self.put(counter, sum, series, sample);
         }
     }
 
-    /// Gives the counters of the next row their reading before it: without one that row would have no rate. A counter that
-    /// the sample before has is left alone: its rate over this row is not known.
-    fn announce(&mut self, next: &Record, recording: &Recording, sample: &mut Sample) {
-        for (counter, _) in rates(next, recording.cpus) {
+    /// Sets the counters of the next row that this row lacks: without an older reading they would have no rate. A counter
+    /// in the sample before is not set: its rate over this row is unknown.
+    fn announce(&mut self, next: &SarRecord, series: &SarSeries, sample: &mut Sample) {
+        for (counter, _) in rates(next, series.cpus) {
             if !self.now.contains(&counter) && !self.before.contains(&counter) {
                 let sum = *self.sums.entry(counter).or_default();
-                self.put(counter, sum, recording, sample);
+                self.put(counter, sum, series, sample);
             }
         }
     }
 
-    /// The sample is complete.
-    fn turn(&mut self) {
+    fn end_sample(&mut self) {
         self.before = std::mem::take(&mut self.now);
     }
 
-    fn put(&mut self, counter: Counter, sum: f64, recording: &Recording, sample: &mut Sample) {
+    fn put(&mut self, counter: CounterKey, sum: f64, series: &SarSeries, sample: &mut Sample) {
         let Some(raw) = raw(sum) else { return };
         self.now.insert(counter);
         let (disk, signal) = counter;
@@ -382,7 +383,7 @@ impl Counting {
             None => sample.host.set_raw(signal, raw),
             Some(number) => {
                 let name = usize::try_from(number).ok();
-                if let Some(name) = name.and_then(|n| recording.disks.get(n)) {
+                if let Some(name) = name.and_then(|n| series.disks.get(n)) {
                     let row = sample.table_mut(Entity::Disk).entry(name);
                     row.row.set_raw(signal, raw);
                 }
@@ -391,26 +392,28 @@ impl Counting {
     }
 }
 
-/// The rates of a row, in the catalogue's units a second.
-fn rates(record: &Record, cpus: Option<u32>) -> impl Iterator<Item = (Counter, f64)> + '_ {
+/// The rates of a row, per second in the unit of the catalogue.
+fn rates(record: &SarRecord, cpus: Option<u32>) -> impl Iterator<Item = (CounterKey, f64)> + '_ {
     let host = record
         .host
         .iter()
         .map(|(column, value)| (None, column, value));
-    let disks = record.disks.iter();
-    let disks = disks.map(|(disk, column, value)| (Some(*disk), column, value));
+    let disks = record
+        .disks
+        .iter()
+        .map(|(disk, column, value)| (Some(*disk), column, value));
     host.chain(disks).filter_map(move |(disk, column, value)| {
         let (signal, scale) = match COLUMNS[*column].meaning {
-            Meaning::PerSecond(signal, scale) => (signal, scale),
-            // A hundred ticks a second on each CPU: a percent of one is a tick.
-            Meaning::CpuShare(signal) => (signal, f64::from(cpus?)),
+            SarMeaning::PerSecond(signal, scale) => (signal, scale),
+            // 100 ticks per second and CPU: 1 % of a CPU is a tick per second.
+            SarMeaning::CpuShare(signal) => (signal, f64::from(cpus?)),
             _ => return None,
         };
         Some(((disk, signal), value * scale))
     })
 }
 
-/// A step in words.
+/// `10 min`.
 fn seconds(step: i64) -> String {
     Span::from_secs(u64::try_from(step).unwrap_or(0)).to_string()
 }

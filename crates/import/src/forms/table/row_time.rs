@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use units::{Span, WallClock};
 
-use crate::looks::When;
-use crate::prompt;
+use crate::builder::SnapshotTime;
+use crate::text::prompt;
 
 /// How a column tells the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Clock {
+pub(super) enum TimeColumn {
     /// Date and time, seconds since 1970, or a time of day.
     Time,
     /// Since some start, in so many seconds.
@@ -18,7 +18,7 @@ pub(super) enum Clock {
 
 /// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Moment {
+pub(super) enum RowTime {
     Wall(WallClock),
     /// Seconds since midnight.
     OfDay(f64),
@@ -28,7 +28,7 @@ pub(super) enum Moment {
 
 const DAY: f64 = 86_400.0;
 
-impl Clock {
+impl TimeColumn {
     /// The clock of a column with this head.
     pub(super) fn of(head: &str) -> Option<Self> {
         let lower = head.to_ascii_lowercase();
@@ -61,7 +61,7 @@ impl Clock {
     }
 
     /// What a cell says.
-    pub(super) fn moment(self, cell: &str) -> Option<Moment> {
+    pub(super) fn read(self, cell: &str) -> Option<RowTime> {
         let number = || {
             cell.replace(',', ".")
                 .parse::<f64>()
@@ -70,28 +70,28 @@ impl Clock {
         };
         match self {
             Self::Elapsed(unit) => match number() {
-                Some(n) if n < 1e12 => Some(Moment::Since(n * unit)),
-                _ => of_day(cell).map(Moment::Since),
+                Some(n) if n < 1e12 => Some(RowTime::Since(n * unit)),
+                _ => of_day(cell).map(RowTime::Since),
             },
             Self::Time => match number() {
                 // Seconds, or milliseconds, since 1970; else since some start.
                 Some(n) if (1e9..4e9).contains(&n) => wall(n),
                 Some(n) if (1e12..4e12).contains(&n) => wall(n / 1000.0),
-                Some(n) if n < 1e9 => Some(Moment::Since(n)),
+                Some(n) if n < 1e9 => Some(RowTime::Since(n)),
                 Some(_) => None,
                 None => of_day(cell)
-                    .map(Moment::OfDay)
-                    .or_else(|| prompt::time(cell).map(Moment::Wall)),
+                    .map(RowTime::OfDay)
+                    .or_else(|| prompt::time(cell).map(RowTime::Wall)),
             },
         }
     }
 }
 
-fn wall(seconds: f64) -> Option<Moment> {
+fn wall(seconds: f64) -> Option<RowTime> {
     // A float has microseconds of this century.
     #[allow(clippy::cast_possible_truncation)] // below 4e9 s
     let nanos = (seconds * 1e6).round() as i64;
-    Some(Moment::Wall(WallClock::from_unix_nanos(
+    Some(RowTime::Wall(WallClock::from_unix_nanos(
         nanos.checked_mul(1000)?,
     )))
 }
@@ -122,16 +122,16 @@ fn of_day(cell: &str) -> Option<f64> {
 }
 
 /// When a row was written, seen from the row before it; and how long after that, where known.
-pub(super) fn when(before: Option<Moment>, now: Option<Moment>) -> (When, Option<f64>) {
+pub(super) fn when(before: Option<RowTime>, now: Option<RowTime>) -> (SnapshotTime, Option<f64>) {
     let between = match (before, now) {
-        (Some(Moment::Wall(a)), Some(Moment::Wall(b))) => {
+        (Some(RowTime::Wall(a)), Some(RowTime::Wall(b))) => {
             let nanos = b.unix_nanos().saturating_sub(a.unix_nanos());
             #[allow(clippy::cast_precision_loss)] // an interval
             Some(nanos as f64 / 1e9)
         }
-        (Some(Moment::Since(a)), Some(Moment::Since(b))) => Some(b - a),
+        (Some(RowTime::Since(a)), Some(RowTime::Since(b))) => Some(b - a),
         // Past midnight, unless that would be more than half a day: then the rows are in no order.
-        (Some(Moment::OfDay(a)), Some(Moment::OfDay(b))) => {
+        (Some(RowTime::OfDay(a)), Some(RowTime::OfDay(b))) => {
             Some((b - a).rem_euclid(DAY)).filter(|s| *s <= DAY / 2.0)
         }
         _ => None,
@@ -139,19 +139,19 @@ pub(super) fn when(before: Option<Moment>, now: Option<Moment>) -> (When, Option
     // A clock that goes back is another boot, or another series.
     let between = between.filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
     let when = match (now, between) {
-        (Some(Moment::Wall(wall)), Some(_)) => When::At(wall),
-        (Some(Moment::Wall(wall)), None) if before.is_none() => When::At(wall),
-        (_, Some(seconds)) => When::After(Span::from_secs_f64(seconds)),
-        _ => When::Unknown,
+        (Some(RowTime::Wall(wall)), Some(_)) => SnapshotTime::At(wall),
+        (Some(RowTime::Wall(wall)), None) if before.is_none() => SnapshotTime::At(wall),
+        (_, Some(seconds)) => SnapshotTime::After(Span::from_secs_f64(seconds)),
+        _ => SnapshotTime::Unknown,
     };
     (when, between)
 }
 
 /// How the times of two rows lie, where they tell time alike.
-pub(super) fn compare(a: Option<Moment>, b: Option<Moment>) -> Option<Ordering> {
+pub(super) fn compare(a: Option<RowTime>, b: Option<RowTime>) -> Option<Ordering> {
     match (a?, b?) {
-        (Moment::Wall(a), Moment::Wall(b)) => Some(a.unix_nanos().cmp(&b.unix_nanos())),
-        (Moment::OfDay(a), Moment::OfDay(b)) | (Moment::Since(a), Moment::Since(b)) => {
+        (RowTime::Wall(a), RowTime::Wall(b)) => Some(a.unix_nanos().cmp(&b.unix_nanos())),
+        (RowTime::OfDay(a), RowTime::OfDay(b)) | (RowTime::Since(a), RowTime::Since(b)) => {
             a.partial_cmp(&b)
         }
         _ => None,
@@ -185,24 +185,24 @@ mod tests {
     #[test]
     fn heads_tell_clocks() {
         for (head, clock) in [
-            ("time", Some(Clock::Time)),
-            ("Timestamp", Some(Clock::Time)),
-            ("uptime_min", Some(Clock::Elapsed(60.0))),
-            ("uptime_s", Some(Clock::Elapsed(1.0))),
-            ("t_s", Some(Clock::Elapsed(1.0))),
-            ("time (min)", Some(Clock::Elapsed(60.0))),
-            ("hours", Some(Clock::Elapsed(3600.0))),
-            ("sec", Some(Clock::Elapsed(1.0))),
+            ("time", Some(TimeColumn::Time)),
+            ("Timestamp", Some(TimeColumn::Time)),
+            ("uptime_min", Some(TimeColumn::Elapsed(60.0))),
+            ("uptime_s", Some(TimeColumn::Elapsed(1.0))),
+            ("t_s", Some(TimeColumn::Elapsed(1.0))),
+            ("time (min)", Some(TimeColumn::Elapsed(60.0))),
+            ("hours", Some(TimeColumn::Elapsed(3600.0))),
+            ("sec", Some(TimeColumn::Elapsed(1.0))),
             ("MemFree", None),
             ("min_free", None),
         ] {
-            assert_eq!(Clock::of(head), clock, "{head}");
+            assert_eq!(TimeColumn::of(head), clock, "{head}");
         }
     }
 
     #[test]
     fn cells_tell_moments() {
-        let wall = Some(Moment::Wall(WallClock::from_unix_nanos(
+        let wall = Some(RowTime::Wall(WallClock::from_unix_nanos(
             1_795_305_527_000_000_000,
         )));
         for cell in [
@@ -211,29 +211,29 @@ mod tests {
             "2026-11-21T23:58:47Z",
             "2026-11-21 23:58:47",
         ] {
-            assert_eq!(Clock::Time.moment(cell), wall, "{cell}");
+            assert_eq!(TimeColumn::Time.read(cell), wall, "{cell}");
         }
         assert_eq!(
-            Clock::Time.moment("23:58:47"),
-            Some(Moment::OfDay(86_327.0))
+            TimeColumn::Time.read("23:58:47"),
+            Some(RowTime::OfDay(86_327.0))
         );
         assert_eq!(
-            Clock::Elapsed(60.0).moment("57"),
-            Some(Moment::Since(3420.0))
+            TimeColumn::Elapsed(60.0).read("57"),
+            Some(RowTime::Since(3420.0))
         );
         for cell in ["", "-1", "x", "NaN", "inf", "1e300", "99999999999999999999"] {
-            assert_eq!(Clock::Time.moment(cell), None, "{cell}");
+            assert_eq!(TimeColumn::Time.read(cell), None, "{cell}");
         }
     }
 
     #[test]
     fn time_passes_midnight_and_does_not_go_back() {
-        let day = |s| Some(Moment::OfDay(s));
+        let day = |s| Some(RowTime::OfDay(s));
         assert_eq!(when(day(86_390.0), day(5.0)).1, Some(15.0));
-        assert_eq!(when(day(500.0), day(400.0)), (When::Unknown, None));
-        let since = |s| Some(Moment::Since(s));
-        assert_eq!(when(since(57.0), since(1.0)), (When::Unknown, None));
-        assert_eq!(when(None, since(1.0)), (When::Unknown, None));
+        assert_eq!(when(day(500.0), day(400.0)), (SnapshotTime::Unknown, None));
+        let since = |s| Some(RowTime::Since(s));
+        assert_eq!(when(since(57.0), since(1.0)), (SnapshotTime::Unknown, None));
+        assert_eq!(when(None, since(1.0)), (SnapshotTime::Unknown, None));
     }
 
     #[test]

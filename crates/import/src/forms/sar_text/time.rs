@@ -1,17 +1,17 @@
-//! Times as sar prints them: in front of each line, in the fashion of the locale, without a date.
+//! Times as sar prints them: at the start of each line, in the format of the locale, without a date.
 
 const DAY: i64 = 86_400;
 
-/// A line's time of day in seconds, and what stands behind it. `None` where a line begins with no time.
+/// The time of day at the start of a line, in seconds, and the rest of the line.
 pub(super) fn split(line: &str) -> Option<(i64, &str)> {
     let line = line.trim_start();
     let (before, rest) = half(line).map_or((None, line), |(half, rest)| (Some(half), rest));
     let (hours, rest) = number(rest.trim_start(), 1)?;
-    let (mark, rest) = mark(rest)?;
+    let (first, rest) = separator(rest)?;
     let (minutes, rest) = number(rest, 2)?;
-    let (second_mark, rest) = self::mark(rest)?;
+    let (second, rest) = separator(rest)?;
     let (seconds, rest) = number(rest, 2)?;
-    if mark.is_ascii() && mark != second_mark {
+    if first.is_ascii() && first != second {
         return None;
     }
     let rest = rest.trim_start_matches(['秒', '초']);
@@ -30,16 +30,18 @@ pub(super) fn split(line: &str) -> Option<(i64, &str)> {
     in_range.then_some((hours * 3600 + minutes * 60 + seconds, rest.trim_start()))
 }
 
-/// Digits, at least so many and at most two.
+/// A number of at least `least` and at most two digits.
 fn number(text: &str, least: usize) -> Option<(i64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;
-    (least..=2).contains(&digits).then_some(())?;
+    if !(least..=2).contains(&digits) {
+        return None;
+    }
     Some((number.parse().ok()?, rest))
 }
 
-/// What stands between hours, minutes and seconds.
-fn mark(text: &str) -> Option<(char, &str)> {
+/// The separator of hours, minutes and seconds.
+fn separator(text: &str) -> Option<(char, &str)> {
     let mut chars = text.chars();
     let mark = chars.next()?;
     let rest = chars.as_str();
@@ -85,7 +87,7 @@ const AFTER_NOON: &[&str] = &[
     "م",
 ];
 
-/// The half of the day at the start of a text, as the hours that it adds.
+/// The hours to add for the half of the day named at the start of a text.
 fn half(text: &str) -> Option<(i64, &str)> {
     let found = |words: &[&str]| {
         let rest = words.iter().find_map(|word| text.strip_prefix(word))?;
@@ -97,18 +99,18 @@ fn half(text: &str) -> Option<(i64, &str)> {
         .or_else(|| found(AFTER_NOON).map(|rest| (12, rest)))
 }
 
-/// The days of a table whose lines have times only.
+/// Counts the days of a table with times of day.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Days {
+pub(super) struct TableDays {
     offset: i64,
     last: Option<i64>,
 }
 
-impl Days {
-    /// A step over midnight that is longer is none: the times are of another table.
+impl TableDays {
+    /// A longer step over midnight is none: the times are of another table.
     const LONGEST_STEP: i64 = DAY / 2;
 
-    /// Seconds since the midnight before the table, of its next line. `None` where time went back.
+    /// Seconds from the midnight before the table to its next line. `None` if time went back.
     pub(super) fn advance(&mut self, time: i64) -> Option<i64> {
         let mut now = self.offset + time;
         if let Some(last) = self.last
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_in_the_fashion_of_the_locale() {
+    fn times_are_read_in_any_locale() {
         for (line, time) in [
             ("12:10:05 AM  207.55", 605),
             ("12:10:05AM 207.55", 605),
@@ -166,15 +168,15 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_or_cpu_behind_the_time_is_no_half_of_a_day() {
+    fn a_name_after_the_time_is_not_am_or_pm() {
         assert_eq!(split("10:00:01 all 1.0").map(|(_, r)| r), Some("all 1.0"));
         assert_eq!(split("10:00:01 amdisk 1").map(|(_, r)| r), Some("amdisk 1"));
     }
 
     #[test]
-    fn midnight_and_the_end_of_summer_time_go_on() {
+    fn time_continues_over_midnight_and_the_end_of_summer_time() {
         let advance = |times: &[i64]| {
-            let mut days = Days::default();
+            let mut days = TableDays::default();
             times.iter().map(|t| days.advance(*t)).collect::<Vec<_>>()
         };
         assert_eq!(

@@ -1,62 +1,58 @@
-//! `sadf -d` (fields with `;` between them, a heading for each table) and `sadf -p` (one figure a line).
+//! `sadf -d` (fields separated by `;`, a heading for each table) and `sadf -p` (one figure per line).
 
-use super::Read;
+use super::SarData;
 use super::columns::{self, ColumnIndex};
 use super::stamp;
 
-/// What a line was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// One of sadf's.
-    Taken,
-    /// None of sadf's.
-    Other,
-}
-
-/// Lines in the reading.
+/// Reads lines of sadf.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct SadfLines {
     /// What was read so far.
-    pub(crate) read: Read,
-    is_fields: bool,
+    pub(crate) data: SarData,
+    /// Whether they are of `sadf -d`.
+    has_fields: bool,
     headings: Vec<Option<ColumnIndex>>,
-    /// Which field names the CPU or disk.
+    /// Index of the field with the name of the CPU or disk.
     entity: Option<usize>,
 }
 
 const HEADING: &str = "# hostname;interval;timestamp";
 const RESTART: &str = "LINUX-RESTART";
 
-impl Lines {
-    /// Whether a text of sadf may begin with this line.
-    pub(crate) fn begins(&self, line: &str) -> bool {
+impl SadfLines {
+    /// Whether output of sadf may begin with this line.
+    pub(crate) fn begins(line: &str) -> bool {
         line.starts_with(HEADING)
-            || Moment::of_fields(line).is_some_and(|(_, rest)| rest.starts_with(RESTART))
-            || Moment::of_words(line).is_some_and(|(_, words)| match words[..] {
+            || SadfStamp::from_fields(line).is_some_and(|(_, rest)| rest.starts_with(RESTART))
+            || SadfStamp::from_words(line).is_some_and(|(_, words)| match words[..] {
                 [_, heading, value] => is_heading(heading) && value.parse::<f64>().is_ok(),
                 _ => words.contains(&RESTART),
             })
     }
 
-    /// Which of the two it was.
+    /// `sadf -d` or `sadf -p`.
     pub(crate) fn form(&self) -> &'static str {
-        if self.is_fields { "sadf -d" } else { "sadf -p" }
+        if self.has_fields {
+            "sadf -d"
+        } else {
+            "sadf -p"
+        }
     }
 
-    /// Reads a line.
-    pub(crate) fn take(&mut self, line: &str) -> Line {
+    /// Reads a line. Returns whether it is one of sadf's.
+    pub(crate) fn take(&mut self, line: &str) -> bool {
         if let Some(headings) = line.strip_prefix(HEADING) {
-            self.is_fields = true;
+            self.has_fields = true;
             self.headings(headings);
-        } else if let Some((moment, rest)) = Moment::of_fields(line) {
-            self.is_fields = true;
-            self.fields(moment, rest);
-        } else if let Some((moment, words)) = Moment::of_words(line) {
-            self.words(moment, &words);
+        } else if let Some((at, rest)) = SadfStamp::from_fields(line) {
+            self.has_fields = true;
+            self.fields(at, rest);
+        } else if let Some((at, words)) = SadfStamp::from_words(line) {
+            self.words(at, &words);
         } else {
-            return Line::Other;
+            return false;
         }
-        Line::Taken
+        true
     }
 
     fn headings(&mut self, headings: &str) {
@@ -66,30 +62,30 @@ impl Lines {
                 self.entity.get_or_insert(field);
             }
             self.headings.push(columns::by_heading(heading));
-            // Behind this mark of `-h` come the same fields again for each CPU or disk: their places are not known.
+            // `-h` repeats the fields behind this mark for each CPU or disk: their number is unknown.
             if heading.ends_with("[...]") {
                 break;
             }
         }
     }
 
-    fn fields(&mut self, moment: Moment, rest: &str) {
-        if self.restart(moment, rest) {
+    fn fields(&mut self, at: SadfStamp, rest: &str) {
+        if self.restart(at, rest) {
             return;
         }
         let fields: Vec<&str> = rest.split(';').collect();
-        let row = self.entity.and_then(|at| fields.get(at)).copied();
+        let row = self.entity.and_then(|i| fields.get(i)).copied();
         for (field, column) in fields.iter().zip(&self.headings) {
             if let (Some(column), Ok(value)) = (column, field.replace(',', ".").parse()) {
                 let row = row.unwrap_or_default();
-                self.read.recording.figure(moment.time, row, *column, value);
+                self.data.series.figure(at.time, row, *column, value);
             }
         }
-        self.start(moment);
+        self.start(at);
     }
 
-    fn words(&mut self, moment: Moment, words: &[&str]) {
-        if self.restart(moment, &words.join(" ")) {
+    fn words(&mut self, at: SadfStamp, words: &[&str]) {
+        if self.restart(at, &words.join(" ")) {
             return;
         }
         if let [row, heading, value] = words
@@ -98,28 +94,28 @@ impl Lines {
                 value.replace(',', ".").parse(),
             )
         {
-            self.read.recording.figure(moment.time, row, column, value);
-            self.start(moment);
+            self.data.series.figure(at.time, row, column, value);
+            self.start(at);
         }
     }
 
-    fn start(&mut self, moment: Moment) {
-        self.read.recording.is_dated = true;
-        if let Some(interval) = moment.interval {
-            let start = moment.time - interval;
-            self.read.recording.start(moment.time, start);
+    fn start(&mut self, at: SadfStamp) {
+        self.data.series.is_dated = true;
+        if let Some(interval) = at.interval {
+            let start = at.time - interval;
+            self.data.series.start(at.time, start);
         }
     }
 
     /// `LINUX-RESTART (8 CPU)`.
-    fn restart(&mut self, moment: Moment, rest: &str) -> bool {
+    fn restart(&mut self, at: SadfStamp, rest: &str) -> bool {
         let Some(rest) = rest.strip_prefix(RESTART) else {
             return false;
         };
-        self.read.recording.restart(moment.time);
+        self.data.series.restart(at.time);
         let digits = |c: char| c.is_ascii_digit();
         let cpus = rest.trim_matches(|c| !digits(c)).parse().ok();
-        self.read.host.cpus = self.read.host.cpus.or(cpus);
+        self.data.host.cpus = self.data.host.cpus.or(cpus);
         true
     }
 }
@@ -128,16 +124,16 @@ fn is_heading(word: &str) -> bool {
     columns::by_heading(word).is_some() || word.ends_with("/s") || word.starts_with('%')
 }
 
-/// What each line has in front.
+/// What every line begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Moment {
+struct SadfStamp {
     time: i64,
-    /// Seconds; −1 in lines that have none.
+    /// Seconds; −1 in lines without one.
     interval: Option<i64>,
 }
 
-impl Moment {
-    fn of(interval: &str, time: Option<i64>) -> Option<Self> {
+impl SadfStamp {
+    fn new(interval: &str, time: Option<i64>) -> Option<Self> {
         let interval: i64 = interval.parse().ok()?;
         Some(Self {
             time: time?,
@@ -146,18 +142,18 @@ impl Moment {
     }
 
     /// `host;600;2026-11-21 13:20:19 UTC;…`
-    fn of_fields(line: &str) -> Option<(Self, &str)> {
+    fn from_fields(line: &str) -> Option<(Self, &str)> {
         let mut fields = line.splitn(4, ';').skip(1);
         let (interval, stamp, rest) = (fields.next()?, fields.next()?, fields.next()?);
         let time = match stamp.split_once(' ') {
             Some((date, time)) => stamp::seconds(date, time),
             None => stamp::epoch(stamp),
         };
-        Some((Self::of(interval, time)?, rest))
+        Some((Self::new(interval, time)?, rest))
     }
 
-    /// `host 600 2026-11-21 13:20:19 UTC all %user 0.13`, with tabs between most of it; the words behind the time.
-    fn of_words(line: &str) -> Option<(Self, Vec<&str>)> {
+    /// `host 600 2026-11-21 13:20:19 UTC all %user 0.13`, mostly separated by tabs. Returns the words behind the time.
+    fn from_words(line: &str) -> Option<(Self, Vec<&str>)> {
         const MOST_WORDS: usize = 12;
         let words: Vec<&str> = line.split_whitespace().take(MOST_WORDS).collect();
         let (interval, stamp) = (*words.get(1)?, *words.get(2)?);
@@ -165,11 +161,11 @@ impl Moment {
             Some(time) => (Some(time), 3),
             None => (stamp::seconds(stamp, words.get(3)?), 4),
         };
-        let moment = Self::of(interval, time)?;
-        // The name of a time zone, where one is printed.
+        let at = Self::new(interval, time)?;
+        // The name of a time zone may follow.
         if words.len() == behind + 4 || (words.len() > behind && words[behind] == "UTC") {
             behind += 1;
         }
-        Some((moment, words[behind..].to_vec()))
+        Some((at, words[behind..].to_vec()))
     }
 }

@@ -1,22 +1,22 @@
-//! Times as people and tools print them: `date`, ISO 8601, a log's stamps, seconds since 1970; whole or without their date.
+//! Printed times: `date`, ISO 8601, stamps of logs, seconds since 1970; with or without a date.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use units::{Span, WallClock};
 
-use crate::looks::When;
+use crate::builder::SnapshotTime;
 
 /// A printed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Printed {
-    /// Since 1970, or since the beginning of an unknown day or year.
+pub(crate) struct PrintedTime {
+    /// Since 1970, or since the start of an unknown day or year.
     nanos: i64,
-    known: Known,
+    precision: Precision,
 }
 
-/// How much of a time was printed.
+/// Which parts of a time were printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum Precision {
     All,
     AllButYear,
     TimeOfDay,
@@ -25,13 +25,13 @@ enum Known {
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-impl Printed {
-    /// The time at the beginning of a line, and what stands behind it.
+impl PrintedTime {
+    /// The time at the start of a line, and the rest of the line.
     pub(crate) fn leading(line: &str) -> Option<(Self, &str)> {
-        let mut parts = Parts::default();
+        let mut parts = TimeWords::default();
         let mut rest = line.trim_start();
         let mut taken = None;
-        // A time has at most seven words: `Sat 21 Nov 2026 11:58:47 PM UTC`.
+        // `Sat 21 Nov 2026 11:58:47 PM UTC` has seven words.
         for _ in 0..7 {
             let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
             if !parts.take(word.trim_matches(|c| "[](),:|*=".contains(c))) {
@@ -49,94 +49,99 @@ impl Printed {
         ))
     }
 
-    /// The time that a line is, if it is nothing but a time with marks and a word before it at most: `=== 23:58:47 ===`,
-    /// `Time: …`, `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
+    /// The time in a line that has nothing else but punctuation and at most a word before it: `=== 23:58:47 ===`, `Time: …`,
+    /// `zzz ***Sat Nov 21 23:58:47 UTC 2026`.
     pub(crate) fn whole(line: &str) -> Option<Self> {
         if line.len() > 80 || !line.contains(|c: char| c.is_ascii_digit()) {
             return None;
         }
-        let line = line.trim_matches(is_mark);
+        let line = line.trim_matches(is_punctuation);
         let behind_a_word = || {
             let (word, rest) = line.split_once(' ')?;
             let is_word = word.len() <= 10 && word.starts_with(char::is_alphabetic);
-            Self::alone(rest.trim_start_matches(is_mark)).filter(|_| is_word)
+            Self::alone(rest.trim_start_matches(is_punctuation)).filter(|_| is_word)
         };
         Self::alone(line).or_else(behind_a_word)
     }
 
-    /// The time that this text is, but for marks behind it.
+    /// The time in a text that has nothing else but punctuation after it.
     fn alone(text: &str) -> Option<Self> {
         let (time, rest) = Self::leading(text)?;
-        rest.trim_matches(is_mark).is_empty().then_some(time)
+        rest.trim_matches(is_punctuation).is_empty().then_some(time)
     }
 
-    /// The time on a wall clock, where date and year are known.
+    /// The wall-clock time, if date and year are known.
     pub(crate) fn wall(self) -> Option<WallClock> {
-        (self.known == Known::All).then(|| WallClock::from_unix_nanos(self.nanos))
+        (self.precision == Precision::All).then(|| WallClock::from_unix_nanos(self.nanos))
     }
 
-    /// How far it lies behind a beginning that all times share which were printed without their year; `None` for others.
-    pub(crate) fn of_year(self) -> Option<Span> {
+    /// The time since the start of the year, if only the year is unknown.
+    pub(crate) fn since_new_year(self) -> Option<Span> {
         let nanos = u64::try_from(self.nanos).ok()?;
-        (self.known == Known::AllButYear).then(|| Span::from_nanos(nanos))
+        (self.precision == Precision::AllButYear).then(|| Span::from_nanos(nanos))
     }
 
-    /// How it lies to a time that was printed alike; times of day are taken as of one day.
+    /// Compares two times of the same precision; times of day as of one day.
     pub(crate) fn compare(self, other: Self) -> Option<std::cmp::Ordering> {
-        (self.known == other.known).then(|| self.nanos.cmp(&other.nanos))
+        (self.precision == other.precision).then(|| self.nanos.cmp(&other.nanos))
     }
 
-    /// How far it lies behind an earlier time that was printed alike. Times of day go on over midnight.
+    /// The time since an earlier time of the same precision. Times of day continue over midnight.
     pub(crate) fn since(self, earlier: Self) -> Option<Span> {
         let nanos = self.nanos.checked_sub(earlier.nanos)?;
-        let nanos = match self.known {
-            Known::TimeOfDay => nanos.rem_euclid(DAY),
-            Known::All | Known::AllButYear => nanos,
+        let nanos = match self.precision {
+            Precision::TimeOfDay => nanos.rem_euclid(DAY),
+            Precision::All | Precision::AllButYear => nanos,
         };
         let forward = u64::try_from(nanos).ok().filter(|n| *n > 0)?;
-        (self.known == earlier.known).then(|| Span::from_nanos(forward))
+        (self.precision == earlier.precision).then(|| Span::from_nanos(forward))
     }
 }
 
-/// What may stand around a time: `=== … ===`, `[…]`.
-fn is_mark(c: char) -> bool {
+/// Allowed around a time: `=== … ===`, `[…]`.
+fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation() || c == ' '
 }
 
-/// When the looks of one block were taken: by the times printed beside them, else by the block's interval.
+/// The times of the snapshots in a block: those printed, else by the interval.
 #[derive(Debug, Default)]
-pub(crate) struct Series {
-    /// The interval, where a command tells.
+pub(crate) struct SampleTimes {
+    /// The interval, if known from the command.
     pub(crate) every: Option<Span>,
-    last: Option<Option<Printed>>,
+    last: Option<Option<PrintedTime>>,
 }
 
-impl Series {
-    /// A series of that interval.
-    pub(crate) fn of(every: Option<Span>) -> Self {
+impl SampleTimes {
+    /// Starts a series.
+    pub(crate) fn new(every: Option<Span>) -> Self {
         Self { every, last: None }
     }
 
-    /// When the next look was taken, and how long after the one before it. `None` where nothing tells: it does not
-    /// belong to the series.
-    pub(crate) fn next(&mut self, printed: Option<Printed>) -> Option<(When, Span)> {
-        let wall = printed.and_then(Printed::wall);
+    /// The time of the next snapshot, and the time since the one before. `None` if unknown: it is not part of the series.
+    pub(crate) fn next(&mut self, printed: Option<PrintedTime>) -> Option<(SnapshotTime, Span)> {
+        let wall = printed.and_then(PrintedTime::wall);
         let Some(last) = self.last.replace(printed) else {
-            return Some((wall.map_or(When::Unknown, When::At), Span::ZERO));
+            return Some((
+                wall.map_or(SnapshotTime::Unknown, SnapshotTime::At),
+                Span::ZERO,
+            ));
         };
         match (last, printed) {
             (Some(last), Some(now)) => {
                 let after = now.since(last)?;
-                Some((wall.map_or(When::After(after), When::At), after))
+                Some((
+                    wall.map_or(SnapshotTime::After(after), SnapshotTime::At),
+                    after,
+                ))
             }
-            _ => self.every.map(|every| (When::After(every), every)),
+            _ => self.every.map(|every| (SnapshotTime::After(every), every)),
         }
     }
 }
 
-/// What the words of a time say.
+/// The words of a time.
 #[derive(Debug, Default)]
-struct Parts {
+struct TimeWords {
     whole: Option<i64>,
     time: Option<Time>,
     date: Option<Date>,
@@ -148,8 +153,8 @@ struct Parts {
     offset: i64,
 }
 
-impl Parts {
-    /// Takes a word that is part of a time.
+impl TimeWords {
+    /// Adds a word. Returns whether it is part of a time.
     fn take(&mut self, word: &str) -> bool {
         if word.is_empty() || word.len() > 40 || self.whole.is_some() {
             return false;
@@ -210,7 +215,7 @@ impl Parts {
             return set(&mut self.date, civil.date());
         }
         let word = word.replace(',', ".");
-        // The hour of a clock with AM and PM may have one digit.
+        // With AM and PM the hour may have one digit.
         let padded = if word.find(':') == Some(1) {
             format!("0{word}")
         } else {
@@ -223,7 +228,7 @@ impl Parts {
         self.time.is_some()
     }
 
-    /// `+0900`, `UTC`. Zones by name are left out: differences stay right.
+    /// `+0900`, `UTC`. Names of zones are ignored: differences are right.
     fn take_zone(&mut self, word: &str) -> bool {
         if let Some(digits) = word.strip_prefix(['+', '-']) {
             let digits = digits.replace(':', "");
@@ -239,11 +244,11 @@ impl Parts {
         (2..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase())
     }
 
-    fn printed(&self) -> Option<Printed> {
+    fn printed(&self) -> Option<PrintedTime> {
         if let Some(nanos) = self.whole {
-            return Some(Printed {
+            return Some(PrintedTime {
                 nanos,
-                known: Known::All,
+                precision: Precision::All,
             });
         }
         let mut time = self.time?;
@@ -251,28 +256,25 @@ impl Parts {
             let hour = time.hour() % 12 + if is_pm { 12 } else { 0 };
             time = time.with().hour(hour).build().ok()?;
         }
-        let (date, known) = match (self.date, self.month, self.day) {
-            (Some(date), ..) => (date, Known::All),
+        let (date, precision) = match (self.date, self.month, self.day) {
+            (Some(date), ..) => (date, Precision::All),
             (None, Some(month), Some(day)) => {
-                // 2000 has all days that a year can have.
+                // A leap year.
                 let date = Date::new(self.year.unwrap_or(2000), month, day).ok()?;
-                (
-                    date,
-                    if self.year.is_some() {
-                        Known::All
-                    } else {
-                        Known::AllButYear
-                    },
-                )
+                let precision = match self.year {
+                    Some(_) => Precision::All,
+                    None => Precision::AllButYear,
+                };
+                (date, precision)
             }
-            (None, None, None) => (Date::new(1970, 1, 1).ok()?, Known::TimeOfDay),
+            (None, None, None) => (Date::new(1970, 1, 1).ok()?, Precision::TimeOfDay),
             _ => return None,
         };
         let zoned = date.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
         let nanos = i64::try_from(zoned.timestamp().as_nanosecond()).ok()?;
-        Some(Printed {
+        Some(PrintedTime {
             nanos: nanos.checked_sub(self.offset)?,
-            known,
+            precision,
         })
     }
 }
@@ -282,7 +284,7 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// The number from 1 of a name, short or written out.
+/// The number, from 1, of a name or its abbreviation.
 fn name_in(word: &str, names: &[&str]) -> Option<i8> {
     let short = word.get(..3)?;
     let is_name = word.len() <= 9 && word.bytes().all(|b| b.is_ascii_alphabetic());
@@ -290,14 +292,14 @@ fn name_in(word: &str, names: &[&str]) -> Option<i8> {
     is_name.then(|| i8::try_from(at + 1).ok())?
 }
 
-/// Sets what was not set.
+/// Sets an empty slot. Returns whether it was empty.
 fn set<T>(slot: &mut Option<T>, value: T) -> bool {
     let is_first = slot.is_none();
     slot.get_or_insert(value);
     is_first
 }
 
-/// `2026-11-21`, `2026/11/21`, `11/21/2026`, `21/11/2026`: of the last two, the one that is a date.
+/// `2026-11-21`, `2026/11/21`, `11/21/2026`, `21/11/2026`. Month first if both orders are possible.
 fn date(word: &str) -> Option<Date> {
     let mut numbers = word.split(['-', '/']).map(str::parse::<i16>);
     let (a, b, c) = (
@@ -305,7 +307,7 @@ fn date(word: &str) -> Option<Date> {
         numbers.next()?.ok()?,
         numbers.next()?.ok()?,
     );
-    let of = |year: i16, month: i16, day: i16| {
+    let from_ymd = |year: i16, month: i16, day: i16| {
         let year = if year < 100 { year + 2000 } else { year };
         let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
         Date::new(year, month, day)
@@ -313,14 +315,14 @@ fn date(word: &str) -> Option<Date> {
             .filter(|_| (1990..2200).contains(&year))
     };
     let date = if a > 31 {
-        of(a, b, c)
+        from_ymd(a, b, c)
     } else {
-        of(c, a, b).or_else(|| of(c, b, a))
+        from_ymd(c, a, b).or_else(|| from_ymd(c, b, a))
     };
     date.filter(|_| numbers.next().is_none())
 }
 
-/// Seconds since 1970 with ten digits: 2001 to 2096; with a fraction or not.
+/// Seconds since 1970 with ten digits (2001 to 2096), with or without a fraction. In nanoseconds.
 fn epoch(word: &str) -> Option<i64> {
     let (seconds, fraction) = word.split_once('.').unwrap_or((word, ""));
     let seconds: i64 = seconds.parse().ok().filter(|_| seconds.len() == 10)?;

@@ -2,7 +2,7 @@
 
 use units::{Span, WallClock};
 
-use crate::times::Printed;
+use crate::text::times::PrintedTime;
 
 /// The command that was typed on this line: behind a shell prompt, or alone where it is one that memtide reads the output
 /// of.
@@ -127,7 +127,7 @@ pub(crate) fn interval(word: &str) -> Option<Span> {
 /// The time that this line is, if it is nothing but a time (with a word or two around it at most): the output of `date`,
 /// ISO 8601, seconds since 1970.
 pub(crate) fn time(line: &str) -> Option<WallClock> {
-    Printed::whole(line)?.wall()
+    PrintedTime::whole(line)?.wall()
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! Rows in the order of their times: newest first is turned round, a time that stands twice counts once.
+//! Sorts rows by time: reverses a table with the newest row first, and drops rows with a repeated time.
 
 use std::cmp::Ordering;
 
-/// Puts rows in order, where `compare` tells how the times of two rows lie. Returns what to tell people.
-pub(super) fn put<R>(
+/// Sorts rows; `compare` orders the times of two rows, if it can. Returns problems.
+pub(super) fn sort<R>(
     rows: &mut Vec<R>,
     compare: impl Fn(&R, &R) -> Option<Ordering>,
 ) -> Vec<&'static str> {
-    let mut told = Vec::new();
+    let mut problems = Vec::new();
     if descends(rows, &compare) {
         rows.reverse();
-        told.push("the newest row stands first: turned round");
+        problems.push("the newest row comes first: the order is reversed");
     }
     let before = rows.len();
     rows.dedup_by(|row, last| compare(last, row) == Some(Ordering::Equal));
     if rows.len() < before {
-        told.push("rows repeat the time of the row before: the first of each is used");
+        problems.push("rows repeat the time of the row before: the first one is used");
     }
-    told
+    problems
 }
 
-/// Whether all rows go back in time. Two do also when the host was started anew between them.
+/// Whether all rows go back in time. With two rows it may also be a reboot.
 fn descends<R>(rows: &[R], compare: &impl Fn(&R, &R) -> Option<Ordering>) -> bool {
     let mut steps = 0;
     for pair in rows.windows(2) {
@@ -38,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_turned_round_and_counted_once() {
-        for (rows, ordered, told) in [
+    fn rows_are_reversed_and_repeated_times_dropped() {
+        for (rows, sorted, problems) in [
             (&[3, 2, 1][..], &[1, 2, 3][..], 1),
             (&[3, 3, 2, 2, 1], &[1, 2, 3], 2),
             (&[1, 1, 2], &[1, 2], 1),
@@ -47,12 +47,12 @@ mod tests {
             (&[3, 2, 5], &[3, 2, 5], 0),
             (&[], &[], 0),
         ] {
-            let mut put_in_order: Vec<i32> = rows.to_vec();
-            let problems = put(&mut put_in_order, |a, b| Some(a.cmp(b)));
-            assert_eq!(put_in_order, ordered);
-            assert_eq!(problems.len(), told, "{rows:?}");
+            let mut found: Vec<i32> = rows.to_vec();
+            let noted = sort(&mut found, |a, b| Some(a.cmp(b)));
+            assert_eq!(found, sorted);
+            assert_eq!(noted.len(), problems, "{rows:?}");
         }
         let mut unknown = vec![3, 2, 2, 1];
-        assert!(put(&mut unknown, |_, _| None).is_empty());
+        assert!(sort(&mut unknown, |_, _| None).is_empty());
     }
 }

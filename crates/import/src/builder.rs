@@ -1,0 +1,399 @@
+//! Builds a timeline from snapshots that were pasted one after the other.
+//!
+//! Blocks that could be of one time become one sample, such as `free` and `/proc/meminfo` pasted together. A block of a
+//! form that the sample already has, or that contradicts it, starts another sample. Samples with known times are on one
+//! clock; between others nothing is computed.
+
+mod snapshot;
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use timeline::{Entity, KernelReport, Sample, SignalId, Stamp, Timeline, signals};
+use units::Span;
+
+pub(crate) use snapshot::{Link, Snapshot, SnapshotTime, signals_in};
+
+/// A timeline in the making.
+#[derive(Debug, Default)]
+pub(crate) struct TimelineBuilder {
+    timeline: Timeline,
+    pending: Option<PendingSnapshot>,
+    /// The host that a prompt or a heading named last.
+    host_name: Option<String>,
+    dropped: usize,
+    /// Snapshots that contradict the kernel files of a bundle.
+    pub(crate) contradicting: usize,
+    /// Whether the last block was one of those.
+    skipping: bool,
+    /// How many samples are unrelated to the one before.
+    unrelated: usize,
+    /// What to add to the counters of a block after its first snapshot was merged into a sample.
+    counter_offsets: Vec<(SignalId, u64)>,
+    /// Hashes of the kernel reports so far: several logs of a bundle have the same one.
+    reports: BTreeSet<u64>,
+}
+
+/// The sample that further blocks may still add to.
+#[derive(Debug)]
+struct PendingSnapshot {
+    snapshot: Snapshot,
+    /// The forms that it was read from.
+    forms: Vec<&'static str>,
+    /// How long after the sample before it; `None` if it is unrelated to that.
+    after: Option<Span>,
+}
+
+impl TimelineBuilder {
+    /// As many as a capture may have.
+    const MOST: usize = 100_000;
+    /// Unrelated samples are diagnosed one by one.
+    const MOST_UNRELATED: usize = 1_000;
+    /// Readings of one signal at one time differ by less than a fiftieth of RAM.
+    const SAME_TIME: u64 = 50;
+    /// The form of the kernel files of a bundle.
+    const BUNDLE: &'static str = "bundle";
+
+    /// The latest raw reading of a host signal, if further blocks may still be of its time.
+    pub(crate) fn host(&self, signal: SignalId) -> Option<u64> {
+        self.pending.as_ref()?.snapshot.host(signal)
+    }
+
+    /// How many kernel reports there are so far.
+    pub(crate) fn reports(&self) -> usize {
+        self.reports.len()
+    }
+
+    /// Adds the kernel files of a bundle, which are all of one time.
+    pub(crate) fn add_bundle(&mut self, sample: Sample) {
+        self.flush();
+        self.pending = Some(PendingSnapshot {
+            snapshot: sample.into(),
+            forms: vec![Self::BUNDLE],
+            after: None,
+        });
+    }
+
+    /// Notes which host the output below is from. Another host starts another sample.
+    pub(crate) fn at_host(&mut self, name: &str) {
+        let before = self.host_name.replace(name.to_owned());
+        let is_bundle = self
+            .pending
+            .as_ref()
+            .is_some_and(PendingSnapshot::is_bundle);
+        if before.is_some_and(|before| before != name) && !is_bundle {
+            self.flush();
+        }
+    }
+
+    /// Adds a snapshot; `is_first` if it is the first of its block.
+    pub(crate) fn add(&mut self, form: &'static str, is_first: bool, mut snapshot: Snapshot) {
+        if let Some(report) = &snapshot.report
+            && !self.reports.insert(hash(report))
+        {
+            return;
+        }
+        if self.contradicts_bundle(is_first, &snapshot) {
+            self.contradicting += 1;
+            return;
+        }
+        if is_first
+            && let Some(pending) = &mut self.pending
+            && pending.accepts(form, &snapshot)
+        {
+            self.counter_offsets = pending.merge(form, snapshot);
+            return;
+        }
+        if is_first {
+            self.counter_offsets.clear();
+        }
+        for (signal, offset) in &self.counter_offsets {
+            if let Some(raw) = snapshot.host(*signal) {
+                let raw = raw.saturating_add(*offset);
+                snapshot.sample.host.set_raw(*signal, raw);
+            }
+        }
+        let after = match snapshot.link {
+            Link::Apart => None,
+            Link::Follows | Link::Reboot => self.after(is_first, snapshot.when),
+        };
+        self.flush();
+        self.pending = Some(PendingSnapshot {
+            snapshot,
+            forms: vec![form],
+            after,
+        });
+    }
+
+    /// How long after the pending snapshot another one was taken, if that is known.
+    fn after(&self, is_first: bool, when: SnapshotTime) -> Option<Span> {
+        let pending = &self.pending.as_ref()?.snapshot;
+        // A kernel report is of its own time, wherever it was pasted.
+        if pending.report.is_some() {
+            return None;
+        }
+        match (pending.when, when) {
+            (_, SnapshotTime::After(span)) if !is_first => Some(span),
+            (SnapshotTime::At(then), SnapshotTime::At(now)) => {
+                let nanos = now.unix_nanos().checked_sub(then.unix_nanos())?;
+                u64::try_from(nanos)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .map(Span::from_nanos)
+            }
+            _ => None,
+        }
+    }
+
+    /// The tools of a bundle ran seconds before or after its kernel files were copied. Output that differs from those
+    /// files is skipped: they report the same and more.
+    fn contradicts_bundle(&mut self, is_first: bool, snapshot: &Snapshot) -> bool {
+        if is_first {
+            let bundle = self.pending.as_ref().filter(|p| p.is_bundle());
+            // sar reports the past.
+            let is_present = snapshot.report.is_none() && snapshot.link != Link::Apart;
+            self.skipping = is_present && bundle.is_some_and(|p| contradict(&p.snapshot, snapshot));
+        }
+        self.skipping
+    }
+
+    fn flush(&mut self) {
+        let Some(PendingSnapshot {
+            mut snapshot,
+            after,
+            ..
+        }) = self.pending.take()
+        else {
+            return;
+        };
+        let is_full = self.timeline.len() >= Self::MOST
+            || (after.is_none() && self.unrelated >= Self::MOST_UNRELATED);
+        // After a dropped snapshot the interval to the next one is unknown.
+        if is_full || self.dropped > 0 {
+            self.dropped += 1;
+            return;
+        }
+        let last = self
+            .timeline
+            .len()
+            .checked_sub(1)
+            .and_then(|i| self.timeline.stamp(i));
+        snapshot.sample.stamp = Stamp {
+            // A timeline recognises a reboot by a boot clock that starts again.
+            boot: last
+                .filter(|_| snapshot.link != Link::Reboot)
+                .map_or(Span::ZERO, |last| {
+                    last.boot.plus(after.unwrap_or(Span::from_secs(1)))
+                }),
+            awake: None,
+            wall: match snapshot.when {
+                SnapshotTime::At(wall) => Some(wall),
+                SnapshotTime::After(span) => last.and_then(|l| l.wall).map(|wall| wall.plus(span)),
+                SnapshotTime::Unknown => None,
+            },
+        };
+        // A push fails only on a clock that stands still, and `after` is not zero.
+        let is_related = after.is_some() && self.timeline.push(&snapshot.sample).is_ok();
+        if !is_related {
+            self.timeline.push_new_segment(&snapshot.sample);
+            self.unrelated += 1;
+        }
+        for (signal, error) in snapshot.error_at_most {
+            self.timeline.note_rounding(signal, error);
+        }
+        if let Some(report) = snapshot.report {
+            self.timeline.report(report, snapshot.text);
+        }
+    }
+
+    /// The snapshot that further blocks could still add to.
+    pub(crate) fn into_pending(self) -> Option<Snapshot> {
+        self.pending.map(|pending| pending.snapshot)
+    }
+
+    /// The timeline, and how many snapshots did not fit in it.
+    pub(crate) fn finish(mut self) -> (Timeline, usize) {
+        self.flush();
+        (self.timeline, self.dropped)
+    }
+}
+
+impl PendingSnapshot {
+    fn is_bundle(&self) -> bool {
+        self.forms.first() == Some(&TimelineBuilder::BUNDLE)
+    }
+
+    /// Whether the first snapshot of a block could be of the same time.
+    fn accepts(&self, form: &'static str, snapshot: &Snapshot) -> bool {
+        let is_same_time = match (self.snapshot.when, snapshot.when) {
+            (SnapshotTime::At(a), SnapshotTime::At(b)) => a == b,
+            _ => true,
+        };
+        snapshot.report.is_none()
+            && snapshot.link == Link::Follows
+            && self.snapshot.report.is_none()
+            && (self.is_bundle() || !self.forms.contains(&form))
+            && is_same_time
+            && !contradict(&self.snapshot, snapshot)
+    }
+
+    /// Adds the readings that it lacks. Returns by how much its counters exceed those of the snapshot: the series of a
+    /// tool counts from 0, the kernel from boot.
+    fn merge(&mut self, form: &'static str, snapshot: Snapshot) -> Vec<(SignalId, u64)> {
+        // Of an entity, the kernel files of a bundle are preferred.
+        let is_bundle = self.is_bundle();
+        self.forms.push(form);
+        if let SnapshotTime::At(_) = snapshot.when {
+            self.snapshot.when = snapshot.when;
+        }
+        let known = &mut self.snapshot;
+        let offset = |(signal, raw): (SignalId, u64)| {
+            let before = known.host(signal).filter(|_| signal.def().is_counter)?;
+            Some((signal, before.saturating_sub(raw)))
+        };
+        let offsets = snapshot.sample.host.iter().filter_map(offset).collect();
+        for (signal, raw) in snapshot.sample.host.iter() {
+            let is_finer = snapshot.error(signal) < known.error(signal);
+            if known.host(signal).is_none() || is_finer {
+                known.sample.host.set_raw(signal, raw);
+                known.error_at_most.retain(|(id, _)| *id != signal);
+                let errors = snapshot.error_at_most.iter();
+                known
+                    .error_at_most
+                    .extend(errors.filter(|(id, _)| *id == signal));
+            }
+        }
+        for entity in Entity::ALL {
+            for row in snapshot.sample.table(entity).rows() {
+                let into = known.sample.table_mut(entity).entry(&row.key);
+                if into.label.is_empty() {
+                    into.label.clone_from(&row.label);
+                }
+                if into.group.is_empty() {
+                    into.group.clone_from(&row.group);
+                }
+                for (signal, raw) in row.row.iter() {
+                    let is_known = into.row.iter().any(|(known, _)| known == signal);
+                    if !(is_bundle && is_known) {
+                        into.row.set_raw(signal, raw);
+                    }
+                }
+            }
+        }
+        for field in snapshot.sample.unknown.iter() {
+            known
+                .sample
+                .unknown
+                .keep(field.file, &field.field, field.value);
+        }
+        offsets
+    }
+}
+
+/// Hashes what makes a kernel report unique in any log: who asked, who was killed, how much memory there was.
+fn hash(report: &KernelReport) -> u64 {
+    let mut host: Vec<_> = report.host.iter().collect();
+    host.sort_unstable();
+    let (invoker, killed) = (&report.invoker, &report.killed);
+    let text = format!("{invoker:?} {killed:?} {host:?} {:?}", report.zones);
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether two snapshots cannot be of one host at one time: the size of RAM or swap differs, or a level by more than
+/// [`TimelineBuilder::SAME_TIME`] of RAM and the rounding of both.
+fn contradict(a: &Snapshot, b: &Snapshot) -> bool {
+    let ram = a
+        .host(signals::MEM_TOTAL.id())
+        .or(b.host(signals::MEM_TOTAL.id()));
+    a.sample.host.iter().any(|(id, in_a)| {
+        let def = id.def();
+        // Some tools count buffers and reclaimable slab as cache.
+        let is_comparable =
+            id != signals::MEM_CACHED.id() && !def.is_counter && def.unit == "bytes";
+        let Some(in_b) = b.host(id).filter(|_| is_comparable) else {
+            return false;
+        };
+        let whole = ram.unwrap_or(in_a.max(in_b));
+        let tolerance = whole / TimelineBuilder::SAME_TIME + a.error(id) + b.error(id);
+        in_a.abs_diff(in_b) > tolerance
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::paste;
+    use timeline::signals::{PSWPIN, ZONE_FREE};
+    use units::{Bytes, Pages};
+
+    const VMSTAT: &str = "$ vmstat 1\n r b swpd free buff cache si so\n 1 0 0 349408 123456 654321 0 0\n 1 0 0 349408 123456 654321 640 0\n";
+    const BUDDY: &str = "Node 0 Normal: 105*64kB (UME) 9*128kB (U) 0*256kB 0*512kB = 7872kB\n";
+
+    #[test]
+    fn a_page_size_in_the_text_replaces_the_assumed_one() {
+        for (text, page, pages) in [
+            (VMSTAT.to_owned(), 4096, 160),
+            (format!("{VMSTAT}\n{BUDDY}"), 65_536, 10),
+            (format!("{BUDDY}\n{VMSTAT}"), 65_536, 10),
+            (format!("{VMSTAT}\n$ getconf PAGESIZE\n16384\n"), 16_384, 40),
+        ] {
+            let opened = paste(&text);
+            let size = opened.facts.page_size.map(|size| size.bytes().get());
+            assert_eq!(size, Some(page), "{text}");
+            assert_eq!(
+                opened.timeline.last(PSWPIN),
+                Some(Pages::new(pages)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn output_of_two_hosts_is_never_one_sample() {
+        let free = "Mem: 16303428 13200000 203428 1000 2900000 2800000\nSwap: 2097148 2097148 0\n";
+        let head =
+            "              total        used        free      shared  buff/cache   available\n";
+        let free = format!("{head}{free}");
+        let info = "MemTotal: 16303428 kB\nMemFree: 180000 kB\nSUnreclaim: 9000000 kB\n";
+        for (first, second, samples) in [
+            ("root@web1:~# free -k", "root@web2:~# cat /proc/meminfo", 2),
+            ("root@web1:~# free -k", "me@web1:~$ cat /proc/meminfo", 1),
+            ("web1:", "web2:", 2),
+            ("== web1 ==", "== web2 ==", 2),
+            ("before:", "also:", 1),
+        ] {
+            let opened = paste(&format!("{first}\n{free}{second}\n{info}"));
+            let timeline = &opened.timeline;
+            assert_eq!(timeline.len(), samples, "{second}");
+            assert_eq!(timeline.segments().len(), samples, "{second}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_report_with_another_page_size_is_converted() {
+        let invoked = "java invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0\n";
+        let dump = include_str!("../../probe/tests/kernel_reports/5.13-64k-pages.log");
+        let report = &format!("{invoked}{dump}");
+        let free = |text: &str| {
+            let opened = paste(text);
+            let timeline = &opened.timeline;
+            let page = opened.facts.page_size.unwrap();
+            let zones = timeline.entities(Entity::Zone);
+            let largest = zones.filter_map(|zone| timeline.last_of(zone, ZONE_FREE));
+            (
+                page.bytes(),
+                largest.map(|pages| pages.to_bytes(page)).max(),
+            )
+        };
+        let (page, alone) = free(report);
+        assert_eq!(page, Bytes::from_kib(64));
+        assert_eq!(alone, Some(Bytes::from_kib(19_204_416)));
+        assert_eq!(free(&format!("{VMSTAT}\n{report}")), (page, alone));
+        assert_eq!(
+            free(&format!("$ getconf PAGESIZE\n4096\n{report}")),
+            (Bytes::from_kib(4), alone)
+        );
+    }
+}

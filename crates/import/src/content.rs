@@ -1,0 +1,70 @@
+//! What a file holds, recognised by its first bytes.
+
+use std::io::{BufRead, Cursor};
+
+use crate::decompress::Packing;
+use crate::{capture, sar};
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileContent {
+    Capture,
+    Tar,
+    Sar(sar::SarFormat),
+    Text,
+    Other,
+}
+
+impl FileContent {
+    /// Recognises it by the first bytes, unpacked.
+    pub(crate) fn recognise(start: &[u8]) -> Self {
+        if capture::looks_like(start) {
+            Self::Capture
+        } else if start.get(257..262) == Some(b"ustar") {
+            Self::Tar
+        } else if let Some(format) = sar::SarFormat::recognise(start) {
+            Self::Sar(format)
+        } else if is_text(start) {
+            Self::Text
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// UTF-16 has zero bytes, and a byte order mark. Other files with zero bytes are not text.
+fn is_text(start: &[u8]) -> bool {
+    start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) || !start.contains(&0)
+}
+
+/// The first bytes of a file that was not recognised, and what it probably is.
+pub(crate) fn describe(start: &[u8], packing: Packing) -> String {
+    let guess = match start {
+        [0xff, 0xd8, 0xff, ..] => " (a JPEG picture)",
+        [0x89, b'P', b'N', b'G', ..] => " (a PNG picture)",
+        [0x7f, b'E', b'L', b'F', ..] => " (a program)",
+        [b'P', b'K', 3, 4, ..] => " (a zip archive)",
+        [b'%', b'P', b'D', b'F', ..] => " (a PDF)",
+        [b'P', b'A', b'R', b'1', ..] => " (Parquet)",
+        [b'B', b'Z', b'h', ..] => " (bzip2: unpack it first)",
+        _ => "",
+    };
+    let mut line = Vec::new();
+    let _ = Cursor::new(start).read_until(b'\n', &mut line);
+    let shown: String = String::from_utf8_lossy(&line[..line.len().min(60)])
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(30)
+        .collect();
+    let inside = if packing == Packing::None {
+        ""
+    } else {
+        " inside the compression"
+    };
+    if shown.contains('\u{fffd}') || shown.is_empty() {
+        let bytes: Vec<String> = start.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        format!("the bytes {}{guess}{inside}", bytes.join(" "))
+    } else {
+        format!("`{shown}`{guess}{inside}")
+    }
+}

@@ -1,0 +1,74 @@
+//! Text of any length: read whole while it fits in memory, searched for kernel reports otherwise.
+
+use std::io::Read;
+
+use units::Bytes;
+
+use super::Paste;
+use crate::decompress::{Packing, Started, damage};
+use crate::text::PlainText;
+use crate::text::log_search;
+
+impl Paste {
+    /// Reads a text. One that is too long to keep is searched for kernel reports; then its length is returned.
+    pub(crate) fn read_stream(
+        &mut self,
+        file: &str,
+        packing: Packing,
+        started: Started<'_>,
+    ) -> Option<u64> {
+        const MOST: usize = PlainText::MOST_BYTES;
+        let mut input = started.input;
+        let mut bytes = Vec::new();
+        let end = (&mut input).take(MOST as u64 + 1).read_to_end(&mut bytes);
+        if bytes.len() <= MOST {
+            if let Err(error) = end {
+                self.problem(cut_off(file, packing, &error));
+            }
+            self.read(&PlainText::from_bytes(&bytes), file, 1);
+            return None;
+        }
+        self.problem(format!(
+            "{}longer than {}: searched for kernel reports only",
+            prefix(file),
+            Bytes::new(MOST as u64)
+        ));
+        Some(self.search(file, packing, &mut bytes.as_slice().chain(input)))
+    }
+
+    /// Searches a log of any length for kernel reports. Returns its length.
+    pub(crate) fn search(&mut self, file: &str, packing: Packing, input: &mut dyn Read) -> u64 {
+        let (searched, end) = log_search::search(input, &mut |window, first_line| {
+            self.read(&PlainText::from_bytes(window), file, first_line);
+        });
+        if searched.skipped > 0 {
+            self.problem(format!(
+                "{}only the first {} parts that look like kernel reports are read; {} more lines look so",
+                prefix(file),
+                searched.windows,
+                searched.skipped
+            ));
+        }
+        if let Err(error) = end {
+            self.problem(cut_off(file, packing, &error));
+        }
+        searched.bytes
+    }
+}
+
+fn cut_off(file: &str, packing: Packing, error: &std::io::Error) -> String {
+    let what = match packing {
+        Packing::None => format!("reading ended early ({error})"),
+        packed => damage(packed, error),
+    };
+    format!("{}{what}; the text before it is used", prefix(file))
+}
+
+/// `file: `, or nothing without a file.
+pub(super) fn prefix(file: &str) -> String {
+    if file.is_empty() {
+        String::new()
+    } else {
+        format!("{file}: ")
+    }
+}
