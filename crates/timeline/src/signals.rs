@@ -3,263 +3,13 @@
 //! It is the one list. A signal is spelled as text nowhere else: Rust code names the constant, whose type carries kind
 //! and unit, and parsers find a field's signal through [`field_of`]. `memtide signals` and `docs/signals.md` print it.
 
-use std::marker::PhantomData;
+mod definition;
+mod files;
 
-use units::{Bytes, Count, Limit, Micros, Millis, Pages, Quantity, Ticks, Unit};
+use units::{Bytes, Count, Limit, Micros, Millis, Pages, Quantity, Ticks};
 
-/// What a signal is about; a sample has one row for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Entity {
-    /// The whole machine.
-    Host,
-    /// A NUMA node; keyed by its number.
-    Node,
-    /// A memory zone; keyed `NODE/NAME`, for example `0/Normal`.
-    Zone,
-    /// A block device; keyed by its kernel name.
-    Disk,
-    /// A swap area; keyed by its path.
-    SwapArea,
-    /// A zram device; keyed by its kernel name.
-    Zram,
-    /// A slab cache; keyed by its name.
-    Slab,
-    /// A control group; keyed by its path below the mount, `/` for the mount itself.
-    Cgroup,
-    /// A process; keyed `PID@START`, START in clock ticks since boot.
-    Process,
-    /// All processes of a systemd unit or control group, else of a program; keyed by its name.
-    Service,
-}
-
-impl Entity {
-    /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
-        Self::Host,
-        Self::Node,
-        Self::Zone,
-        Self::Disk,
-        Self::SwapArea,
-        Self::Zram,
-        Self::Slab,
-        Self::Cgroup,
-        Self::Process,
-        Self::Service,
-    ];
-
-    /// Its signals' places in the catalogue, which lie together.
-    pub fn signals(self) -> std::ops::Range<usize> {
-        let start = ALL.partition_point(|def| def.entity < self);
-        start..ALL.partition_point(|def| def.entity <= self)
-    }
-
-    /// Its name in lists: `host`, `swap area`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Node => "node",
-            Self::Zone => "zone",
-            Self::Disk => "disk",
-            Self::SwapArea => "swap area",
-            Self::Zram => "zram",
-            Self::Slab => "slab cache",
-            Self::Cgroup => "cgroup",
-            Self::Process => "process",
-            Self::Service => "service",
-        }
-    }
-}
-
-/// A level: may rise and fall.
-#[derive(Debug, Clone, Copy)]
-pub struct Gauge<U>(PhantomData<U>);
-
-/// A total since boot (or since the entity began): only ever rises, so only its rate says anything.
-#[derive(Debug, Clone, Copy)]
-pub struct Counter<U>(PhantomData<U>);
-
-/// Gauge or counter, and of what.
-pub trait Kind {
-    /// The unit of a reading.
-    type Unit: Unit;
-    /// Whether it is a counter.
-    const IS_COUNTER: bool;
-}
-
-impl<U: Unit> Kind for Gauge<U> {
-    type Unit = U;
-    const IS_COUNTER: bool = false;
-}
-
-impl<U: Unit> Kind for Counter<U> {
-    type Unit = U;
-    const IS_COUNTER: bool = true;
-}
-
-/// A signal, as its index in the catalogue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SignalId(u16);
-
-impl SignalId {
-    /// The catalogue's entry.
-    pub fn def(self) -> &'static SignalDef {
-        &ALL[usize::from(self.0)]
-    }
-
-    /// Its index in [`ALL`].
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The signal with this index in [`ALL`]; `None` past the end.
-    pub fn from_index(index: usize) -> Option<Self> {
-        let id = u16::try_from(index).ok()?;
-        (index < ALL.len()).then_some(Self(id))
-    }
-}
-
-/// An entry of the catalogue whose type knows kind and unit.
-#[derive(Debug)]
-pub struct Signal<K> {
-    id: SignalId,
-    kind: PhantomData<K>,
-}
-
-impl<K> Clone for Signal<K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for Signal<K> {}
-
-impl<K> Signal<K> {
-    const fn new(id: u16) -> Self {
-        Self {
-            id: SignalId(id),
-            kind: PhantomData,
-        }
-    }
-
-    /// Its place in the catalogue.
-    pub const fn id(self) -> SignalId {
-        self.id
-    }
-
-    /// The catalogue's entry.
-    pub fn def(self) -> &'static SignalDef {
-        self.id.def()
-    }
-}
-
-/// Any signal, where kind and unit do not matter: in evidence and in lists.
-pub trait AnySignal: Copy {
-    /// The catalogue's entry.
-    fn definition(self) -> &'static SignalDef;
-}
-
-impl<K> AnySignal for Signal<K> {
-    fn definition(self) -> &'static SignalDef {
-        self.def()
-    }
-}
-
-/// What the catalogue says of a signal.
-#[derive(Debug)]
-pub struct SignalDef {
-    /// Dotted name: `vm.pswpin`.
-    pub name: &'static str,
-    /// Whether it only ever rises.
-    pub is_counter: bool,
-    /// Unit of a stored reading: `bytes`, `pages`, `count`, `us`, `ticks`.
-    pub unit: &'static str,
-    /// What it is about.
-    pub entity: Entity,
-    /// The kernel file, or [`DERIVED`].
-    pub file: &'static str,
-    /// The field in it: a name, a column, or the formula of a derived signal.
-    pub field: &'static str,
-    /// How many of the stored unit one of the file's unit is: 1024 for "kB", 512 for sectors, else 1.
-    pub scale: u64,
-    /// Kernel version that brought it; empty where all kernels in use have it.
-    pub since: &'static str,
-    /// One sentence.
-    pub meaning: &'static str,
-    /// Column of `sar`; empty where it has none.
-    pub sar: &'static str,
-    /// Metric of Performance Co-Pilot; empty where it has none.
-    pub pcp: &'static str,
-    /// Metric of node_exporter, of collectors that are off by default too; empty where it has none. Of `/proc/vmstat`
-    /// only what the collector exports unless told otherwise: it can be told to export every field.
-    pub node_exporter: &'static str,
-}
-
-impl SignalDef {
-    /// Its place in the catalogue.
-    pub fn id(&self) -> Option<SignalId> {
-        by_name(self.name).map(|(id, _)| id)
-    }
-
-    /// `gauge` or `counter`.
-    pub const fn kind(&self) -> &'static str {
-        if self.is_counter { "counter" } else { "gauge" }
-    }
-}
-
-/// `/proc/meminfo`; "kB" there are KiB.
-pub const MEMINFO: &str = "/proc/meminfo";
-/// `/proc/vmstat`; page gauges and event counters.
-pub const VMSTAT: &str = "/proc/vmstat";
-/// `/proc/zoneinfo`.
-pub const ZONEINFO: &str = "/proc/zoneinfo";
-/// `/proc/buddyinfo`.
-pub const BUDDYINFO: &str = "/proc/buddyinfo";
-/// `/proc/stat`.
-pub const STAT: &str = "/proc/stat";
-/// `/proc/diskstats`; a sector there is always 512 bytes.
-pub const DISKSTATS: &str = "/proc/diskstats";
-/// `/proc/swaps`.
-pub const SWAPS: &str = "/proc/swaps";
-/// `/proc/slabinfo`; root only.
-pub const SLABINFO: &str = "/proc/slabinfo";
-/// `/proc/sys/fs/dentry-state`.
-pub const DENTRY_STATE: &str = "/proc/sys/fs/dentry-state";
-/// `/proc/sys/fs/inode-nr`.
-pub const INODE_NR: &str = "/proc/sys/fs/inode-nr";
-/// `/proc/sys/fs/file-nr`.
-pub const FILE_NR: &str = "/proc/sys/fs/file-nr";
-/// `/proc/net/sockstat`.
-pub const SOCKSTAT: &str = "/proc/net/sockstat";
-/// `meminfo` of a NUMA node; "kB" there are KiB.
-pub const NODE_MEMINFO: &str = "/sys/devices/system/node/node*/meminfo";
-/// `numastat` of a NUMA node.
-pub const NODE_NUMASTAT: &str = "/sys/devices/system/node/node*/numastat";
-/// What a zram device holds and takes.
-pub const ZRAM_MM_STAT: &str = "/sys/block/zram*/mm_stat";
-/// `memory.stat` of a control group; v1 has a file of that name with other fields.
-pub const CGROUP_STAT: &str = "/sys/fs/cgroup/**/memory.stat";
-/// `memory.events` of a control group.
-pub const CGROUP_EVENTS: &str = "/sys/fs/cgroup/**/memory.events";
-/// `memory.pressure` of a control group.
-pub const CGROUP_MEMORY_PRESSURE: &str = "/sys/fs/cgroup/**/memory.pressure";
-/// `io.pressure` of a control group.
-pub const CGROUP_IO_PRESSURE: &str = "/sys/fs/cgroup/**/io.pressure";
-/// `/proc/pressure/memory`.
-pub const MEMORY_PRESSURE: &str = "/proc/pressure/memory";
-/// `/proc/pressure/io`.
-pub const IO_PRESSURE: &str = "/proc/pressure/io";
-/// `/proc/pressure/cpu`.
-pub const CPU_PRESSURE: &str = "/proc/pressure/cpu";
-/// `stat` of a process.
-pub const PROCESS_STAT: &str = "/proc/PID/stat";
-/// `status` of a process; "kB" there are KiB.
-pub const PROCESS_STATUS: &str = "/proc/PID/status";
-/// `smaps_rollup` of a process; "kB" there are KiB.
-pub const SMAPS_ROLLUP: &str = "/proc/PID/smaps_rollup";
-/// `io` of a process.
-pub const PROCESS_IO: &str = "/proc/PID/io";
-/// Not read but computed from other signals; the field is the formula.
-pub const DERIVED: &str = "computed";
+pub use definition::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
+pub use files::*;
 
 /// Declares the catalogue: `CONST: Kind<Unit> = name, file, field, scale, since, sar, pcp, node_exporter, meaning;`.
 /// An empty name elsewhere is none: `tests/names` lists those that were looked up in the other tools' sources.
@@ -270,11 +20,11 @@ macro_rules! signals {
     )* })*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(u16)]
-        enum Index { $($($const,)*)* }
+        enum CatalogueIndex { $($($const,)*)* }
 
         $($(
             #[doc = $meaning]
-            pub const $const: Signal<$kind> = Signal::new(Index::$const as u16);
+            pub const $const: Signal<$kind> = Signal::new(CatalogueIndex::$const as u16);
         )*)*
 
         /// Every signal, in the order of the catalogue.
@@ -300,7 +50,7 @@ signals! {
         MEM_TOTAL: Gauge<Bytes> = "mem.total", MEMINFO, "MemTotal", 1024, "", "", "mem.physmem", "node_memory_MemTotal_bytes",
             "RAM that the kernel manages; memory reserved at boot lies outside.";
         MEM_FREE: Gauge<Bytes> = "mem.free", MEMINFO, "MemFree", 1024, "", "kbmemfree", "mem.util.free", "node_memory_MemFree_bytes",
-            "RAM that holds nothing; the allocator's float, not what can be used.";
+            "Unused RAM; what can be allocated is mem.available.";
         MEM_AVAILABLE: Gauge<Bytes> = "mem.available", MEMINFO, "MemAvailable", 1024, "3.14", "kbavail", "mem.util.available", "node_memory_MemAvailable_bytes",
             "The kernel's estimate of what can be allocated without swapping; contains page cache that the workload may need.";
         MEM_BUFFERS: Gauge<Bytes> = "mem.buffers", MEMINFO, "Buffers", 1024, "", "kbbuffers", "mem.util.bufmem", "node_memory_Buffers_bytes",
@@ -318,9 +68,9 @@ signals! {
         MEM_ACTIVE_FILE: Gauge<Bytes> = "mem.active_file", MEMINFO, "Active(file)", 1024, "2.6.28", "", "mem.util.active_file", "node_memory_Active_file_bytes",
             "Recently used file pages.";
         MEM_INACTIVE_ANON: Gauge<Bytes> = "mem.inactive_anon", MEMINFO, "Inactive(anon)", 1024, "2.6.28", "", "mem.util.inactive_anon", "node_memory_Inactive_anon_bytes",
-            "First to be reclaimed anonymous and shared-memory pages.";
+            "Anonymous and shared-memory pages that reclaim takes first.";
         MEM_INACTIVE_FILE: Gauge<Bytes> = "mem.inactive_file", MEMINFO, "Inactive(file)", 1024, "2.6.28", "", "mem.util.inactive_file", "node_memory_Inactive_file_bytes",
-            "First to be reclaimed file pages.";
+            "File pages that reclaim takes first.";
         MEM_UNEVICTABLE: Gauge<Bytes> = "mem.unevictable", MEMINFO, "Unevictable", 1024, "2.6.28", "", "mem.util.unevictable", "node_memory_Unevictable_bytes",
             "Pages that reclaim cannot take: mlocked, ramfs, locked shared memory.";
         MEM_MLOCKED: Gauge<Bytes> = "mem.mlocked", MEMINFO, "Mlocked", 1024, "2.6.28", "", "mem.util.mlocked", "node_memory_Mlocked_bytes",
@@ -328,21 +78,21 @@ signals! {
         SWAP_TOTAL: Gauge<Bytes> = "swap.total", MEMINFO, "SwapTotal", 1024, "", "", "mem.util.swapTotal", "node_memory_SwapTotal_bytes",
             "Size of all swap areas.";
         SWAP_FREE: Gauge<Bytes> = "swap.free", MEMINFO, "SwapFree", 1024, "", "kbswpfree", "mem.util.swapFree", "node_memory_SwapFree_bytes",
-            "Swap that holds nothing.";
+            "Unused swap.";
         MEM_ZSWAP: Gauge<Bytes> = "mem.zswap_pool", MEMINFO, "Zswap", 1024, "5.19", "", "mem.util.zswap", "node_memory_Zswap_bytes",
             "RAM taken by zswap's compressed pool.";
         MEM_ZSWAPPED: Gauge<Bytes> = "mem.zswapped", MEMINFO, "Zswapped", 1024, "5.19", "", "mem.util.zswapped", "node_memory_Zswapped_bytes",
-            "What the zswap pool holds, before compression.";
+            "Data in the zswap pool, before compression.";
         MEM_DIRTY: Gauge<Bytes> = "mem.dirty", MEMINFO, "Dirty", 1024, "", "kbdirty", "mem.util.dirty", "node_memory_Dirty_bytes",
-            "Page cache that waits to be written.";
+            "Page cache that waits to be written back.";
         MEM_WRITEBACK: Gauge<Bytes> = "mem.writeback", MEMINFO, "Writeback", 1024, "", "", "mem.util.writeback", "node_memory_Writeback_bytes",
-            "Pages being written now; includes pages on their way to swap.";
+            "Pages under writeback, swap-out included.";
         MEM_ANON: Gauge<Bytes> = "mem.anon", MEMINFO, "AnonPages", 1024, "2.6.18", "kbanonpg", "mem.util.anonpages", "node_memory_AnonPages_bytes",
             "Anonymous memory of processes: heap, stack; huge pages included, shared memory not.";
         MEM_MAPPED: Gauge<Bytes> = "mem.mapped", MEMINFO, "Mapped", 1024, "", "", "mem.util.mapped", "node_memory_Mapped_bytes",
             "Page cache and shared memory mapped into processes; a part of Cached.";
         MEM_SHMEM: Gauge<Bytes> = "mem.shmem", MEMINFO, "Shmem", 1024, "2.6.32", "kbshmem", "mem.util.shmem", "node_memory_Shmem_bytes",
-            "Shared memory, tmpfs, memfd; a part of Cached that only swap can relieve.";
+            "Shared memory, tmpfs, memfd; a part of Cached that can only go to swap.";
         MEM_KRECLAIMABLE: Gauge<Bytes> = "mem.kreclaimable", MEMINFO, "KReclaimable", 1024, "4.20", "", "mem.util.kreclaimable", "",
             "Kernel memory that reclaim can take: reclaimable slab and more.";
         MEM_SLAB: Gauge<Bytes> = "mem.slab", MEMINFO, "Slab", 1024, "", "kbslab", "mem.util.slab", "node_memory_Slab_bytes",
@@ -364,15 +114,15 @@ signals! {
         MEM_NFS_UNSTABLE: Gauge<Bytes> = "mem.nfs_unstable", MEMINFO, "NFS_Unstable", 1024, "", "", "mem.util.NFS_Unstable", "node_memory_NFS_Unstable_bytes",
             "NFS pages sent but not committed; always 0 since 5.8.";
         MEM_WRITEBACK_TMP: Gauge<Bytes> = "mem.writeback_tmp", MEMINFO, "WritebackTmp", 1024, "2.6.26", "", "", "node_memory_WritebackTmp_bytes",
-            "Temporary copies that FUSE writes back.";
+            "Temporary writeback buffers of FUSE.";
         COMMIT_LIMIT: Gauge<Bytes> = "mem.commit_limit", MEMINFO, "CommitLimit", 1024, "", "", "mem.util.commitLimit", "node_memory_CommitLimit_bytes",
-            "What may be promised to processes when overcommit is off.";
+            "Memory that may be committed when overcommit is off (vm.overcommit_memory=2).";
         COMMITTED_AS: Gauge<Bytes> = "mem.committed_as", MEMINFO, "Committed_AS", 1024, "", "kbcommit", "mem.util.committed_AS", "node_memory_Committed_AS_bytes",
-            "What has been promised to processes.";
+            "Memory committed to processes, touched or not.";
         MEM_VMALLOC_USED: Gauge<Bytes> = "mem.vmalloc_used", MEMINFO, "VmallocUsed", 1024, "5.3", "kbvmused", "mem.util.vmallocUsed", "node_memory_VmallocUsed_bytes",
             "RAM behind vmalloc, kernel stacks included; 0 from 4.4 to 5.2.";
         MEM_PERCPU: Gauge<Bytes> = "mem.percpu", MEMINFO, "Percpu", 1024, "4.20", "", "mem.util.percpu", "node_memory_Percpu_bytes",
-            "The kernel's per-CPU allocator.";
+            "Memory of the kernel's per-CPU allocator.";
         MEM_HW_CORRUPTED: Gauge<Bytes> = "mem.hw_corrupted", MEMINFO, "HardwareCorrupted", 1024, "2.6.32", "", "mem.util.corrupthardware", "node_memory_HardwareCorrupted_bytes",
             "RAM taken out of use after memory errors.";
         MEM_ANON_HUGE: Gauge<Bytes> = "mem.anon_thp", MEMINFO, "AnonHugePages", 1024, "2.6.38", "", "mem.util.anonhugepages", "node_memory_AnonHugePages_bytes",
@@ -382,19 +132,19 @@ signals! {
         MEM_FILE_HUGE: Gauge<Bytes> = "mem.file_thp", MEMINFO, "FileHugePages", 1024, "5.4", "", "mem.util.filehugepages", "",
             "Page cache in huge pages; a part of Cached.";
         MEM_CMA_TOTAL: Gauge<Bytes> = "mem.cma_total", MEMINFO, "CmaTotal", 1024, "3.19", "", "mem.util.cmatotal", "node_memory_CmaTotal_bytes",
-            "RAM set aside for contiguous allocations; lends itself to movable pages.";
+            "RAM reserved for contiguous allocations; movable pages may use it meanwhile.";
         MEM_CMA_FREE: Gauge<Bytes> = "mem.cma_free", MEMINFO, "CmaFree", 1024, "3.19", "", "mem.util.cmafree", "node_memory_CmaFree_bytes",
-            "Free pages in CMA areas; a part of MemFree that the kernel itself cannot use.";
+            "Free pages in CMA areas; a part of MemFree that only movable allocations can use.";
         MEM_BALLOON: Gauge<Bytes> = "mem.balloon", MEMINFO, "Balloon", 1024, "6.16", "", "", "",
-            "RAM that a balloon driver gave back to the hypervisor.";
+            "RAM that a balloon driver returned to the hypervisor.";
         MEM_UNACCEPTED: Gauge<Bytes> = "mem.unaccepted", MEMINFO, "Unaccepted", 1024, "6.5", "", "mem.util.unaccepted", "",
-            "Confidential-VM memory that was not accepted yet; a part of MemFree.";
+            "Memory of a confidential VM that is not accepted yet; a part of MemFree.";
         HUGEPAGES_TOTAL: Gauge<Count> = "hugepages.total", MEMINFO, "HugePages_Total", 1, "", "", "mem.util.hugepagesTotal", "node_memory_HugePages_Total",
             "Reserved huge pages of the default size.";
         HUGEPAGES_FREE: Gauge<Count> = "hugepages.free", MEMINFO, "HugePages_Free", 1, "", "", "mem.util.hugepagesFree", "node_memory_HugePages_Free",
-            "Reserved huge pages that nobody has touched.";
+            "Reserved huge pages that are not allocated.";
         HUGEPAGES_RSVD: Gauge<Count> = "hugepages.rsvd", MEMINFO, "HugePages_Rsvd", 1, "", "", "mem.util.hugepagesRsvd", "node_memory_HugePages_Rsvd",
-            "Free huge pages that are promised to processes; a part of HugePages_Free.";
+            "Free huge pages committed to mappings; a part of HugePages_Free.";
         HUGEPAGES_SURP: Gauge<Count> = "hugepages.surplus", MEMINFO, "HugePages_Surp", 1, "", "", "mem.util.hugepagesSurp", "node_memory_HugePages_Surp",
             "Huge pages above the reserved number.";
         HUGEPAGE_SIZE: Gauge<Bytes> = "hugepages.size", MEMINFO, "Hugepagesize", 1024, "", "", "", "node_memory_Hugepagesize_bytes",
@@ -416,9 +166,9 @@ signals! {
         NR_DIRTY_BACKGROUND_THRESHOLD: Gauge<Pages> = "vm.nr_dirty_background_threshold", VMSTAT, "nr_dirty_background_threshold", 1, "2.6.37", "", "mem.vmstat.nr_dirty_background_threshold", "",
             "Dirty pages at which background writing starts.";
         NR_ISOLATED_ANON: Gauge<Pages> = "vm.nr_isolated_anon", VMSTAT, "nr_isolated_anon", 1, "", "", "mem.vmstat.nr_isolated_anon", "",
-            "Anonymous pages taken off their list by reclaim or migration right now.";
+            "Anonymous pages isolated from the LRU lists by reclaim or migration.";
         NR_ISOLATED_FILE: Gauge<Pages> = "vm.nr_isolated_file", VMSTAT, "nr_isolated_file", 1, "", "", "mem.vmstat.nr_isolated_file", "",
-            "File pages taken off their list by reclaim or migration right now.";
+            "File pages isolated from the LRU lists by reclaim or migration.";
         NR_ZSPAGES: Gauge<Pages> = "vm.nr_zspages", VMSTAT, "nr_zspages", 1, "4.8", "", "mem.vmstat.nr_zspages", "",
             "Pages of zsmalloc: what zram, and zswap with zsmalloc, take in RAM.";
         NR_FREE_CMA: Gauge<Pages> = "vm.nr_free_cma", VMSTAT, "nr_free_cma", 1, "", "", "mem.vmstat.nr_free_cma", "",
@@ -428,9 +178,9 @@ signals! {
         NR_BALLOON_PAGES: Gauge<Pages> = "vm.nr_balloon_pages", VMSTAT, "nr_balloon_pages", 1, "6.16", "", "", "",
             "Pages held by a balloon driver.";
         PGPGIN: Counter<Bytes> = "vm.pgpgin", VMSTAT, "pgpgin", 1024, "", "pgpgin/s", "mem.vmstat.pgpgin", "node_vmstat_pgpgin",
-            "Read from block devices, swap included.";
+            "Bytes read from block devices, swap included.";
         PGPGOUT: Counter<Bytes> = "vm.pgpgout", VMSTAT, "pgpgout", 1024, "", "pgpgout/s", "mem.vmstat.pgpgout", "node_vmstat_pgpgout",
-            "Written to block devices, swap included.";
+            "Bytes written to block devices, swap included.";
         PSWPIN: Counter<Pages> = "vm.pswpin", VMSTAT, "pswpin", 1, "", "pswpin/s", "mem.vmstat.pswpin", "node_vmstat_pswpin",
             "Pages read from swap devices, zram included; zswap hits and zero pages are not.";
         PSWPOUT: Counter<Pages> = "vm.pswpout", VMSTAT, "pswpout", 1, "", "pswpout/s", "mem.vmstat.pswpout", "node_vmstat_pswpout",
@@ -454,7 +204,7 @@ signals! {
         PGMAJFAULT: Counter<Count> = "vm.pgmajfault", VMSTAT, "pgmajfault", 1, "", "majflt/s", "mem.vmstat.pgmajfault", "node_vmstat_pgmajfault",
             "Page faults that waited for a disk: swap-ins and mapped file pages.";
         PGFREE: Counter<Pages> = "vm.pgfree", VMSTAT, "pgfree", 1, "", "pgfree/s", "mem.vmstat.pgfree", "",
-            "Pages freed.";
+            "Pages freed, all zones.";
         PGALLOC: Counter<Pages> = "vm.pgalloc", VMSTAT, "pgalloc_*", 1, "", "", "", "",
             "Pages allocated, all zones.";
         PGSKIP: Counter<Pages> = "vm.pgskip", VMSTAT, "pgskip_*", 1, "4.8", "", "", "",
@@ -464,23 +214,23 @@ signals! {
         PGDEACTIVATE: Counter<Pages> = "vm.pgdeactivate", VMSTAT, "pgdeactivate", 1, "", "", "mem.vmstat.pgdeactivate", "",
             "Pages moved to an inactive list.";
         PGREFILL: Counter<Pages> = "vm.pgrefill", VMSTAT, "pgrefill", 1, "", "", "", "",
-            "Active pages looked at by reclaim.";
+            "Active pages scanned by reclaim.";
         PGROTATED: Counter<Pages> = "vm.pgrotated", VMSTAT, "pgrotated", 1, "", "", "mem.vmstat.pgrotated", "",
             "Pages rotated to the tail of the inactive list after writeback.";
         PGSCAN_KSWAPD: Counter<Pages> = "vm.pgscan_kswapd", VMSTAT, "pgscan_kswapd", 1, "", "pgscank/s", "mem.vmstat.pgscan_kswapd", "",
-            "Pages looked at by background reclaim.";
+            "Pages scanned by kswapd.";
         PGSCAN_DIRECT: Counter<Pages> = "vm.pgscan_direct", VMSTAT, "pgscan_direct", 1, "", "pgscand/s", "mem.vmstat.pgscan_direct", "",
-            "Pages looked at by allocating tasks: direct and node reclaim.";
+            "Pages scanned by allocating tasks: direct and node reclaim.";
         PGSCAN_KHUGEPAGED: Counter<Pages> = "vm.pgscan_khugepaged", VMSTAT, "pgscan_khugepaged", 1, "6.3", "", "mem.vmstat.pgscan_khugepaged", "",
-            "Pages looked at by reclaim on behalf of khugepaged.";
+            "Pages scanned by reclaim on behalf of khugepaged.";
         PGSCAN_PROACTIVE: Counter<Pages> = "vm.pgscan_proactive", VMSTAT, "pgscan_proactive", 1, "6.15", "", "", "",
-            "Pages looked at by reclaim that user space asked for.";
+            "Pages scanned by proactive reclaim (memory.reclaim).";
         PGSCAN_ANON: Counter<Pages> = "vm.pgscan_anon", VMSTAT, "pgscan_anon", 1, "5.8", "", "mem.vmstat.pgscan_anon", "",
-            "Anonymous pages looked at by reclaim, cgroup limits included.";
+            "Anonymous pages scanned by reclaim, cgroup limits included.";
         PGSCAN_FILE: Counter<Pages> = "vm.pgscan_file", VMSTAT, "pgscan_file", 1, "5.8", "", "mem.vmstat.pgscan_file", "",
-            "File pages looked at by reclaim, cgroup limits included.";
+            "File pages scanned by reclaim, cgroup limits included.";
         PGSTEAL_KSWAPD: Counter<Pages> = "vm.pgsteal_kswapd", VMSTAT, "pgsteal_kswapd", 1, "", "", "mem.vmstat.pgsteal_kswapd", "",
-            "Pages reclaimed in the background.";
+            "Pages reclaimed by kswapd.";
         PGSTEAL_DIRECT: Counter<Pages> = "vm.pgsteal_direct", VMSTAT, "pgsteal_direct", 1, "", "", "mem.vmstat.pgsteal_direct", "",
             "Pages reclaimed by allocating tasks.";
         PGSTEAL_KHUGEPAGED: Counter<Pages> = "vm.pgsteal_khugepaged", VMSTAT, "pgsteal_khugepaged", 1, "6.3", "", "mem.vmstat.pgsteal_khugepaged", "",
@@ -490,37 +240,37 @@ signals! {
         PGSTEAL_FILE: Counter<Pages> = "vm.pgsteal_file", VMSTAT, "pgsteal_file", 1, "5.8", "", "mem.vmstat.pgsteal_file", "",
             "File pages reclaimed, cgroup limits included.";
         PGSCAN_DIRECT_THROTTLE: Counter<Count> = "vm.pgscan_direct_throttle", VMSTAT, "pgscan_direct_throttle", 1, "3.6", "", "mem.vmstat.pgscan_direct_throttle", "",
-            "Times an allocating task was put to sleep because reserves ran low.";
+            "Times direct reclaim was throttled because reserves ran low.";
         ALLOCSTALL: Counter<Count> = "vm.allocstall", VMSTAT, "allocstall_*", 1, "", "", "", "",
-            "Times an allocation had to reclaim memory itself, all zones.";
+            "Direct reclaims, all zones: allocations that had to reclaim memory themselves.";
         PAGEOUTRUN: Counter<Count> = "vm.pageoutrun", VMSTAT, "pageoutrun", 1, "", "", "mem.vmstat.pageoutrun", "",
             "Runs of kswapd.";
         KSWAPD_LOW_WMARK_HIT: Counter<Count> = "vm.kswapd_low_wmark_hit_quickly", VMSTAT, "kswapd_low_wmark_hit_quickly", 1, "", "", "mem.vmstat.kswapd_low_wmark_hit_quickly", "",
-            "Times free memory fell below the low mark right after kswapd slept.";
+            "Times free memory fell below the low watermark right after kswapd slept.";
         KSWAPD_HIGH_WMARK_HIT: Counter<Count> = "vm.kswapd_high_wmark_hit_quickly", VMSTAT, "kswapd_high_wmark_hit_quickly", 1, "", "", "mem.vmstat.kswapd_high_wmark_hit_quickly", "",
-            "Times free memory fell below the high mark right after kswapd slept.";
+            "Times free memory fell below the high watermark right after kswapd slept.";
         KSWAPD_INODESTEAL: Counter<Pages> = "vm.kswapd_inodesteal", VMSTAT, "kswapd_inodesteal", 1, "", "", "mem.vmstat.kswapd_inodesteal", "",
-            "Page-cache pages freed by background reclaim of inodes.";
+            "Page-cache pages freed by kswapd while it reclaimed inodes.";
         PGINODESTEAL: Counter<Pages> = "vm.pginodesteal", VMSTAT, "pginodesteal", 1, "", "", "mem.vmstat.pginodesteal", "",
-            "Page-cache pages freed by direct reclaim of inodes.";
+            "Page-cache pages freed by direct reclaim while it reclaimed inodes.";
         SLABS_SCANNED: Counter<Count> = "vm.slabs_scanned", VMSTAT, "slabs_scanned", 1, "", "", "mem.vmstat.slabs_scanned", "",
-            "Kernel objects looked at by reclaim.";
+            "Kernel objects scanned by reclaim.";
         REFAULT_BOTH: Counter<Pages> = "vm.workingset_refault", VMSTAT, "workingset_refault", 1, "3.15 to 5.8", "", "mem.vmstat.workingset_refault", "",
-            "Pages read back after eviction, anonymous and file together; kernels since 5.9 count them apart.";
+            "Refaults: pages read back after eviction, anonymous and file together; kernels since 5.9 count them separately.";
         REFAULT_ANON: Counter<Pages> = "vm.workingset_refault_anon", VMSTAT, "workingset_refault_anon", 1, "5.9", "", "", "",
-            "Anonymous pages swapped in again after eviction.";
+            "Refaulted anonymous pages: swapped in again after eviction.";
         REFAULT_FILE: Counter<Pages> = "vm.workingset_refault_file", VMSTAT, "workingset_refault_file", 1, "5.9", "", "", "",
-            "File pages read again after eviction.";
+            "Refaulted file pages: read again after eviction.";
         ACTIVATE_ANON: Counter<Pages> = "vm.workingset_activate_anon", VMSTAT, "workingset_activate_anon", 1, "5.9", "", "", "",
-            "Refaulted anonymous pages whose reuse was near enough to make them active.";
+            "Refaulted anonymous pages that belong to the working set and were made active at once.";
         ACTIVATE_FILE: Counter<Pages> = "vm.workingset_activate_file", VMSTAT, "workingset_activate_file", 1, "5.9", "", "", "",
-            "Refaulted file pages whose reuse was near enough to make them active.";
+            "Refaulted file pages that belong to the working set and were made active at once.";
         RESTORE_ANON: Counter<Pages> = "vm.workingset_restore_anon", VMSTAT, "workingset_restore_anon", 1, "5.9", "", "", "",
             "Refaulted anonymous pages that had been active before.";
         RESTORE_FILE: Counter<Pages> = "vm.workingset_restore_file", VMSTAT, "workingset_restore_file", 1, "5.9", "", "", "",
             "Refaulted file pages that had been active before.";
         SHADOW_NODES_DROPPED: Counter<Count> = "vm.workingset_nodereclaim", VMSTAT, "workingset_nodereclaim", 1, "3.15", "", "mem.vmstat.workingset_nodereclaim", "",
-            "Nodes of the page cache's index freed although they remembered evicted pages: where it rises, refaults are undercounted.";
+            "Shadow nodes freed: the page cache's record of evicted pages. Where it rises, refaults are undercounted.";
         NR_DIRTIED: Counter<Pages> = "vm.nr_dirtied", VMSTAT, "nr_dirtied", 1, "2.6.37", "", "mem.vmstat.nr_dirtied", "",
             "Pages made dirty.";
         NR_WRITTEN: Counter<Pages> = "vm.nr_written", VMSTAT, "nr_written", 1, "2.6.37", "", "mem.vmstat.nr_written", "",
@@ -528,29 +278,29 @@ signals! {
         NR_THROTTLED_WRITTEN: Counter<Pages> = "vm.nr_throttled_written", VMSTAT, "nr_throttled_written", 1, "5.16", "", "", "",
             "Pages written while reclaim waited for writeback.";
         NR_VMSCAN_WRITE: Counter<Pages> = "vm.nr_vmscan_write", VMSTAT, "nr_vmscan_write", 1, "", "", "mem.vmstat.nr_vmscan_write", "",
-            "Pages that reclaim itself had to write.";
+            "Pages written by reclaim itself instead of the flushers.";
         NR_VMSCAN_IMMEDIATE: Counter<Pages> = "vm.nr_vmscan_immediate_reclaim", VMSTAT, "nr_vmscan_immediate_reclaim", 1, "3.2", "", "mem.vmstat.nr_vmscan_immediate_reclaim", "",
-            "Dirty pages that reclaim met under writeback.";
+            "Pages that reclaim found under writeback and marked for immediate reclaim.";
         OOM_KILLS: Counter<Count> = "vm.oom_kill", VMSTAT, "oom_kill", 1, "4.13", "", "mem.vmstat.oom_kill", "node_vmstat_oom_kill",
-            "Processes killed for want of memory, cgroup kills included.";
+            "OOM kills, of the host and of cgroups.";
         COMPACT_STALL: Counter<Count> = "vm.compact_stall", VMSTAT, "compact_stall", 1, "", "", "mem.vmstat.compact_stall", "",
-            "Times an allocation had to compact memory itself.";
+            "Direct compactions: allocations that had to compact memory themselves.";
         COMPACT_FAIL: Counter<Count> = "vm.compact_fail", VMSTAT, "compact_fail", 1, "", "", "mem.vmstat.compact_fail", "",
-            "Compactions by allocating tasks that did not make a block.";
+            "Direct compactions that did not produce a block.";
         COMPACT_SUCCESS: Counter<Count> = "vm.compact_success", VMSTAT, "compact_success", 1, "", "", "mem.vmstat.compact_success", "",
-            "Compactions by allocating tasks that made a block.";
+            "Direct compactions that produced a block.";
         COMPACT_DAEMON_WAKE: Counter<Count> = "vm.compact_daemon_wake", VMSTAT, "compact_daemon_wake", 1, "4.6", "", "mem.vmstat.compact_daemon_wake", "",
             "Times kcompactd was woken.";
         COMPACT_MIGRATE_SCANNED: Counter<Pages> = "vm.compact_migrate_scanned", VMSTAT, "compact_migrate_scanned", 1, "", "", "mem.vmstat.compact_migrate_scanned", "",
-            "Pages looked at by compaction for moving.";
+            "Pages scanned by compaction for pages to move.";
         COMPACT_FREE_SCANNED: Counter<Pages> = "vm.compact_free_scanned", VMSTAT, "compact_free_scanned", 1, "", "", "mem.vmstat.compact_free_scanned", "",
-            "Pages looked at by compaction for free targets.";
+            "Pages scanned by compaction for free target pages.";
         COMPACT_ISOLATED: Counter<Pages> = "vm.compact_isolated", VMSTAT, "compact_isolated", 1, "", "", "mem.vmstat.compact_isolated", "",
-            "Pages that compaction took off their lists, to move them or as targets.";
+            "Pages isolated by compaction, to be moved or as targets.";
         THP_FAULT_ALLOC: Counter<Count> = "vm.thp_fault_alloc", VMSTAT, "thp_fault_alloc", 1, "", "", "mem.vmstat.thp_fault_alloc", "",
-            "Huge pages given at a page fault.";
+            "Huge pages allocated at a page fault.";
         THP_FAULT_FALLBACK: Counter<Count> = "vm.thp_fault_fallback", VMSTAT, "thp_fault_fallback", 1, "", "", "mem.vmstat.thp_fault_fallback", "",
-            "Page faults that wanted a huge page and got small ones.";
+            "Page faults that fell back from a huge page to small pages.";
         THP_COLLAPSE_ALLOC: Counter<Count> = "vm.thp_collapse_alloc", VMSTAT, "thp_collapse_alloc", 1, "", "", "mem.vmstat.thp_collapse_alloc", "",
             "Huge pages made by khugepaged.";
         THP_SPLIT_PAGE: Counter<Count> = "vm.thp_split_page", VMSTAT, "thp_split_page", 1, "", "", "mem.vmstat.thp_split_page", "",
@@ -562,33 +312,33 @@ signals! {
         THP_SWPOUT: Counter<Count> = "vm.thp_swpout", VMSTAT, "thp_swpout", 1, "4.14", "", "mem.vmstat.thp_swpout", "",
             "Huge pages swapped out whole.";
         NUMA_HIT: Counter<Pages> = "vm.numa_hit", VMSTAT, "numa_hit", 1, "", "", "mem.vmstat.numa_hit", "",
-            "Pages allocated on the wanted node, all nodes.";
+            "Pages allocated on the intended node, all nodes.";
         NUMA_MISS: Counter<Pages> = "vm.numa_miss", VMSTAT, "numa_miss", 1, "", "", "mem.vmstat.numa_miss", "",
-            "Pages allocated on a node although another was wanted, all nodes.";
+            "Pages allocated on a node although another was intended, all nodes.";
         NUMA_FOREIGN: Counter<Pages> = "vm.numa_foreign", VMSTAT, "numa_foreign", 1, "", "", "mem.vmstat.numa_foreign", "",
-            "Pages wanted on a node but allocated on another, all nodes.";
+            "Pages intended for a node but allocated on another, all nodes.";
         NUMA_LOCAL: Counter<Pages> = "vm.numa_local", VMSTAT, "numa_local", 1, "", "", "mem.vmstat.numa_local", "",
             "Pages allocated on the task's own node.";
         NUMA_OTHER: Counter<Pages> = "vm.numa_other", VMSTAT, "numa_other", 1, "", "", "mem.vmstat.numa_other", "",
             "Pages allocated on a node other than the task's.";
         NUMA_PTE_UPDATES: Counter<Count> = "vm.numa_pte_updates", VMSTAT, "numa_pte_updates", 1, "3.8", "", "mem.vmstat.numa_pte_updates", "",
-            "Mappings that automatic NUMA balancing marked, to see who uses them.";
+            "Page-table entries that NUMA balancing marked for hinting faults.";
         NUMA_HINT_FAULTS: Counter<Count> = "vm.numa_hint_faults", VMSTAT, "numa_hint_faults", 1, "3.8", "", "mem.vmstat.numa_hint_faults", "",
-            "Page faults on mappings that automatic NUMA balancing had marked.";
+            "NUMA hinting faults: faults on entries that NUMA balancing had marked.";
         NUMA_HINT_FAULTS_LOCAL: Counter<Count> = "vm.numa_hint_faults_local", VMSTAT, "numa_hint_faults_local", 1, "3.8", "", "mem.vmstat.numa_hint_faults_local", "",
-            "Page faults on mappings marked by automatic NUMA balancing whose pages were on the task's own node already.";
+            "NUMA hinting faults on pages that were already on the task's own node.";
         NUMA_PAGES_MIGRATED: Counter<Pages> = "vm.numa_pages_migrated", VMSTAT, "numa_pages_migrated", 1, "3.8", "", "mem.vmstat.numa_pages_migrated", "",
-            "Pages that automatic NUMA balancing moved to another node.";
+            "Pages that NUMA balancing moved to another node.";
         PGMIGRATE_SUCCESS: Counter<Pages> = "vm.pgmigrate_success", VMSTAT, "pgmigrate_success", 1, "", "", "mem.vmstat.pgmigrate_success", "",
             "Pages moved to another place in RAM, whatever the reason: compaction, NUMA, hotplug.";
         PGMIGRATE_FAIL: Counter<Pages> = "vm.pgmigrate_fail", VMSTAT, "pgmigrate_fail", 1, "", "", "mem.vmstat.pgmigrate_fail", "",
             "Pages that could not be moved to another place in RAM.";
         PGPROMOTE_SUCCESS: Counter<Pages> = "vm.pgpromote_success", VMSTAT, "pgpromote_success", 1, "5.15", "pgprom/s", "mem.vmstat.pgpromote_success", "",
-            "Pages moved up to fast memory.";
+            "Pages promoted to fast memory.";
         PGDEMOTE_KSWAPD: Counter<Pages> = "vm.pgdemote_kswapd", VMSTAT, "pgdemote_kswapd", 1, "5.15", "", "mem.vmstat.pgdemote_kswapd", "",
-            "Pages moved down to slow memory in the background.";
+            "Pages demoted to slow memory by kswapd.";
         PGDEMOTE_DIRECT: Counter<Pages> = "vm.pgdemote_direct", VMSTAT, "pgdemote_direct", 1, "5.15", "", "mem.vmstat.pgdemote_direct", "",
-            "Pages moved down to slow memory by allocating tasks.";
+            "Pages demoted to slow memory by direct reclaim.";
         ZONE_RECLAIM_SUCCESS: Counter<Count> = "vm.zone_reclaim_success", VMSTAT, "zone_reclaim_success", 1, "", "", "", "",
             "Node reclaims that freed enough.";
         ZONE_RECLAIM_FAILED: Counter<Count> = "vm.zone_reclaim_failed", VMSTAT, "zone_reclaim_failed", 1, "", "", "mem.vmstat.zone_reclaim_failed", "",
@@ -596,11 +346,11 @@ signals! {
         BALLOON_INFLATE: Counter<Pages> = "vm.balloon_inflate", VMSTAT, "balloon_inflate", 1, "", "", "mem.vmstat.balloon_inflate", "",
             "Pages given to the hypervisor.";
         BALLOON_DEFLATE: Counter<Pages> = "vm.balloon_deflate", VMSTAT, "balloon_deflate", 1, "", "", "mem.vmstat.balloon_deflate", "",
-            "Pages got back from the hypervisor.";
+            "Pages returned by the hypervisor.";
         DROP_PAGECACHE: Counter<Count> = "vm.drop_pagecache", VMSTAT, "drop_pagecache", 1, "3.15", "", "mem.vmstat.drop_pagecache", "",
-            "Times somebody dropped the page cache by hand.";
+            "Times the page cache was dropped by hand (vm.drop_caches).";
         DROP_SLAB: Counter<Count> = "vm.drop_slab", VMSTAT, "drop_slab", 1, "3.15", "", "mem.vmstat.drop_slab", "",
-            "Times somebody dropped kernel caches by hand.";
+            "Times dentries and inodes were dropped by hand (vm.drop_caches).";
         UNEVICTABLE_CULLED: Counter<Pages> = "vm.unevictable_pgs_culled", VMSTAT, "unevictable_pgs_culled", 1, "", "", "mem.vmstat.unevictable_pgs_culled", "",
             "Pages found unevictable by reclaim.";
         HTLB_ALLOC_FAIL: Counter<Count> = "vm.htlb_buddy_alloc_fail", VMSTAT, "htlb_buddy_alloc_fail", 1, "", "", "mem.vmstat.htlb_buddy_alloc_fail", "",
@@ -614,33 +364,33 @@ signals! {
         PSI_MEMORY_FULL: Counter<Micros> = "psi.memory.full", MEMORY_PRESSURE, "full total", 1, "4.20", "%fmem", "kernel.all.pressure.memory.full.total", "node_pressure_memory_stalled_seconds_total",
             "Time for which all running tasks waited for memory.";
         PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "psi.memory.some.avg10", MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for memory, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel over the last 10 s.";
         PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "psi.memory.some.avg60", MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for memory, on average over the last minute, as the kernel computes it.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel over the last minute.";
         PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "psi.memory.some.avg300", MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which at least one task waited for memory, averaged by the kernel over the last 5 minutes.";
         PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "psi.memory.full.avg10", MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for memory, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last 10 s.";
         PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "psi.memory.full.avg60", MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for memory, on average over the last minute, as the kernel computes it.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last minute.";
         PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "psi.memory.full.avg300", MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which all running tasks waited for memory, averaged by the kernel over the last 5 minutes.";
         PSI_IO_SOME: Counter<Micros> = "psi.io.some", IO_PRESSURE, "some total", 1, "4.20", "%sio", "kernel.all.pressure.io.some.total", "node_pressure_io_waiting_seconds_total",
             "Time for which at least one task waited for I/O.";
         PSI_IO_FULL: Counter<Micros> = "psi.io.full", IO_PRESSURE, "full total", 1, "4.20", "%fio", "kernel.all.pressure.io.full.total", "node_pressure_io_stalled_seconds_total",
             "Time for which all running tasks waited for I/O.";
         PSI_IO_SOME_AVG10: Gauge<Micros> = "psi.io.some.avg10", IO_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for I/O, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last 10 s.";
         PSI_IO_SOME_AVG60: Gauge<Micros> = "psi.io.some.avg60", IO_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for I/O, on average over the last minute, as the kernel computes it.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last minute.";
         PSI_IO_SOME_AVG300: Gauge<Micros> = "psi.io.some.avg300", IO_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task waited for I/O, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which at least one task waited for I/O, averaged by the kernel over the last 5 minutes.";
         PSI_IO_FULL_AVG10: Gauge<Micros> = "psi.io.full.avg10", IO_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for I/O, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last 10 s.";
         PSI_IO_FULL_AVG60: Gauge<Micros> = "psi.io.full.avg60", IO_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for I/O, on average over the last minute, as the kernel computes it.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last minute.";
         PSI_IO_FULL_AVG300: Gauge<Micros> = "psi.io.full.avg300", IO_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which all running tasks waited for I/O, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which all running tasks waited for I/O, averaged by the kernel over the last 5 minutes.";
         PSI_CPU_SOME: Counter<Micros> = "psi.cpu.some", CPU_PRESSURE, "some total", 1, "4.20", "%scpu", "kernel.all.pressure.cpu.some.total", "node_pressure_cpu_waiting_seconds_total",
             "Time for which at least one task waited for a CPU.";
         PSI_CPU_FULL: Counter<Micros> = "psi.cpu.full", CPU_PRESSURE, "full total", 1, "5.13", "", "", "",
@@ -652,15 +402,15 @@ signals! {
         CPU_SYSTEM: Counter<Ticks> = "cpu.system", STAT, "cpu system", 1, "", "%sys", "kernel.all.cpu.sys", "node_cpu_seconds_total{mode=\"system\"}",
             "CPU time spent on kernel code, all CPUs.";
         CPU_IDLE: Counter<Ticks> = "cpu.idle", STAT, "cpu idle", 1, "", "%idle", "kernel.all.cpu.idle", "node_cpu_seconds_total{mode=\"idle\"}",
-            "CPU time spent on nothing, all CPUs.";
+            "Idle CPU time, all CPUs.";
         CPU_IOWAIT: Counter<Ticks> = "cpu.iowait", STAT, "cpu iowait", 1, "", "%iowait", "kernel.all.cpu.wait.total", "node_cpu_seconds_total{mode=\"iowait\"}",
-            "CPU time spent on nothing while I/O was outstanding, all CPUs.";
+            "Idle CPU time while I/O was outstanding, all CPUs.";
         CPU_IRQ: Counter<Ticks> = "cpu.irq", STAT, "cpu irq", 1, "", "%irq", "kernel.all.cpu.irq.hard", "node_cpu_seconds_total{mode=\"irq\"}",
             "CPU time spent on interrupts, all CPUs.";
         CPU_SOFTIRQ: Counter<Ticks> = "cpu.softirq", STAT, "cpu softirq", 1, "", "%soft", "kernel.all.cpu.irq.soft", "node_cpu_seconds_total{mode=\"softirq\"}",
             "CPU time spent on soft interrupts, all CPUs.";
         CPU_STEAL: Counter<Ticks> = "cpu.steal", STAT, "cpu steal", 1, "", "%steal", "kernel.all.cpu.steal", "node_cpu_seconds_total{mode=\"steal\"}",
-            "CPU time spent on other guests of the hypervisor, all CPUs.";
+            "CPU time that the hypervisor gave to other guests, all CPUs.";
         CPU_GUEST: Counter<Ticks> = "cpu.guest", STAT, "cpu guest", 1, "", "%guest", "kernel.all.cpu.guest", "node_cpu_guest_seconds_total{mode=\"user\"}",
             "CPU time spent on guests that run on this host, all CPUs; a part of user.";
         CPU_GUEST_NICE: Counter<Ticks> = "cpu.guest_nice", STAT, "cpu guest_nice", 1, "", "%gnice", "kernel.all.cpu.guest_nice", "node_cpu_guest_seconds_total{mode=\"nice\"}",
@@ -674,13 +424,13 @@ signals! {
         DENTRIES: Gauge<Count> = "fs.dentries", DENTRY_STATE, "1", 1, "", "", "vfs.dentry.count", "",
             "Cached directory entries.";
         DENTRIES_UNUSED: Gauge<Count> = "fs.dentries_unused", DENTRY_STATE, "2", 1, "", "dentunusd", "vfs.dentry.free", "",
-            "Cached directory entries that nobody uses.";
+            "Cached directory entries that are not in use.";
         DENTRIES_NEGATIVE: Gauge<Count> = "fs.dentries_negative", DENTRY_STATE, "5", 1, "5.0", "", "", "",
-            "Cached directory entries that nobody uses, for names that do not exist.";
+            "Negative directory entries: cached names that do not exist.";
         INODES: Gauge<Count> = "fs.inodes", INODE_NR, "1", 1, "", "", "vfs.inodes.count", "",
             "Cached inodes.";
         INODES_FREE: Gauge<Count> = "fs.inodes_free", INODE_NR, "2", 1, "", "", "vfs.inodes.free", "",
-            "Cached inodes that nobody uses.";
+            "Cached inodes that are not in use.";
         FILES_OPEN: Gauge<Count> = "fs.files_open", FILE_NR, "1", 1, "", "file-nr", "vfs.files.count", "node_filefd_allocated",
             "Open files.";
         TCP_MEM: Gauge<Pages> = "sock.tcp_mem", SOCKSTAT, "TCP mem", 1, "", "", "network.sockstat.tcp.mem", "node_sockstat_TCP_mem",
@@ -694,25 +444,25 @@ signals! {
         PAGE_CACHE: Gauge<Bytes> = "mem.page_cache", DERIVED, "Cached − Shmem + Buffers", 1, "", "", "", "",
             "Page cache that can be dropped: file data and metadata, without shared memory.";
         SWAP_USED: Gauge<Bytes> = "swap.used", DERIVED, "SwapTotal − SwapFree", 1, "", "kbswpused", "swap.used", "",
-            "Swap that holds something.";
+            "Swap in use.";
         RECORDER_LATE: Gauge<Micros> = "recorder.late", DERIVED, "taken − due", 1, "", "", "", "",
-            "How long after it was due the sample was taken: a host that does not let its recorder run does not let others run either.";
+            "How late the sample was taken. A host that delays its recorder delays other tasks too.";
         RECORDER_CPU: Counter<Micros> = "recorder.cpu", DERIVED, "user + system of memtide record", 1, "", "", "", "",
-            "CPU time that the recorder itself took.";
+            "CPU time of the recorder.";
         RECORDER_RSS: Gauge<Bytes> = "recorder.rss", DERIVED, "RSS of memtide record", 1, "", "", "", "",
-            "Memory that the recorder itself holds.";
+            "Resident memory of the recorder.";
         RECORDER_LOST: Counter<Count> = "recorder.lost", DERIVED, "samples dropped", 1, "", "", "", "",
-            "Samples that the recorder could not keep because its disk did not take them.";
+            "Samples lost because the disk did not accept them.";
         SWAPIN_ALL: Counter<Pages> = "vm.swapin_all", DERIVED, "pswpin + zswpin + swpin_zero", 1, "", "", "", "",
             "Pages swapped in from anywhere: swap devices, the zswap pool, zero pages.";
         MEM_FLOOR_HIGH: Gauge<Bytes> = "mem.floor_high", DERIVED, "Σ zones min(managed, high + protection)", 1, "", "", "", "",
-            "Where kswapd stops: the upper edge of the floor on which free memory rests under load. MemAvailable leaves this much out.";
+            "Free memory at which kswapd stops; MemAvailable excludes this much.";
         MEM_UNACCOUNTED: Gauge<Bytes> = "mem.unaccounted", DERIVED, "MemTotal − all terms", 1, "", "", "", "",
-            "RAM that no counter explains: allocated by drivers, the network, GPUs, hypervisor guests.";
+            "RAM that no counter covers: allocated by drivers, the network, GPUs, guests.";
         HUGETLB_UNUSED: Gauge<Bytes> = "hugepages.unused", DERIVED, "(HugePages_Free − HugePages_Rsvd) × Hugepagesize", 1, "", "", "", "",
-            "Reserved huge pages that nobody uses or has been promised.";
+            "Reserved huge pages that are neither allocated nor committed.";
         DIRTY_AND_WRITEBACK: Gauge<Bytes> = "mem.dirty_and_writeback", DERIVED, "Dirty + Writeback", 1, "", "", "", "",
-            "What the dirty limits are compared with.";
+            "Dirty pages and pages under writeback: what the kernel compares with the dirty limits.";
     }
     Node {
         NODE_TOTAL: Gauge<Bytes> = "node.total", NODE_MEMINFO, "MemTotal", 1024, "", "", "mem.numa.util.total", "node_memory_numa_MemTotal",
@@ -734,11 +484,11 @@ signals! {
         NODE_INACTIVE_FILE: Gauge<Bytes> = "node.inactive_file", NODE_MEMINFO, "Inactive(file)", 1024, "", "", "mem.numa.util.inactive_file", "node_memory_numa_Inactive_file",
             "File pages of the node that are reclaimed first.";
         NODE_HIT: Counter<Pages> = "node.numa_hit", NODE_NUMASTAT, "numa_hit", 1, "", "", "mem.numa.alloc.hit", "node_memory_numa_numa_hit_total",
-            "Pages allocated on this node as wanted.";
+            "Pages allocated on this node as intended.";
         NODE_MISS: Counter<Pages> = "node.numa_miss", NODE_NUMASTAT, "numa_miss", 1, "", "", "mem.numa.alloc.miss", "node_memory_numa_numa_miss_total",
-            "Pages allocated on this node although another was wanted.";
+            "Pages allocated on this node although another was intended.";
         NODE_FOREIGN: Counter<Pages> = "node.numa_foreign", NODE_NUMASTAT, "numa_foreign", 1, "", "", "mem.numa.alloc.foreign", "node_memory_numa_numa_foreign_total",
-            "Pages wanted on this node but allocated elsewhere.";
+            "Pages intended for this node but allocated on another.";
         NODE_LOCAL: Counter<Pages> = "node.numa_local", NODE_NUMASTAT, "local_node", 1, "", "", "mem.numa.alloc.local_node", "node_memory_numa_local_node_total",
             "Pages allocated here for tasks running here.";
         NODE_OTHER: Counter<Pages> = "node.numa_other", NODE_NUMASTAT, "other_node", 1, "", "", "mem.numa.alloc.other_node", "node_memory_numa_other_node_total",
@@ -754,7 +504,7 @@ signals! {
         ZONE_HIGH: Gauge<Pages> = "zone.high", ZONEINFO, "high", 1, "", "", "mem.zoneinfo.high", "node_zoneinfo_high_pages",
             "Free pages at which kswapd stops; boost included.";
         ZONE_BOOST: Gauge<Pages> = "zone.boost", ZONEINFO, "boost", 1, "5.16", "", "", "",
-            "How far the zone's marks are raised for a while because of fragmentation.";
+            "How far the zone's watermarks are raised for a time after a fragmentation event.";
         ZONE_SPANNED: Gauge<Pages> = "zone.spanned", ZONEINFO, "spanned", 1, "", "", "mem.zoneinfo.spanned", "node_zoneinfo_spanned_pages",
             "Pages between the zone's ends, holes included.";
         ZONE_PRESENT: Gauge<Pages> = "zone.present", ZONEINFO, "present", 1, "", "", "mem.zoneinfo.present", "node_zoneinfo_present_pages",
@@ -762,7 +512,7 @@ signals! {
         ZONE_MANAGED: Gauge<Pages> = "zone.managed", ZONEINFO, "managed", 1, "", "", "mem.zoneinfo.managed", "node_zoneinfo_managed_pages",
             "Pages of the zone that the allocator manages.";
         ZONE_PROTECTION: Gauge<Pages> = "zone.protection", ZONEINFO, "protection", 1, "", "", "", "",
-            "The zone's largest reserve kept from allocations that could use a higher zone.";
+            "The zone's largest lowmem reserve: withheld from allocations that could use a higher zone.";
         ZONE_PCP: Gauge<Pages> = "zone.pcp", ZONEINFO, "pagesets count", 1, "", "", "", "",
             "Free pages of the zone on per-CPU lists; not in its free pages.";
         ZONE_FREE_CMA: Gauge<Pages> = "zone.free_cma", ZONEINFO, "nr_free_cma", 1, "", "", "mem.zoneinfo.nr_free_cma", "",
@@ -796,19 +546,19 @@ signals! {
         DISK_READ_BYTES: Counter<Bytes> = "disk.read_bytes", DISKSTATS, "sectors read", 512, "", "rkB/s", "disk.dev.read_bytes", "node_disk_read_bytes_total",
             "Bytes read.";
         DISK_READ_TIME: Counter<Millis> = "disk.read_time", DISKSTATS, "ms reading", 1, "", "", "disk.dev.read_rawactive", "node_disk_read_time_seconds_total",
-            "Time that reads took, added up.";
+            "Total time of all reads.";
         DISK_WRITES: Counter<Count> = "disk.writes", DISKSTATS, "writes", 1, "", "", "disk.dev.write", "node_disk_writes_completed_total",
             "Writes completed.";
         DISK_WRITE_BYTES: Counter<Bytes> = "disk.write_bytes", DISKSTATS, "sectors written", 512, "", "wkB/s", "disk.dev.write_bytes", "node_disk_written_bytes_total",
             "Bytes written.";
         DISK_WRITE_TIME: Counter<Millis> = "disk.write_time", DISKSTATS, "ms writing", 1, "", "", "disk.dev.write_rawactive", "node_disk_write_time_seconds_total",
-            "Time that writes took, added up.";
+            "Total time of all writes.";
         DISK_IN_FLIGHT: Gauge<Count> = "disk.in_flight", DISKSTATS, "in flight", 1, "", "", "disk.dev.inflight", "node_disk_io_now",
-            "Requests under way.";
+            "Requests in flight.";
         DISK_IO_TIME: Counter<Millis> = "disk.io_time", DISKSTATS, "ms doing I/O", 1, "", "%util", "disk.dev.avactive", "node_disk_io_time_seconds_total",
-            "Time for which any request was under way.";
+            "Time for which at least one request was in flight.";
         DISK_QUEUE_TIME: Counter<Millis> = "disk.queue_time", DISKSTATS, "weighted ms", 1, "", "aqu-sz", "disk.dev.aveq", "node_disk_io_time_weighted_seconds_total",
-            "Time of all requests added up, waiting included.";
+            "Total time of all requests, queueing included.";
         DISK_FLUSHES: Counter<Count> = "disk.flushes", DISKSTATS, "flushes", 1, "5.5", "", "disk.dev.flush", "node_disk_flush_requests_total",
             "Flush requests completed.";
     }
@@ -816,29 +566,29 @@ signals! {
         SWAP_AREA_SIZE: Gauge<Bytes> = "swap_area.size", SWAPS, "Size", 1024, "", "", "swapdev.length", "node_swap_size_bytes",
             "Size of the swap area.";
         SWAP_AREA_USED: Gauge<Bytes> = "swap_area.used", SWAPS, "Used", 1024, "", "", "", "node_swap_used_bytes",
-            "What the swap area holds.";
+            "Swap in use in the area.";
         SWAP_AREA_RANK: Gauge<Count> = "swap_area.rank", SWAPS, "Priority", 1, "", "", "swapdev.priority", "node_swap_priority",
             "Priority plus 32768: the area with the highest is filled first.";
     }
     Zram {
         ZRAM_ORIG: Gauge<Bytes> = "zram.orig", ZRAM_MM_STAT, "1", 1, "4.2", "", "zram.mm_stat.data_size.original", "",
-            "What zram holds, before compression; zero pages left out.";
+            "Data in zram before compression, without zero pages.";
         ZRAM_COMPRESSED: Gauge<Bytes> = "zram.compressed", ZRAM_MM_STAT, "2", 1, "4.2", "", "zram.mm_stat.data_size.compressed", "",
-            "What zram holds, after compression; its own overhead left out.";
+            "Data in zram after compression, without overhead.";
         ZRAM_USED: Gauge<Bytes> = "zram.used", ZRAM_MM_STAT, "3", 1, "4.2", "", "zram.mm_stat.mem.used_total", "",
-            "RAM that zram takes, its own overhead included.";
+            "RAM that zram uses, overhead included.";
         ZRAM_LIMIT: Gauge<Limit> = "zram.limit", ZRAM_MM_STAT, "4", 1, "4.2", "", "zram.mm_stat.mem.limit", "",
-            "The most RAM that zram may take.";
+            "Limit of the RAM that zram may use.";
         ZRAM_USED_MAX: Gauge<Bytes> = "zram.used_max", ZRAM_MM_STAT, "5", 1, "4.2", "", "zram.mm_stat.mem.max_used", "",
-            "The most RAM that zram ever took.";
+            "Peak RAM use of zram.";
         ZRAM_SAME: Gauge<Pages> = "zram.same", ZRAM_MM_STAT, "6", 1, "4.2", "", "zram.mm_stat.pages.same", "",
-            "Pages of one repeated value, which take no RAM.";
+            "Same-filled pages, which use no RAM.";
         ZRAM_HUGE: Gauge<Pages> = "zram.huge", ZRAM_MM_STAT, "8", 1, "4.19", "", "zram.mm_stat.pages.huge", "",
             "Incompressible pages, stored as they are.";
         ZRAM_DISK_SIZE: Gauge<Bytes> = "zram.disk_size", "/sys/block/zram*/disksize", "1", 1, "", "", "zram.capacity", "",
-            "Size of the device that swap sees.";
+            "Size of the device, as swap sees it.";
         ZRAM_FAILED_WRITES: Counter<Count> = "zram.failed_writes", "/sys/block/zram*/io_stat", "2", 1, "4.2", "", "zram.io_stat.failed.writes", "",
-            "Writes that failed, mostly because of the limit.";
+            "Failed writes, mostly at the limit.";
     }
     Slab {
         SLAB_OBJECTS: Gauge<Count> = "slab.objects", SLABINFO, "num_objs", 1, "", "", "mem.slabinfo.objects.total", "node_slabinfo_objects",
@@ -848,109 +598,109 @@ signals! {
         SLAB_OBJECT_SIZE: Gauge<Bytes> = "slab.object_size", SLABINFO, "objsize", 1, "", "", "mem.slabinfo.objects.size", "node_slabinfo_object_size_bytes",
             "Size of one object of the cache.";
         SLAB_PAGES: Gauge<Pages> = "slab.pages", SLABINFO, "num_slabs × pagesperslab", 1, "", "", "", "",
-            "Pages that the cache takes.";
+            "Pages of the cache.";
     }
     Cgroup {
         CGROUP_CURRENT: Gauge<Bytes> = "cgroup.current", "/sys/fs/cgroup/**/memory.current", "1", 1, "4.5", "", "cgroup.memory.current", "",
-            "Memory charged to the group and below. v1: memory.usage_in_bytes.";
+            "Memory charged to the cgroup and its descendants. v1: memory.usage_in_bytes.";
         CGROUP_PEAK: Gauge<Bytes> = "cgroup.peak", "/sys/fs/cgroup/**/memory.peak", "1", 1, "5.19", "", "", "",
-            "The most memory that was ever charged to the group and below. v1: memory.max_usage_in_bytes.";
+            "Peak memory charged to the cgroup and its descendants. v1: memory.max_usage_in_bytes.";
         CGROUP_MAX: Gauge<Limit> = "cgroup.max", "/sys/fs/cgroup/**/memory.max", "1", 1, "4.5", "", "cgroup.memory.limit", "",
-            "The hard limit of the group's memory. v1: memory.limit_in_bytes.";
+            "The hard limit of the cgroup's memory. v1: memory.limit_in_bytes.";
         CGROUP_HIGH: Gauge<Limit> = "cgroup.high", "/sys/fs/cgroup/**/memory.high", "1", 1, "4.5", "", "", "",
-            "The memory above which the group is slowed down; v2 only.";
+            "The memory above which the cgroup is throttled; v2 only.";
         CGROUP_LOW: Gauge<Limit> = "cgroup.low", "/sys/fs/cgroup/**/memory.low", "1", 1, "4.5", "", "", "",
-            "The memory of the group that reclaim spares unless nothing else is left.";
+            "Memory of the cgroup that reclaim takes only if no unprotected memory is left.";
         CGROUP_MIN: Gauge<Limit> = "cgroup.min", "/sys/fs/cgroup/**/memory.min", "1", 1, "4.18", "", "", "",
-            "The memory of the group that reclaim never takes.";
+            "The memory of the cgroup that reclaim never takes.";
         CGROUP_SWAP_CURRENT: Gauge<Bytes> = "cgroup.swap_current", "/sys/fs/cgroup/**/memory.swap.current", "1", 1, "4.5", "", "", "",
-            "Swap charged to the group and below.";
+            "Swap charged to the cgroup and its descendants.";
         CGROUP_SWAP_MAX: Gauge<Limit> = "cgroup.swap_max", "/sys/fs/cgroup/**/memory.swap.max", "1", 1, "4.5", "", "", "",
-            "The limit of the group's swap.";
+            "The limit of the cgroup's swap.";
         CGROUP_EVENTS_LOW: Counter<Count> = "cgroup.events_low", CGROUP_EVENTS, "low", 1, "4.5", "", "", "",
-            "Times reclaim took from the group although it was below its low protection.";
+            "Times reclaim took memory from the cgroup below memory.low.";
         CGROUP_EVENTS_HIGH: Counter<Count> = "cgroup.events_high", CGROUP_EVENTS, "high", 1, "4.5", "", "", "",
-            "Times the group was slowed down for being above memory.high.";
+            "Times tasks of the cgroup were throttled above memory.high.";
         CGROUP_EVENTS_MAX: Counter<Count> = "cgroup.events_max", CGROUP_EVENTS, "max", 1, "4.5", "", "cgroup.memory.failcnt", "",
-            "Times the group ran into its hard limit. v1: memory.failcnt.";
+            "Times the cgroup hit its hard limit. v1: memory.failcnt.";
         CGROUP_EVENTS_OOM: Counter<Count> = "cgroup.events_oom", CGROUP_EVENTS, "oom", 1, "4.5", "", "", "",
-            "Times an allocation in the group was about to fail for want of memory.";
+            "Times the cgroup was out of memory: its limit was reached and reclaim did not help.";
         CGROUP_EVENTS_OOM_KILL: Counter<Count> = "cgroup.events_oom_kill", CGROUP_EVENTS, "oom_kill", 1, "4.13", "", "", "",
-            "Processes of the group killed for want of memory.";
+            "OOM kills in the cgroup.";
         CGROUP_ANON: Gauge<Bytes> = "cgroup.anon", CGROUP_STAT, "anon", 1, "4.5", "", "cgroup.memory.stat.anon", "",
-            "Anonymous memory of the group. v1: total_rss.";
+            "Anonymous memory of the cgroup. v1: total_rss.";
         CGROUP_FILE: Gauge<Bytes> = "cgroup.file", CGROUP_STAT, "file", 1, "4.5", "", "cgroup.memory.stat.file", "",
-            "Page cache of the group, shared memory included. v1: total_cache.";
+            "Page cache of the cgroup, shared memory included. v1: total_cache.";
         CGROUP_KERNEL: Gauge<Bytes> = "cgroup.kernel", CGROUP_STAT, "kernel", 1, "5.18", "", "", "",
-            "Kernel memory of all kinds charged to the group.";
+            "Kernel memory of all kinds charged to the cgroup.";
         CGROUP_KERNEL_STACK: Gauge<Bytes> = "cgroup.kernel_stack", CGROUP_STAT, "kernel_stack", 1, "4.6", "", "cgroup.memory.stat.kernel_stack", "",
-            "Kernel stacks of the group's threads.";
+            "Kernel stacks of the cgroup's threads.";
         CGROUP_PAGETABLES: Gauge<Bytes> = "cgroup.pagetables", CGROUP_STAT, "pagetables", 1, "5.11", "", "", "",
-            "Page tables of the group's processes.";
+            "Page tables of the cgroup's processes.";
         CGROUP_PERCPU: Gauge<Bytes> = "cgroup.percpu", CGROUP_STAT, "percpu", 1, "5.9", "", "", "",
-            "Per-CPU kernel memory charged to the group.";
+            "Per-CPU kernel memory charged to the cgroup.";
         CGROUP_SOCK: Gauge<Bytes> = "cgroup.sock", CGROUP_STAT, "sock", 1, "4.5", "", "cgroup.memory.stat.sock", "",
-            "Socket buffers of the group.";
+            "Socket buffers of the cgroup.";
         CGROUP_SHMEM: Gauge<Bytes> = "cgroup.shmem", CGROUP_STAT, "shmem", 1, "4.12", "", "cgroup.memory.stat.shmem", "",
-            "Shared memory and tmpfs of the group; a part of its page cache.";
+            "Shared memory and tmpfs of the cgroup; a part of its page cache.";
         CGROUP_FILE_MAPPED: Gauge<Bytes> = "cgroup.file_mapped", CGROUP_STAT, "file_mapped", 1, "4.5", "", "cgroup.memory.stat.file_mapped", "",
-            "Page cache of the group mapped into processes.";
+            "Page cache of the cgroup mapped into processes.";
         CGROUP_FILE_DIRTY: Gauge<Bytes> = "cgroup.file_dirty", CGROUP_STAT, "file_dirty", 1, "4.5", "", "cgroup.memory.stat.file_dirty", "",
-            "Page cache of the group that waits to be written.";
+            "Page cache of the cgroup that waits to be written.";
         CGROUP_FILE_WRITEBACK: Gauge<Bytes> = "cgroup.file_writeback", CGROUP_STAT, "file_writeback", 1, "4.5", "", "cgroup.memory.stat.file_writeback", "",
-            "Page cache of the group being written now.";
+            "Page cache of the cgroup being written now.";
         CGROUP_INACTIVE_ANON: Gauge<Bytes> = "cgroup.inactive_anon", CGROUP_STAT, "inactive_anon", 1, "4.5", "", "cgroup.memory.stat.inactive_anon", "",
-            "Anonymous memory of the group that is reclaimed first.";
+            "Anonymous memory of the cgroup that is reclaimed first.";
         CGROUP_ACTIVE_ANON: Gauge<Bytes> = "cgroup.active_anon", CGROUP_STAT, "active_anon", 1, "4.5", "", "cgroup.memory.stat.active_anon", "",
-            "Recently used anonymous memory of the group.";
+            "Recently used anonymous memory of the cgroup.";
         CGROUP_INACTIVE_FILE: Gauge<Bytes> = "cgroup.inactive_file", CGROUP_STAT, "inactive_file", 1, "4.5", "", "cgroup.memory.stat.inactive_file", "",
-            "File cache of the group that is reclaimed first.";
+            "File cache of the cgroup that is reclaimed first.";
         CGROUP_ACTIVE_FILE: Gauge<Bytes> = "cgroup.active_file", CGROUP_STAT, "active_file", 1, "4.5", "", "cgroup.memory.stat.active_file", "",
-            "Recently used file cache of the group.";
+            "Recently used file cache of the cgroup.";
         CGROUP_UNEVICTABLE: Gauge<Bytes> = "cgroup.unevictable", CGROUP_STAT, "unevictable", 1, "4.5", "", "cgroup.memory.stat.unevictable", "",
-            "Memory of the group that reclaim cannot take.";
+            "Memory of the cgroup that reclaim cannot take.";
         CGROUP_SLAB_RECLAIMABLE: Gauge<Bytes> = "cgroup.slab_reclaimable", CGROUP_STAT, "slab_reclaimable", 1, "4.6", "", "cgroup.memory.stat.slab_reclaimable", "",
-            "Kernel objects of the group that can be reclaimed.";
+            "Kernel objects of the cgroup that can be reclaimed.";
         CGROUP_SLAB_UNRECLAIMABLE: Gauge<Bytes> = "cgroup.slab_unreclaimable", CGROUP_STAT, "slab_unreclaimable", 1, "4.6", "", "cgroup.memory.stat.slab_unreclaimable", "",
-            "Kernel objects of the group that cannot be reclaimed.";
+            "Kernel objects of the cgroup that cannot be reclaimed.";
         CGROUP_ANON_THP: Gauge<Bytes> = "cgroup.anon_thp", CGROUP_STAT, "anon_thp", 1, "5.1", "", "cgroup.memory.stat.anon_thp", "",
-            "Anonymous memory of the group in huge pages.";
+            "Anonymous memory of the cgroup in huge pages.";
         CGROUP_REFAULT_ANON: Counter<Pages> = "cgroup.refault_anon", CGROUP_STAT, "workingset_refault_anon", 1, "5.9", "", "", "",
-            "Anonymous pages of the group swapped in again.";
+            "Refaulted anonymous pages of the cgroup: swapped in again after eviction.";
         CGROUP_REFAULT_FILE: Counter<Pages> = "cgroup.refault_file", CGROUP_STAT, "workingset_refault_file", 1, "5.9", "", "", "",
-            "File pages of the group read again after eviction.";
+            "Refaulted file pages of the cgroup: read again after eviction.";
         CGROUP_ACTIVATE_FILE: Counter<Pages> = "cgroup.activate_file", CGROUP_STAT, "workingset_activate_file", 1, "5.9", "", "", "",
-            "Refaulted file pages of the group whose reuse was near enough to make them active.";
+            "Refaulted file pages of the cgroup that belong to its working set and were made active at once.";
         CGROUP_SHADOW_NODES_DROPPED: Counter<Count> = "cgroup.nodereclaim", CGROUP_STAT, "workingset_nodereclaim", 1, "4.12", "", "cgroup.memory.stat.workingset.nodereclaim", "",
-            "Nodes of the page cache's index freed although they remembered evicted pages of the group: where it rises, its refaults are undercounted.";
+            "Shadow nodes of the cgroup freed: the record of its evicted pages. Where it rises, its refaults are undercounted.";
         CGROUP_PGSCAN: Counter<Pages> = "cgroup.pgscan", CGROUP_STAT, "pgscan", 1, "4.13", "", "cgroup.memory.stat.pgscan", "",
-            "Pages of the group looked at by reclaim.";
+            "Pages of the cgroup scanned by reclaim.";
         CGROUP_PGSTEAL: Counter<Pages> = "cgroup.pgsteal", CGROUP_STAT, "pgsteal", 1, "4.13", "", "cgroup.memory.stat.pgsteal", "",
-            "Pages of the group reclaimed.";
+            "Pages of the cgroup reclaimed.";
         CGROUP_PGFAULT: Counter<Count> = "cgroup.pgfault", CGROUP_STAT, "pgfault", 1, "4.5", "", "cgroup.memory.stat.pgfault", "",
-            "Page faults of the group, of all kinds.";
+            "Page faults of the cgroup, of all kinds.";
         CGROUP_PGMAJFAULT: Counter<Count> = "cgroup.pgmajfault", CGROUP_STAT, "pgmajfault", 1, "4.5", "", "cgroup.memory.stat.pgmajfault", "",
-            "Page faults of the group that waited for a disk.";
+            "Page faults of the cgroup that waited for a disk.";
         CGROUP_PSI_MEMORY_SOME: Counter<Micros> = "cgroup.psi.memory.some", CGROUP_MEMORY_PRESSURE, "some total", 1, "4.20", "", "cgroup.pressure.memory.some.total", "",
-            "Time for which at least one task of the group waited for memory.";
+            "Time for which at least one task of the cgroup waited for memory.";
         CGROUP_PSI_MEMORY_FULL: Counter<Micros> = "cgroup.psi.memory.full", CGROUP_MEMORY_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.memory.full.total", "",
-            "Time for which all tasks of the group waited for memory.";
+            "Time for which all tasks of the cgroup waited for memory.";
         CGROUP_PSI_MEMORY_SOME_AVG10: Gauge<Micros> = "cgroup.psi.memory.some.avg10", CGROUP_MEMORY_PRESSURE, "some avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task of the group waited for memory, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last 10 s.";
         CGROUP_PSI_MEMORY_SOME_AVG60: Gauge<Micros> = "cgroup.psi.memory.some.avg60", CGROUP_MEMORY_PRESSURE, "some avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task of the group waited for memory, on average over the last minute, as the kernel computes it.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last minute.";
         CGROUP_PSI_MEMORY_SOME_AVG300: Gauge<Micros> = "cgroup.psi.memory.some.avg300", CGROUP_MEMORY_PRESSURE, "some avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which at least one task of the group waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which at least one task of the cgroup waited for memory, averaged by the kernel over the last 5 minutes.";
         CGROUP_PSI_MEMORY_FULL_AVG10: Gauge<Micros> = "cgroup.psi.memory.full.avg10", CGROUP_MEMORY_PRESSURE, "full avg10", 10000, "4.20", "", "", "",
-            "Time of each second for which all tasks of the group waited for memory, on average over the last 10 s, as the kernel computes it.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last 10 s.";
         CGROUP_PSI_MEMORY_FULL_AVG60: Gauge<Micros> = "cgroup.psi.memory.full.avg60", CGROUP_MEMORY_PRESSURE, "full avg60", 10000, "4.20", "", "", "",
-            "Time of each second for which all tasks of the group waited for memory, on average over the last minute, as the kernel computes it.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last minute.";
         CGROUP_PSI_MEMORY_FULL_AVG300: Gauge<Micros> = "cgroup.psi.memory.full.avg300", CGROUP_MEMORY_PRESSURE, "full avg300", 10000, "4.20", "", "", "",
-            "Time of each second for which all tasks of the group waited for memory, on average over the last 5 minutes, as the kernel computes it.";
+            "Time per second for which all tasks of the cgroup waited for memory, averaged by the kernel over the last 5 minutes.";
         CGROUP_PSI_IO_SOME: Counter<Micros> = "cgroup.psi.io.some", CGROUP_IO_PRESSURE, "some total", 1, "4.20", "", "cgroup.pressure.io.some.total", "",
-            "Time for which at least one task of the group waited for I/O.";
+            "Time for which at least one task of the cgroup waited for I/O.";
         CGROUP_PSI_IO_FULL: Counter<Micros> = "cgroup.psi.io.full", CGROUP_IO_PRESSURE, "full total", 1, "4.20", "", "cgroup.pressure.io.full.total", "",
-            "Time for which all tasks of the group waited for I/O.";
+            "Time for which all tasks of the cgroup waited for I/O.";
     }
     Process {
         PROC_PARENT: Gauge<Count> = "proc.parent", PROCESS_STAT, "4 ppid", 1, "", "", "proc.psinfo.ppid", "",
@@ -970,7 +720,7 @@ signals! {
         PROC_RSS: Gauge<Pages> = "proc.rss", PROCESS_STAT, "24 rss", 1, "", "", "proc.psinfo.rss", "",
             "Resident pages of the process, shared ones counted in full.";
         PROC_BLKIO_DELAY: Counter<Ticks> = "proc.blkio_delay", PROCESS_STAT, "42 delayacct_blkio_ticks", 1, "", "", "proc.psinfo.delayacct_blkio_time", "",
-            "Time that the process waited for block I/O and swap-in.";
+            "Time for which the process waited for block I/O and swap-in.";
         PROC_RSS_ANON: Gauge<Bytes> = "proc.rss_anon", PROCESS_STATUS, "RssAnon", 1024, "4.5", "", "", "",
             "Resident anonymous memory of the process.";
         PROC_RSS_FILE: Gauge<Bytes> = "proc.rss_file", PROCESS_STATUS, "RssFile", 1024, "4.5", "", "", "",
@@ -982,7 +732,7 @@ signals! {
         PROC_PAGE_TABLES: Gauge<Bytes> = "proc.page_tables", PROCESS_STATUS, "VmPTE", 1024, "", "", "proc.memory.vmpte", "",
             "Page tables of the process.";
         PROC_RSS_PEAK: Gauge<Bytes> = "proc.rss_peak", PROCESS_STATUS, "VmHWM", 1024, "", "", "proc.memory.vmhwm", "",
-            "The most memory of the process that was ever resident.";
+            "Peak resident memory of the process.";
         PROC_DATA: Gauge<Bytes> = "proc.data", PROCESS_STATUS, "VmData", 1024, "", "", "proc.memory.vmdata", "",
             "Private writable address space of the process.";
         PROC_LOCKED: Gauge<Bytes> = "proc.locked", PROCESS_STATUS, "VmLck", 1024, "", "", "proc.memory.vmlock", "",
@@ -1012,15 +762,15 @@ signals! {
         PROC_LAZY_FREE: Gauge<Bytes> = "proc.lazy_free", SMAPS_ROLLUP, "LazyFree", 1024, "4.14", "", "proc.smaps.lazyfree", "",
             "Memory given back with MADV_FREE that was not reclaimed yet.";
         PROC_READ_BYTES: Counter<Bytes> = "proc.read_bytes", PROCESS_IO, "read_bytes", 1, "", "", "proc.io.read_bytes", "",
-            "Bytes that the process had read from storage.";
+            "Bytes read from storage for the process.";
         PROC_WRITE_BYTES: Counter<Bytes> = "proc.write_bytes", PROCESS_IO, "write_bytes", 1, "", "", "proc.io.write_bytes", "",
             "Bytes that the process caused to be written to storage.";
         PROC_CANCELLED_WRITE_BYTES: Counter<Bytes> = "proc.cancelled_write_bytes", PROCESS_IO, "cancelled_write_bytes", 1, "", "", "proc.io.cancelled_write_bytes", "",
             "Bytes written, then deleted before they reached storage.";
         PROC_RCHAR: Counter<Bytes> = "proc.rchar", PROCESS_IO, "rchar", 1, "", "", "proc.io.rchar", "",
-            "Bytes asked for by read calls.";
+            "Bytes requested by read calls.";
         PROC_WCHAR: Counter<Bytes> = "proc.wchar", PROCESS_IO, "wchar", 1, "", "", "proc.io.wchar", "",
-            "Bytes handed over by write calls.";
+            "Bytes passed to write calls.";
         PROC_OOM_ADJ: Gauge<Count> = "proc.oom_adj", "/proc/PID/oom_score_adj", "1", 1, "", "", "", "",
             "oom_score_adj plus 1000: 0 is never killed, 1000 is neutral, 2000 goes first.";
     }
@@ -1028,23 +778,23 @@ signals! {
         SERVICE_PROCESSES: Gauge<Count> = "service.processes", DERIVED, "number of processes", 1, "", "", "", "",
             "Processes of the service.";
         SERVICE_RSS: Gauge<Pages> = "service.rss", DERIVED, "Σ processes' rss", 1, "", "", "", "",
-            "Resident memory of the service's processes; what they share counts for each of them.";
+            "Resident memory of the service's processes; shared pages count for each of them.";
         SERVICE_RSS_ANON: Gauge<Bytes> = "service.rss_anon", DERIVED, "Σ processes' RssAnon", 1, "", "", "", "",
             "Resident anonymous memory of the service's processes.";
         SERVICE_RSS_FILE: Gauge<Bytes> = "service.rss_file", DERIVED, "Σ processes' RssFile", 1, "", "", "", "",
-            "Resident file pages mapped by the service's processes; what they share counts for each of them.";
+            "Resident file pages mapped by the service's processes; shared pages count for each of them.";
         SERVICE_RSS_SHMEM: Gauge<Bytes> = "service.rss_shmem", DERIVED, "Σ processes' RssShmem", 1, "", "", "", "",
-            "Resident shared memory of the service's processes; what they share counts for each of them.";
+            "Resident shared memory of the service's processes; shared pages count for each of them.";
         SERVICE_SWAP: Gauge<Bytes> = "service.swap", DERIVED, "Σ processes' VmSwap", 1, "", "", "", "",
             "Anonymous memory of the service's processes in swap.";
         SERVICE_PSS: Gauge<Bytes> = "service.pss", DERIVED, "Σ processes' last known Pss", 1, "", "", "", "",
-            "Proportional share of the service's processes whose share was read, each as old as its last reading.";
+            "PSS of the service's processes where it was read, each as old as its last reading.";
         SERVICE_CPU: Counter<Ticks> = "service.cpu", DERIVED, "Σ increases of processes' utime + stime", 1, "", "", "", "",
             "CPU time of the service's processes since recording began, those that have ended included.";
         SERVICE_MAJFLT: Counter<Count> = "service.majflt", DERIVED, "Σ increases of processes' majflt", 1, "", "", "", "",
             "Page faults of the service's processes that waited for a disk, since recording began.";
         SERVICE_READ_BYTES: Counter<Bytes> = "service.read_bytes", DERIVED, "Σ increases of processes' read_bytes", 1, "", "", "", "",
-            "Bytes that the service's processes had read from storage, since recording began.";
+            "Bytes read from storage for the service's processes, since recording began.";
         SERVICE_WRITE_BYTES: Counter<Bytes> = "service.write_bytes", DERIVED, "Σ increases of processes' write_bytes", 1, "", "", "", "",
             "Bytes that the service's processes caused to be written to storage, since recording began.";
     }
@@ -1082,7 +832,7 @@ pub fn field_of(file: &str) -> impl Iterator<Item = (&'static str, SignalId, &'s
 
 fn entries() -> impl Iterator<Item = (SignalId, &'static SignalDef)> {
     ALL.iter().enumerate().map(|(i, def)| {
-        // The catalogue is far smaller than u16::MAX; the index enum's repr checks it.
+        // The catalogue is far smaller than u16::MAX; the enum's repr checks it.
         #[allow(clippy::cast_possible_truncation)]
         (SignalId(i as u16), def)
     })
