@@ -1,10 +1,10 @@
-//! One process's readings, laid out so that a recorder of thousands neither allocates nor searches.
+//! The readings of one process, laid out so that a recorder of thousands neither allocates nor searches.
 
 use units::Unit;
 
 use crate::signals::{Kind, PROC_PARENT, PROCESS_SIGNALS, Signal, SignalId};
 
-/// Readings of a process in the order of the catalogue; a bit tells absent from zero.
+/// Readings of a process in the order of the catalogue, with a bit for each that is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessCells {
     values: [u64; PROCESS_SIGNALS],
@@ -26,17 +26,17 @@ impl Default for ProcessCells {
 impl ProcessCells {
     const FIRST: usize = PROC_PARENT.id().index();
 
-    /// Records a reading. A signal of another entity is passed over.
+    /// Records a reading. A signal of another entity is ignored.
     pub fn set<K: Kind>(&mut self, signal: Signal<K>, value: K::Unit) {
         self.set_raw(signal.id(), value.raw());
     }
 
-    /// Records a reading that is already in the catalogue's unit. A signal of another entity is passed over.
+    /// Records a reading that is already in the catalogue's unit. A signal of another entity is ignored.
     pub fn set_raw(&mut self, signal: SignalId, raw: u64) {
-        let place = signal.index().wrapping_sub(Self::FIRST);
-        if let Some(value) = self.values.get_mut(place) {
+        let index = signal.index().wrapping_sub(Self::FIRST);
+        if let Some(value) = self.values.get_mut(index) {
             *value = raw;
-            self.present |= 1 << place;
+            self.present |= 1 << index;
         }
     }
 
@@ -47,9 +47,9 @@ impl ProcessCells {
 
     /// The raw reading of a signal, for code that walks lists of them.
     pub fn get_raw(&self, signal: SignalId) -> Option<u64> {
-        let place = signal.index().wrapping_sub(Self::FIRST);
-        let value = self.values.get(place)?;
-        (self.present >> place & 1 == 1).then_some(*value)
+        let index = signal.index().wrapping_sub(Self::FIRST);
+        let value = self.values.get(index)?;
+        (self.present >> index & 1 == 1).then_some(*value)
     }
 
     /// Forgets all readings.
@@ -69,13 +69,12 @@ impl ProcessCells {
 
     /// All readings, raw.
     pub fn iter(&self) -> impl Iterator<Item = (SignalId, u64)> + '_ {
-        let places = (0..PROCESS_SIGNALS).filter(|place| self.present >> place & 1 == 1);
-        places.filter_map(|place| {
-            Some((
-                SignalId::from_index(Self::FIRST + place)?,
-                self.values[place],
-            ))
-        })
+        (0..PROCESS_SIGNALS)
+            .filter(|index| self.present >> index & 1 == 1)
+            .filter_map(|index| {
+                let signal = SignalId::from_index(Self::FIRST + index)?;
+                Some((signal, self.values[index]))
+            })
     }
 }
 
@@ -86,7 +85,7 @@ mod tests {
     use units::{Bytes, Count, Pages};
 
     #[test]
-    fn zero_is_not_absent_and_other_entities_have_no_place() {
+    fn zero_is_not_absent_and_signals_of_other_entities_are_ignored() {
         let mut cells = ProcessCells::default();
         cells.set(PROC_OOM_ADJ, Count::ZERO);
         cells.set(MEM_FREE, Bytes::new(9));

@@ -1,11 +1,11 @@
-//! Paths of control groups, and what their event counters count. Knows no figure of theirs.
+//! Paths of cgroups, and what their event counters include. Knows no reading.
 
 use crate::facts::{CgroupMode, Facts, KernelVersion};
 
-/// A group's events count those of its descendants too since this kernel (commit 9852ae3fe529).
+/// Since this kernel the events of a cgroup include those of its descendants (commit 9852ae3fe529).
 const HIERARCHICAL_SINCE: KernelVersion = KernelVersion { major: 5, minor: 2 };
 
-/// The path of the group above; `None` for the top.
+/// The path of the parent; `None` for the root.
 pub fn parent(key: &str) -> Option<&str> {
     match key.rsplit_once('/')? {
         ("", "") => None,
@@ -14,13 +14,13 @@ pub fn parent(key: &str) -> Option<&str> {
     }
 }
 
-/// A group's path and those above it, innermost first, the top last.
+/// A cgroup's path and those of its ancestors, the root last.
 pub fn ancestors(key: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(key), |key| parent(key))
 }
 
-/// Whether events of a group are counted at those above it too: cgroup v1 counts in the group alone, and so did v2
-/// before 5.2. Where the kernel is not known they are taken to be.
+/// Whether the events of a cgroup include its descendants: not with cgroup v1, nor with v2 before 5.2. True for an unknown
+/// kernel.
 pub fn counts_below(facts: &Facts) -> bool {
     facts.cgroup_mode != Some(CgroupMode::V1)
         && facts

@@ -6,15 +6,14 @@ use units::Span;
 
 use crate::stretch::Stretch;
 
-/// The clock of a timeline's samples, and a second one beside it that stands still wherever nobody recorded: across gaps,
-/// sleep and reboots.
+/// The clock of a timeline's samples, and the recorded time, which stands still across gaps, suspends and reboots.
 #[derive(Debug, Clone)]
-pub(crate) struct Clock {
+pub(crate) struct TimelineClock {
     times: Arc<[Span]>,
     recorded: Arc<[Span]>,
 }
 
-impl Clock {
+impl TimelineClock {
     /// `breaks` are the samples before which nothing was recorded, in order.
     pub(crate) fn new(times: &[Span], breaks: &[usize]) -> Self {
         let mut breaks = breaks.iter().copied().peekable();
@@ -77,7 +76,7 @@ mod tests {
     #[test]
     fn the_clock_of_recorded_time_stands_still_across_breaks() {
         let times = [0, 1, 2, 102, 103].map(Span::from_secs);
-        let clock = Clock::new(&times, &[3, 3]);
+        let clock = TimelineClock::new(&times, &[3, 3]);
         let whole = clock.stretch(0, 4);
         assert_eq!(whole.duration(), Span::from_secs(3));
         assert_eq!(whole.elapsed(), Span::from_secs(103));

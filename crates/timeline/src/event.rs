@@ -1,43 +1,43 @@
-//! Events: what happened at a moment, beside what samples show.
+//! Events: what happened at one time, in addition to what samples show.
 
-use crate::identity::{CLOCKS_PART, Identity};
+use crate::identity::{MAX_CLOCK_DRIFT, ReportIdentity};
 use crate::sample::Stamp;
 
 /// What kind of thing happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// The kernel killed a process for want of memory, of the host or of a control group.
+    /// An OOM kill, of the host or of a cgroup.
     OomKill,
-    /// The kernel could not allocate memory and said so.
+    /// The kernel logged a failed page allocation.
     AllocationFailure,
-    /// A control group met one of its limits.
+    /// A cgroup hit one of its limits.
     CgroupLimit,
     /// A tunable or setting took another value.
     FactChanged,
-    /// The machine was started anew.
+    /// The machine rebooted.
     Boot,
-    /// The machine slept.
+    /// The machine was suspended.
     Suspend,
-    /// The wall clock was moved.
+    /// The wall clock was set.
     ClockStep,
-    /// Nobody sampled for a while.
+    /// No samples for a time.
     Gap,
-    /// The recorder began.
+    /// The recorder started.
     RecorderStarted,
-    /// The recorder ended in good order.
+    /// The recorder stopped cleanly.
     RecorderStopped,
-    /// Samples could not be kept: the disk was full or did not answer.
+    /// Samples were lost: the disk was full or did not respond.
     SamplesLost,
-    /// A file of a process did not answer in time: its owner holds its lock.
+    /// Reading a file of a process took too long: another task held its mmap lock.
     Blocked,
-    /// A service has its first process.
+    /// The first process of a service appeared.
     ServiceStarted,
     /// The last process of a service is gone.
     ServiceEnded,
 }
 
 impl EventKind {
-    /// Whether it explains what curves show, so that it is worth a label among them.
+    /// Whether it may explain what charts show, and is worth a label there.
     pub const fn explains(self) -> bool {
         match self {
             Self::OomKill
@@ -108,49 +108,49 @@ pub struct Event {
     pub stamp: Stamp,
     /// What.
     pub kind: EventKind,
-    /// To what: a process, a control group, a tunable; empty for the host.
+    /// To what: a process, a cgroup, a tunable; empty for the host.
     pub subject: String,
-    /// One sentence for people.
+    /// One human-readable sentence.
     pub text: String,
-    /// What the kernel said, line by line; empty where it said nothing.
+    /// The kernel's log lines; empty where there are none.
     pub report: String,
 }
 
 impl Event {
-    /// Whether it is among those told earlier. A recorder that was killed before it noted how far it had read the kernel's
-    /// log has the next one read some of it again.
+    /// Whether it repeats an earlier event. After a recorder was killed, the next one reads a part of the kernel's log again.
     pub(crate) fn is_repeated_in(&self, earlier: &[Self]) -> bool {
         if self.report.is_empty() {
             return false;
         }
         let mut others = earlier.iter().enumerate();
-        match self.kind == EventKind::OomKill {
+        if self.kind == EventKind::OomKill {
             // A process is killed once.
-            true => others.any(|(_, other)| self.is_same_kill(other)),
-            // Requests of one process fail again and again, within one recorder's time.
-            false => others.any(|(at, other)| self.has_words_of(other) && began(&earlier[at..])),
+            others.any(|(_, other)| self.is_same_kill(other))
+        } else {
+            // One process may fail to allocate many times while one recorder runs.
+            others.any(|(at, other)| self.has_same_text(other) && restarted(&earlier[at..]))
         }
     }
 
     fn is_same_kill(&self, other: &Self) -> bool {
         let is_named = !self.subject.is_empty();
-        is_named && Identity::of_note(self).is(&Identity::of_note(other))
-            || self.has_words_of(other)
+        is_named && ReportIdentity::from_event(self).is(&ReportIdentity::from_event(other))
+            || self.has_same_text(other)
     }
 
-    /// Whether the kernel said the same of the same at about the same time after boot. Lines that it adds a moment later, when
-    /// its reaper is done, may be in the one and not in the other.
-    fn has_words_of(&self, other: &Self) -> bool {
+    /// Whether the kernel logged the same of the same subject at about the same time after boot. Lines that it adds a moment
+    /// later, when the OOM reaper is done, may be in one and not in the other.
+    fn has_same_text(&self, other: &Self) -> bool {
         let boots = [self, other].map(|event| event.stamp.boot.as_nanos());
         (self.kind, &self.subject) == (other.kind, &other.subject)
             && !other.report.is_empty()
             && (self.report.starts_with(&other.report) || other.report.starts_with(&self.report))
-            && boots[0].abs_diff(boots[1]) <= CLOCKS_PART.as_nanos()
+            && boots[0].abs_diff(boots[1]) <= MAX_CLOCK_DRIFT.as_nanos()
     }
 }
 
-/// Whether a recorder began after the first of these.
-fn began(events: &[Event]) -> bool {
+/// Whether a recorder started after the first of these.
+fn restarted(events: &[Event]) -> bool {
     let mut later = events.iter().skip(1);
     later.any(|event| event.kind == EventKind::RecorderStarted)
 }

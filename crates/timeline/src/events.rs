@@ -1,15 +1,16 @@
-//! What happened while a source was watched, as one list in order of time: kills and failed allocations, limits of
-//! control groups, changed settings, reboots and other breaks, and what a recorder noted.
+//! What happened while a source was recorded, as one list in order of time: kills and failed allocations, limit hits of
+//! cgroups, changed settings, reboots and other breaks, and what a recorder noted.
 //!
-//! Many tell of one thing: the kernel's log, the counters of a group and of those above it, a recorder that read both.
-//! Each thing is told once, by whoever knows most of it: the kernel's report, then the recorder's note, then counters.
+//! Several sources may report one event: the kernel's log, the counters of a cgroup and of its ancestors, a recorder that
+//! read both. Each event is listed once, from the source that knows most: the kernel's report, then the recorder's event,
+//! then counters.
 //! Cost: proportional to changes of counters, not to samples.
 
 mod breaks;
 mod counters;
+mod event_time;
 mod kernel;
 mod kills;
-mod moment;
 
 use units::Span;
 
@@ -19,21 +20,20 @@ use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
 pub use counters::{CounterRise, cgroup_counter_rises, host_counter_rises};
+pub use event_time::EventTime;
 pub use kills::{Kill, kills_since_boot, recent_kills};
-pub use moment::EventTime;
 
-/// What is told twice is told within this: a recorder reads settings once a minute and notes a kill a moment later.
+/// Two reports of one event are this close: a recorder reads settings once a minute and notes a kill a moment later.
 const NEAR: Span = Span::from_secs(90);
 
-/// An event as a whole source tells it: once, with what is known of its time.
+/// An event, and what is known of its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatedEvent {
-    /// What happened. Its stamp is the time that the first-hand clock tells, the kernel's log before a counter, or the first
-    /// reading that shows it.
+    /// What happened. Its stamp is the time in the kernel's log if there is one, else of the first reading that shows it.
     pub event: Event,
-    /// How exactly the stamp tells when.
+    /// How exact the stamp is.
     pub dated: Dated,
-    /// When it ended; `None` for what is of a moment.
+    /// When it ended; `None` for what has no duration.
     pub until: Option<Stamp>,
 }
 
@@ -44,31 +44,31 @@ pub enum Dated {
     Exactly,
     /// Between this reading, which does not show it yet, and the stamp.
     Since(Stamp),
-    /// Before the stamp, as far as is known; what was before is not.
+    /// At some time before the stamp.
     Before,
-    /// Between the machine's boot and the stamp, the first sample: only a counter tells.
+    /// Between boot and the stamp, the first sample: only a counter shows it.
     SinceBoot,
 }
 
 /// An event on the timeline's clock.
 #[derive(Debug)]
-struct Placed {
+struct PlacedEvent {
     at: EventTime,
-    /// When it ended; as `at` for what is of a moment.
+    /// When it ended; as `at` for what has no duration.
     until: EventTime,
-    told: DatedEvent,
+    dated_event: DatedEvent,
 }
 
-impl Placed {
-    fn moment(at: EventTime, event: Event) -> Self {
-        Self::dated(at, event, Dated::Exactly)
+impl PlacedEvent {
+    fn exact(at: EventTime, event: Event) -> Self {
+        Self::new(at, event, Dated::Exactly)
     }
 
-    fn dated(at: EventTime, event: Event, dated: Dated) -> Self {
+    fn new(at: EventTime, event: Event, dated: Dated) -> Self {
         Self {
             at,
             until: at,
-            told: DatedEvent {
+            dated_event: DatedEvent {
                 event,
                 dated,
                 until: None,
@@ -77,10 +77,10 @@ impl Placed {
     }
 
     fn kind(&self) -> EventKind {
-        self.told.event.kind
+        self.dated_event.event.kind
     }
 
-    /// Whether both tell of one thing, as far as their kinds and times go.
+    /// Whether both may be one event, by kind and time.
     fn is_near(&self, other: &Self) -> bool {
         self.kind() == other.kind()
             && self.at <= other.until.plus(NEAR)
@@ -88,51 +88,54 @@ impl Placed {
     }
 }
 
-/// All that happened, in order of time. Noted events are those of the whole source, the rest those of this timeline.
+/// All events, in order of time. A recorder's events are those of the whole source, the others those of this timeline.
 pub fn events(timeline: &Timeline, facts: &Facts) -> Vec<DatedEvent> {
     let mut noted = noted(timeline);
     let reports = kernel::of_timeline(timeline);
-    let mut all = kernel::told(&reports);
+    let mut all = kernel::events(&reports);
     kernel::merge(&reports, &mut all, &mut noted);
-    let kills = kills::of(&reports, &noted);
-    let mut derived: Vec<Placed> = kills::untold(timeline, facts, kills)
+    let kills = kills::from_reports(&reports, &noted);
+    let mut derived: Vec<PlacedEvent> = kills::only_counted(timeline, facts, kills)
         .iter()
         .filter_map(|kill| kill.event(timeline))
         .collect();
-    derived.extend(counters::limits(timeline, facts));
+    derived.extend(counters::limit_hits(timeline, facts));
     // The recorder saw it happen; counters and clocks only show that it did.
-    derived.retain(|placed| !noted.iter().any(|note| says_the_same(note, placed)));
-    let breaks = breaks::of(timeline);
-    let changes: Vec<Placed> = facts.changes().iter().map(|it| of(timeline, it)).collect();
-    // Of a setting both readings are known, and the note has one; where a break was, the timeline knows both ends.
-    let is_own = |note: &Placed| {
-        let mut better = breaks.iter().chain(&changes);
-        !better.any(|it| says_the_same(it, note))
-    };
-    noted.retain(is_own);
+    derived.retain(|placed| !noted.iter().any(|note| is_same_event(note, placed)));
+    let breaks = breaks::events(timeline);
+    let changes: Vec<PlacedEvent> = facts
+        .changes()
+        .iter()
+        .map(|change| fact_change(timeline, change))
+        .collect();
+    // The timeline knows both readings of a changed setting and both ends of a break; the recorder's event has one.
+    noted.retain(|note| {
+        let mut derived = breaks.iter().chain(&changes);
+        !derived.any(|event| is_same_event(event, note))
+    });
     for more in [noted, derived, changes, breaks] {
         all.extend(more);
     }
     all.sort_by_key(|placed| placed.at);
-    all.into_iter().map(|placed| placed.told).collect()
+    all.into_iter().map(|placed| placed.dated_event).collect()
 }
 
-/// Whether a note and what follows from samples tell of one thing. Breaks of the same kind close together are one.
-fn says_the_same(one: &Placed, other: &Placed) -> bool {
-    one.is_near(other) && one.told.event.subject == other.told.event.subject
+/// Whether a recorder's event and one derived from samples are the same. Breaks of one kind close together are one.
+fn is_same_event(a: &PlacedEvent, b: &PlacedEvent) -> bool {
+    a.is_near(b) && a.dated_event.event.subject == b.dated_event.event.subject
 }
 
 /// A changed setting.
-fn of(timeline: &Timeline, change: &Change) -> Placed {
+fn fact_change(timeline: &Timeline, change: &Change) -> PlacedEvent {
     let stamp = stamp_at(timeline, change.at);
     let event = Event::of_change(stamp, change.fact.name, &change.from, &change.to);
     let since = change.since.map(|since| stamp_at(timeline, since));
     let dated = since.map_or(Dated::Before, Dated::Since);
-    Placed::dated(EventTime::new(change.at, stamp.wall), event, dated)
+    PlacedEvent::new(EventTime::new(change.at, stamp.wall), event, dated)
 }
 
 impl Event {
-    /// A changed setting: also for a recorder that notes it.
+    /// A changed setting; also used by a recorder.
     pub fn of_change(stamp: Stamp, name: &str, from: &str, to: &str) -> Self {
         let (from, to) = (choice(from), choice(to));
         Self {
@@ -166,13 +169,16 @@ fn stamp_at(timeline: &Timeline, at: Span) -> Stamp {
     }
 }
 
-/// What a recorder noted, each at its own time.
-fn noted(timeline: &Timeline) -> Vec<Placed> {
-    let place = |event: &Event| {
-        let own = EventTime::of(timeline, event.stamp);
-        Placed::moment(own, event.clone())
-    };
-    timeline.recorder_events().iter().map(place).collect()
+/// The recorder's events, each at its own time.
+fn noted(timeline: &Timeline) -> Vec<PlacedEvent> {
+    timeline
+        .recorder_events()
+        .iter()
+        .map(|event| {
+            let at = EventTime::at_stamp(timeline, event.stamp);
+            PlacedEvent::exact(at, event.clone())
+        })
+        .collect()
 }
 
 #[cfg(test)]

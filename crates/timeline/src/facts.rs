@@ -1,6 +1,6 @@
-//! Slowly changing truth about a host: kernel, tunables, topology, limits; and when it changed.
+//! What changes rarely on a host: kernel, tunables, topology, limits; and when it changed.
 //!
-//! A fact is declared once here, with the file it comes from. Rules ask for it by constant; a fact that the source does
+//! A fact is declared once here, with the file it comes from. Rules use the constant; a fact that the source does
 //! not have is `None`, never a default.
 
 use std::collections::BTreeMap;
@@ -31,9 +31,9 @@ macro_rules! facts {
 
 facts! {
     SWAPPINESS = "vm.swappiness", "/proc/sys/vm/swappiness", "How readily anonymous memory is swapped out instead of page cache dropped; 0 to 200, 100 is even.";
-    MIN_FREE = "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes", "What the zones' min marks add up to, in KiB; the floor of free memory follows from it.";
-    WATERMARK_SCALE = "vm.watermark_scale_factor", "/proc/sys/vm/watermark_scale_factor", "Distance between the marks in 1/10,000 of the zone.";
-    WATERMARK_BOOST = "vm.watermark_boost_factor", "/proc/sys/vm/watermark_boost_factor", "How far fragmentation may raise the marks, in 1/10,000 of the high mark.";
+    MIN_FREE = "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes", "Sum of the zones' min watermarks, in KiB; the floor of free memory follows from it.";
+    WATERMARK_SCALE = "vm.watermark_scale_factor", "/proc/sys/vm/watermark_scale_factor", "Distance between the watermarks in 1/10,000 of the zone.";
+    WATERMARK_BOOST = "vm.watermark_boost_factor", "/proc/sys/vm/watermark_boost_factor", "How far fragmentation may raise the watermarks, in 1/10,000 of the high watermark.";
     ZONE_RECLAIM_MODE = "vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", "Whether a full NUMA node reclaims its own pages before it takes free ones of another node; bits 1 on, 2 write, 4 swap.";
     OVERCOMMIT_MEMORY = "vm.overcommit_memory", "/proc/sys/vm/overcommit_memory", "0 refuses absurd requests, 1 refuses none, 2 refuses what exceeds CommitLimit.";
     OVERCOMMIT_RATIO = "vm.overcommit_ratio", "/proc/sys/vm/overcommit_ratio", "Share of RAM that CommitLimit counts, in percent.";
@@ -46,12 +46,12 @@ facts! {
     DIRTY_WRITEBACK = "vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs", "How often the flusher wakes, in hundredths of a second.";
     VFS_CACHE_PRESSURE = "vm.vfs_cache_pressure", "/proc/sys/vm/vfs_cache_pressure", "How readily dentries and inodes are reclaimed; 100 is even.";
     PAGE_CLUSTER = "vm.page-cluster", "/proc/sys/vm/page-cluster", "Swap readahead: 2 to this power pages.";
-    LOWMEM_RESERVE = "vm.lowmem_reserve_ratio", "/proc/sys/vm/lowmem_reserve_ratio", "Divisors of the reserve that lower zones keep from allocations that could use higher ones.";
+    LOWMEM_RESERVE = "vm.lowmem_reserve_ratio", "/proc/sys/vm/lowmem_reserve_ratio", "Divisors of the lowmem reserve, which lower zones withhold from allocations that could use higher ones.";
     MIN_UNMAPPED = "vm.min_unmapped_ratio", "/proc/sys/vm/min_unmapped_ratio", "Share of unmapped file pages above which node reclaim acts, in percent.";
     NR_HUGEPAGES = "vm.nr_hugepages", "/proc/sys/vm/nr_hugepages", "Reserved huge pages of the default size.";
     MAX_MAP_COUNT = "vm.max_map_count", "/proc/sys/vm/max_map_count", "The most mappings a process may have.";
     PANIC_ON_OOM = "vm.panic_on_oom", "/proc/sys/vm/panic_on_oom", "Whether the kernel panics instead of killing a process.";
-    OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task", "Whether the process that asked is killed instead of the largest.";
+    OOM_KILL_ALLOCATING = "vm.oom_kill_allocating_task", "/proc/sys/vm/oom_kill_allocating_task", "Whether the allocating process is killed instead of the one with the highest score.";
     ADMIN_RESERVE = "vm.admin_reserve_kbytes", "/proc/sys/vm/admin_reserve_kbytes", "RAM kept for root when overcommit is off, in KiB.";
     USER_RESERVE = "vm.user_reserve_kbytes", "/proc/sys/vm/user_reserve_kbytes", "RAM kept for a user's recovery when overcommit is off, in KiB.";
     COMPACTION_PROACTIVENESS = "vm.compaction_proactiveness", "/proc/sys/vm/compaction_proactiveness", "How eagerly kcompactd makes huge-page blocks in the background; 0 to 100.";
@@ -94,7 +94,7 @@ impl KernelVersion {
     }
 }
 
-/// Which control-group hierarchy manages memory.
+/// Which cgroup hierarchy manages memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupMode {
     /// The memory controller is on a v1 hierarchy.
@@ -132,16 +132,16 @@ pub struct MemoryMount {
     pub size: Option<Bytes>,
 }
 
-/// The box memtide itself runs in, when that is not the whole machine.
+/// The container that memtide runs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Container {
-    /// What gave it away, in words: `docker (/.dockerenv)`, `a private PID namespace`, `lxcfs on /proc/meminfo`.
+    /// How it was detected: `docker (/.dockerenv)`, `a private PID namespace`, `lxcfs on /proc/meminfo`.
     pub signs: Vec<String>,
-    /// Whether `/proc/meminfo` shows the box instead of the machine (lxcfs, gVisor).
+    /// Whether `/proc/meminfo` shows the container instead of the machine (lxcfs, gVisor).
     pub meminfo_is_own: bool,
 }
 
-/// A fact that took another value while the source was watched. Facts are read now and then: when exactly is not known.
+/// A fact that changed while the source was recorded, at some time between two readings of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The last reading of the value before, on the timeline's clock; `None` where that is not known, or was before the
@@ -161,7 +161,7 @@ pub struct Change {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     values: BTreeMap<&'static str, String>,
-    /// When each was read last; of those that were read before the timeline's beginning nothing.
+    /// When each was read last; absent for those read only before the timeline's beginning.
     read: BTreeMap<&'static str, Span>,
     changes: Vec<Change>,
     /// Size of a base page.
@@ -170,19 +170,19 @@ pub struct Facts {
     pub ticks_per_second: Option<u64>,
     /// CPUs online.
     pub cpus: Option<u32>,
-    /// NUMA nodes; empty where the source does not tell.
+    /// NUMA nodes; empty where unknown.
     pub nodes: Vec<Node>,
-    /// Block devices; empty where the source does not tell.
+    /// Block devices; empty where unknown.
     pub disks: Vec<Disk>,
-    /// File systems in RAM; empty where the source does not tell.
+    /// File systems in RAM; empty where unknown.
     pub memory_mounts: Vec<MemoryMount>,
     /// Which hierarchy manages memory; `None` where the source has no cgroup files.
     pub cgroup_mode: Option<CgroupMode>,
-    /// The control group that the observer lives in, as keyed in the timeline.
+    /// The cgroup of memtide itself, as keyed in the timeline.
     pub own_cgroup: Option<String>,
-    /// The box that the observer lives in; `None` on the machine itself.
+    /// The container that memtide runs in; `None` on the machine itself.
     pub container: Option<Container>,
-    /// Name of the host, where it was asked for.
+    /// Name of the host, where requested.
     pub hostname: Option<String>,
 }
 
@@ -271,7 +271,7 @@ impl Facts {
             .next()
     }
 
-    /// Clock ticks a second, 100 where the source does not tell (all common machines).
+    /// Clock ticks a second, 100 where unknown (all common machines).
     pub fn user_hz(&self) -> u64 {
         self.ticks_per_second.unwrap_or(100)
     }

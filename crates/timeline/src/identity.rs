@@ -1,5 +1,5 @@
-//! Whether two tell of one kernel report: it is known by its kind, by whom it is about (a process is killed once), and by when
-//! it was written. Its words do not tell: whoever kept them has cut them in his own way.
+//! Whether two kernel reports are the same one: by kind, by subject (a process is killed once) and by time. The text is not
+//! compared: each source may have cut it differently.
 
 use units::{Span, WallClock};
 
@@ -7,33 +7,36 @@ use crate::event::{Event, EventKind};
 use crate::kernel_report::{KernelReport, ReportKind};
 use crate::sample::Stamp;
 
-/// The clock of the kernel's log, which nobody adjusts, and the boot clock part by this in months; a recorder that begins
-/// does not know yet by how much.
-pub(crate) const CLOCKS_PART: Span = Span::from_mins(10);
-/// Where nobody is named, or the kernel may say the same of one process again, times of one report differ by less.
+/// The clock of the kernel's log, which is not adjusted, and the boot clock drift apart by this in months; a recorder that
+/// starts does not know yet by how much.
+pub(crate) const MAX_CLOCK_DRIFT: Span = Span::from_mins(10);
+/// Where no process is named, or the kernel may log the same of one process again, times of one report differ by less.
 const SAME_TIME: Span = Span::from_secs(2);
 
 /// Whether two reports are one.
-pub(crate) fn is_one(one: (&KernelReport, Stamp), other: (&KernelReport, Stamp)) -> bool {
-    let (one, other) = (Identity::of(one.0, one.1), Identity::of(other.0, other.1));
+pub(crate) fn is_same_report(one: (&KernelReport, Stamp), other: (&KernelReport, Stamp)) -> bool {
+    let (one, other) = (
+        ReportIdentity::new(one.0, one.1),
+        ReportIdentity::new(other.0, other.1),
+    );
     one.is(&other)
 }
 
-/// Whether a recorder's note tells of a report.
-pub(crate) fn is_noted(report: (&KernelReport, Stamp), note: &Event) -> bool {
-    Identity::of(report.0, report.1).is(&Identity::of_note(note))
+/// Whether a recorder's event is of this report.
+pub(crate) fn is_same_as_event(report: (&KernelReport, Stamp), note: &Event) -> bool {
+    ReportIdentity::new(report.0, report.1).is(&ReportIdentity::from_event(note))
 }
 
-/// What a report is known by.
+/// What identifies a report.
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct ReportIdentity {
     kind: EventKind,
     subject: String,
     at: Stamp,
 }
 
-impl Identity {
-    fn of(report: &KernelReport, at: Stamp) -> Self {
+impl ReportIdentity {
+    fn new(report: &KernelReport, at: Stamp) -> Self {
         let kind = match report.kind {
             ReportKind::OomKill => EventKind::OomKill,
             ReportKind::AllocationFailure => EventKind::AllocationFailure,
@@ -45,7 +48,7 @@ impl Identity {
         }
     }
 
-    pub(crate) fn of_note(note: &Event) -> Self {
+    pub(crate) fn from_event(note: &Event) -> Self {
         Self {
             kind: note.kind,
             subject: note.subject.clone(),
@@ -55,9 +58,10 @@ impl Identity {
 
     /// Whether both are one thing.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        let within = match self.kind == EventKind::OomKill && !self.subject.is_empty() {
-            true => CLOCKS_PART,
-            false => SAME_TIME,
+        let within = if self.kind == EventKind::OomKill && !self.subject.is_empty() {
+            MAX_CLOCK_DRIFT
+        } else {
+            SAME_TIME
         };
         self.kind == other.kind
             && self.subject == other.subject
@@ -65,8 +69,8 @@ impl Identity {
     }
 }
 
-/// Whether two stamps are so close, on each clock that both have. After months a log's time is read anew with another
-/// difference of clocks, but both clocks of it move alike; of two boots they do not, though a process may have the same PID
+/// Whether two stamps are that close, on each clock that both have. After months a log's time is converted with another
+/// clock difference, but boot and wall clock shift alike; those of two boots do not, though a process may have the same PID
 /// and the same time since boot in each.
 fn are_within(one: Stamp, other: Stamp, within: Span) -> bool {
     let boot = later_by(one.boot.as_nanos(), other.boot.as_nanos());
@@ -124,7 +128,7 @@ mod tests {
             (kill(7, "hog"), stamp(100, 1_300), false),
             (kill(7, "hog"), stamp(5_000, 5_900), false),
         ] {
-            let is = is_one((&first.0, first.1), (&other, at));
+            let is = is_same_report((&first.0, first.1), (&other, at));
             assert_eq!(is, is_same, "{other:?} {at:?}");
         }
     }
@@ -141,8 +145,8 @@ mod tests {
                 stamp(second, 1_000 + i64::try_from(second).unwrap()),
             )
         };
-        assert!(is_one(at(10), at(11)));
-        assert!(!is_one(at(10), at(15)));
-        assert!(!is_one(at(10), (&kill(7, ""), at(10).1)));
+        assert!(is_same_report(at(10), at(11)));
+        assert!(!is_same_report(at(10), at(15)));
+        assert!(!is_same_report(at(10), (&kill(7, ""), at(10).1)));
     }
 }

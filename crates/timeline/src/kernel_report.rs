@@ -1,8 +1,8 @@
-//! What the kernel log says when an allocation could not be served: an OOM kill's report, or a failed allocation's.
+//! The kernel log's report of an OOM kill or of a failed allocation.
 //!
-//! Pure data, in bytes: whoever reads the log has converted pages with the page size that the report shows. What the
-//! report says of the host's memory is a [`Row`] of the same signals that `/proc/meminfo` gives, so that every rule can
-//! look at it; what no signal can hold (who asked for what, marks with their reserves, who was killed) is here.
+//! Pure data, in bytes: pages are converted with the page size that the report shows. The host's memory is a [`Row`] of the
+//! signals of `/proc/meminfo`, so that every rule can use it; what no signal can hold (the request, watermarks with their
+//! reserves, the killed process) is here.
 
 use units::{Bytes, PageSize, Span};
 
@@ -14,13 +14,13 @@ use crate::sample::Row;
 pub struct KernelReport {
     /// What it is about.
     pub kind: ReportKind,
-    /// When, where the log's stamp is no time of a wall clock (no year). `None` too where it is one.
+    /// The log's stamp, where it has no year and so is no wall-clock time.
     pub stamp: Option<LogStamp>,
-    /// Who asked for memory: the process that was running.
+    /// The process that requested memory.
     pub invoker: Option<Invoker>,
-    /// What was asked for.
+    /// What it requested.
     pub request: Option<Request>,
-    /// Which part of memory the request was confined to. `None` where the report does not tell.
+    /// Which part of memory the request was confined to; `None` where not printed.
     pub constraint: Option<Constraint>,
     /// NUMA nodes that the task may use, as printed: `0-1`.
     pub mems_allowed: Option<String>,
@@ -28,7 +28,7 @@ pub struct KernelReport {
     pub nodemask: Option<String>,
     /// The cpuset that the task is in.
     pub cpuset: Option<String>,
-    /// The control group whose limit was hit; `None` for a report of the host.
+    /// The cgroup that hit its limit; `None` for a report of the host.
     pub group: Option<GroupReport>,
     /// Kernel release: `5.15.0-116-generic`.
     pub kernel: Option<String>,
@@ -40,9 +40,9 @@ pub struct KernelReport {
     pub zones: Vec<ZoneReport>,
     /// Tasks that could have been killed, in the order printed.
     pub tasks: Vec<Task>,
-    /// How many more of them the table has: of a very long one not all are kept.
+    /// How many further tasks the table has: a very long one is cut.
     pub tasks_left_out: usize,
-    /// Who was killed; more than one where a whole group was.
+    /// The killed processes; several where a whole cgroup was killed.
     pub killed: Vec<Killed>,
     /// The slab cache that could not grow, where SLUB or SLAB says so: `kmalloc-4096`.
     pub slab_cache: Option<String>,
@@ -50,20 +50,20 @@ pub struct KernelReport {
     pub trace: Vec<String>,
     /// How many lines it has.
     pub lines: usize,
-    /// Lines of it that were not understood: their number within the report, from 1, and their text (cut).
+    /// Lines that were not understood: their number within the report, from 1, and their text (cut).
     pub not_understood: Vec<(usize, String)>,
-    /// How many lines of it were not understood, those included that were not kept.
+    /// How many lines were not understood, including those not stored.
     pub not_understood_in_all: usize,
     /// Whether its end is missing: no kill, no table, where one is due.
     pub is_cut: bool,
 }
 
-/// A stamp of a log that tells the day, but not the year.
+/// A log stamp without a year.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogStamp {
     /// As written: `Nov 21 04:12:01`.
     pub text: String,
-    /// Since the beginning of that year: tells order and distance within a log.
+    /// Time since the beginning of that year, for order and distance within a log.
     pub of_year: Span,
 }
 
@@ -73,11 +73,11 @@ pub enum ReportKind {
     /// A process was killed, or should have been.
     #[default]
     OomKill,
-    /// A page allocation failed and nobody was killed for it.
+    /// A page allocation failed, without a kill.
     AllocationFailure,
 }
 
-/// Who asked.
+/// The process that requested memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Invoker {
     /// Its name, at most 15 bytes as the kernel keeps it.
@@ -88,10 +88,10 @@ pub struct Invoker {
     pub oom_score_adj: Option<i32>,
 }
 
-/// What was asked for.
+/// A request for memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The mask as printed, without its names. Bits moved between kernels: ask the names where there are any.
+    /// The mask as printed. Bits differ between kernels: prefer the names.
     pub gfp_mask: u64,
     /// The names, where printed (since 4.7): `GFP_KERNEL|__GFP_COMP`.
     pub gfp_names: Option<String>,
@@ -108,16 +108,16 @@ pub enum Constraint {
     Cpuset,
     /// The nodes of a memory policy (mbind, numactl).
     MemoryPolicy,
-    /// A control group's limit.
+    /// A cgroup's limit.
     ControlGroup,
 }
 
-/// The control group whose limit was hit.
+/// The cgroup that hit its limit.
 #[derive(Debug, Clone, Default)]
 pub struct GroupReport {
-    /// The group at its limit; empty where not printed.
+    /// The cgroup at its limit; empty where not printed.
     pub path: String,
-    /// The group that the victim was in; empty where not printed.
+    /// The cgroup of the victim; empty where not printed.
     pub victim_path: String,
     /// Which interface the figures are of; `None` where nothing shows it.
     pub mode: Option<CgroupMode>,
@@ -129,11 +129,11 @@ pub struct GroupReport {
     pub memory_and_swap: Option<GroupLimit>,
     /// Kernel memory (cgroup v1).
     pub kernel: Option<GroupLimit>,
-    /// `memory.stat` of the group with its children, in bytes (counts for events), fields as printed.
+    /// `memory.stat` of the cgroup with its descendants, in bytes (counts for events), fields as printed.
     pub stat: Vec<(String, u64)>,
 }
 
-/// A limit of a control group.
+/// A limit of a cgroup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupLimit {
     /// What is charged.
@@ -160,7 +160,7 @@ impl GroupLimit {
     }
 }
 
-/// A zone at that moment.
+/// A zone at the time of the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ZoneReport {
     /// NUMA node.
@@ -175,19 +175,19 @@ pub struct ZoneReport {
     pub low: Bytes,
     /// Where kswapd stops.
     pub high: Bytes,
-    /// How far the marks are raised for a while; 0 where not printed.
+    /// How far the watermarks are boosted; 0 where not printed.
     pub boost: Bytes,
     /// Kept for high-order atomic requests; part of `free`. 0 where not printed.
     pub reserved_highatomic: Bytes,
     /// Of `free`, usable for movable requests only.
     pub free_cma: Bytes,
-    /// RAM that the allocator manages; `present` on kernels before 3.9, which do not tell.
+    /// RAM that the allocator manages; `present` on kernels before 3.9, which do not print it.
     pub managed: Bytes,
     /// Free pages on per-CPU lists, not in `free`.
     pub free_pcp: Bytes,
-    /// File pages on the zone's lists: tell whether anything was left to reclaim.
+    /// File pages on the zone's LRU lists: what was left to reclaim.
     pub file: Bytes,
-    /// What the zone keeps from requests that could use zone *i* of its node; empty where not printed.
+    /// The lowmem reserve against requests that could use zone *i* of its node; empty where not printed.
     pub reserve: Vec<Bytes>,
     /// Free blocks by order; empty where not printed.
     pub blocks: Vec<FreeBlocks>,
@@ -278,7 +278,7 @@ fn named(name: &str, pid: u32) -> String {
 }
 
 impl KernelReport {
-    /// Whom it is about: who was killed first, or who asked in vain, as `java (4242)`; empty where nobody is named.
+    /// Its subject, as `java (4242)`: the first process killed, or the one with the failed request; empty where none is named.
     pub fn subject(&self) -> String {
         let victim = || self.killed.first().map(Killed::named);
         let asker = || self.invoker.as_ref().map(Invoker::named);
@@ -289,7 +289,7 @@ impl KernelReport {
         subject.unwrap_or_default()
     }
 
-    /// Whether the kill was requested by hand: SysRq f asks for order -1 from a work queue.
+    /// Whether the kill was requested by hand: SysRq f requests order -1 from a work queue.
     pub fn is_by_hand(&self) -> bool {
         self.request.as_ref().is_some_and(|r| r.order == -1)
             || self
@@ -309,8 +309,7 @@ impl KernelReport {
             || !self.host.is_empty()
     }
 
-    /// Whether it shows memory and nothing that went wrong: a dump that somebody asked for (SysRq m), or the middle of a
-    /// report of which nothing else is left.
+    /// Whether it shows memory and no failure: a requested dump (SysRq m), or the middle of a report that lost its ends.
     pub fn is_memory_dump(&self) -> bool {
         let in_oom =
             |function: &String| function == "out_of_memory" || function.starts_with("oom_kill");
@@ -324,7 +323,7 @@ impl KernelReport {
             && !self.trace.iter().any(in_oom)
     }
 
-    /// NUMA nodes that the request was confined to, as printed; `None` where it was not, or the report does not tell.
+    /// NUMA nodes that the request was confined to, as printed; `None` where it was not, or is not printed.
     pub fn confined_to(&self) -> Option<&str> {
         match self.constraint? {
             Constraint::MemoryPolicy => self.nodemask.as_deref().or(self.mems_allowed.as_deref()),

@@ -1,7 +1,7 @@
-//! What memtide knows about a host over time, as pure data: no I/O, no clock.
+//! A host over time, as pure data: no I/O, no clock.
 //!
-//! Three nouns: a **signal** ([`signals`]) is an entry of the catalogue, typed by kind and unit; a **sample**
-//! ([`Sample`]) is what one instant looked like; a **timeline** ([`Timeline`]) is samples in order, which answers with
+//! Three nouns: a **signal** ([`signals`]) is one quantity, an entry of the catalogue typed by kind and unit; a **sample**
+//! ([`Sample`]) is all readings of one time; a **timeline** ([`Timeline`]) is samples in order. A timeline gives
 //! **tracks** ([`Track`]): the values of one signal, or a rate computed from them, on the timeline's clock.
 //! [`Facts`] hold what changes rarely.
 //!

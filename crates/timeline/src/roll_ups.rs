@@ -1,5 +1,5 @@
-//! What is known of a piece of recording without reading its samples: each minute's least and largest level, and by how much
-//! a counter grew in it. Enough to tell where a threshold cannot have been reached.
+//! Roll-ups of a part of a recording: the minimum and maximum of each level and the increase of each counter, minute by
+//! minute. Enough to rule out that a threshold was reached, without reading samples.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::signals::{Entity, SignalId};
 pub struct Minute {
     /// The clocks at its last sample.
     pub end: Stamp,
-    /// The time that its increases were counted over: from the last sample before it, gaps included, to its own last one. Where
-    /// nothing before it is known, a whole minute, which may be too long.
+    /// The time that its increases cover: from the last sample before it, gaps included, to its own last one. A whole minute
+    /// where nothing before it is known, which may be too long.
     pub duration: Span,
 }
 
 impl Minute {
-    /// When the time that its increases were counted over began; `None` without a wall clock.
+    /// When the time that its increases cover began; `None` without a wall clock.
     pub fn start(&self) -> Option<WallClock> {
         self.end.wall.map(|end| end.minus(self.duration))
     }
 }
 
-/// What is known of a signal in a minute in which it was read.
+/// A signal in a minute in which it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollUp {
     /// Of a gauge: the least and the largest of all readings, in the catalogue's unit.
@@ -35,12 +35,12 @@ pub enum RollUp {
         /// The largest.
         max: u64,
     },
-    /// Of a counter, in the catalogue's unit. Never below zero, and without what a reset, a reboot or a beginning hides: of
-    /// these intervals samples tell nothing either.
+    /// Of a counter, in the catalogue's unit. Never negative, and without intervals across a reset, a reboot or a start, of
+    /// which samples show nothing either.
     Increase {
-        /// By how much it grew since the reading before the minute's first one; `None` where the roll-ups do not tell.
+        /// By how much it grew since the reading before the minute's first one; `None` where unknown.
         by: Option<u64>,
-        /// The most that it grew by in a second, from one reading to the next, rounded up; `None` where they do not tell.
+        /// The highest increase per second between two readings, rounded up; `None` where unknown.
         fastest: Option<u64>,
     },
 }
@@ -71,8 +71,7 @@ impl RollUp {
     }
 }
 
-/// The minutes of a piece of recording, in order, and what is known of signals in them. Only those signals are there that
-/// were asked for.
+/// The minutes of a part of a recording, in order, with the roll-ups of the requested signals.
 #[derive(Debug, Clone, Default)]
 pub struct RollUps {
     minutes: Vec<Minute>,
@@ -84,12 +83,12 @@ pub struct RollUps {
 pub struct EntityRollUps {
     /// What identifies it; empty for the host.
     pub key: String,
-    /// In order of the signals; for each a place for every minute.
+    /// In order of the signals; for each one roll-up a minute.
     signals: Vec<(SignalId, Vec<Option<RollUp>>)>,
 }
 
 impl RollUps {
-    /// Those of minutes of which no signal is known yet.
+    /// Minutes without any roll-up yet.
     pub fn new(minutes: Vec<Minute>) -> Self {
         Self {
             minutes,
@@ -97,7 +96,7 @@ impl RollUps {
         }
     }
 
-    /// The minutes, in order. What is known of signals lies at the same places.
+    /// The minutes, in order. Roll-ups of a signal have the same indexes.
     pub fn minutes(&self) -> &[Minute] {
         &self.minutes
     }
@@ -112,12 +111,12 @@ impl RollUps {
         self.minutes.is_empty()
     }
 
-    /// The entities of a kind of which something is known, by key; of the host itself one with an empty key.
+    /// The entities of a kind with roll-ups, by key; the host's key is empty.
     pub fn entities(&self, entity: Entity) -> &[EntityRollUps] {
         self.entities.get(&entity).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether anything of an entity was read in a minute; of the host it was.
+    /// Whether an entity was read in a minute; the host always was.
     pub fn was_read(&self, entity: Entity, key: &str, minute: usize) -> bool {
         let of_minute = |(_, known): &(SignalId, Vec<Option<RollUp>>)| {
             known.get(minute).is_some_and(Option::is_some)
@@ -125,13 +124,15 @@ impl RollUps {
         entity == Entity::Host
             || self
                 .entity(entity, key)
-                .is_some_and(|one| one.signals.iter().any(of_minute))
+                .is_some_and(|entity| entity.signals.iter().any(of_minute))
     }
 
     /// An entity by its key.
     pub fn entity(&self, entity: Entity, key: &str) -> Option<&EntityRollUps> {
         let all = self.entities(entity);
-        let at = all.binary_search_by(|one| one.key.as_str().cmp(key)).ok()?;
+        let at = all
+            .binary_search_by(|entity| entity.key.as_str().cmp(key))
+            .ok()?;
         all.get(at)
     }
 
@@ -145,11 +146,11 @@ impl RollUps {
         self.entity(entity, key)?.get(signal)
     }
 
-    /// Where the readings of a signal of an entity go, to be filled: a place for each minute, nothing in it at first.
+    /// The roll-ups of a signal of an entity, to be filled: one for each minute, absent at first.
     pub fn entry(&mut self, entity: Entity, key: &str, signal: SignalId) -> &mut [Option<RollUp>] {
         let minutes = self.minutes.len();
         let all = self.entities.entry(entity).or_default();
-        let found = all.binary_search_by(|one| one.key.as_str().cmp(key));
+        let found = all.binary_search_by(|entity| entity.key.as_str().cmp(key));
         let at = found.unwrap_or_else(|at| {
             let key = key.to_owned();
             let signals = Vec::new();
@@ -167,13 +168,13 @@ impl RollUps {
 }
 
 impl EntityRollUps {
-    /// A signal of it, minute by minute: `None` in a minute in which it was not read; `None` where it was read in none.
+    /// A signal, minute by minute: `None` inside for a minute in which it was not read; `None` where it was never read.
     pub fn get(&self, signal: SignalId) -> Option<&[Option<RollUp>]> {
         let at = self.signals.binary_search_by_key(&signal, |(id, _)| *id);
         Some(&self.signals[at.ok()?].1)
     }
 
-    /// Its signals of which something is known.
+    /// Its signals with roll-ups.
     pub fn signals(&self) -> impl Iterator<Item = (SignalId, &[Option<RollUp>])> {
         self.signals
             .iter()
@@ -230,7 +231,7 @@ mod tests {
         let keys = rolled
             .entities(Entity::Cgroup)
             .iter()
-            .map(|one| one.key.as_str());
+            .map(|entity| entity.key.as_str());
         assert_eq!(keys.collect::<Vec<_>>(), ["/db", "/web"]);
         let db = rolled.entity(Entity::Cgroup, "/db").unwrap();
         assert_eq!(db.signals().count(), 2);

@@ -1,4 +1,4 @@
-//! What one instant looked like: host signals and one row per entity, reused from sample to sample.
+//! A sample: the readings of the host and one row per entity, reused from sample to sample.
 //!
 //! Filling a sample allocates only until every name and row has been seen once.
 
@@ -11,7 +11,7 @@ use crate::signals::{Entity, Kind, Signal, SignalId};
 /// When a sample was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// CLOCK_BOOTTIME: goes on in suspend, starts at zero with each boot. In a capture: time since its first sample.
+    /// CLOCK_BOOTTIME: runs during suspend, starts at zero with each boot. In a capture: time since its first sample.
     pub boot: Span,
     /// CLOCK_MONOTONIC: stands still in suspend. `None` where the source does not have it.
     pub awake: Option<Span>,
@@ -54,7 +54,7 @@ impl Row {
         self.0.is_empty()
     }
 
-    /// Forgets all readings and keeps the room for them.
+    /// Forgets all readings and keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -65,29 +65,29 @@ impl Row {
 pub struct EntityRow {
     /// What identifies it over time: `0/Normal`, `sda`, `/system.slice/ssh.service`, `4242@123456` (PID and start time).
     pub key: String,
-    /// What people call it: the process's name; empty where the key says it all.
+    /// Its display name: the process's name; empty where the key is enough.
     pub label: String,
-    /// What it belongs to: a process's service (systemd unit or control group); empty where not known.
+    /// What it belongs to: a process's service (systemd unit or cgroup); empty where not known.
     pub group: String,
     /// Its readings.
     pub row: Row,
 }
 
-/// The rows of one kind of entity. Rows of earlier samples are kept and reused.
+/// The rows of one kind of entity. The memory of earlier rows is reused.
 #[derive(Debug, Clone, Default)]
 pub struct EntityTable {
     rows: Vec<EntityRow>,
     used: usize,
-    /// Where the row of a key was found last; kept over samples, so it may be out of date.
-    places: HashMap<String, usize>,
-    /// Rows of this sample whose key the caller wrote after adding them: they are in no place.
-    unplaced: usize,
+    /// The index of the row that a key had last; may be out of date, as it is kept from sample to sample.
+    indexes: HashMap<String, usize>,
+    /// Rows of this sample that are not indexed: their keys were written after they were added.
+    unindexed: usize,
 }
 
 impl EntityTable {
     /// A new empty row; the caller writes `key` and `label`.
     pub fn add(&mut self) -> &mut EntityRow {
-        self.unplaced += 1;
+        self.unindexed += 1;
         self.next()
     }
 
@@ -104,16 +104,16 @@ impl EntityTable {
         row
     }
 
-    /// The row with this key, made if it is not there yet: several files may speak of one entity.
+    /// The row with this key, added if absent: several files may describe one entity.
     pub fn entry(&mut self, key: &str) -> &mut EntityRow {
-        if let Some(at) = self.place(key) {
+        if let Some(at) = self.find(key) {
             return &mut self.rows[at];
         }
         let at = self.used;
-        match self.places.get_mut(key) {
-            Some(place) => *place = at,
+        match self.indexes.get_mut(key) {
+            Some(index) => *index = at,
             None => {
-                self.places.insert(key.to_owned(), at);
+                self.indexes.insert(key.to_owned(), at);
             }
         }
         let row = self.next();
@@ -121,28 +121,30 @@ impl EntityTable {
         row
     }
 
-    fn place(&self, key: &str) -> Option<usize> {
+    fn find(&self, key: &str) -> Option<usize> {
         let rows = self.rows();
-        let is_it = |at: &usize| rows.get(*at).is_some_and(|row| row.key == key);
-        let known = self.places.get(key).copied().filter(is_it);
-        known.or_else(|| {
-            // A text of 100,000 groups must not be walked for each of them.
-            (self.unplaced > 0)
-                .then(|| rows.iter().position(|row| row.key == key))
-                .flatten()
-        })
+        self.indexes
+            .get(key)
+            .copied()
+            .filter(|at| rows.get(*at).is_some_and(|row| row.key == key))
+            .or_else(|| {
+                // A text of 100,000 cgroups must not be walked for each of them.
+                (self.unindexed > 0)
+                    .then(|| rows.iter().position(|row| row.key == key))
+                    .flatten()
+            })
     }
 
     fn forget(&mut self) {
         self.used = 0;
-        self.unplaced = 0;
-        // Groups and processes come and go for months.
-        if self.places.len() > self.rows.len().max(256) * 4 {
-            self.places.clear();
+        self.unindexed = 0;
+        // Cgroups and processes come and go for months.
+        if self.indexes.len() > self.rows.len().max(256) * 4 {
+            self.indexes.clear();
         }
     }
 
-    /// Takes the last added row back.
+    /// Removes the last added row.
     pub fn drop_last(&mut self) {
         self.used = self.used.saturating_sub(1);
     }
@@ -152,13 +154,13 @@ impl EntityTable {
         &self.rows[..self.used]
     }
 
-    /// The rows of this sample, to fill further: several files may speak of one entity.
+    /// The rows of this sample, to fill further: several files may describe one entity.
     pub fn rows_mut(&mut self) -> &mut [EntityRow] {
         &mut self.rows[..self.used]
     }
 }
 
-/// A field of a kernel file that the catalogue does not know; kept, so that a new kernel loses nothing.
+/// A field of a kernel file that the catalogue does not know; kept so that nothing of a new kernel is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnknownField {
     /// The kernel file.
@@ -200,7 +202,7 @@ impl UnknownFields {
         slot.value = value;
     }
 
-    /// Keeps no field until [`open`](Self::open) is called. There are dozens, each a text: a recorder spares itself most.
+    /// Drops fields until [`open`](Self::open) is called. There are dozens, each a text: a recorder keeps them rarely.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
@@ -216,7 +218,7 @@ impl UnknownFields {
     }
 }
 
-/// What one instant looked like.
+/// All readings of one time.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     /// When.
@@ -240,7 +242,7 @@ impl Sample {
         }
     }
 
-    /// Empties the sample for the next instant and keeps its memory.
+    /// Empties the sample for the next one and keeps its memory.
     pub fn clear(&mut self) {
         self.stamp = Stamp::default();
         self.host.clear();
@@ -260,7 +262,7 @@ impl Sample {
         &mut self.entities[entity as usize]
     }
 
-    /// The row with this key, made if it is not there yet, and where its unknown fields go: a parser fills both at once.
+    /// The row with this key, added if absent, and the unknown fields: a parser fills both at once.
     pub fn entry_and_unknown(
         &mut self,
         entity: Entity,

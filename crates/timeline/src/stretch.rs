@@ -1,8 +1,8 @@
-//! Stretches of a timeline: from when to when something held.
+//! Stretches of a timeline, and conditions: when something holds.
 
 use units::Span;
 
-use crate::clock::Clock;
+use crate::clock::TimelineClock;
 
 /// A part of a timeline, from one sample to a later one; both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct Stretch {
     pub from: Span,
     /// Time of the last sample on the timeline's clock.
     pub to: Span,
-    /// How much of that was recorded: without gaps, sleep and reboots.
+    /// How much of that was recorded: without gaps, suspends and reboots.
     pub recorded: Span,
 }
 
 impl Stretch {
-    /// Of a source without samples.
+    /// The stretch of a source without samples.
     pub const fn empty() -> Self {
         Self {
             first: 0,
@@ -31,12 +31,12 @@ impl Stretch {
         }
     }
 
-    /// How long it lasts, as far as that was recorded: what happened in a gap nobody knows.
+    /// How much of it was recorded: without gaps, suspends and reboots.
     pub fn duration(&self) -> Span {
         self.recorded
     }
 
-    /// How far its samples are apart on average; all of it where it has one interval or none.
+    /// The mean interval of its samples; the whole duration where it has one interval or none.
     pub fn interval(&self) -> Span {
         #[allow(clippy::cast_precision_loss)] // a count of samples
         let intervals = self.last.saturating_sub(self.first).max(1) as f64;
@@ -54,20 +54,20 @@ impl Stretch {
     }
 }
 
-/// Whether something held, sample by sample; unknown where it was not measured.
+/// Whether something holds, sample by sample; unknown where it was not measured.
 ///
-/// The value at sample *i* speaks for the time since sample *i − 1*, as rates do; for no time where nobody recorded
-/// between the two.
+/// The value at sample *i* covers the time since sample *i − 1*, as rates do; no time where nothing was recorded between
+/// the two.
 #[derive(Debug, Clone)]
 pub struct Condition {
-    pub(crate) clock: Clock,
+    pub(crate) clock: TimelineClock,
     pub(crate) holds: Vec<Option<bool>>,
 }
 
 impl Condition {
-    /// How much of a stretch must satisfy the condition: an engineering choice.
+    /// The share of a stretch for which the condition must hold: an engineering choice.
     pub const SUSTAINED: f64 = 0.7;
-    /// What is interrupted for no longer than this goes on: an engineering choice, a late sample and its neighbours.
+    /// An interruption up to this long does not end a stretch: an engineering choice, a late sample and its neighbours.
     const SHORT_HOLE: Span = Span::from_secs(5);
     /// The same, where samples are rarer.
     const FEW_SAMPLES: usize = 2;
@@ -201,7 +201,7 @@ mod tests {
 
     fn condition(holds: &[u8]) -> Condition {
         Condition {
-            clock: Clock::new(&seconds(holds.len()), &[]),
+            clock: TimelineClock::new(&seconds(holds.len()), &[]),
             holds: holds
                 .iter()
                 .map(|h| match h {
@@ -262,7 +262,7 @@ mod tests {
             let times = (0..20).map(|at| Span::from_secs(at + if at < 12 { 0 } else { gap }));
             let all: Vec<Span> = times.collect();
             let condition = Condition {
-                clock: Clock::new(&all, &[12]),
+                clock: TimelineClock::new(&all, &[12]),
                 holds: vec![Some(true); 20],
             };
             assert_eq!(condition.total(), Span::from_secs(18));
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn where_no_time_was_recorded_the_last_sample_speaks_for_itself() {
         let condition = Condition {
-            clock: Clock::new(&seconds(3), &[1, 2]),
+            clock: TimelineClock::new(&seconds(3), &[1, 2]),
             holds: vec![Some(true), Some(true), Some(false)],
         };
         let longest = condition.longest_run().unwrap();

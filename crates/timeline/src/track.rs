@@ -1,19 +1,19 @@
 //! Tracks: the values of one signal, or something computed from signals, on the timeline's clock.
 //!
 //! A track's quantity is its type, so pages cannot be added to bytes and a rate cannot be compared with a level. The
-//! value at sample *i* speaks for the time since sample *i − 1*; it is absent where it was not measured.
+//! value at sample *i* covers the time since sample *i − 1*; it is absent where it was not measured.
 
 use std::marker::PhantomData;
 
 use units::{Micros, PageSize, Pages, PerSecond, Quantity, Ratio, Span, Ticks};
 
-use crate::clock::Clock;
+use crate::clock::TimelineClock;
 use crate::stretch::{Condition, Stretch};
 
 /// Values of `Q` over time.
 #[derive(Debug, Clone)]
 pub struct Track<Q> {
-    clock: Clock,
+    clock: TimelineClock,
     values: Vec<Option<f64>>,
     quantity: PhantomData<Q>,
 }
@@ -31,7 +31,7 @@ pub fn quantile(sorted: &[f64], share: Ratio) -> Option<f64> {
 }
 
 impl<Q: Quantity> Track<Q> {
-    pub(crate) fn new(clock: Clock, values: Vec<Option<f64>>) -> Self {
+    pub(crate) fn new(clock: TimelineClock, values: Vec<Option<f64>>) -> Self {
         debug_assert_eq!(clock.len(), values.len());
         Self {
             clock,
@@ -111,7 +111,7 @@ impl<Q: Quantity> Track<Q> {
         best.map(|(value, i)| (Q::from_f64(value), i))
     }
 
-    /// The samples that speak for the time within a stretch: all but its first, unless it has one sample only.
+    /// The samples that cover the time within a stretch: all but its first, unless it has only one.
     fn inside(&self, stretch: &Stretch) -> std::ops::Range<usize> {
         let first = if stretch.first == stretch.last {
             stretch.first
@@ -132,7 +132,7 @@ impl<Q: Quantity> Track<Q> {
             let Some(value) = self.values[i] else {
                 continue;
             };
-            // One sample alone is the mean of itself, whatever time it speaks for.
+            // One sample alone is its own mean, whatever time it covers.
             let weight = if i == 0 || stretch.first == stretch.last {
                 1.0
             } else {
@@ -144,21 +144,21 @@ impl<Q: Quantity> Track<Q> {
         (seconds > 0.0).then(|| sum / seconds)
     }
 
-    /// The largest mean over any part of a stretch that lasts so long, or as little longer as its samples allow; of a shorter
-    /// stretch its mean.
-    pub fn highest_mean_in(&self, stretch: &Stretch, lasting: Span) -> Option<Q> {
-        if stretch.duration() <= lasting {
+    /// The highest mean over any part of a stretch with this duration, or as little longer as its samples allow; the mean of a
+    /// shorter stretch.
+    pub fn highest_mean_in(&self, stretch: &Stretch, duration: Span) -> Option<Q> {
+        if stretch.duration() <= duration {
             return self.mean_in(stretch);
         }
         let inside = self.inside(stretch);
         let mut first = inside.start;
         let means = inside.filter_map(|last| {
-            let lasts = |first: usize| self.clock.recorded_between(first - 1, last);
-            while first < last && lasts(first + 1) >= lasting {
+            let recorded = |first: usize| self.clock.recorded_between(first - 1, last);
+            while first < last && recorded(first + 1) >= duration {
                 first += 1;
             }
             let part = self.clock.stretch(first - 1, last);
-            (lasts(first) >= lasting).then(|| self.mean_of(&part))?
+            (recorded(first) >= duration).then(|| self.mean_of(&part))?
         });
         means.max_by(f64::total_cmp).map(Q::from_f64)
     }
@@ -357,8 +357,8 @@ mod tests {
     use super::*;
     use units::{Bytes, BytesPerSecond};
 
-    fn clock(times: impl IntoIterator<Item = Span>, breaks: &[usize]) -> Clock {
-        Clock::new(&times.into_iter().collect::<Vec<_>>(), breaks)
+    fn clock(times: impl IntoIterator<Item = Span>, breaks: &[usize]) -> TimelineClock {
+        TimelineClock::new(&times.into_iter().collect::<Vec<_>>(), breaks)
     }
 
     fn track<Q: Quantity>(values: &[Option<f64>]) -> Track<Q> {

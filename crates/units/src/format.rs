@@ -6,7 +6,7 @@ use std::fmt;
 pub(crate) fn number(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = value.abs();
     if size == 0.0 || size >= 9.95 {
-        write!(f, "{}", Grouped(value))
+        write!(f, "{}", DigitGroups(value))
     } else if size >= 0.095 {
         let text = format!("{value:.1}");
         f.write_str(text.strip_suffix(".0").unwrap_or(&text))
@@ -20,9 +20,9 @@ pub(crate) fn number(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// A whole number with a comma between groups of three digits: `11,900`.
-struct Grouped(f64);
+struct DigitGroups(f64);
 
-impl fmt::Display for Grouped {
+impl fmt::Display for DigitGroups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = format!("{:.0}", self.0.abs());
         if self.0 < -0.5 {

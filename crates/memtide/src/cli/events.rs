@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::Around;
 use super::typed::event_kinds;
 
-/// List what happened: kills, failed allocations, limits that were met, changed settings, reboots, gaps
+/// List what happened: kills, failed allocations, limit hits, changed settings, reboots, gaps
 ///
 /// In order of time, one line each, whatever the source is: kernel reports and counters of a capture, a paste or a log, and
 /// what a recorder noted. A kill that the kernel's log, several counters and the recorder tell of is listed once, at the log's

@@ -49,19 +49,19 @@ fn a_clock_that_was_set_changes_no_finding_and_is_told_everywhere() {
             BEGIN,
             (20, 3600),
             "11:06:40 to 12:07:",
-            "the wall clock was moved forward by 60 min",
+            "the wall clock was set forward by 60 min",
         ),
         (
             BEGIN,
             (20, -3600),
             "11:06:40 to 10:07:",
-            "the wall clock was moved back by 60 min",
+            "the wall clock was set back by 60 min",
         ),
         (
             30,
             (10, BEGIN - 30),
             "1970-01-01 00:00:30 (clock not yet set) to 2026-11-18 11:07:",
-            "the wall clock was moved forward by 20,775 d",
+            "the wall clock was set forward by 20,775 d",
         ),
     ] {
         let directory = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ fn events(source: &str, more: &[&str]) -> String {
 fn labelled_captures_show_what_their_labels_say() {
     for (name, line) in [
         ("cgroup-oom--96m.jsonl.gz", "OOM kill in /app"),
-        ("cgroup-oom--96m.jsonl.gz", "/app met its limit of 96 MiB"),
+        ("cgroup-oom--96m.jsonl.gz", "/app hit its limit of 96 MiB"),
         ("oom-cgroup--6.18-640m-64m.jsonl.gz", "OOM kill in /pod"),
         (
             "global-oom--512m.jsonl.gz",
@@ -25,7 +25,7 @@ fn labelled_captures_show_what_their_labels_say() {
         ),
         (
             "cgroup-high-throttle--6.12-1g-200m.jsonl.gz",
-            "/batch was throttled at its mark of 200 MiB",
+            "/batch was throttled at memory.high of 200 MiB",
         ),
     ] {
         let text = events(&case(name), &[]);

@@ -78,11 +78,11 @@ mod tests {
             (stamp(15, 15, 105), ""),
             (
                 stamp(11, 11, 3701),
-                "the wall clock was moved forward by 60 min",
+                "the wall clock was set forward by 60 min",
             ),
-            (stamp(11, 11, 91), "the wall clock was moved back by 10 s"),
+            (stamp(11, 11, 91), "the wall clock was set back by 10 s"),
             (stamp(71, 71, 161), "no samples for 61 s"),
-            (stamp(80, 11, 170), "the machine slept for 69 s"),
+            (stamp(80, 11, 170), "the machine was suspended for 69 s"),
         ] {
             let events = between(stamp(10, 10, 100), next, Span::from_secs(1));
             let texts = events.map(|event| event.text).collect::<Vec<_>>();

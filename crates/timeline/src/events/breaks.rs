@@ -4,46 +4,47 @@ use crate::event::{Event, EventKind};
 use crate::sample::Stamp;
 use crate::timeline::{Break, BreakKind, Timeline};
 
-use super::{EventTime, Placed};
+use super::{EventTime, PlacedEvent};
 
-/// Breaks of unrelated looks are none: nothing is known to have happened there.
-pub(super) fn of(timeline: &Timeline) -> Vec<Placed> {
+/// All breaks but the border between two segments: nothing is known to have happened there.
+pub(super) fn events(timeline: &Timeline) -> Vec<PlacedEvent> {
     let breaks = timeline.breaks();
-    let beside = |before: usize| {
-        let same = breaks.iter().filter(move |other| other.before == before);
-        same.map(|other| other.kind)
+    let kinds_at = |before: usize| {
+        breaks
+            .iter()
+            .filter(move |other| other.before == before)
+            .map(|other| other.kind)
     };
-    let told = breaks
+    breaks
         .iter()
-        .filter(|found| found.kind.is_worth_reporting(beside(found.before)));
-    told.filter_map(|found| event(timeline, *found)).collect()
+        .filter(|found| found.kind.is_worth_reporting(kinds_at(found.before)))
+        .filter_map(|found| event(timeline, *found))
+        .collect()
 }
 
 impl Event {
-    /// What broke between two samples; `None` where nothing is known to have happened. What lasts is told where it began.
-    /// Also for a recorder that notes it.
+    /// What broke between two samples; `None` at the border of two segments. What has a duration is stamped with its start.
+    /// Also used by a recorder.
     pub fn of_break(kind: BreakKind, before: Stamp, after: Stamp) -> Option<Self> {
         let (stamp, kind, text) = match kind {
-            BreakKind::Reboot => (
-                after,
-                EventKind::Boot,
-                "the machine was started anew".to_owned(),
-            ),
-            BreakKind::Suspend(lasts) => (
+            BreakKind::Reboot => (after, EventKind::Boot, "the machine rebooted".to_owned()),
+            BreakKind::Suspend(duration) => (
                 before,
                 EventKind::Suspend,
-                format!("the machine slept for {lasts}"),
+                format!("the machine was suspended for {duration}"),
             ),
-            BreakKind::Gap(lasts) => (before, EventKind::Gap, format!("no samples for {lasts}")),
+            BreakKind::Gap(duration) => {
+                (before, EventKind::Gap, format!("no samples for {duration}"))
+            }
             BreakKind::ClockForward(by) => (
                 after,
                 EventKind::ClockStep,
-                format!("the wall clock was moved forward by {by}"),
+                format!("the wall clock was set forward by {by}"),
             ),
             BreakKind::ClockBack(by) => (
                 after,
                 EventKind::ClockStep,
-                format!("the wall clock was moved back by {by}"),
+                format!("the wall clock was set back by {by}"),
             ),
             BreakKind::NewSegment => return None,
         };
@@ -57,16 +58,16 @@ impl Event {
     }
 }
 
-fn event(timeline: &Timeline, found: Break) -> Option<Placed> {
+fn event(timeline: &Timeline, found: Break) -> Option<PlacedEvent> {
     let before = found.before.checked_sub(1)?;
     let (last, next) = (timeline.stamp(before)?, timeline.stamp(found.before)?);
-    let lasts = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
+    let has_duration = matches!(found.kind, BreakKind::Suspend(_) | BreakKind::Gap(_));
     let event = Event::of_break(found.kind, last, next)?;
-    let until = EventTime::of_sample(timeline, found.before)?;
-    let mut placed = Placed::moment(until, event);
-    if lasts {
-        placed.at = EventTime::of_sample(timeline, before)?;
-        placed.told.until = Some(next);
+    let until = EventTime::at_sample(timeline, found.before)?;
+    let mut placed = PlacedEvent::exact(until, event);
+    if has_duration {
+        placed.at = EventTime::at_sample(timeline, before)?;
+        placed.dated_event.until = Some(next);
     }
     Some(placed)
 }

@@ -1,7 +1,7 @@
-//! What counters of control groups and of the host tell: kills without a report, and limits that were met.
+//! Events that only counters show, of cgroups and of the host: kills without a report, and limit hits.
 //!
-//! A group's counters count what happened in those below it too, so each event shows at every group above: it is told
-//! once, at the lowest group known.
+//! The counters of a cgroup include its descendants, so each event shows at every ancestor: it is listed once, at the
+//! lowest cgroup known.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,12 @@ use crate::signals::{
 };
 use crate::timeline::{BreakKind, Run, Timeline};
 
-use super::{Dated, EventTime, Kill, Placed};
+use super::{Dated, EventTime, Kill, PlacedEvent};
 
-/// A group at its limit meets it over and over: with pauses shorter than this it is one event.
+/// A cgroup at its limit hits it over and over: with pauses shorter than this it is one event.
 const PAUSE: Span = Span::from_secs(60);
-/// How far a counter rose between two readings, whether or not anybody sampled in between; not across a reboot.
+
+/// How far a counter rose between two readings, gaps included; not across a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterRise {
     /// Sample of the last reading before.
@@ -44,20 +45,20 @@ struct Spell {
     by: u64,
 }
 
-/// Kills that a counter tells of.
+/// Kills that only a counter shows.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct CountedKills {
     pub(super) kill: Kill,
     /// The first reading that shows them.
     pub(super) stamp: Stamp,
     pub(super) dated: Dated,
 }
 
-/// Rises of one counter, by group.
+/// Rises of one counter, by cgroup.
 type Rises = BTreeMap<String, Vec<CounterRise>>;
 
-/// Kills that counters of groups show, and those that only the host's counter does. The host's is read more often: where it
-/// rose once between two readings of a group, that is when.
+/// Kills that counters of cgroups show, and those that only the host's counter shows. The host's is read more often: where
+/// it rose once between two readings of a cgroup, that is the time.
 pub(super) fn kills(
     timeline: &Timeline,
     facts: &Facts,
@@ -67,7 +68,7 @@ pub(super) fn kills(
     let mut all = Vec::new();
     for (group, rise) in flat(&groups) {
         for part in narrowed(&host, rise) {
-            take_off(&mut host, part);
+            subtract(&mut host, part);
             all.push((group.to_owned(), part));
         }
     }
@@ -75,31 +76,39 @@ pub(super) fn kills(
     (all, host)
 }
 
-/// A rise as the host's counter dates it, where all that the host counted in that time is of the group.
+/// A rise at the times of the host's counter, where all that the host counted in that time is of the cgroup.
 fn narrowed(host: &[CounterRise], rise: CounterRise) -> Vec<CounterRise> {
-    let first = host.partition_point(|it| it.to < rise.from);
-    let near = host[first..].iter().take_while(|it| it.from <= rise.to);
-    let within = near.filter(|it| it.by > 0 && rise.from <= it.from && it.to <= rise.to);
-    let parts: Vec<CounterRise> = within.copied().collect();
-    match parts.iter().map(|it| it.by).sum::<u64>() == rise.by {
-        true => parts,
-        false => vec![rise],
+    let first = host.partition_point(|part| part.to < rise.from);
+    let parts: Vec<CounterRise> = host[first..]
+        .iter()
+        .take_while(|part| part.from <= rise.to)
+        .filter(|part| part.by > 0 && rise.from <= part.from && part.to <= rise.to)
+        .copied()
+        .collect();
+    if parts.iter().map(|part| part.by).sum::<u64>() == rise.by {
+        parts
+    } else {
+        vec![rise]
     }
 }
 
-/// Groups that met their limits.
-pub(super) fn limits(timeline: &Timeline, facts: &Facts) -> Vec<Placed> {
+/// Cgroups that hit their limits.
+pub(super) fn limit_hits(timeline: &Timeline, facts: &Facts) -> Vec<PlacedEvent> {
     let mut all = Vec::new();
     let kinds = [
-        (CGROUP_EVENTS_MAX, CGROUP_MAX, "met its limit"),
-        (CGROUP_EVENTS_HIGH, CGROUP_HIGH, "was throttled at its mark"),
+        (CGROUP_EVENTS_MAX, CGROUP_MAX, "hit its limit"),
+        (
+            CGROUP_EVENTS_HIGH,
+            CGROUP_HIGH,
+            "was throttled at memory.high",
+        ),
     ];
     for (events, limit, what) in kinds {
         for (group, rises) in cgroup_counter_rises(timeline, facts, events) {
             for spell in spells(timeline, &rises) {
-                let size = limit_of(timeline, &group, limit, spell.to);
-                let size = size.map_or_else(String::new, |size| format!(" of {size}"));
-                let text = format!("{group} {what}{size}{}", often(timeline, spell));
+                let size = limit_at(timeline, &group, limit, spell.to)
+                    .map_or_else(String::new, |size| format!(" of {size}"));
+                let text = format!("{group} {what}{size}{}", count_text(timeline, spell));
                 all.extend(placed(timeline, &group, text, spell));
             }
         }
@@ -107,16 +116,16 @@ pub(super) fn limits(timeline: &Timeline, facts: &Facts) -> Vec<Placed> {
     all
 }
 
-fn often(timeline: &Timeline, spell: Spell) -> String {
+fn count_text(timeline: &Timeline, spell: Spell) -> String {
     let times = timeline.times();
-    let lasts = times[spell.to] - times[spell.from];
-    let times = match spell.by {
+    let duration = times[spell.to] - times[spell.from];
+    let count = match spell.by {
         1 => return String::new(),
         n => format!(", {} times", Count::new(n)),
     };
-    match lasts {
-        Span::ZERO => times,
-        lasts => format!("{times} in {lasts}"),
+    match duration {
+        Span::ZERO => count,
+        duration => format!("{count} in {duration}"),
     }
 }
 
@@ -141,7 +150,7 @@ fn spells(timeline: &Timeline, rises: &[CounterRise]) -> Vec<Spell> {
     spells
 }
 
-fn limit_of(
+fn limit_at(
     timeline: &Timeline,
     group: &str,
     limit: Signal<Gauge<Limit>>,
@@ -151,7 +160,7 @@ fn limit_of(
     timeline.latest_of(series, limit, index)?.limited()
 }
 
-/// What happened in each group itself, or below it in a group that nobody knows.
+/// How far the counter of each cgroup rose by its own events, or by those of descendants that were not recorded.
 pub fn cgroup_counter_rises(
     timeline: &Timeline,
     facts: &Facts,
@@ -175,7 +184,7 @@ pub fn cgroup_counter_rises(
         if let Some(parent) = above.find(|key| all.contains_key(*key))
             && let Some(theirs) = own.get_mut(parent)
         {
-            rises.iter().for_each(|rise| take_off(theirs, *rise));
+            rises.iter().for_each(|rise| subtract(theirs, *rise));
         }
     }
     own.values_mut()
@@ -183,8 +192,8 @@ pub fn cgroup_counter_rises(
     own
 }
 
-/// Takes what happened below off the rises of a group above, first where both were read in the same samples.
-fn take_off(theirs: &mut [CounterRise], rise: CounterRise) {
+/// Subtracts the rise of a descendant from those of its ancestor, first where both were read in the same samples.
+fn subtract(theirs: &mut [CounterRise], rise: CounterRise) {
     let mut left = rise.by;
     let first = theirs.partition_point(|their| their.to < rise.from);
     let near = &mut theirs[first..];
@@ -224,17 +233,17 @@ fn rises(runs: &[Run], cuts: &[usize]) -> Vec<CounterRise> {
     runs.windows(2).filter_map(rise).collect()
 }
 
-/// Samples before which counters began anew, or are another host's.
+/// Samples before which counters began at zero, or belong to another host.
 fn cuts(timeline: &Timeline) -> Vec<usize> {
-    let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
+    let begins_anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
     let breaks = timeline.breaks().iter();
     breaks
-        .filter(|found| anew(found.kind))
+        .filter(|found| begins_anew(found.kind))
         .map(|found| found.before)
         .collect()
 }
 
-fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Option<Placed> {
+fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Option<PlacedEvent> {
     let event = Event {
         stamp: timeline.stamp(spell.from)?,
         kind: EventKind::CgroupLimit,
@@ -243,8 +252,8 @@ fn placed(timeline: &Timeline, group: &str, text: String, spell: Spell) -> Optio
         report: String::new(),
     };
     let dated = Dated::Since(timeline.stamp(spell.since)?);
-    let mut placed = Placed::dated(EventTime::of_sample(timeline, spell.from)?, event, dated);
-    placed.until = EventTime::of_sample(timeline, spell.to)?;
-    placed.told.until = timeline.stamp(spell.to).filter(|_| spell.from < spell.to);
+    let mut placed = PlacedEvent::new(EventTime::at_sample(timeline, spell.from)?, event, dated);
+    placed.until = EventTime::at_sample(timeline, spell.to)?;
+    placed.dated_event.until = timeline.stamp(spell.to).filter(|_| spell.from < spell.to);
     Some(placed)
 }

@@ -1,4 +1,4 @@
-//! Kernel reports as events, joined with what a recorder noted of the same ones.
+//! Kernel reports as events, merged with the recorder's events of the same reports.
 
 use std::sync::Arc;
 
@@ -9,31 +9,35 @@ use crate::kernel_report::{GroupReport, KernelReport, Killed, ReportKind};
 use crate::sample::Stamp;
 use crate::timeline::{Reported, Timeline};
 
-use super::{EventTime, Placed};
+use super::{EventTime, PlacedEvent};
 
 /// A kernel report with its own time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenReport<'a> {
     pub(super) at: EventTime,
     pub(super) stamp: Stamp,
     pub(super) report: &'a KernelReport,
     text: Option<&'a Arc<str>>,
-    /// Whether the log tells the time of a wall clock, or none at all.
+    /// Whether the log has wall-clock times, or no times at all.
     is_dated: bool,
 }
 
-/// Reports of the source up to a timeline's end, those of before its first sample too.
-pub(super) fn until_end(timeline: &Timeline) -> Vec<Written<'_>> {
+/// Reports of the source up to a timeline's end, including those before its first sample.
+pub(super) fn until_end(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
     let end = timeline.origin() + timeline.len();
-    let known = timeline.all_reports().iter();
-    let known = known.take_while(|reported| reported.sample < end);
     let mut all = earlier(timeline);
-    all.extend(known.map(|reported| written(timeline, reported)));
+    all.extend(
+        timeline
+            .all_reports()
+            .iter()
+            .take_while(|reported| reported.sample < end)
+            .map(|reported| written(timeline, reported)),
+    );
     all
 }
 
-/// Reports of a timeline, and those of before the source's first sample.
-pub(super) fn of_timeline(timeline: &Timeline) -> Vec<Written<'_>> {
+/// Reports of a timeline, and those before the source's first sample.
+pub(super) fn of_timeline(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
     let mut all = earlier(timeline);
     all.extend(
         timeline
@@ -43,21 +47,23 @@ pub(super) fn of_timeline(timeline: &Timeline) -> Vec<Written<'_>> {
     all
 }
 
-fn earlier(timeline: &Timeline) -> Vec<Written<'_>> {
-    let earlier = timeline.earlier_reports().iter();
-    let all = earlier.map(|known| Written {
-        at: EventTime::of(timeline, known.stamp),
-        stamp: known.stamp,
-        report: &known.report,
-        text: known.text.as_ref(),
-        is_dated: true,
-    });
-    all.collect()
+fn earlier(timeline: &Timeline) -> Vec<WrittenReport<'_>> {
+    timeline
+        .earlier_reports()
+        .iter()
+        .map(|known| WrittenReport {
+            at: EventTime::at_stamp(timeline, known.stamp),
+            stamp: known.stamp,
+            report: &known.report,
+            text: known.text.as_ref(),
+            is_dated: true,
+        })
+        .collect()
 }
 
-fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> Written<'a> {
-    Written {
-        at: moment(timeline, reported),
+fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> WrittenReport<'a> {
+    WrittenReport {
+        at: written_at(timeline, reported),
         stamp: reported.stamp,
         report: &reported.report,
         text: reported.text.as_ref(),
@@ -65,8 +71,8 @@ fn written<'a>(timeline: &Timeline, reported: &'a Reported) -> Written<'a> {
     }
 }
 
-/// When a report was written. Its sample is of a little later.
-fn moment(timeline: &Timeline, reported: &Reported) -> EventTime {
+/// When a report was written. Its sample was taken a little later.
+fn written_at(timeline: &Timeline, reported: &Reported) -> EventTime {
     let sample = timeline.sample_of(reported);
     let own = sample.and_then(|index| Some((index, timeline.stamp(index)?.wall?)));
     let (Some((index, own)), Some(wall)) = (own, reported.wall) else {
@@ -75,31 +81,35 @@ fn moment(timeline: &Timeline, reported: &Reported) -> EventTime {
     let at = timeline.times().get(index).copied().unwrap_or_default();
     let by = Span::from_nanos(own.unix_nanos().abs_diff(wall.unix_nanos()));
     let at = EventTime::new(at, Some(wall));
-    match own > wall {
-        true => at.minus(by),
-        false => at.plus(by),
+    if own > wall {
+        at.minus(by)
+    } else {
+        at.plus(by)
     }
 }
 
-/// What reports tell of. A dump of memory that somebody asked for is no event.
-pub(super) fn told(reports: &[Written<'_>]) -> Vec<Placed> {
-    let told = reports.iter().filter(|it| !it.report.is_memory_dump());
-    told.map(event).collect()
+/// Reports as events. A requested memory dump (SysRq m) is not one.
+pub(super) fn events(reports: &[WrittenReport<'_>]) -> Vec<PlacedEvent> {
+    reports
+        .iter()
+        .filter(|written| !written.report.is_memory_dump())
+        .map(event)
+        .collect()
 }
 
-fn event(written: &Written<'_>) -> Placed {
+fn event(written: &WrittenReport<'_>) -> PlacedEvent {
     let report = written.report;
     let lines = written.text.map_or("", |text| text.trim_end()).to_owned();
     let mut event = Event::of_report(written.stamp, report, lines);
-    // A log without years tells when as well as it can.
+    // A log without years: its own stamp is the best there is.
     if let (Some(log), false) = (&report.stamp, written.is_dated) {
         event.text.push_str(&format!(" (log: {})", log.text));
     }
-    Placed::moment(written.at, event)
+    PlacedEvent::exact(written.at, event)
 }
 
 impl Event {
-    /// What a kernel report tells of, with the kernel's lines: also for a recorder that notes it.
+    /// A kernel report as an event, with the kernel's lines; also used by a recorder.
     pub fn of_report(stamp: Stamp, report: &KernelReport, lines: String) -> Self {
         let (kind, text) = match report.kind {
             ReportKind::OomKill => (EventKind::OomKill, killed(report)),
@@ -117,8 +127,12 @@ impl Event {
 
 /// A note and a report of one kill or failure become one event, with the report's words and the kernel's lines. `reports` and
 /// `told` are of the same order.
-pub(super) fn merge(reports: &[Written<'_>], told: &mut [Placed], noted: &mut Vec<Placed>) {
-    let reports: Vec<&Written<'_>> = reports
+pub(super) fn merge(
+    reports: &[WrittenReport<'_>],
+    told: &mut [PlacedEvent],
+    noted: &mut Vec<PlacedEvent>,
+) {
+    let reports: Vec<&WrittenReport<'_>> = reports
         .iter()
         .filter(|it| !it.report.is_memory_dump())
         .collect();
@@ -126,7 +140,7 @@ pub(super) fn merge(reports: &[Written<'_>], told: &mut [Placed], noted: &mut Ve
     noted.retain(|note| {
         let same = |at: &usize| {
             let of = reports[*at];
-            !is_taken[*at] && note.told.event.is_of(of.report, of.stamp)
+            !is_taken[*at] && note.dated_event.event.is_of(of.report, of.stamp)
         };
         // Kills come in storms: the nearest in time is the one.
         let found = (0..reports.len())
@@ -134,9 +148,9 @@ pub(super) fn merge(reports: &[Written<'_>], told: &mut [Placed], noted: &mut Ve
             .min_by_key(|at| reports[*at].at.apart(note.at));
         let Some(at) = found else { return true };
         is_taken[at] = true;
-        let lines = &note.told.event.report;
+        let lines = &note.dated_event.event.report;
         if !lines.is_empty() {
-            told[at].told.event.report.clone_from(lines);
+            told[at].dated_event.event.report.clone_from(lines);
         }
         false
     });

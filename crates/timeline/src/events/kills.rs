@@ -1,5 +1,5 @@
-//! Who was killed, and when, by whoever knows it first-hand: the kernel's log, then a recorder's note of it, then counters,
-//! which know it between two readings only. Each kill once.
+//! OOM kills, each once, from the source that knows most: the kernel's log, then a recorder's event, then counters, which
+//! only show that a kill was between two readings.
 
 use units::{Count, Span, WallClock};
 
@@ -10,59 +10,64 @@ use crate::kernel_report::ReportKind;
 use crate::signals::{Entity, OOM_KILLS};
 use crate::timeline::Timeline;
 
-use super::counters::{self, Counted, CounterRise};
-use super::kernel::{self, Written};
-use super::{Dated, EventTime, Placed};
+use super::counters::{self, CountedKills, CounterRise};
+use super::kernel::{self, WrittenReport};
+use super::{Dated, EventTime, PlacedEvent};
 
 /// The log's clock and the samples' differ by this at most.
 const SLACK: Span = Span::from_secs(2);
 
-/// A process that the kernel killed for want of memory, or as many as a counter tells of.
+/// An OOM kill, or several that only a counter shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kill {
-    /// When: the kernel log's time, or the first reading of a counter that shows it.
+    /// When: the kernel log's time, or the first reading of the counter that shows it.
     pub at: EventTime,
-    /// The last reading that does not show it, where only a counter tells; it happened between the two.
+    /// The last reading before it, where only a counter shows it; the kill was between the two.
     pub since: Option<EventTime>,
-    /// The control group whose limit was hit, or in which a counter counted it; `None` for a kill of the host, or where
-    /// nothing tells.
+    /// The cgroup that hit its limit, or that counted the kill; `None` for a kill of the host, or where unknown.
     pub group: Option<String>,
-    /// The control group that the process was in, where the kernel says so.
+    /// The cgroup of the process, where the kernel reports it.
     pub victim_group: Option<String>,
-    /// Its name; `None` where only a counter tells.
+    /// Its name; `None` where only a counter shows it.
     pub process: Option<String>,
-    /// Its PID; `None` where only a counter tells.
+    /// Its PID; `None` where only a counter shows it.
     pub pid: Option<u32>,
     /// How many kills: 1 where a process is named.
     pub count: u64,
 }
 
-/// Kills within a time before a timeline's end, those of before its first sample too, each once, in order of time. One that a
-/// counter tells of counts where it may have been within that time, but for what [`kills_since_boot`] tells of. Where the timeline is a part of a source, reports and
-/// notes of the whole source count, and counters of the part.
+/// Kills within a time before a timeline's end, including those before its first sample, each once, in order of time. A kill
+/// that only a counter shows is included if it may have been within that time; those of [`kills_since_boot`] are not. Of a
+/// part of a source, reports and recorder events of the whole source count, and counters of the part.
 pub fn recent_kills(timeline: &Timeline, facts: &Facts, within: Span) -> Vec<Kill> {
     let last = timeline.len().checked_sub(1);
-    let Some(end) = last.and_then(|last| EventTime::of_sample(timeline, last)) else {
+    let Some(end) = last.and_then(|last| EventTime::at_sample(timeline, last)) else {
         return Vec::new();
     };
     let reports = kernel::until_end(timeline);
     let mut noted = super::noted(timeline);
-    kernel::merge(&reports, &mut kernel::told(&reports), &mut noted);
-    let mut all = of(&reports, &noted);
+    kernel::merge(&reports, &mut kernel::events(&reports), &mut noted);
+    let mut all = from_reports(&reports, &noted);
     let (from, to) = (end.minus(within), end.plus(SLACK));
-    let counted = untold(timeline, facts, all.clone());
-    // Of what was counted since boot nobody knows how long ago it was, unless the machine was started within the time.
-    let is_recent = |it: &Counted| {
-        it.dated != Dated::SinceBoot || it.kill.since.is_some_and(|since| since.nanos >= from.nanos)
+    let counted = only_counted(timeline, facts, all.clone());
+    // The time of kills since boot is unknown, unless the machine booted within the time.
+    let is_recent = |kills: &CountedKills| {
+        let since = kills.kill.since;
+        kills.dated != Dated::SinceBoot || since.is_some_and(|since| since.nanos >= from.nanos)
     };
-    all.extend(counted.into_iter().filter(is_recent).map(|it| it.kill));
+    all.extend(
+        counted
+            .into_iter()
+            .filter(is_recent)
+            .map(|kills| kills.kill),
+    );
     all.retain(|kill| from.nanos <= kill.at.nanos && kill.at.nanos <= to.nanos);
     all.sort_by_key(|kill| kill.at);
     all
 }
 
-/// How many kills of this boot the host's counter had counted at the first sample of which nothing else tells: nobody knows
-/// when they were.
+/// How many kills of this boot the host's counter shows at the first sample, without those that a report or a recorder
+/// event shows; their times are unknown.
 pub fn kills_since_boot(timeline: &Timeline) -> u64 {
     let counted = timeline.at(OOM_KILLS, 0).map_or(0, Count::get);
     if counted == 0 {
@@ -70,13 +75,13 @@ pub fn kills_since_boot(timeline: &Timeline) -> u64 {
     }
     let reports = kernel::until_end(timeline);
     let mut noted = super::noted(timeline);
-    kernel::merge(&reports, &mut kernel::told(&reports), &mut noted);
-    counted.saturating_sub(before_first(timeline, &of(&reports, &noted)))
+    kernel::merge(&reports, &mut kernel::events(&reports), &mut noted);
+    counted.saturating_sub(before_first(timeline, &from_reports(&reports, &noted)))
 }
 
-/// Of kills with a time those between the boot and the first sample.
+/// How many kills with a known time were between boot and the first sample.
 fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
-    let (Some(first), Some(booted)) = (EventTime::of_sample(timeline, 0), boot(timeline)) else {
+    let (Some(first), Some(booted)) = (EventTime::at_sample(timeline, 0), boot(timeline)) else {
         return 0;
     };
     let booted = booted.minus(SLACK);
@@ -87,7 +92,7 @@ fn before_first(timeline: &Timeline, kills: &[Kill]) -> u64 {
 /// When the machine of the first sample was started.
 fn boot(timeline: &Timeline) -> Option<EventTime> {
     let stamp = timeline.stamp(0)?;
-    let first = EventTime::of_sample(timeline, 0)?;
+    let first = EventTime::at_sample(timeline, 0)?;
     let booted = first.minus(stamp.boot);
     Some(EventTime {
         wall: stamp.wall.map(|wall: WallClock| wall.minus(stamp.boot)),
@@ -95,20 +100,23 @@ fn boot(timeline: &Timeline) -> Option<EventTime> {
     })
 }
 
-/// Kills that reports and notes tell of.
-pub(super) fn of(reports: &[Written<'_>], noted: &[Placed]) -> Vec<Kill> {
-    let of_kills = reports
+/// Kills of reports and recorder events.
+pub(super) fn from_reports(reports: &[WrittenReport<'_>], noted: &[PlacedEvent]) -> Vec<Kill> {
+    let mut all: Vec<Kill> = reports
         .iter()
-        .filter(|it| it.report.kind == ReportKind::OomKill);
-    let mut all: Vec<Kill> = of_kills.flat_map(named).collect();
-    let noted = noted
-        .iter()
-        .filter(|note| note.kind() == EventKind::OomKill);
-    all.extend(noted.map(of_note));
+        .filter(|written| written.report.kind == ReportKind::OomKill)
+        .flat_map(named)
+        .collect();
+    all.extend(
+        noted
+            .iter()
+            .filter(|note| note.kind() == EventKind::OomKill)
+            .map(from_recorder_event),
+    );
     all
 }
 
-fn named<'a>(written: &'a Written<'a>) -> impl Iterator<Item = Kill> + 'a {
+fn named<'a>(written: &'a WrittenReport<'a>) -> impl Iterator<Item = Kill> + 'a {
     let group = written.report.group.as_ref();
     let path = |path: &String| (!path.is_empty()).then(|| path.clone());
     written.report.killed.iter().map(move |killed| Kill {
@@ -122,10 +130,10 @@ fn named<'a>(written: &'a Written<'a>) -> impl Iterator<Item = Kill> + 'a {
     })
 }
 
-/// The subject of a note is `java (4242)`.
-fn of_note(note: &Placed) -> Kill {
-    let named = note.told.event.subject.strip_suffix(')');
-    let named = named.and_then(|subject| subject.rsplit_once(" ("));
+/// The subject of the event is `java (4242)`.
+fn from_recorder_event(note: &PlacedEvent) -> Kill {
+    let subject = note.dated_event.event.subject.strip_suffix(')');
+    let named = subject.and_then(|subject| subject.rsplit_once(" ("));
     let pid = named.and_then(|(_, pid)| pid.parse().ok());
     Kill {
         at: note.at,
@@ -138,25 +146,29 @@ fn of_note(note: &Placed) -> Kill {
     }
 }
 
-/// Kills that counters show and nobody else tells of; `told`: those that somebody does.
-pub(super) fn untold(timeline: &Timeline, facts: &Facts, told: Vec<Kill>) -> Vec<Counted> {
-    let before = before_first(timeline, &told);
+/// Kills that only counters show; `known`: those of reports and recorder events.
+pub(super) fn only_counted(
+    timeline: &Timeline,
+    facts: &Facts,
+    known: Vec<Kill>,
+) -> Vec<CountedKills> {
+    let before = before_first(timeline, &known);
     let since_boot = timeline.at(OOM_KILLS, 0).map_or(0, Count::get);
     let mut all = Vec::new();
     all.extend(counted_since_boot(
         timeline,
         since_boot.saturating_sub(before),
     ));
-    let mut told = told;
+    let mut known = known;
     let (groups, host) = counters::kills(timeline, facts);
     for (group, rise) in groups {
-        let taken = take(timeline, &mut told, rise, |kill, tier| {
+        let taken = take(timeline, &mut known, rise, |kill, tier| {
             is_of(timeline, facts, kill, &group, tier)
         });
         all.extend(counted(timeline, rise, taken, Some(group)));
     }
     for rise in host {
-        let taken = take(timeline, &mut told, rise, |_, _| true);
+        let taken = take(timeline, &mut known, rise, |_, _| true);
         all.extend(counted(timeline, rise, taken, None));
     }
     all
@@ -167,12 +179,12 @@ fn counted(
     rise: CounterRise,
     taken: u64,
     group: Option<String>,
-) -> Option<Counted> {
+) -> Option<CountedKills> {
     let count = rise.by.checked_sub(taken).filter(|count| *count > 0)?;
-    Some(Counted {
+    Some(CountedKills {
         kill: Kill {
-            at: EventTime::of_sample(timeline, rise.to)?,
-            since: EventTime::of_sample(timeline, rise.from),
+            at: EventTime::at_sample(timeline, rise.to)?,
+            since: EventTime::at_sample(timeline, rise.from),
             group,
             victim_group: None,
             process: None,
@@ -184,11 +196,11 @@ fn counted(
     })
 }
 
-fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<Counted> {
+fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<CountedKills> {
     (count > 0).then_some(())?;
-    Some(Counted {
+    Some(CountedKills {
         kill: Kill {
-            at: EventTime::of_sample(timeline, 0)?,
+            at: EventTime::at_sample(timeline, 0)?,
             since: boot(timeline),
             group: None,
             victim_group: None,
@@ -201,22 +213,22 @@ fn counted_since_boot(timeline: &Timeline, count: u64) -> Option<Counted> {
     })
 }
 
-/// How sure it is that a group's counter counted a kill.
+/// How sure it is that a cgroup's counter counted a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tier {
-    /// The kernel names the group.
+    /// The kernel names the cgroup.
     Named,
-    /// It names none, or one that nobody knows: paths in a container are not the host's.
+    /// It names none, or an unknown one: paths in a container are not the host's.
     Possible,
 }
 
 fn is_of(timeline: &Timeline, facts: &Facts, kill: &Kill, group: &str, tier: Tier) -> bool {
     let paths = || [&kill.victim_group, &kill.group].into_iter().flatten();
     match tier {
-        Tier::Named => paths().any(|path| match cgroup::counts_below(facts) {
-            true => cgroup::ancestors(path).any(|above| above == group),
-            false => path == group,
-        }),
+        Tier::Named if cgroup::counts_below(facts) => {
+            paths().any(|path| cgroup::ancestors(path).any(|above| above == group))
+        }
+        Tier::Named => paths().any(|path| path == group),
         Tier::Possible => {
             let is_known = |path: &String| timeline.entity(Entity::Cgroup, path).is_some();
             !paths().any(is_known)
@@ -224,32 +236,31 @@ fn is_of(timeline: &Timeline, facts: &Facts, kill: &Kill, group: &str, tier: Tie
     }
 }
 
-/// Takes as many of those told as lie within a rise and are not more than it, those first that are surely of it; gives how
-/// many.
+/// Removes the known kills that a rise counted, at most as many as it, the certain ones first. Returns how many.
 fn take(
     timeline: &Timeline,
-    told: &mut Vec<Kill>,
+    known: &mut Vec<Kill>,
     rise: CounterRise,
     is_of: impl Fn(&Kill, Tier) -> bool,
 ) -> u64 {
     let ends =
-        [rise.from, rise.to].map(|at| EventTime::of_sample(timeline, at).unwrap_or_default());
+        [rise.from, rise.to].map(|at| EventTime::at_sample(timeline, at).unwrap_or_default());
     let (from, to) = (ends[0].minus(SLACK).nanos, ends[1].plus(SLACK).nanos);
     let mut taken = 0;
     for tier in [Tier::Named, Tier::Possible] {
-        told.retain(|kill| {
-            let is_it =
+        known.retain(|kill| {
+            let is_counted =
                 taken < rise.by && (from..=to).contains(&kill.at.nanos) && is_of(kill, tier);
-            taken += u64::from(is_it);
-            !is_it
+            taken += u64::from(is_counted);
+            !is_counted
         });
     }
     taken
 }
 
-impl Counted {
+impl CountedKills {
     /// The kill as an event.
-    pub(super) fn event(&self, timeline: &Timeline) -> Option<Placed> {
+    pub(super) fn event(&self, timeline: &Timeline) -> Option<PlacedEvent> {
         let what = match self.kill.count {
             1 => "OOM kill".to_owned(),
             n => format!("{} OOM kills", Count::new(n)),
@@ -261,7 +272,7 @@ impl Counted {
             (_, group) => format!("{what} in {group}"),
         };
         let at = match self.dated {
-            // It comes before all that is known to be later.
+            // It sorts before all events that are known to be later.
             Dated::SinceBoot => boot(timeline)?,
             _ => self.kill.at,
         };
@@ -272,6 +283,6 @@ impl Counted {
             text,
             report: String::new(),
         };
-        Some(Placed::dated(at, event, self.dated))
+        Some(PlacedEvent::new(at, event, self.dated))
     }
 }

@@ -1,9 +1,10 @@
-//! One signal's readings over time, as runs: what does not change costs nothing, however long it is watched.
+//! One signal's readings over time, as runs: a value that does not change takes no memory.
 
+use super::read_set::ReadSet;
 use crate::signals::SignalId;
 
-/// A value that was read in all samples from the first to the last in which its table was read at all. Weeks are millions of
-/// these, so that their size counts.
+/// A value that was read in all samples from the first to the last in which its table was read at all. Weeks have millions
+/// of runs, so their size counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     first: u32,
@@ -49,15 +50,15 @@ impl Run {
 
 const _: () = assert!(size_of::<Run>() == 16);
 
-/// No timeline in memory has more samples: each takes some forty bytes beside its readings.
+/// No timeline in memory has more samples: each takes about forty bytes, without its readings.
 fn number(index: usize) -> u32 {
     debug_assert!(u32::try_from(index).is_ok(), "{index} samples");
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// A stretch of one value.
+/// Consecutive readings of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ValuePart {
     /// The reading before it, with its sample, where the time between is known.
     pub(super) before: Option<(usize, u64)>,
     /// The first sample in which it was read.
@@ -67,85 +68,20 @@ pub(super) struct Part {
     pub(super) value: u64,
 }
 
-/// In which samples a table was read: processes may be read more rarely than the host.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Reads {
-    bits: Vec<u64>,
-    last: Option<usize>,
-}
-
-impl Reads {
-    /// Notes that the table was read in this sample, which is not before any noted so far.
-    pub(super) fn note(&mut self, index: usize) {
-        self.bits.resize((index / 64 + 1).max(self.bits.len()), 0);
-        self.bits[index / 64] |= 1 << (index % 64);
-        self.last = Some(index);
-    }
-
-    pub(super) fn contains(&self, index: usize) -> bool {
-        let word = self.bits.get(index / 64).copied().unwrap_or(0);
-        word >> (index % 64) & 1 == 1
-    }
-
-    /// The last sample before `index` in which the table was read.
-    pub(super) fn before(&self, index: usize) -> Option<usize> {
-        let bits = index % 64;
-        let mut word = index / 64;
-        let mut left = self.bits.get(word).copied().unwrap_or(0) & ((1 << bits) - 1);
-        loop {
-            if left != 0 {
-                return Some(word * 64 + 63 - left.leading_zeros() as usize);
-            }
-            word = word.checked_sub(1)?;
-            left = self.bits.get(word).copied().unwrap_or(0);
-        }
-    }
-
-    /// The first sample from `index` on in which the table was read.
-    pub(super) fn at_or_after(&self, index: usize) -> Option<usize> {
-        let mut word = index / 64;
-        let mut left = self.bits.get(word)? & (u64::MAX << (index % 64));
-        while left == 0 {
-            word += 1;
-            left = *self.bits.get(word)?;
-        }
-        Some(word * 64 + left.trailing_zeros() as usize)
-    }
-
-    /// Whether the table was read in any sample of a run.
-    fn touch(&self, run: &Run) -> bool {
-        // Most runs end with a reading.
-        self.contains(run.last())
-            || self
-                .before(run.last() + 1)
-                .is_some_and(|at| at >= run.first())
-    }
-
-    /// The last sample in which the table was read.
-    pub(super) fn last(&self) -> Option<usize> {
-        self.last
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let end = self.last.map_or(0, |last| last + 1);
-        (0..end).filter(|index| self.contains(*index))
-    }
-}
-
 /// One signal's readings.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Column(Vec<Run>);
+pub(super) struct ReadingColumn(Vec<Run>);
 
-impl Column {
+impl ReadingColumn {
     /// Sets the reading of a sample, the last one so far. `before`: the last earlier sample in which the table was read.
-    /// Gives by how many runs the column has grown.
+    /// Returns by how many runs the column has grown.
     pub(super) fn set(&mut self, index: usize, before: Option<usize>, value: u64) -> usize {
         let Some(last) = self.0.last_mut() else {
             self.0.push(Run::at(index, value));
             return 1;
         };
         if last.last() == index {
-            // Two files speak of one field: the later one wins.
+            // Two files have this field: the later one wins.
             if last.value == value {
                 return 0;
             }
@@ -182,7 +118,7 @@ impl Column {
         self.0.splice(at..=at, parts);
     }
 
-    /// The run that reaches over a sample, whether the table was read in it or not.
+    /// The run that covers a sample, whether the table was read in it or not.
     fn over(&self, index: usize) -> Option<&Run> {
         self.until(index).filter(|run| index <= run.last())
     }
@@ -193,7 +129,7 @@ impl Column {
         self.0[..end].last()
     }
 
-    pub(super) fn get(&self, index: usize, reads: &Reads) -> Option<u64> {
+    pub(super) fn get(&self, index: usize, reads: &ReadSet) -> Option<u64> {
         let run = self.over(index)?;
         reads.contains(index).then_some(run.value)
     }
@@ -214,7 +150,7 @@ impl Column {
     /// The readings that are there, with their samples.
     pub(super) fn readings<'a>(
         &'a self,
-        reads: &'a Reads,
+        reads: &'a ReadSet,
     ) -> impl Iterator<Item = (usize, u64)> + 'a {
         let samples = |run: &Run| (run.first()..=run.last(), run.value);
         let runs = self.0.iter().map(samples);
@@ -223,12 +159,12 @@ impl Column {
     }
 
     /// The same readings as parts of one value each, which no break interrupts. `breaks`: the samples before which
-    /// nothing can be said of the time, in order.
+    /// nothing is known, in order.
     pub(super) fn unbroken<'a>(
         &'a self,
-        reads: &'a Reads,
+        reads: &'a ReadSet,
         breaks: &'a [usize],
-    ) -> impl Iterator<Item = Part> + 'a {
+    ) -> impl Iterator<Item = ValuePart> + 'a {
         let mut runs = self.0.iter();
         let mut rest: Option<Run> = None;
         let mut before: Option<(usize, u64)> = None;
@@ -249,12 +185,12 @@ impl Column {
                 if end <= run.last() {
                     rest = Some(Run::new(end, run.last(), run.value));
                 }
-                // Nothing between this reading and the one before: no break, and no look in which it was not there.
+                // The reading before is a neighbour: no break between, and no read of the table without this signal.
                 let follows = |at: usize| {
                     broken == breaks.partition_point(|gap| *gap <= at)
                         && reads.before(first) == Some(at)
                 };
-                let part = Part {
+                let part = ValuePart {
                     before: before.filter(|(at, _)| follows(*at)),
                     first,
                     last,
@@ -267,7 +203,11 @@ impl Column {
     }
 
     /// The same readings, each changed; of a table that is read in every sample.
-    pub(super) fn changed(&self, reads: &Reads, mut change: impl FnMut(usize, u64) -> u64) -> Self {
+    pub(super) fn changed(
+        &self,
+        reads: &ReadSet,
+        mut change: impl FnMut(usize, u64) -> u64,
+    ) -> Self {
         let mut changed = Self::default();
         for (index, value) in self.readings(reads) {
             changed.set(index, index.checked_sub(1), change(index, value));
@@ -276,7 +216,7 @@ impl Column {
     }
 
     /// As [`cut`](Self::cut) up to the end, in place.
-    fn keep_from(&mut self, first: usize, reads: &Reads) {
+    fn keep_from(&mut self, first: usize, reads: &ReadSet) {
         let from = self.0.partition_point(|run| run.last() < first);
         self.0.drain(..from);
         self.0.retain_mut(|run| {
@@ -294,7 +234,7 @@ impl Column {
 
     /// The runs within samples `first` to before `end`, counted from `first`, as far as the table was read in them. `reads`:
     /// in which of these samples it was.
-    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+    pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
         let mut cut: Vec<Run> = self.within(first, end, reads).collect();
         cut.shrink_to_fit();
         Self(cut)
@@ -305,7 +245,7 @@ impl Column {
         &'a self,
         first: usize,
         end: usize,
-        reads: &'a Reads,
+        reads: &'a ReadSet,
     ) -> impl Iterator<Item = Run> + 'a {
         let from = self.0.partition_point(|run| run.last() < first);
         let runs = self.0[from..]
@@ -326,55 +266,42 @@ impl Column {
     }
 }
 
-impl Reads {
-    /// The samples from `first` to before `end`, counted from `first`.
-    pub(super) fn cut(&self, first: usize, end: usize) -> Self {
-        let mut cut = Self::default();
-        let mut next = self.at_or_after(first);
-        while let Some(index) = next.filter(|index| *index < end) {
-            cut.note(index - first);
-            next = self.at_or_after(index + 1);
-        }
-        cut
-    }
-}
-
 /// The columns of one entity, by signal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Columns {
-    all: Vec<(SignalId, Column)>,
-    /// The samples between which all readings lie, or more: to pass over an entity without asking each column.
+pub(super) struct ReadingColumns {
+    all: Vec<(SignalId, ReadingColumn)>,
+    /// The range of samples of all readings, or a larger one: to skip an entity without checking each column.
     within: Option<(usize, usize)>,
 }
 
-impl Columns {
-    /// Where the column of a signal is.
+impl ReadingColumns {
+    /// The index of the column of a signal.
     pub(super) fn find(&self, signal: SignalId) -> Option<usize> {
         self.all.binary_search_by_key(&signal, |(id, _)| *id).ok()
     }
 
-    /// The column in a place that [`find`](Self::find) gave.
-    pub(super) fn column(&self, at: usize) -> &Column {
+    /// The column with an index that [`find`](Self::find) gave.
+    pub(super) fn column(&self, at: usize) -> &ReadingColumn {
         &self.all[at].1
     }
 
-    pub(super) fn get_mut(&mut self, signal: SignalId) -> Option<&mut Column> {
+    pub(super) fn get_mut(&mut self, signal: SignalId) -> Option<&mut ReadingColumn> {
         let at = self.find(signal)?;
         Some(&mut self.all[at].1)
     }
 
-    /// Of which signals there are columns, in the order of their places.
+    /// The signals that have columns, in order.
     pub(super) fn signals(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.all.iter().map(|(signal, _)| *signal)
     }
 
-    /// The column of a signal, made if it is not there yet.
-    fn entry(&mut self, signal: SignalId) -> &mut Column {
-        let at = self.place(signal);
+    /// The column of a signal, added if absent.
+    fn entry(&mut self, signal: SignalId) -> &mut ReadingColumn {
+        let at = self.find_or_add(signal);
         &mut self.all[at].1
     }
 
-    /// Appends runs of some signals, which for each are in order and begin after all that it has. Gives how many they were.
+    /// Appends runs, which for each signal are in order and begin after all that it has. Returns how many.
     pub(super) fn fill<R: AsRef<[Run]>>(
         &mut self,
         columns: impl IntoIterator<Item = (SignalId, R)>,
@@ -392,19 +319,19 @@ impl Columns {
         filled
     }
 
-    /// Where the column of a signal is, made if it is not there yet.
-    fn place(&mut self, signal: SignalId) -> usize {
+    /// The index of the column of a signal, added if absent.
+    fn find_or_add(&mut self, signal: SignalId) -> usize {
         match self.all.binary_search_by_key(&signal, |(id, _)| *id) {
             Ok(at) => at,
             Err(at) => {
-                self.all.insert(at, (signal, Column::default()));
+                self.all.insert(at, (signal, ReadingColumn::default()));
                 at
             }
         }
     }
 
     /// What lies within samples from `first` on, in place.
-    pub(super) fn keep_from(&mut self, first: usize, reads: &Reads) {
+    pub(super) fn keep_from(&mut self, first: usize, reads: &ReadSet) {
         for (_, column) in &mut self.all {
             column.keep_from(first, reads);
         }
@@ -412,8 +339,8 @@ impl Columns {
         self.within = self.ends();
     }
 
-    /// What lies within samples `first` to before `end`, as [`Column::cut`] gives it.
-    pub(super) fn cut(&self, first: usize, end: usize, reads: &Reads) -> Self {
+    /// What lies within samples `first` to before `end`, as [`ReadingColumn::cut`] gives it.
+    pub(super) fn cut(&self, first: usize, end: usize, reads: &ReadSet) -> Self {
         let columns = self.all.iter();
         let cut = columns.map(|(signal, column)| (*signal, column.cut(first, end, reads)));
         let mut cut = Self {
@@ -425,10 +352,10 @@ impl Columns {
     }
 
     /// Whether any reading lies within samples `first` to before `end`. `reads`: in which of these the table was read.
-    pub(super) fn has_any(&self, first: usize, end: usize, reads: &Reads) -> bool {
+    pub(super) fn has_any(&self, first: usize, end: usize, reads: &ReadSet) -> bool {
         let is_near = |(from, to): (usize, usize)| from < end && first <= to;
         let may_have = reads.last().is_some() && self.within.is_some_and(is_near);
-        let has = |column: &Column| column.within(first, end, reads).next().is_some();
+        let has = |column: &ReadingColumn| column.within(first, end, reads).next().is_some();
         may_have && self.all.iter().any(|(_, column)| has(column))
     }
 
@@ -468,14 +395,14 @@ impl Columns {
 mod tests {
     use super::*;
 
-    fn reads(samples: &[usize]) -> Reads {
-        let mut reads = Reads::default();
+    fn reads(samples: &[usize]) -> ReadSet {
+        let mut reads = ReadSet::default();
         samples.iter().for_each(|index| reads.note(*index));
         reads
     }
 
-    fn column(reads: &Reads, readings: &[(usize, u64)]) -> Column {
-        let mut column = Column::default();
+    fn column(reads: &ReadSet, readings: &[(usize, u64)]) -> ReadingColumn {
+        let mut column = ReadingColumn::default();
         for (index, value) in readings {
             column.set(*index, reads.before(*index), *value);
         }
@@ -483,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_is_one_run_however_rarely_it_is_read() {
+    fn a_constant_value_is_one_run_however_rarely_it_is_read() {
         let reads = reads(&[0, 10, 20, 130]);
         let column = column(&reads, &[(0, 7), (10, 7), (20, 7), (130, 9)]);
         assert_eq!(column.runs().len(), 2);
@@ -527,7 +454,7 @@ mod tests {
         let reads = reads(&[0, 1, 2, 3, 9]);
         let column = column(&reads, &[(0, 7), (1, 7), (2, 7), (3, 8), (9, 8)]);
         let parts: Vec<_> = column.unbroken(&reads, &[2, 5]).collect();
-        let part = |before, first, last, value| Part {
+        let part = |before, first, last, value| ValuePart {
             before,
             first,
             last,
@@ -553,7 +480,7 @@ mod tests {
         let found: Vec<_> = part.readings(&part_reads).collect();
         assert_eq!(found, [(5, 7), (15, 9)]);
         let unread = column.cut(1, 9, &reads.cut(1, 9));
-        assert!(unread.is_empty(), "nobody read it then");
+        assert!(unread.is_empty(), "not read in this part");
     }
 
     #[test]

@@ -1,20 +1,21 @@
-//! Samples that stand for a minute: a long recording is read by the last sample of each, but for what is looked at closely.
+//! Samples that stand for a minute: a long recording is read by the last sample of each minute, except where every sample
+//! is needed.
 //!
-//! Such a timeline is of two resolutions. A step of a minute is no gap in one part of it and a long one in the other, and an
-//! answer can say how closely it has looked.
+//! Such a timeline has two resolutions. A step of a minute is no gap in one part of it and a long gap in the other, and an
+//! answer can state its resolution.
 
 use units::Span;
 
 use super::Timeline;
 
-/// Samples beside each other of which each is the last of a stretch of recorded time; the others of it were left out.
+/// Consecutive samples that each stand for a longer time; the other samples of that time were not loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampled {
     /// Index of the first.
     pub first: usize,
     /// Index of the last.
     pub last: usize,
-    /// The length of time that one sample was kept of.
+    /// The time that each sample stands for.
     pub to: Span,
 }
 
@@ -35,12 +36,12 @@ impl Timeline {
         (index <= range.last).then_some(range.to)
     }
 
-    /// Where samples were left out, in order.
+    /// The downsampled ranges, in order.
     pub fn downsampled(&self) -> &[Downsampled] {
         &self.downsampled
     }
 
-    /// Notes how the last sample was read.
+    /// Notes the resolution of the last sample.
     pub(super) fn note_resolution(&mut self) {
         let Some(to) = self.resolution else {
             return;
@@ -56,7 +57,7 @@ impl Timeline {
         }
     }
 
-    /// Of the samples from `first` to before `end`, counted from `first`, those that were thinned.
+    /// The downsampled ranges within samples `first` to before `end`, counted from `first`.
     pub(super) fn downsampled_within(&self, first: usize, end: usize) -> Vec<Downsampled> {
         let within = self.downsampled.iter().filter_map(|range| {
             let (from, to) = (range.first.max(first), (range.last + 1).min(end));

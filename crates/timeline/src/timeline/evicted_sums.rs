@@ -1,30 +1,29 @@
-//! What entities held that are not kept one by one, added up by name, so that no sum over time lacks it. Levels only: a
-//! counter of many that come and go tells nothing.
+//! Sums of evicted entities by name, so that totals over time include them. Levels only: the sum of counters of entities
+//! that come and go means nothing.
 
 use std::collections::BTreeMap;
 
-use super::column::{Column, Columns, Run};
+use super::column::{ReadingColumn, ReadingColumns, Run};
 use super::readings::Readings;
 use super::{EntitySeries, Timeline};
 use crate::signals::{Entity, PROC_RSS, PROC_RSS_ANON, PROC_SWAP, SignalId};
 
-/// Names that are told apart in each kind of entity; hostile ones, each used once, must not take the room that was made.
+/// The most names with a sum of their own; hostile names, each used once, must not fill the memory that eviction freed.
 const MOST_NAMES: usize = 256;
 /// Stands for all other names.
 const OTHERS: &str = "others that ended";
-/// What is added up over time.
+/// The signals that are summed.
 const SUMMED: [SignalId; 3] = [PROC_RSS_ANON.id(), PROC_SWAP.id(), PROC_RSS.id()];
 
-/// Kind, label and group.
-type Name = (Entity, String, String);
+/// Entity kind, label and group.
+type SumName = (Entity, String, String);
 
 /// Sums by name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EvictedSums(BTreeMap<Name, EntitySeries>);
+pub(super) struct EvictedSums(BTreeMap<SumName, EntitySeries>);
 
 impl Timeline {
-    /// What those held that were [left out](Self::evicted), added up by label and group; there is no entity with such a
-    /// key.
+    /// Sums of the [evicted](Self::evicted) entities by label and group; their keys are empty.
     pub fn evicted_sums(&self, entity: Entity) -> impl Iterator<Item = &EntitySeries> {
         let series = self.evicted_sums.0.values();
         series.filter(move |series| series.entity == entity)
@@ -32,44 +31,45 @@ impl Timeline {
 }
 
 impl EvictedSums {
-    /// Adds entities. Gives by how many runs the sums have grown.
+    /// Adds entities. Returns by how many runs the sums have grown.
     pub(super) fn add(&mut self, ended: Vec<EntitySeries>) -> usize {
-        let mut by_name: BTreeMap<Name, Vec<Readings>> = BTreeMap::new();
-        for one in ended {
-            let name = self.name_of(one.entity, one.label, one.group, by_name.len());
-            by_name.entry(name).or_default().push(one.columns);
+        let mut by_name: BTreeMap<SumName, Vec<Readings>> = BTreeMap::new();
+        for series in ended {
+            let name = self.name_of(series.entity, series.label, series.group, by_name.len());
+            by_name.entry(name).or_default().push(series.columns);
         }
-        let grown = by_name.into_iter().map(|(name, columns)| {
+        let grown_by = by_name.into_iter().map(|(name, columns)| {
             let sum = self.0.entry(name).or_insert_with_key(empty);
             let before = sum.columns.count_runs();
             sum.columns = total(&columns, &sum.columns).into();
             sum.columns.count_runs().saturating_sub(before)
         });
-        grown.sum()
+        grown_by.sum()
     }
 
-    fn name_of(&self, entity: Entity, label: String, group: String, fresh: usize) -> Name {
+    fn name_of(&self, entity: Entity, label: String, group: String, fresh: usize) -> SumName {
         let name = (entity, label, group);
-        match self.0.contains_key(&name) || self.0.len() + fresh < MOST_NAMES {
-            true => name,
-            false => (entity, OTHERS.to_owned(), String::new()),
+        if self.0.contains_key(&name) || self.0.len() + fresh < MOST_NAMES {
+            name
+        } else {
+            (entity, OTHERS.to_owned(), String::new())
         }
     }
 
-    /// What lies within a part, of each as `part` gives it.
+    /// The sums of a part of the timeline, each as `part` gives it.
     pub(super) fn part(&self, part: impl Fn(&EntitySeries) -> Option<EntitySeries>) -> Self {
-        let all = self.0.iter();
-        let within = all.filter_map(|(name, series)| Some((name.clone(), part(series)?)));
-        Self(within.collect())
+        let within =
+            |(name, series): (&SumName, &EntitySeries)| Some((name.clone(), part(series)?));
+        Self(self.0.iter().filter_map(within).collect())
     }
 
-    /// All of them, to be changed.
+    /// All sums, mutable.
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut EntitySeries> {
         self.0.values_mut()
     }
 }
 
-fn empty((entity, label, group): &Name) -> EntitySeries {
+fn empty((entity, label, group): &SumName) -> EntitySeries {
     EntitySeries {
         entity: *entity,
         key: String::new(),
@@ -79,25 +79,27 @@ fn empty((entity, label, group): &Name) -> EntitySeries {
     }
 }
 
-/// What all of them held together.
-fn total(columns: &[Readings], so_far: &Readings) -> Columns {
-    let mut total = Columns::default();
+/// The sum of all.
+fn total(columns: &[Readings], so_far: &Readings) -> ReadingColumns {
+    let mut total = ReadingColumns::default();
     for signal in SUMMED {
-        let all = std::iter::once(so_far).chain(columns);
-        let runs = all.filter_map(|one| one.get(signal)).flat_map(Column::runs);
+        let runs = std::iter::once(so_far)
+            .chain(columns)
+            .filter_map(|readings| readings.get(signal))
+            .flat_map(ReadingColumn::runs);
         total.fill([(signal, sum(runs))]);
     }
     total
 }
 
-/// The sum of runs that may lie over each other.
+/// The sum of runs that may overlap.
 fn sum<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Run> {
     let change = |run: &Run| {
         let value = i128::from(run.value);
         [(run.first(), value), (run.last() + 1, -value)]
     };
     let mut changes: Vec<(usize, i128)> = runs.flat_map(change).collect();
-    // What was added up before is in order already, which a stable sort makes use of.
+    // Earlier sums are in order already, which a stable sort makes use of.
     changes.sort_by_key(|(at, _)| *at);
     let (mut sums, mut since, mut now) = (Vec::new(), 0, 0);
     for same in changes.chunk_by(|a, b| a.0 == b.0) {
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_lie_over_each_other_are_added_up() {
+    fn overlapping_runs_are_added_up() {
         for (runs, sums) in [
             (vec![run(0, 3, 5)], vec![run(0, 3, 5)]),
             // One follows the other without a change of the sum.
@@ -162,7 +164,10 @@ mod tests {
         assert_eq!(grown, 3);
         let runs = |label: &str| {
             let series = merged.0.values().find(|series| series.label == label)?;
-            series.columns.get(PROC_RSS_ANON.id()).map(Column::runs)
+            series
+                .columns
+                .get(PROC_RSS_ANON.id())
+                .map(ReadingColumn::runs)
         };
         let sums = [run(0, 1, 5), run(2, 3, 7), run(4, 6, 2)];
         assert_eq!(runs("cc1"), Some(&sums[..]));
@@ -183,7 +188,7 @@ mod tests {
             .filter_map(|series| series.columns.get(PROC_RSS_ANON.id()));
         assert_eq!(
             columns
-                .flat_map(Column::runs)
+                .flat_map(ReadingColumn::runs)
                 .map(|run| run.value)
                 .sum::<u64>(),
             5_000

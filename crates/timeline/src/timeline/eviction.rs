@@ -1,4 +1,4 @@
-//! Room for entities that come and go by the million, as processes of a build do: of those that ended, the largest stay.
+//! Eviction of ended entities, which come and go by the million during a build: the largest of them stay.
 
 use units::Bytes;
 
@@ -8,40 +8,40 @@ use crate::signals::{
     SignalId,
 };
 
-/// Entities of a kind that are kept where some of them ended; twice as many are not exceeded. Each takes some 2 KiB.
+/// Entities of a kind that eviction leaves; it begins at twice as many. Each takes about 2 KiB.
 const MOST: usize = 20_000;
 
-/// Entities of a kind that are left out to bound memory.
+/// The evicted entities of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// How many.
     pub count: usize,
-    /// What none of them held more than; `None` where nothing tells.
+    /// An upper bound of the memory of each; `None` where unknown.
     pub at_most: Option<Bytes>,
 }
 
-/// What orders entities.
+/// The order of eviction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// The most memory that it held.
-    held: Option<Bytes>,
-    /// The most pages that it had: all that `/proc/PID/stat` tells.
+    /// Its peak memory.
+    peak: Option<Bytes>,
+    /// Its peak RSS in pages, from `/proc/PID/stat`.
     pages: Option<u64>,
     /// In how many samples it was seen.
     seen: usize,
-    /// Among those of its kind.
-    place: usize,
+    /// Its index among those of its kind.
+    index: usize,
 }
 
 impl Timeline {
-    /// Entities that are left out because they ended and were the smallest, among those as small the ones that were seen
-    /// least. What they held is in [`merged`](Self::evicted_sums).
+    /// The evicted entities: the smallest of those that ended, of equal ones those that were seen least. Their memory is in
+    /// [`evicted_sums`](Self::evicted_sums).
     pub fn evicted(&self, entity: Entity) -> Evicted {
         self.evicted[entity as usize]
     }
 
-    /// Leaves out entities that ended where they are too many. Call it where all readings of the samples so far are there:
-    /// between two parts of a recording.
+    /// Evicts ended entities where there are too many. Call it where all readings of the samples so far are there: between two
+    /// parts of a recording.
     pub fn evict_ended(&mut self) {
         self.evict_where(|_, _| true);
         for entity in Entity::ALL {
@@ -49,87 +49,92 @@ impl Timeline {
         }
     }
 
-    /// The same while readings are being appended, entity by entity: one that was there at the end of the last complete
-    /// part may go on.
+    /// The same while readings are being appended, entity by entity: an entity of the last complete part may continue.
     pub(super) fn evict_ended_while_loading(&mut self) {
         let complete = self.complete;
         self.evict_where(|entity, last| complete[entity as usize] != Some(last));
     }
 
-    /// `is_over`: whether an entity of a kind that was last seen in this sample cannot go on.
-    fn evict_where(&mut self, is_over: impl Fn(Entity, usize) -> bool) {
+    /// `has_ended`: whether an entity of a kind that was last seen in this sample cannot continue.
+    fn evict_where(&mut self, has_ended: impl Fn(Entity, usize) -> bool) {
         if self.entities.len() <= self.evict_above.max(2 * MOST) {
             return;
         }
         for entity in Entity::ALL {
-            self.drop_ended(entity, &is_over);
+            self.drop_ended(entity, &has_ended);
         }
-        // Where most are still there, looking through them at every sample would take all the time.
+        // Where most are alive, checking all of them at every sample would take all the time.
         self.evict_above = 2 * self.entities.len();
     }
 
-    fn drop_ended(&mut self, entity: Entity, is_over: &impl Fn(Entity, usize) -> bool) {
+    fn drop_ended(&mut self, entity: Entity, has_ended: &impl Fn(Entity, usize) -> bool) {
         let too_many = self.entities(entity).count().saturating_sub(MOST);
         let now = self.reads(entity).last();
-        let of = |(place, series): (usize, &EntitySeries)| {
+        let rank_ended = |(index, series): (usize, &EntitySeries)| {
             let last = series.columns.last_sample()?;
-            let is_over = Some(last) != now && is_over(entity, last);
-            is_over.then(|| rank(series, place))
+            let has_ended = Some(last) != now && has_ended(entity, last);
+            has_ended.then(|| rank(series, index))
         };
-        let mut ended: Vec<Rank> = self.entities(entity).enumerate().filter_map(of).collect();
+        let mut ended: Vec<Rank> = self
+            .entities(entity)
+            .enumerate()
+            .filter_map(rank_ended)
+            .collect();
         let Some(at) = too_many.min(ended.len()).checked_sub(1) else {
             return;
         };
         ended.select_nth_unstable(at);
         ended.truncate(at + 1);
-        ended.sort_unstable_by_key(|rank| rank.place);
-        self.leave_out(entity, &ended);
+        ended.sort_unstable_by_key(|rank| rank.index);
+        self.evict(entity, &ended);
     }
 
-    /// `ended` by place.
-    fn leave_out(&mut self, entity: Entity, ended: &[Rank]) {
-        let mut places = ended.iter().map(|rank| rank.place).peekable();
-        let (mut place, mut gone) = (0, Vec::with_capacity(ended.len()));
+    /// `ended` by index.
+    fn evict(&mut self, entity: Entity, ended: &[Rank]) {
+        let mut indexes = ended.iter().map(|rank| rank.index).peekable();
+        let (mut index, mut gone) = (0, Vec::with_capacity(ended.len()));
         self.entities.retain(|(kind, _), series| {
             if *kind != entity {
                 return true;
             }
-            let is_left_out = places.next_if_eq(&place).is_some();
-            place += 1;
-            if is_left_out {
+            let is_evicted = indexes.next_if_eq(&index).is_some();
+            index += 1;
+            if is_evicted {
                 let columns = std::mem::take(&mut series.columns);
                 gone.push(series.with(columns));
             }
-            !is_left_out
+            !is_evicted
         });
-        let runs: usize = gone.iter().map(|one| one.columns.count_runs()).sum();
+        let runs: usize = gone.iter().map(|series| series.columns.count_runs()).sum();
         let evicted = &mut self.evicted[entity as usize];
         evicted.count += gone.len();
-        evicted.at_most = evicted.at_most.max(gone.iter().filter_map(held).max());
+        evicted.at_most = evicted
+            .at_most
+            .max(gone.iter().filter_map(peak_memory).max());
         self.entity_runs = self.entity_runs.saturating_sub(runs) + self.evicted_sums.add(gone);
     }
 }
 
-fn rank(series: &EntitySeries, place: usize) -> Rank {
+fn rank(series: &EntitySeries, index: usize) -> Rank {
     Rank {
-        held: held(series),
-        pages: most(series, &[PROC_RSS.id()]),
+        peak: peak_memory(series),
+        pages: sum_of_peaks(series, &[PROC_RSS.id()]),
         seen: series.columns.seen(),
-        place,
+        index,
     }
 }
 
-/// What an entity never held more than; `None` where nothing tells.
-fn held(series: &EntitySeries) -> Option<Bytes> {
-    let held = match series.entity {
-        Entity::Process => most(series, &OF_PROCESS),
-        Entity::Cgroup => most(series, &[CGROUP_CURRENT.id()]),
+/// The peak memory of an entity; `None` where unknown.
+fn peak_memory(series: &EntitySeries) -> Option<Bytes> {
+    let bytes = match series.entity {
+        Entity::Process => sum_of_peaks(series, &OF_PROCESS),
+        Entity::Cgroup => sum_of_peaks(series, &[CGROUP_CURRENT.id()]),
         _ => None,
     };
-    held.map(Bytes::new)
+    bytes.map(Bytes::new)
 }
 
-/// What a process holds, as `/proc/PID/status` tells.
+/// The memory of a process, from `/proc/PID/status`.
 const OF_PROCESS: [SignalId; 4] = [
     PROC_RSS_ANON.id(),
     PROC_RSS_FILE.id(),
@@ -137,13 +142,13 @@ const OF_PROCESS: [SignalId; 4] = [
     PROC_SWAP.id(),
 ];
 
-/// The sum of the most of each.
-fn most(series: &EntitySeries, signals: &[SignalId]) -> Option<u64> {
-    let most = |signal: &SignalId| {
+/// The sum of the signals' peaks.
+fn sum_of_peaks(series: &EntitySeries, signals: &[SignalId]) -> Option<u64> {
+    let peak = |signal: &SignalId| {
         let column = series.columns.get(*signal)?;
         column.runs().iter().map(|run| run.value).max()
     };
-    signals.iter().filter_map(most).reduce(u64::saturating_add)
+    signals.iter().filter_map(peak).reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -152,7 +157,7 @@ mod tests {
     use crate::Sample;
     use units::Span;
 
-    /// Each second so many new processes of 1 to 100 MiB, and one of 1 GiB every ten seconds, beside one that stays.
+    /// Each second so many new processes of 1 to 100 MiB, and one of 1 GiB every ten seconds, besides one that stays.
     fn built(seconds: u64, each: u64) -> Timeline {
         let mut timeline = Timeline::default();
         for second in 0..seconds {
@@ -174,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_processes_that_ended_the_largest_stay_and_all_that_live() {
+    fn the_largest_ended_processes_stay_and_all_live_ones() {
         let timeline = built(120, 1_000);
         let count = timeline.entities(Entity::Process).count();
         assert!((MOST..=2 * MOST + 1_000).contains(&count), "{count}");
@@ -186,23 +191,30 @@ mod tests {
             timeline.at_of(stays, PROC_RSS_ANON, 0),
             Some(Bytes::from_mib(1))
         );
-        let large = timeline.entities(Entity::Process);
-        let large =
-            large.filter(|it| timeline.last_of(it, PROC_RSS_ANON) == Some(Bytes::from_mib(1024)));
-        assert_eq!(large.count(), 12);
-        let last = timeline.entities(Entity::Process);
-        let last = last.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 119).is_some());
-        assert_eq!(last.count(), 1_001);
+        let count = |is_counted: &dyn Fn(&EntitySeries) -> bool| {
+            timeline
+                .entities(Entity::Process)
+                .filter(|series| is_counted(series))
+                .count()
+        };
+        let gib = Some(Bytes::from_mib(1024));
+        assert_eq!(
+            count(&|series| timeline.last_of(series, PROC_RSS_ANON) == gib),
+            12
+        );
+        let is_alive = |series: &EntitySeries| timeline.at_of(series, PROC_RSS_ANON, 119).is_some();
+        assert_eq!(count(&is_alive), 1_001);
     }
 
     #[test]
-    fn what_is_left_out_is_missing_in_no_sum() {
+    fn sums_include_what_was_evicted() {
         let mut timeline = built(120, 1_000);
         let sum_at = |timeline: &Timeline, index| {
-            let kept = timeline.entities(Entity::Process);
-            let held = kept.chain(timeline.evicted_sums(Entity::Process));
-            let held = held.filter_map(|it| timeline.at_of(it, PROC_RSS_ANON, index));
-            held.fold(Bytes::ZERO, |sum, one| sum + one)
+            timeline
+                .entities(Entity::Process)
+                .chain(timeline.evicted_sums(Entity::Process))
+                .filter_map(|series| timeline.at_of(series, PROC_RSS_ANON, index))
+                .fold(Bytes::ZERO, |sum, bytes| sum + bytes)
         };
         // One that stays, a thousand of 1 to 100 MiB.
         let each = Bytes::from_mib(1 + 10 * 5_050);
@@ -249,8 +261,10 @@ mod tests {
             );
         }
         assert!(timeline.evicted(Entity::Process).count > 0);
-        let before = timeline.entities(Entity::Process);
-        let before = before.filter(|it| timeline.at_of(it, PROC_RSS_ANON, 29).is_some());
-        assert_eq!(before.count(), 1_001);
+        let before = timeline
+            .entities(Entity::Process)
+            .filter(|series| timeline.at_of(series, PROC_RSS_ANON, 29).is_some())
+            .count();
+        assert_eq!(before, 1_001);
     }
 }

@@ -1,5 +1,5 @@
-//! The usual distance of samples while they come in: a median that is kept, as walking all samples for each new one would
-//! take minutes on a long recording by the minute.
+//! The median interval while samples are appended: a running median, as walking all samples for each new one would take
+//! minutes on a long downsampled recording.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,47 +8,48 @@ use units::Span;
 
 use super::{BreakKind, Timeline};
 
-/// Medians of the steps so far, of those to thinned samples and of the others. Steps are taken in only when they are asked
-/// for.
+/// Medians of the steps so far, of those to downsampled samples and of the others. Steps are added only when a median is
+/// needed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MedianStep {
     every: Median,
-    thinned: Median,
-    /// Samples and breaks that are taken in.
+    downsampled: Median,
+    /// Samples and breaks added so far.
     samples: usize,
     breaks: usize,
 }
 
 impl Timeline {
-    /// The usual distance from a sample to the next one, which is appended now; `None` where nothing tells.
+    /// The median interval that applies to the sample appended next; `None` where unknown.
     pub(super) fn median_step(&mut self) -> Option<Span> {
-        let mut usual = std::mem::take(&mut self.median_step);
-        usual.take_in(self);
-        let (every, thinned) = (usual.every.get(), usual.thinned.get());
-        self.median_step = usual;
+        let mut steps = std::mem::take(&mut self.median_step);
+        steps.add_new(self);
+        let (every, downsampled) = (steps.every.get(), steps.downsampled.get());
+        self.median_step = steps;
         match self.resolution {
             // However close the samples before it are, it may be as late as the last of its minute.
-            Some(to) => Some(thinned.or(every)?.max(to)),
-            None => every.or(thinned),
+            Some(to) => Some(downsampled.or(every)?.max(to)),
+            None => every.or(downsampled),
         }
     }
 }
 
 impl MedianStep {
-    fn take_in(&mut self, timeline: &Timeline) {
+    fn add_new(&mut self, timeline: &Timeline) {
         let (times, breaks) = (&timeline.times, &timeline.breaks);
         for at in self.samples.max(1)..times.len() {
             while breaks.get(self.breaks).is_some_and(|gap| gap.before < at) {
                 self.breaks += 1;
             }
-            let mut its = breaks[self.breaks..].iter();
-            let mut its = its.by_ref().take_while(|gap| gap.before == at);
-            if its.any(|gap| gap.kind == BreakKind::NewSegment) {
+            let mut here = breaks[self.breaks..]
+                .iter()
+                .take_while(|gap| gap.before == at);
+            if here.any(|gap| gap.kind == BreakKind::NewSegment) {
                 continue;
             }
             let step = times[at] - times[at - 1];
             match timeline.resolution_at(at) {
-                Some(_) => self.thinned.take(step),
+                Some(_) => self.downsampled.take(step),
                 None => self.every.take(step),
             }
         }
@@ -56,7 +57,7 @@ impl MedianStep {
     }
 }
 
-/// A median that is kept; the larger of the two in the middle.
+/// A running median; the larger of the two in the middle.
 #[derive(Debug, Clone, Default)]
 struct Median {
     /// The smaller half, as many as `large` or one less.
@@ -85,7 +86,7 @@ mod tests {
     use units::Span;
 
     #[test]
-    fn it_is_the_median_after_every_sample() {
+    fn the_running_median_is_that_of_all_samples_so_far() {
         let mut timeline = Timeline::default();
         let mut at = 0;
         for step in [60, 60, 1, 7, 7, 300, 2, 2, 2, 9, 61, 1, 1, 1, 1, 1] {

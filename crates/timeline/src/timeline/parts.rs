@@ -1,29 +1,33 @@
-//! A timeline cut where nothing is known of time (two pastes, two kernel reports), or to the part that somebody asked for.
+//! Parts of a timeline: its segments (two pastes, two kernel reports), or a requested range of samples.
 
 use std::sync::{Arc, OnceLock};
 
-use super::column::Reads;
+use super::read_set::ReadSet;
 use super::readings::Readings;
 use super::{Break, EntitySeries, OutOfOrder, Timeline};
 use crate::signals::Entity;
 
 impl Timeline {
-    /// Whether nothing lies between its samples that [`segments`](Self::segments) would cut.
+    /// Whether it has one segment at most.
     pub fn is_one_segment(&self) -> bool {
         self.segment_starts().next().is_none()
     }
 
-    /// The parts between which nothing is known of time, each a timeline of its own on the same clock.
+    /// Its segments, each as a timeline on the same clock. The order of segments in time is unknown.
     pub fn segments(&self) -> Vec<Self> {
         let mut starts = vec![0];
         starts.extend(self.segment_starts());
         let ends = starts.iter().skip(1).copied().chain([self.len()]);
-        let spans = starts.iter().copied().zip(ends);
-        spans.map(|(first, end)| self.part(first, end)).collect()
+        starts
+            .iter()
+            .copied()
+            .zip(ends)
+            .map(|(first, end)| self.part(first, end))
+            .collect()
     }
 
     /// The samples from `first` to before `end`, as a timeline of its own on the same clock. It costs little: columns are cut
-    /// as they are asked for.
+    /// when they are read.
     pub fn part(&self, first: usize, end: usize) -> Self {
         let from = self.breaks.partition_point(|gap| gap.before <= first);
         let breaks = self.breaks[from..].iter();
@@ -44,7 +48,7 @@ impl Timeline {
             host: within(&self.host, Entity::Host).unwrap_or_default(),
             entities: entities.collect(),
             evicted_sums: self.evicted_sums.part(part),
-            reads: reads.each_ref().map(|reads| Reads::clone(reads)),
+            reads: reads.each_ref().map(|reads| ReadSet::clone(reads)),
             entity_runs: self.entity_runs,
             dropped_entity_rows: self.dropped_entity_rows,
             evicted: self.evicted,
@@ -82,8 +86,8 @@ impl Timeline {
         }
     }
 
-    /// Appends what was watched later, by somebody else: samples, kernel reports, and which files are absent. Of reports that
-    /// both know one is kept.
+    /// Appends a later timeline of the same host: samples, kernel reports, and absent files. A report that both have is stored
+    /// once.
     ///
     /// # Errors
     /// [`OutOfOrder`] where it does not lie after what is there; the samples before that are appended.
@@ -117,7 +121,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// A part as a source of its own: its clock begins with it, and what was reported or noted outside of it is forgotten.
+    /// A part as a source of its own: its clock begins with it, and reports and events outside of it are dropped.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.take_over();
@@ -134,7 +138,7 @@ impl Timeline {
         let (from, to) = (walls().min(), walls().max());
         let is_own = |wall| from <= Some(wall) && Some(wall) <= to;
         let noted = self.recorder_events.iter();
-        // Without a wall clock nothing tells when it was.
+        // Without a wall clock its time is unknown.
         let noted = noted.filter(|event| event.stamp.wall.is_none_or(is_own));
         self.recorder_events = Arc::new(noted.cloned().collect());
         self.reports = Arc::new(own);
@@ -173,7 +177,7 @@ mod tests {
     use crate::{Entity, EntitySeries, KernelReport, Sample, Timeline};
     use units::{Bytes, Micros, Span};
 
-    /// What is read of the host and of two groups, each of which may not be there.
+    /// Readings of the host and of two cgroups, each of which may be absent.
     type Reading = (u64, [Option<u64>; 2]);
 
     fn push(timeline: &mut Timeline, readings: &[Reading]) {
@@ -251,8 +255,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is cut when it is asked for is what lies within the part, of parts of parts too, and stays what it is when the
-        /// part goes on by itself.
+        /// Lazily cut columns equal those cut at once, also in parts of parts, and stay so when the part or its source is
+        /// appended to.
         #[test]
         fn a_part_answers_as_if_it_had_been_cut_at_once(
             readings in vec((0u64..3, [of(0u64..3), of(0u64..3)]), 1..30),

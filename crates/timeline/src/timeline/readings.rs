@@ -1,15 +1,16 @@
-//! The readings of the host or of an entity. A part shares its source's columns and cuts each when somebody asks for it: a
-//! story looks at a few, and a host has thousands.
+//! The readings of the host or of an entity. A part of a timeline shares the columns of its source and cuts each on first
+//! use: a rule reads a few, and a host has thousands.
 
 use std::sync::{Arc, OnceLock};
 
-use super::column::{Column, Columns, Reads};
+use super::column::{ReadingColumn, ReadingColumns};
+use super::read_set::ReadSet;
 use crate::signals::SignalId;
 
-/// Its own columns, or what lies of a source's within some samples.
+/// Columns of its own, or a range of samples of a source's columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readings {
-    columns: Arc<Columns>,
+    columns: Arc<ReadingColumns>,
     excerpt: Option<Box<Excerpt>>,
 }
 
@@ -19,23 +20,23 @@ struct Excerpt {
     first: usize,
     end: usize,
     /// In which of them the table was read, counted from the first.
-    reads: Arc<Reads>,
-    /// What was asked for, in the places that it has in the source. Nothing is allocated for an entity that nobody asks for.
-    cut: OnceLock<Box<[OnceLock<Column>]>>,
+    reads: Arc<ReadSet>,
+    /// The columns cut so far, with their indexes in the source. Nothing is allocated for an entity that is not read.
+    cut: OnceLock<Box<[OnceLock<ReadingColumn>]>>,
 }
 
 impl Readings {
-    pub(super) fn get(&self, signal: SignalId) -> Option<&Column> {
+    pub(super) fn get(&self, signal: SignalId) -> Option<&ReadingColumn> {
         self.column(self.columns.find(signal)?)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &Column)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SignalId, &ReadingColumn)> {
         let signals = self.columns.signals().enumerate();
         signals.filter_map(|(at, signal)| Some((signal, self.column(at)?)))
     }
 
-    /// The column in a place of the source; `None` where the part has nothing of it.
-    fn column(&self, at: usize) -> Option<&Column> {
+    /// The column with an index in the source; `None` where the part has nothing of it.
+    fn column(&self, at: usize) -> Option<&ReadingColumn> {
         let column = self.columns.column(at);
         let Some(excerpt) = &self.excerpt else {
             return Some(column);
@@ -49,7 +50,7 @@ impl Readings {
 
     /// What lies within samples `first` to before `end`, counted from `first`; `None` where that is nothing. `reads`: in which
     /// of these the table was read.
-    pub(super) fn part(&self, first: usize, end: usize, reads: &Arc<Reads>) -> Option<Self> {
+    pub(super) fn part(&self, first: usize, end: usize, reads: &Arc<ReadSet>) -> Option<Self> {
         let before = self.excerpt.as_ref().map_or(0, |whole| whole.first);
         let (first, end) = (before + first, before + end);
         self.columns.has_any(first, end, reads).then(|| Self {
@@ -63,8 +64,8 @@ impl Readings {
         })
     }
 
-    /// The columns to change. What belongs to another timeline too is copied first; a timeline that shares nothing copies nothing.
-    pub(super) fn own(&mut self) -> &mut Columns {
+    /// The columns, mutable. What is shared with another timeline is copied first.
+    pub(super) fn own(&mut self) -> &mut ReadingColumns {
         if let Some(excerpt) = self.excerpt.take() {
             let cut = self.columns.cut(excerpt.first, excerpt.end, &excerpt.reads);
             self.columns = Arc::new(cut);
@@ -96,15 +97,15 @@ impl Readings {
     pub(super) fn at<'a>(
         &'a self,
         index: usize,
-        reads: &'a Reads,
+        reads: &'a ReadSet,
     ) -> impl Iterator<Item = (SignalId, u64)> + 'a {
         let columns = self.iter();
         columns.filter_map(move |(signal, column)| Some((signal, column.get(index, reads)?)))
     }
 }
 
-impl From<Columns> for Readings {
-    fn from(columns: Columns) -> Self {
+impl From<ReadingColumns> for Readings {
+    fn from(columns: ReadingColumns) -> Self {
         Self {
             columns: Arc::new(columns),
             excerpt: None,

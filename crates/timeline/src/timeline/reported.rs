@@ -1,5 +1,5 @@
-//! Kernel reports of a timeline: each belongs to the sample that shows memory as it does, and has the log's own time. What
-//! the log holds of before the first sample belongs to none, and keeps its time too.
+//! Kernel reports of a timeline. Each belongs to the sample that shows memory as it does, and has the log's own time; reports
+//! from before the first sample belong to no sample.
 
 use std::sync::Arc;
 
@@ -18,47 +18,46 @@ pub struct Reported {
     pub sample: usize,
     /// When, on the timeline's clock.
     pub at: Span,
-    /// When, on the wall clock; `None` where the log does not tell.
+    /// When, on the wall clock; `None` where unknown.
     pub wall: Option<WallClock>,
     /// When, on all clocks: the log's time, or that of the sample where the log has none.
     pub stamp: Stamp,
-    /// What the kernel said.
+    /// The kernel's report.
     pub report: KernelReport,
-    /// Its lines as the log has them; `None` where they were too many to be kept.
+    /// Its lines in the log; `None` beyond the bound of memory.
     pub text: Option<Arc<str>>,
 }
 
-/// A kernel report of before the first sample: nothing is known of the host at that time.
+/// A kernel report from before the first sample.
 #[derive(Debug, Clone)]
 pub struct EarlierReport {
     /// When, on all clocks.
     pub stamp: Stamp,
-    /// What the kernel said.
+    /// The kernel's report.
     pub report: KernelReport,
-    /// Its lines as the log has them; `None` where they were too many to be kept.
+    /// Its lines in the log; `None` beyond the bound of memory.
     pub text: Option<Arc<str>>,
 }
 
 impl Timeline {
-    /// Texts of kernel reports are kept up to this, as much as a text has at most.
+    /// Texts of kernel reports are stored up to this in all.
     const MOST_REPORT_BYTES: usize = 16 << 20;
 
-    /// Notes a kernel report that belongs to the last sample, with its lines. Beyond a bound for all of them the lines
-    /// are not kept.
+    /// Adds a kernel report of the last sample, with its lines. Beyond a bound for all reports the lines are dropped.
     pub fn report(&mut self, report: KernelReport, text: Option<Arc<str>>) {
         if let Some(last) = self.len().checked_sub(1) {
             self.report_at(last, report, text);
         }
     }
 
-    /// Notes a kernel report that belongs to an earlier sample, as [`report`](Self::report) does for the last one.
+    /// Adds a kernel report of an earlier sample, as [`report`](Self::report) does for the last one.
     pub fn report_at(&mut self, index: usize, report: KernelReport, text: Option<Arc<str>>) {
         if let Some(stamp) = self.stamp(index) {
             self.report_when(index, stamp, report, text);
         }
     }
 
-    /// The same of a report whose own time is known: the sample that shows what it says may be of a minute later.
+    /// The same for a report with a time of its own: its sample may be up to a minute later.
     pub fn report_when(
         &mut self,
         index: usize,
@@ -75,7 +74,7 @@ impl Timeline {
             wall: stamp.wall.or(sample.wall),
             stamp,
             report,
-            text: self.kept(text),
+            text: self.within_bound(text),
         };
         let place = self
             .reports
@@ -83,9 +82,9 @@ impl Timeline {
         Arc::make_mut(&mut self.reports).insert(place, reported);
     }
 
-    /// Notes a kernel report of before the first sample, with its own time.
+    /// Adds a kernel report from before the first sample.
     pub fn report_earlier(&mut self, stamp: Stamp, report: KernelReport, text: Option<Arc<str>>) {
-        let text = self.kept(text);
+        let text = self.within_bound(text);
         let order = |stamp: Stamp| (stamp.wall, stamp.boot);
         let place = self
             .earlier
@@ -98,8 +97,8 @@ impl Timeline {
         Arc::make_mut(&mut self.earlier).insert(place, report);
     }
 
-    /// Notes a report by its own time: on the first sample that is not earlier, else on the last; before the first sample as
-    /// an earlier one. One that is known already is passed over. Gives the sample that it belongs to now.
+    /// Adds a report by its own time: to the first sample that is not earlier, else to the last; before the first sample as an
+    /// earlier report. A known report is skipped. Returns the sample that it was added to.
     pub fn report_by_time(
         &mut self,
         stamp: Stamp,
@@ -133,13 +132,20 @@ impl Timeline {
     }
 
     fn knows(&self, report: &KernelReport, stamp: Stamp) -> bool {
-        let own = self.reports.iter().map(|it| (&it.report, it.stamp));
-        let earlier = self.earlier.iter().map(|it| (&it.report, it.stamp));
-        own.chain(earlier)
-            .any(|known| identity::is_one(known, (report, stamp)))
+        let reports = self
+            .reports
+            .iter()
+            .map(|known| (&known.report, known.stamp));
+        let earlier = self
+            .earlier
+            .iter()
+            .map(|known| (&known.report, known.stamp));
+        reports
+            .chain(earlier)
+            .any(|known| identity::is_same_report(known, (report, stamp)))
     }
 
-    fn kept(&mut self, text: Option<Arc<str>>) -> Option<Arc<str>> {
+    fn within_bound(&mut self, text: Option<Arc<str>>) -> Option<Arc<str>> {
         self.report_bytes += text.as_ref().map_or(0, |text| text.len());
         text.filter(|_| self.report_bytes <= Self::MOST_REPORT_BYTES)
     }
@@ -151,9 +157,10 @@ impl Timeline {
             return time;
         };
         let apart = Span::from_nanos(from.unix_nanos().abs_diff(to.unix_nanos()));
-        match to > from {
-            true => time.plus(apart),
-            false => time.saturating_sub(apart),
+        if to > from {
+            time.plus(apart)
+        } else {
+            time.saturating_sub(apart)
         }
     }
 
@@ -166,13 +173,12 @@ impl Timeline {
             .take_while(move |r| r.sample < end)
     }
 
-    /// All kernel reports of the source, of other stretches too: its history. Those of before its first sample are not
-    /// among them.
+    /// All kernel reports of the source, also outside of this timeline; without those from before its first sample.
     pub fn all_reports(&self) -> &[Reported] {
         &self.reports
     }
 
-    /// Kernel reports of before the source's first sample, in order of time.
+    /// Kernel reports from before the source's first sample, in order of time.
     pub fn earlier_reports(&self) -> &[EarlierReport] {
         &self.earlier
     }
@@ -183,18 +189,18 @@ impl Timeline {
         (index < self.len()).then_some(index)
     }
 
-    /// Whether a recorder noted a report: then the note has its time, and the kernel's lines as they were written.
+    /// Whether a recorder's event has this report: then the event has its time and the kernel's lines.
     pub fn is_noted(&self, reported: &Reported) -> bool {
-        let noted = self.recorder_events.iter();
-        noted
-            .filter(|note| !note.report.is_empty())
-            .any(|note| note.is_of(&reported.report, reported.stamp))
+        self.recorder_events
+            .iter()
+            .filter(|event| !event.report.is_empty())
+            .any(|event| event.is_of(&reported.report, reported.stamp))
     }
 }
 
 impl Event {
-    /// Whether it tells of a kernel report that was written at that time.
+    /// Whether it is the event of a kernel report that was written at that time.
     pub fn is_of(&self, report: &KernelReport, written: Stamp) -> bool {
-        identity::is_noted((report, written), self)
+        identity::is_same_as_event((report, written), self)
     }
 }

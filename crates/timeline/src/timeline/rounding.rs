@@ -1,9 +1,9 @@
-//! Readings that were rounded when they were printed, and where the true ones may lie.
+//! Readings that were rounded when they were printed, and the bounds of the true ones.
 
 use super::Timeline;
 use crate::signals::{Entity, SignalId};
 
-/// A way in which the true readings behind rounded ones may lie: each at most the error of its rounding away.
+/// How the true readings may differ from the rounded ones: each by at most the rounding error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundingCase {
     /// All lower.
@@ -17,35 +17,35 @@ pub enum RoundingCase {
 }
 
 impl RoundingCase {
-    /// All ways.
+    /// All cases.
     pub const ALL: [Self; 4] = [Self::Down, Self::Up, Self::Steeper, Self::Flatter];
 }
 
 impl Timeline {
-    /// Notes that readings of a host gauge are rounded: the true ones lie within `error_at_most` (in the catalogue's unit)
-    /// of those given.
+    /// Notes that readings of a host gauge are rounded: the true ones differ by `error_at_most` at most (in the catalogue's
+    /// unit).
     pub fn note_rounding(&mut self, signal: SignalId, error_at_most: u64) {
         let known = self.rounded.entry(signal).or_default();
         *known = error_at_most.max(*known);
     }
 
-    /// Host gauges whose readings are rounded.
+    /// Host gauges with rounded readings.
     pub fn rounded_signals(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.rounded.keys().copied()
     }
 
-    /// How far the true readings of a rounded host gauge may lie from those given; `None` where it is not rounded.
+    /// The largest rounding error of a host gauge; `None` where it is not rounded.
     pub fn rounding_error(&self, signal: SignalId) -> Option<u64> {
         self.rounded.get(&signal).copied()
     }
 
-    /// The same, with the readings of a rounded gauge where the true ones may lie.
+    /// A copy with the readings of a rounded gauge moved as the case says.
     pub fn in_rounding_case(&self, signal: SignalId, case: RoundingCase) -> Self {
-        let mut nudged = self.clone();
+        let mut moved = self.clone();
         let error = i128::from(self.rounding_error(signal).unwrap_or(0));
         let reads = self.reads(Entity::Host);
-        let Some(column) = nudged.host.own().get_mut(signal) else {
-            return nudged;
+        let Some(column) = moved.host.own().get_mut(signal) else {
+            return moved;
         };
         let (first, last) = column.ends().unwrap_or_default();
         let middle = (last - first).max(1);
@@ -57,9 +57,9 @@ impl Timeline {
                 RoundingCase::Steeper => along,
                 RoundingCase::Flatter => -along,
             };
-            let moved = i128::from(value).saturating_add(by).max(0);
-            u64::try_from(moved).unwrap_or(u64::MAX)
+            let true_value = i128::from(value).saturating_add(by).max(0);
+            u64::try_from(true_value).unwrap_or(u64::MAX)
         });
-        nudged
+        moved
     }
 }

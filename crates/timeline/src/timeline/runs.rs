@@ -1,4 +1,4 @@
-//! A timeline's readings run by run: how a store writes one and makes one again.
+//! A timeline's readings as runs: how a store writes and loads one.
 
 use super::column::Run;
 use super::{BreakKind, EntitySeries, Timeline};
@@ -17,11 +17,11 @@ impl Timeline {
         self.reads(entity).contains(index)
     }
 
-    /// Whether a sample's relation in time to the one before it is not known.
+    /// Whether a sample is the first of a segment: its order relative to the sample before is unknown.
     pub fn starts_segment(&self, index: usize) -> bool {
-        let unrelated = |gap: &&super::Break| gap.kind == BreakKind::NewSegment;
-        let found = self.breaks.iter().filter(unrelated);
-        found.map(|gap| gap.before).any(|before| before == index)
+        self.breaks
+            .iter()
+            .any(|gap| gap.kind == BreakKind::NewSegment && gap.before == index)
     }
 
     /// Notes that entities of a kind were read in a sample, which is not before any noted so far for them.
@@ -35,17 +35,17 @@ impl Timeline {
     }
 
     /// Forgets all samples but the last few, and all that [`alone`](Self::alone) forgets. The memory of the host's readings is
-    /// kept: a recording passes by part after part.
+    /// reused, for reading a recording part by part.
     pub fn keep_last(&mut self, samples: usize) {
         let first = self.len().saturating_sub(samples);
         let mut host = std::mem::take(&mut self.host);
         host.own().keep_from(first, self.reads(Entity::Host));
-        let rest = self.part(first, self.len()).alone();
-        *self = Self { host, ..rest };
+        let part = self.part(first, self.len()).alone();
+        *self = Self { host, ..part };
     }
 
-    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has. Dropped whole
-    /// and counted where there is no room for more.
+    /// Appends runs of an entity's signals, which for each signal are in order and begin after all that it has. Beyond the
+    /// bound of memory they are dropped and counted.
     pub fn append_runs<R: AsRef<[Run]>>(
         &mut self,
         entity: Entity,
@@ -77,7 +77,7 @@ mod tests {
     use crate::{Entity, Sample, Timeline};
     use units::{Bytes, Span};
 
-    /// A host that is read in every sample and a group that is read in every third.
+    /// A host that is read in every sample and a cgroup that is read in every third.
     fn watched() -> Timeline {
         let mut timeline = Timeline::default();
         for i in 0..10u64 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_is_read_rarely_speaks_until_the_next_reading() {
+    fn a_level_that_is_read_rarely_holds_until_the_next_reading() {
         let timeline = watched();
         let web = timeline.entity(Entity::Cgroup, "/web").unwrap();
         let track = timeline.gauge_of(web, CGROUP_CURRENT).unwrap();
@@ -150,12 +150,12 @@ mod tests {
         assert_eq!(
             timeline.at_of(web, CGROUP_CURRENT, 4),
             None,
-            "a reading it is not"
+            "not a reading"
         );
     }
 
     #[test]
-    fn after_the_last_reading_a_level_speaks_until_the_next_would_have_been_due() {
+    fn after_the_last_reading_a_level_holds_until_the_next_was_due() {
         let mut timeline = Timeline::default();
         for i in 0..12u64 {
             let mut sample = Sample::at(Span::from_secs(i));

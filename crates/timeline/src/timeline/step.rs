@@ -1,16 +1,16 @@
-//! What lies between two samples: how far the clock goes, and what broke in between. A timeline and a recorder must not
-//! differ about that.
+//! The step from one sample to the next: how far the clock advances, and what broke in between. Shared by timelines and
+//! the recorder, which must agree.
 
 use units::Span;
 
 use super::{BreakKind, OutOfOrder};
 use crate::sample::Stamp;
 
-/// An interval this long, and ten times the usual one, is a gap and not a late sample (late ones of 4 s are genuine).
+/// An interval this long, and ten times the median, is a gap and not a late sample (late ones of 4 s occur).
 const SHORTEST_GAP: Span = Span::from_secs(30);
-/// Clocks that drift apart by more than this between two samples were moved; NTP slews far slower.
+/// Clocks that differ by more than this between two samples were set; NTP slews far slower.
 pub const CLOCK_TOLERANCE: Span = Span::from_secs(2);
-/// A machine that was awake for this much less than it was up has slept; the clocks are not read at one moment.
+/// A machine that was awake for this much less than it was up was suspended; the clocks are not read at the same time.
 const SHORTEST_SLEEP: Span = Span::from_secs(1);
 
 /// From one sample to the next.
@@ -29,29 +29,28 @@ impl Step {
 }
 
 impl BreakKind {
-    /// Whether it is told where these broke at the same place: a machine that sleeps takes no samples, which goes without
-    /// saying.
+    /// Whether to report it beside other breaks at the same sample: a suspend implies a gap.
     pub fn is_worth_reporting(self, mut others: impl Iterator<Item = Self>) -> bool {
         !matches!(self, Self::Gap(_)) || !others.any(|kind| matches!(kind, Self::Suspend(_)))
     }
 }
 
-/// What lies between two samples. `usual` gives the usual distance of samples, where it is known; it is asked only where
-/// it can matter.
+/// The step between two samples. `median_interval` gives the median interval of samples, where known; it is called only
+/// where it can matter.
 ///
 /// # Errors
-/// [`OutOfOrder`] where the second is not later than the first and the machine was not restarted in between.
+/// [`OutOfOrder`] where the second is not later than the first and the machine did not reboot in between.
 pub fn step(
     last: Stamp,
     next: Stamp,
-    usual: impl FnOnce() -> Option<Span>,
+    median_interval: impl FnOnce() -> Option<Span>,
 ) -> Result<Step, OutOfOrder> {
     let wall_moved = last
         .wall
         .zip(next.wall)
         .map(|(a, b)| b.unix_nanos().saturating_sub(a.unix_nanos()));
     if next.boot <= last.boot {
-        let elapsed = started_anew(last, next, wall_moved).ok_or(OutOfOrder)?;
+        let elapsed = after_reboot(last, next, wall_moved).ok_or(OutOfOrder)?;
         return Ok(Step {
             elapsed,
             breaks: [Some(BreakKind::Reboot), None, None],
@@ -60,7 +59,8 @@ pub fn step(
     let elapsed = next.boot - last.boot;
     let awake = last.awake.zip(next.awake);
     let slept = awake.map(|(a, b)| elapsed - b.saturating_sub(a));
-    let is_gap = elapsed > SHORTEST_GAP && usual().is_some_and(|usual| elapsed > usual.times(10.0));
+    let is_gap = elapsed > SHORTEST_GAP
+        && median_interval().is_some_and(|usual| elapsed > usual.times(10.0));
     Ok(Step {
         elapsed,
         breaks: [
@@ -73,21 +73,21 @@ pub fn step(
     })
 }
 
-/// How long it took at least, where a boot clock that does not go on means that the machine was started anew: `None`
-/// where it means an earlier moment of the same boot.
-fn started_anew(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Span> {
+/// The least time that passed, where a boot clock that goes back means a reboot; `None` where it means an earlier time of
+/// the same boot.
+fn after_reboot(last: Stamp, next: Stamp, wall_moved: Option<i64>) -> Option<Span> {
     let moved = wall_moved?;
     if moved > 0 {
         return Some(Span::from_nanos(moved.unsigned_abs()));
     }
-    // Both clocks go back alike to an earlier moment. A host without a battery begins each boot in 1970.
+    // Both clocks go back alike to an earlier time. A host without an RTC battery starts each boot in 1970.
     let back = Span::from_nanos(moved.unsigned_abs());
     let earlier = last.boot - next.boot;
     let apart = earlier.max(back) - earlier.min(back);
     (apart > CLOCK_TOLERANCE).then_some(next.boot)
 }
 
-/// How the wall clock was moved, where it went on by `moved` nanoseconds while `elapsed` passed.
+/// How the wall clock was set, where it advanced by `moved` nanoseconds while `elapsed` passed.
 fn clock_step(moved: i64, elapsed: Span) -> Option<BreakKind> {
     let drift = i128::from(moved) - i128::from(elapsed.as_nanos());
     let size = Span::from_nanos(u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_in_which_clocks_part_has_its_name() {
+    fn each_difference_between_clocks_is_its_own_kind_of_break() {
         let second = Span::from_secs;
         for (next, elapsed, breaks) in [
             (stamp(101, 91, 1001), 1, vec![]),

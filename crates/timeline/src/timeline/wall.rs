@@ -1,4 +1,4 @@
-//! What the wall clock showed while a timeline's own clock went on: where it was set, and when something was that has both.
+//! The wall clock of a timeline: where it was set, and the timeline's time of a stamp.
 
 use units::{Span, WallClock};
 
@@ -22,8 +22,8 @@ impl Timeline {
         Some(self.stamps[index].wall?.plus(time - self.times[index]))
     }
 
-    /// Where the wall clock was set: what it showed first, the time since and all steps so far are what it showed, to two
-    /// seconds.
+    /// Where the wall clock was set: from each sample on it is ahead of the first sample and the time since by these steps, to
+    /// two seconds.
     pub fn clock_steps(&self) -> Vec<ClockStep> {
         let mut known: Option<i128> = None;
         let mut steps = Vec::new();
@@ -42,44 +42,47 @@ impl Timeline {
         steps
     }
 
-    /// When something was, in nanoseconds on the timeline's clock; below zero before its first sample. The boot clock
-    /// tells, which nobody sets, and the wall clock only of which boot it is; `None` without samples.
+    /// The time of a stamp, in nanoseconds on the timeline's clock; negative before its first sample, `None` without samples.
+    /// It follows the boot clock, which cannot be set; the wall clock only shows which boot it is.
     pub fn nanos_at(&self, stamp: Stamp) -> Option<i128> {
         let placed = self.boots().filter_map(|(first, end)| {
             let within = &self.stamps[first..end];
             let after = within.partition_point(|sample| sample.boot <= stamp.boot);
-            let near = [after.saturating_sub(1), after.min(within.len() - 1)];
-            let near = near.map(|index| self.placed_by(first + index, stamp));
-            near.into_iter().min_by_key(|(off, _)| *off)
+            [after.saturating_sub(1), after.min(within.len() - 1)]
+                .map(|index| self.placed_by(first + index, stamp))
+                .into_iter()
+                .min_by_key(|(off, _)| *off)
         });
         let (off, at) = placed.min_by_key(|(off, _)| *off)?;
-        match off > u128::from(CLOCK_TOLERANCE.as_nanos()) {
-            // Of a boot that was not watched: only the wall clock reaches there.
-            true => self.by_wall(stamp).or(Some(at)),
-            false => Some(at),
+        if off > u128::from(CLOCK_TOLERANCE.as_nanos()) {
+            // Of a boot without samples: only the wall clock reaches there.
+            self.by_wall(stamp).or(Some(at))
+        } else {
+            Some(at)
         }
     }
 
     /// First sample of each boot, and the one after its last.
     fn boots(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let anew = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
+        let is_boot = |kind| matches!(kind, BreakKind::Reboot | BreakKind::NewSegment);
         let mut starts = vec![0];
-        let breaks = self.breaks.iter().filter(|gap| anew(gap.kind));
+        let breaks = self.breaks.iter().filter(|gap| is_boot(gap.kind));
         starts.extend(breaks.map(|gap| gap.before));
         starts.push(self.len());
         let ends = starts.into_iter().scan(None, |before, at| {
-            Some(before.replace(at).map(|it| (it, at)))
+            Some(before.replace(at).map(|start| (start, at)))
         });
         ends.flatten().filter(|(first, end)| first < end)
     }
 
-    /// When something was, by the boot clock of a sample, and by how many nanoseconds the wall clock disagrees.
+    /// The time of a stamp by the boot clock of a sample, and by how many nanoseconds the wall clock disagrees.
     fn placed_by(&self, index: usize, stamp: Stamp) -> (u128, i128) {
         let sample = self.stamps[index];
         let later = nanos(stamp.boot) - nanos(sample.boot);
         let walls = sample.wall.zip(stamp.wall);
-        let off = walls.map_or(0, |(own, its)| {
-            (i128::from(own.unix_nanos()) + later).abs_diff(i128::from(its.unix_nanos()))
+        let off = walls.map_or(0, |(of_sample, of_stamp)| {
+            let expected = i128::from(of_sample.unix_nanos()) + later;
+            expected.abs_diff(i128::from(of_stamp.unix_nanos()))
         });
         (off, nanos(self.times[index]) + later)
     }
@@ -112,9 +115,9 @@ mod tests {
 
     fn watched(stamps: &[(u64, i64)]) -> Timeline {
         let mut timeline = Timeline::default();
-        for one in stamps {
+        for clocks in stamps {
             let mut sample = Sample::default();
-            sample.stamp = stamp(*one);
+            sample.stamp = stamp(*clocks);
             timeline.push(&sample).unwrap();
         }
         timeline
@@ -131,16 +134,16 @@ mod tests {
             (15, 54),
         ]);
         let steps = timeline.clock_steps();
-        let told: Vec<_> = steps
+        let found: Vec<_> = steps
             .iter()
-            .map(|it| (it.at, it.by_nanos / SECOND))
+            .map(|step| (step.at, step.by_nanos / SECOND))
             .collect();
         assert_eq!(
-            told,
+            found,
             [(Span::from_secs(2), 3600), (Span::from_secs(4), -3600)]
         );
         assert_eq!(watched(&[(1, 5), (2, 6), (4, 9)]).clock_steps(), []);
-        // A machine that was started anew is not one whose clock was set.
+        // A reboot is not a clock step.
         assert_eq!(
             watched(&[(100, 1000), (5, 1060), (6, 1061)]).clock_steps(),
             []

@@ -1,4 +1,4 @@
-//! When something happened, on the timeline's clock and also before its first sample.
+//! The time of an event, on the timeline's clock and also before its first sample.
 
 use std::cmp::Ordering;
 
@@ -7,10 +7,10 @@ use units::{Span, WallClock};
 use crate::sample::Stamp;
 use crate::timeline::Timeline;
 
-/// A moment, also one before a timeline's first sample: a kernel's log holds what happened hours before anybody sampled.
+/// The time of an event. It may be before the first sample: a kernel log covers the hours before sampling began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventTime {
-    /// On the timeline's clock, in nanoseconds; below zero before the clock's beginning.
+    /// On the timeline's clock, in nanoseconds; negative before its first sample.
     pub nanos: i128,
     /// On the wall clock; `None` where the source has none.
     pub wall: Option<WallClock>,
@@ -25,21 +25,21 @@ impl EventTime {
         }
     }
 
-    /// That of a stamp; the timeline's beginning where it has no samples.
-    pub(super) fn of(timeline: &Timeline, stamp: Stamp) -> Self {
+    /// The time of a stamp; zero where the timeline has no samples.
+    pub(super) fn at_stamp(timeline: &Timeline, stamp: Stamp) -> Self {
         Self {
             nanos: timeline.nanos_at(stamp).unwrap_or_default(),
             wall: stamp.wall,
         }
     }
 
-    /// That of a sample.
-    pub(super) fn of_sample(timeline: &Timeline, index: usize) -> Option<Self> {
+    /// The time of a sample.
+    pub(super) fn at_sample(timeline: &Timeline, index: usize) -> Option<Self> {
         let time = timeline.times().get(index)?;
         Some(Self::new(*time, timeline.stamp(index)?.wall))
     }
 
-    /// This much later on the timeline's clock; the wall clock is not asked.
+    /// This much later on the timeline's clock; the wall clock stays.
     pub(super) fn plus(self, span: Span) -> Self {
         Self {
             nanos: self.nanos + i128::from(span.as_nanos()),
@@ -47,7 +47,7 @@ impl EventTime {
         }
     }
 
-    /// This much earlier on the timeline's clock; the wall clock is not asked.
+    /// This much earlier on the timeline's clock; the wall clock stays.
     pub(super) fn minus(self, span: Span) -> Self {
         Self {
             nanos: self.nanos - i128::from(span.as_nanos()),
@@ -55,13 +55,13 @@ impl EventTime {
         }
     }
 
-    /// How far two are apart, in nanoseconds.
+    /// The distance of two, in nanoseconds.
     pub(super) const fn apart(self, other: Self) -> u128 {
         self.nanos.abs_diff(other.nanos)
     }
 }
 
-/// By the timeline's clock, and where that does not tell by the wall clock.
+/// By the timeline's clock, then by the wall clock.
 impl Ord for EventTime {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.nanos, self.wall).cmp(&(other.nanos, other.wall))

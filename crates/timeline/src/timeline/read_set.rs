@@ -1,0 +1,79 @@
+//! The samples in which a table was read, as a bit set.
+
+use super::column::Run;
+
+/// The samples in which a table was read: processes may be read more rarely than the host.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadSet {
+    bits: Vec<u64>,
+    last: Option<usize>,
+}
+
+impl ReadSet {
+    /// Notes that the table was read in this sample, which is not before any noted so far.
+    pub(super) fn note(&mut self, index: usize) {
+        self.bits.resize((index / 64 + 1).max(self.bits.len()), 0);
+        self.bits[index / 64] |= 1 << (index % 64);
+        self.last = Some(index);
+    }
+
+    pub(super) fn contains(&self, index: usize) -> bool {
+        let word = self.bits.get(index / 64).copied().unwrap_or(0);
+        word >> (index % 64) & 1 == 1
+    }
+
+    /// The last sample before `index` in which the table was read.
+    pub(super) fn before(&self, index: usize) -> Option<usize> {
+        let bits = index % 64;
+        let mut word = index / 64;
+        let mut left = self.bits.get(word).copied().unwrap_or(0) & ((1 << bits) - 1);
+        loop {
+            if left != 0 {
+                return Some(word * 64 + 63 - left.leading_zeros() as usize);
+            }
+            word = word.checked_sub(1)?;
+            left = self.bits.get(word).copied().unwrap_or(0);
+        }
+    }
+
+    /// The first sample from `index` on in which the table was read.
+    pub(super) fn at_or_after(&self, index: usize) -> Option<usize> {
+        let mut word = index / 64;
+        let mut left = self.bits.get(word)? & (u64::MAX << (index % 64));
+        while left == 0 {
+            word += 1;
+            left = *self.bits.get(word)?;
+        }
+        Some(word * 64 + left.trailing_zeros() as usize)
+    }
+
+    /// Whether the table was read in any sample of a run.
+    pub(super) fn touch(&self, run: &Run) -> bool {
+        // Most runs end with a reading.
+        self.contains(run.last())
+            || self
+                .before(run.last() + 1)
+                .is_some_and(|at| at >= run.first())
+    }
+
+    /// The last sample in which the table was read.
+    pub(super) fn last(&self) -> Option<usize> {
+        self.last
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let end = self.last.map_or(0, |last| last + 1);
+        (0..end).filter(|index| self.contains(*index))
+    }
+
+    /// The samples from `first` to before `end`, counted from `first`.
+    pub(super) fn cut(&self, first: usize, end: usize) -> Self {
+        let mut cut = Self::default();
+        let mut next = self.at_or_after(first);
+        while let Some(index) = next.filter(|index| *index < end) {
+            cut.note(index - first);
+            next = self.at_or_after(index + 1);
+        }
+        cut
+    }
+}
