@@ -104,7 +104,7 @@ fn files_that_are_read_a_sample_apart_still_tell_of_one_kill() {
 }
 
 #[test]
-fn a_group_at_its_limit_is_one_event_until_it_has_rest() {
+fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     let mut values = vec![0, 10, 20, 30];
     values.extend(std::iter::repeat_n(30, 100));
     values.push(31);
@@ -113,7 +113,7 @@ fn a_group_at_its_limit_is_one_event_until_it_has_rest() {
     let told = texts(&timeline, &Facts::default());
     assert_eq!(
         told,
-        ["/a/b met its limit, 30 times in 2 s", "/a/b met its limit"]
+        ["/a/b hit its limit, 30 times in 2 s", "/a/b met its limit"]
     );
     let mut sample = second(500);
     let row = sample.table_mut(Entity::Cgroup).entry("/a/b");
@@ -123,7 +123,7 @@ fn a_group_at_its_limit_is_one_event_until_it_has_rest() {
     timeline.push(&sample).unwrap();
     let told = texts(&timeline, &Facts::default());
     assert!(
-        told.contains(&"/a/b met its limit of 64 MiB".to_owned()),
+        told.contains(&"/a/b hit its limit of 64 MiB".to_owned()),
         "{told:?}"
     );
 }
@@ -223,7 +223,7 @@ fn settings_with_choices_show_the_chosen_one() {
 }
 
 #[test]
-fn counters_that_begin_anew_after_a_reboot_tell_nothing() {
+fn counters_that_restart_after_a_reboot_show_no_event() {
     let mut timeline = Timeline::default();
     for (boot, wall, kills) in [(100, 0, 1), (101, 1, 1), (5, 60, 2), (6, 61, 2)] {
         let mut sample = second(boot);
@@ -236,7 +236,7 @@ fn counters_that_begin_anew_after_a_reboot_tell_nothing() {
         told,
         [
             "OOM kill since boot, by the host's counter",
-            "the machine was started anew"
+            "the machine rebooted"
         ]
     );
 }
