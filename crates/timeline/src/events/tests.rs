@@ -113,7 +113,7 @@ fn a_cgroup_at_its_limit_is_one_event_until_a_pause() {
     let told = texts(&timeline, &Facts::default());
     assert_eq!(
         told,
-        ["/a/b hit its limit, 30 times in 2 s", "/a/b met its limit"]
+        ["/a/b hit its limit, 30 times in 2 s", "/a/b hit its limit"]
     );
     let mut sample = second(500);
     let row = sample.table_mut(Entity::Cgroup).entry("/a/b");
