@@ -4,6 +4,7 @@
 //! are computed here, once.
 
 mod missing;
+pub(crate) mod rounding;
 
 use timeline::{
     AnySignal, Counter, Entity, EntitySeries, Fact, Facts, Gauge, Kind, Signal, SignalId, Stretch,
@@ -15,11 +16,11 @@ use units::{
 };
 
 use crate::finding::Confidence;
-use crate::measures::floor::Floor;
-use crate::measures::readings;
-use crate::trigger::STALL;
 
 pub use missing::{Missing, Need};
+
+/// A stall or a thrash is evidence from here on: four samples of a second.
+pub(crate) const STALL: Span = Span::from_secs(4);
 
 /// What a rule may ask.
 #[derive(Debug)]
@@ -252,31 +253,6 @@ impl Evidence<'_> {
         share.map_or_else(|_| String::new(), |share| format!(" ({share} of RAM)"))
     }
 
-    /// Page cache that can be dropped: Cached − Shmem + Buffers.
-    pub fn page_cache(&self) -> Result<Track<Bytes>, Missing> {
-        readings::page_cache().track(self)
-    }
-
-    /// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
-    pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
-        readings::swap_used().track(self)
-    }
-
-    /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
-    pub fn swapped_in(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        readings::swapped_in().track(self)
-    }
-
-    /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
-    pub fn swapped_out(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        readings::swapped_out().track(self)
-    }
-
-    /// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off.
-    pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
-        readings::refaults_file().track(self)
-    }
-
     /// Anonymous pages swapped in again after eviction; kernels before 5.9 do not count them apart.
     pub fn refaults_anon(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
         self.rate(REFAULT_ANON)
@@ -285,11 +261,6 @@ impl Evidence<'_> {
     /// Allocations that had to reclaim memory themselves.
     pub fn allocation_stalls(&self) -> Result<Track<PerSecond<Count>>, Missing> {
         self.rate(ALLOCSTALL)
-    }
-
-    /// Where free memory rests under load, from the zones' marks of each sample.
-    pub fn floor(&self) -> Result<Floor, Missing> {
-        Floor::measured(self)
     }
 }
 

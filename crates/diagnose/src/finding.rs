@@ -1,162 +1,20 @@
 //! What a rule found, with everything a reader needs to believe it and to act.
 
-use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
-use timeline::{AnySignal, Counter, Gauge, Signal, Stretch, Track};
-use units::{
-    Bytes, BytesPerSecond, Limit, Micros, Millis, Pages, PerSecond, Quantity, Ratio, Span, Ticks,
-    Unit,
-};
+mod evidence_line;
+mod fix;
+mod graph;
+mod occasion;
+mod severity;
 
-use crate::evidence::Evidence;
-use crate::incident::{Harm, Occasion, Scope};
-use crate::measures::pressure::Stalls;
-use crate::measures::readings::READ_AGAIN;
-use crate::remedy::Fix;
-use crate::rule::Rule;
+use timeline::{Stretch, Track};
+use units::{Quantity, Span};
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; never changes the verdict.
-    Info,
-    /// Something is slower or nearer to an edge than it should be.
-    Warning,
-    /// Work stands still, or processes were or will be killed.
-    Critical,
-}
-
-impl Severity {
-    /// A warning where it hurts, else worth knowing only.
-    pub(crate) const fn warning_if(hurts: bool) -> Self {
-        if hurts { Self::Warning } else { Self::Info }
-    }
-
-    /// Critical where it is grave, else a warning.
-    pub(crate) const fn critical_if(is_grave: bool) -> Self {
-        if is_grave {
-            Self::Critical
-        } else {
-            Self::Warning
-        }
-    }
-}
-
-/// How sure a finding is, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Confidence {
-    /// From 0 to 1; 0.9 and above is *confirmed*, 0.6 and above *probable*, below *possible*.
-    pub value: f64,
-    /// What it rests on, and what would settle it.
-    pub why: String,
-}
-
-impl Confidence {
-    /// `confirmed`, `probable` or `possible`.
-    pub fn word(&self) -> &'static str {
-        if self.value >= 0.9 {
-            "confirmed"
-        } else if self.value >= 0.6 {
-            "probable"
-        } else {
-            "possible"
-        }
-    }
-}
-
-/// One line of evidence: a sentence, and what was measured where it is about a measurement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EvidenceLine {
-    /// The measured value; `None` where the sentence is not about one.
-    pub measured: Option<Measured>,
-    /// When, on the timeline's clock.
-    pub at: Option<Span>,
-    /// The sentence a person reads, numbers included.
-    pub text: String,
-}
-
-/// A value as it leaves the types: named, in its unit, against its threshold.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// Name of the signal or fact in its catalogue.
-    pub signal: &'static str,
-    /// The value in `unit`.
-    pub value: f64,
-    /// Unit of the value: `bytes`, `pages/s`, `ratio`.
-    pub unit: &'static str,
-    /// The value as people read it: `9.9 MiB/s`.
-    pub text: String,
-    /// From where on (or down from where) it counts.
-    pub threshold: Option<Threshold>,
-}
-
-/// From where on a value counts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Threshold {
-    /// In the value's unit.
-    pub value: f64,
-    /// On which side of it a value counts.
-    pub side: ThresholdSide,
-    /// For people: `≥ 1 MiB/s`.
-    pub text: String,
-}
-
-/// On which side of a threshold a value counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThresholdSide {
-    /// From it up.
-    From,
-    /// From it down.
-    Below,
-}
-
-impl ThresholdSide {
-    const fn symbol(self) -> &'static str {
-        match self {
-            Self::From => "≥",
-            Self::Below => "≤",
-        }
-    }
-}
-
-/// A signal that can say `Q`, without computing anything but what its kind and unit mean: a gauge its level, a counter
-/// its rate or its total; pages may be told in bytes, time per time as a share. Anything else is [`Computed`].
-pub(crate) trait Says<Q: Quantity> {
-    /// The signal's name.
-    fn name(&self) -> &'static str;
-}
-
-/// A quantity that a rule computed from this signal and others: a share of a whole, a sum, bytes counted as blocks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Computed<S>(pub(crate) S);
-
-macro_rules! says {
-    ($(for[$($u:ident)?] $signal:ty => $quantity:ty;)*) => {$(
-        impl<$($u: Unit)?> Says<$quantity> for Signal<$signal> {
-            fn name(&self) -> &'static str {
-                self.definition().name
-            }
-        }
-    )*};
-}
-
-says! {
-    for[U] Gauge<U> => U;
-    for[U] Counter<U> => U;
-    for[U] Counter<U> => PerSecond<U>;
-    for[] Gauge<Pages> => Bytes;
-    for[] Counter<Pages> => Bytes;
-    for[] Counter<Pages> => BytesPerSecond;
-    for[] Gauge<Limit> => Bytes;
-    for[] Counter<Micros> => Ratio;
-    for[] Counter<Millis> => Ratio;
-    for[] Counter<Ticks> => Ratio;
-}
-
-impl<S: AnySignal, Q: Quantity> Says<Q> for Computed<S> {
-    fn name(&self) -> &'static str {
-        self.0.definition().name
-    }
-}
+pub(crate) use evidence_line::{Computed, Says};
+pub use evidence_line::{EvidenceLine, Measured, Threshold, ThresholdSide};
+pub use fix::Fix;
+pub use graph::Graph;
+pub use occasion::{Bursts, Harm, Occasion, Scope};
+pub use severity::{Confidence, Severity};
 
 /// A look-alike that the evidence excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,42 +48,6 @@ impl Affected {
             name: name.into(),
             what: what.into(),
         }
-    }
-}
-
-/// How a signal ran, for a small graph beside the finding.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Graph {
-    /// What it draws: `swapped in`.
-    pub label: String,
-    /// Its peak, printed: `20 MiB/s`.
-    pub peak: String,
-    /// Index of the sample that the first value is of.
-    pub first: usize,
-    /// Values of the samples from there on.
-    pub values: Vec<Option<f64>>,
-    print: Print,
-}
-
-impl Graph {
-    /// Its peak is that of the time that the finding is about: what was before and after is drawn beside it at most.
-    pub(crate) fn peak_within(&mut self, stretch: &Stretch) {
-        let from = stretch.first.saturating_sub(self.first);
-        let to = (stretch.last + 1).saturating_sub(self.first);
-        let values = self.values.iter().take(to).skip(from);
-        if let Some(peak) = values.flatten().copied().reduce(f64::max) {
-            self.peak = (self.print.0)(peak);
-        }
-    }
-}
-
-/// How a value of a graph is printed; two graphs are the same whatever prints them.
-#[derive(Debug, Clone, Copy)]
-struct Print(fn(f64) -> String);
-
-impl PartialEq for Print {
-    fn eq(&self, _: &Self) -> bool {
-        true
     }
 }
 
@@ -277,6 +99,21 @@ pub struct Finding {
     pub(crate) kinds: Vec<&'static str>,
 }
 
+/// What a rule says of a source. What it could not say is its `Err`: [`Missing`].
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is there.
+    Found(Box<Finding>),
+    /// It is not there, and why that is certain.
+    Clear(String),
+}
+
+impl From<Finding> for Outcome {
+    fn from(finding: Finding) -> Self {
+        Self::Found(Box::new(finding))
+    }
+}
+
 /// What a kernel report tells. An event leads over levels of the same weight, whatever brought it about; the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
@@ -286,38 +123,6 @@ pub(crate) enum Event {
     Kill,
     /// A kill of the host itself.
     HostKill,
-}
-
-impl Rule {
-    /// A finding of this rule, to be completed by the methods below.
-    pub(crate) fn found(&self, severity: Severity, title: impl Into<String>) -> Finding {
-        Finding {
-            id: self.id,
-            severity,
-            title: title.into(),
-            when: None,
-            before: None,
-            evidence: Vec::new(),
-            ruled_out: Vec::new(),
-            cause: String::new(),
-            fixes: Vec::new(),
-            verify: String::new(),
-            affected: Vec::new(),
-            confidence: Confidence {
-                value: 0.0,
-                why: String::new(),
-            },
-            references: Vec::new(),
-            aliases: Vec::new(),
-            graph: None,
-            caused_by: None,
-            scope: Scope::host(),
-            harm: Harm::default(),
-            occasions: Vec::new(),
-            event: None,
-            kinds: Vec::new(),
-        }
-    }
 }
 
 // Evidence that a source may lack, each shape as one statement of a story.
@@ -343,34 +148,6 @@ impl Finding {
         if holds { go_on(self) } else { self }
     }
 
-    /// The lowest level of a gauge in a stretch, when it was that low.
-    #[must_use]
-    pub(crate) fn shows_lowest<U: Unit>(
-        self,
-        cx: &Evidence<'_>,
-        signal: Signal<Gauge<U>>,
-        stretch: &Stretch,
-        text: impl FnOnce(U) -> String,
-    ) -> Self {
-        self.with(cx.lowest_in(signal, stretch), |finding, (least, index)| {
-            finding.shows(signal, least, cx.time(index), text(least))
-        })
-    }
-
-    /// The mean rate of a counter in a stretch.
-    #[must_use]
-    pub(crate) fn shows_mean<U: Unit>(
-        self,
-        cx: &Evidence<'_>,
-        signal: Signal<Counter<U>>,
-        stretch: &Stretch,
-        text: impl FnOnce(PerSecond<U>) -> String,
-    ) -> Self {
-        self.with(cx.mean_rate(signal, stretch), |finding, mean| {
-            finding.shows(signal, mean, None, text(mean))
-        })
-    }
-
     /// A level that counts from a threshold up, and is worth showing below it too.
     #[must_use]
     pub(crate) fn shows_level<Q: Quantity>(
@@ -387,56 +164,6 @@ impl Finding {
         } else {
             self.shows(signal, level, at, text)
         }
-    }
-
-    /// Files that came back after eviction, where that was measured.
-    #[must_use]
-    pub(crate) fn shows_refaults(self, again: Option<BytesPerSecond>) -> Self {
-        self.with(again, |finding, again| {
-            let text = format!("{again} of files came back after eviction");
-            finding
-                .shows_from(REFAULT_FILE, again, READ_AGAIN, None, text)
-                .counts_if(again >= READ_AGAIN, "refaults")
-        })
-    }
-
-    /// What holds much at a sample, of what cannot be dropped: each part of this size or more.
-    #[must_use]
-    pub(crate) fn shows_holders(mut self, cx: &Evidence<'_>, index: usize, much: Bytes) -> Self {
-        for (signal, what) in [
-            (MEM_ANON, "anonymous memory"),
-            (MEM_SHMEM, "shared memory"),
-            (
-                MEM_SLAB_UNRECLAIMABLE,
-                "kernel objects that cannot be dropped",
-            ),
-        ] {
-            let part = cx.level(signal, index).filter(|part| *part >= much);
-            self = self.with(part, |finding, part| {
-                finding.shows(signal, part, cx.time(index), format!("{part} of {what}"))
-            });
-        }
-        self
-    }
-
-    /// What tasks waited for, where that was measured; waiting that is worth a finding is a kind of evidence.
-    #[must_use]
-    pub(crate) fn shows_stalls(self, stalls: &Stalls) -> Self {
-        stalls.shown_in(self).counts_if(stalls.any(), "stalls")
-    }
-
-    /// A look-alike that is excluded because a setting has this value.
-    #[must_use]
-    pub(crate) fn not_where(
-        self,
-        cx: &Evidence<'_>,
-        fact: timeline::Fact,
-        value: u64,
-        id: &'static str,
-    ) -> Self {
-        self.when(cx.number(fact) == Ok(value), |finding| {
-            finding.not(id, format!("{} is {value}", fact.name))
-        })
     }
 
     /// Several kinds.
@@ -469,13 +196,6 @@ impl Finding {
         self
     }
 
-    /// How sure it is by the kinds of evidence that it counts as; `open` says what would settle the rest.
-    #[must_use]
-    pub(crate) fn sure_by_kinds(self, cx: &Evidence<'_>, open: &str) -> Self {
-        let confidence = cx.confidence(&self.kinds, open);
-        self.sure(confidence)
-    }
-
     /// No surer than this, however many kinds of evidence agree.
     #[must_use]
     pub(crate) fn sure_at_most(mut self, most: f64) -> Self {
@@ -485,11 +205,72 @@ impl Finding {
 }
 
 impl Finding {
+    /// A finding of the rule with this id, to be completed by the methods below.
+    pub(crate) fn new(id: &'static str, severity: Severity, title: impl Into<String>) -> Self {
+        Self {
+            id,
+            severity,
+            title: title.into(),
+            when: None,
+            before: None,
+            evidence: Vec::new(),
+            ruled_out: Vec::new(),
+            cause: String::new(),
+            fixes: Vec::new(),
+            verify: String::new(),
+            affected: Vec::new(),
+            confidence: Confidence {
+                value: 0.0,
+                why: String::new(),
+            },
+            references: Vec::new(),
+            aliases: Vec::new(),
+            graph: None,
+            caused_by: None,
+            scope: Scope::host(),
+            harm: Harm::default(),
+            occasions: Vec::new(),
+            event: None,
+            kinds: Vec::new(),
+        }
+    }
+
+    /// How its main signal ran.
+    #[must_use]
+    pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
+        self.graph = Graph::new(label, track);
+        self
+    }
+
     /// When it was, where that is not the incident's own time.
     #[must_use]
     pub(crate) fn during(mut self, stretch: Stretch) -> Self {
         self.when = Some(stretch);
         self
+    }
+
+    /// Puts what a window showed on the samples of the whole.
+    pub(crate) fn move_by(&mut self, first: usize) {
+        let occasions = self.occasions.iter_mut().map(|one| &mut one.stretch);
+        let stretches = self.when.iter_mut();
+        for stretch in stretches.chain(occasions) {
+            stretch.first += first;
+            stretch.last += first;
+        }
+        if let Some(graph) = &mut self.graph {
+            graph.first += first;
+        }
+    }
+
+    /// The one time that it is about so far.
+    pub(crate) fn occasion(&self) -> Option<Occasion> {
+        Some(Occasion {
+            stretch: self.when?,
+            severity: self.severity,
+            confidence: self.confidence.value,
+            harm: self.harm,
+            title: self.title.clone(),
+        })
     }
 
     /// Every time at which it happened, in order.
@@ -662,19 +443,6 @@ impl Finding {
     #[must_use]
     pub(crate) fn sure(mut self, confidence: Confidence) -> Self {
         self.confidence = confidence;
-        self
-    }
-
-    /// How its main signal ran.
-    #[must_use]
-    pub(crate) fn graph<Q: Quantity>(mut self, label: &str, track: &Track<Q>) -> Self {
-        self.graph = track.max().map(|(peak, _)| Graph {
-            label: label.to_owned(),
-            peak: peak.to_string(),
-            first: 0,
-            values: track.values().to_vec(),
-            print: Print(|value| Q::from_f64(value).to_string()),
-        });
         self
     }
 }

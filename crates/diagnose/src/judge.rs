@@ -8,6 +8,7 @@ mod recent_kills;
 pub(crate) mod rounding;
 mod segments;
 pub(crate) mod verdict;
+pub(crate) mod weight;
 mod without_memtotal;
 
 use std::cmp::Reverse;
@@ -17,12 +18,13 @@ use units::Span;
 
 use crate::accounting::{Accounting, account};
 use crate::evidence::{Evidence, Missing};
+use crate::finding::{Bursts, Harm};
 use crate::finding::{Finding, Severity};
-use crate::incident::{Bursts, Harm, Waiting};
 use crate::rule::{Class, Rule};
 use crate::rules;
 use next_steps::Step;
 use verdict::Verdict;
+use weight::Waiting;
 
 /// What all rules say of a source.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ pub mod compare;
 mod evidence;
 mod finding;
 pub mod headroom;
-mod incident;
 mod judge;
 mod measures;
 mod oom;
@@ -23,20 +22,20 @@ mod prelude;
 mod remedy;
 mod rule;
 pub mod rules;
+mod screening;
+mod story;
 mod trigger;
 
 pub use evidence::{Evidence, Missing, Need};
 pub use finding::{
-    Affected, Confidence, EvidenceLine, Finding, Graph, Measured, RuledOut, Severity, Threshold,
-    ThresholdSide,
+    Affected, Bursts, Confidence, EvidenceLine, Finding, Fix, Graph, Harm, Measured, Occasion,
+    Outcome, RuledOut, Scope, Severity, Threshold, ThresholdSide,
 };
-pub use incident::{Bursts, Harm, Occasion, Scope};
 pub use judge::next_steps::{Step, worth_a_closer_look};
 pub use judge::verdict::{Level, RECENT, Verdict};
 pub use judge::{Diagnosis, diagnose, diagnose_now};
 pub use measures::floor::Floor;
 pub use measures::own_limit::OwnLimit;
 pub use measures::{baselines, slab};
-pub use remedy::Fix;
-pub use rule::{Class, Outcome, Rule};
-pub use trigger::{could_hold, could_hold_by_rule, screened_signals};
+pub use rule::{Class, Rule};
+pub use screening::{could_hold, could_hold_by_rule, screened_signals};

@@ -1,5 +1,6 @@
 //! What rules ask of a host that no kernel file answers by itself: each quantity is computed here, once.
 
+pub(crate) mod available;
 pub mod baselines;
 pub(crate) mod cgroups;
 pub(crate) mod disk_wait;

@@ -7,6 +7,7 @@ mod holders;
 pub(crate) mod kills;
 mod report_story;
 mod request;
+mod shortage;
 mod watermarks;
 
 use timeline::kernel_report::ReportKind;
@@ -22,8 +23,13 @@ pub(crate) use history::{Kills, among, when};
 pub(crate) use holders::{Holders, held};
 pub(crate) use report_story::{effect, kill, measures, moment, sure, tell, victim};
 pub(crate) use request::Asked;
+pub(crate) use shortage::{apart_from_shortage, shortage};
 use watermarks::Checked;
 pub(crate) use watermarks::{Hurdle, Place};
+
+/// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
+/// engineering choice; systemd starts again after 100 ms, and gives up after five times in 10 s.
+pub(crate) const AGAIN: Span = Span::from_secs(10);
 
 /// How occurrences are found.
 type Find = fn(&Evidence<'_>) -> Result<Vec<Occurrence>, Missing>;
@@ -106,7 +112,7 @@ pub(crate) fn occurrences(
         last: one.index,
         key: one.group().map(str::to_owned),
     });
-    trigger::joined(cx, all.collect(), kills::AGAIN)
+    trigger::joined(cx, all.collect(), AGAIN)
 }
 
 /// A trigger that only kernel reports pull, on the host; what is said where there is none.

@@ -2,6 +2,8 @@
 //!
 //! Nothing in a command is left to be filled in: what is not known on that host is said in words.
 
+mod cgroup_limit;
+
 use std::fmt::Display;
 
 use timeline::facts::{
@@ -12,69 +14,12 @@ use timeline::{EntitySeries, Fact};
 use units::{Bytes, Ratio};
 
 use crate::evidence::Evidence;
-use crate::measures::cgroups::{self, Knob};
+use crate::finding::Fix;
+use crate::measures::cgroups;
 
-/// Something to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fix {
-    /// In words.
-    pub what: String,
-    /// Commands for now, one a line; empty where there is none.
-    pub now: String,
-    /// Whether those only look, and change nothing.
-    pub is_look: bool,
-    /// Commands for the form that survives a reboot, one a line; empty where there is none.
-    pub persistent: String,
-    /// Commands that take back what is done now, one a line; empty where nothing is changed or the state before is not known.
-    pub undo: String,
-}
+pub(crate) use cgroup_limit::{Knob, more, set_limit, set_limit_of};
 
 impl Fix {
-    /// In words only.
-    pub(crate) fn say(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            ..Self::default()
-        }
-    }
-
-    /// The same commands, with these words.
-    #[must_use]
-    pub(crate) fn told(mut self, what: impl Into<String>) -> Self {
-        self.what = what.into();
-        self
-    }
-
-    /// Commands that change something now.
-    #[must_use]
-    pub(crate) fn now(mut self, commands: impl Into<String>) -> Self {
-        self.now = commands.into();
-        self
-    }
-
-    /// Commands that change nothing.
-    #[must_use]
-    pub(crate) fn look(self, commands: impl Into<String>) -> Self {
-        Self {
-            is_look: true,
-            ..self.now(commands)
-        }
-    }
-
-    /// Commands that make it last.
-    #[must_use]
-    pub(crate) fn keep(mut self, commands: impl Into<String>) -> Self {
-        self.persistent = commands.into();
-        self
-    }
-
-    /// Commands that take back what is done now.
-    #[must_use]
-    pub(crate) fn undo(mut self, commands: impl Into<String>) -> Self {
-        self.undo = commands.into();
-        self
-    }
-
     /// Setting a tunable, taken back to what it is.
     pub(crate) fn tunable(
         cx: &Evidence<'_>,
@@ -170,7 +115,7 @@ impl Fix {
             ));
         };
         let limit = held.share(CAPPED);
-        cgroups::set_limit(cx, group, Knob::High, limit).told(format!(
+        set_limit(cx, group, Knob::High, limit).told(format!(
             "{what} The largest unit is {unit} with up to {held}; this slows it down above {}.",
             Bytes::from_mib(whole_mib(limit))
         ))

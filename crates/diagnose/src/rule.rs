@@ -1,12 +1,33 @@
 //! What a rule is: a declaration (id, trigger, what it brings about, what explains it), its documentation, and a story: a
 //! function that tells an incident to people.
 
-use timeline::{Fact, facts};
+use timeline::{EntitySeries, Fact, Stretch, facts};
 
-use crate::evidence::{Evidence, Missing};
-use crate::finding::Finding;
-use crate::incident::Incident;
+use crate::evidence::{Evidence, Missing, Need};
+use crate::finding::{Finding, Outcome, Severity};
 use crate::trigger::Trigger;
+
+/// What a story is told about. Its samples are those of the window that the evidence is cut to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Incident<'a> {
+    /// From when to when the trigger held.
+    pub(crate) stretch: Stretch,
+    /// In which entity; `None` on the host, and where only a kernel report names it.
+    pub(crate) of: Option<&'a EntitySeries>,
+    /// The entity's key; `None` on the host.
+    pub(crate) key: Option<&'a str>,
+}
+
+impl<'a> Incident<'a> {
+    /// The entity that a trigger of entities is about.
+    ///
+    /// # Errors
+    /// [`Missing`] where the incident is of the host.
+    pub(crate) fn entity(&self) -> Result<&'a EntitySeries, Missing> {
+        self.of
+            .ok_or_else(|| Missing::because(Vec::new(), Need::SameTime))
+    }
+}
 
 /// What a rule is about: what the rest of memtide asks when it asks for rules of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +124,21 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// A finding of this rule, to be completed.
+    pub(crate) fn found(&self, severity: Severity, title: impl Into<String>) -> Finding {
+        Finding::new(self.id, severity, title)
+    }
+
+    /// Its trigger in words: `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where it is found in another way.
+    pub fn trigger_in_words(&self) -> Option<String> {
+        (self.trigger)().words()
+    }
+
+    /// Its trigger in PromQL; `None` where none can be given: it rests on kernel reports, on a function, or on the source.
+    pub fn promql(&self) -> Option<String> {
+        (self.trigger)().promql()
+    }
+
     /// The first sentence of its documentation.
     pub fn summary(&self) -> &'static str {
         self.docs
@@ -138,21 +174,6 @@ impl Rule {
     /// Whether it explains something that looks wrong and is not, or is about the source.
     pub fn is_note(&self) -> bool {
         matches!(self.class, Class::Note | Class::Source)
-    }
-}
-
-/// What a rule says of a source. What it could not say is its `Err`: [`Missing`].
-#[derive(Debug)]
-pub enum Outcome {
-    /// It is there.
-    Found(Box<Finding>),
-    /// It is not there, and why that is certain.
-    Clear(String),
-}
-
-impl From<Finding> for Outcome {
-    fn from(finding: Finding) -> Self {
-        Self::Found(Box::new(finding))
     }
 }
 
@@ -222,7 +243,7 @@ macro_rules! declare_rule {
 
 /// `Ok(Outcome::Clear(…))` with a formatted reason.
 macro_rules! clear {
-    ($($text:tt)*) => { Ok(crate::rule::Outcome::Clear(format!($($text)*))) };
+    ($($text:tt)*) => { Ok(crate::finding::Outcome::Clear(format!($($text)*))) };
 }
 
 pub(crate) use {clear, declare_rule};

@@ -6,6 +6,7 @@
 
 mod clear;
 mod evaluate;
+mod occurrence;
 mod promql;
 mod reading;
 mod screen;
@@ -14,15 +15,17 @@ mod words;
 use timeline::{Entity, EntitySeries};
 use units::Span;
 
+pub(crate) use crate::evidence::STALL;
 use crate::evidence::{Evidence, Missing};
-use crate::rule::Outcome;
+use crate::finding::Outcome;
 
 pub(crate) use evaluate::Subject;
+pub(crate) use occurrence::{Occurrence, holding, joined, lasting, subjects, wherever};
 pub(crate) use reading::{
     Numbers, Predicate, Reading, computed, computed_of, computed_within, fact, gauge, limit,
     most_of_others, over, ram, rate, stall, total,
 };
-pub use screen::{could_hold, could_hold_by_rule, signals as screened_signals};
+pub(crate) use screen::minutes as screen;
 
 /// When an incident of a rule begins and ends.
 #[derive(Debug, Clone)]
@@ -58,48 +61,6 @@ pub(crate) struct Found {
     pub(crate) none: Option<Ask>,
 }
 
-/// From one sample to another, in an entity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Occurrence {
-    /// Index of the first sample.
-    pub(crate) first: usize,
-    /// Index of the last sample.
-    pub(crate) last: usize,
-    /// Key of the entity, which need not have any sample: a kernel report names it. `None` for the host.
-    pub(crate) key: Option<String>,
-}
-
-impl Occurrence {
-    /// On the host.
-    pub(crate) const fn on_host(first: usize, last: usize) -> Self {
-        Self {
-            first,
-            last,
-            key: None,
-        }
-    }
-}
-
-/// Occurrences in order of time, those in one entity joined whose ends are no further apart than this, or that overlap.
-pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
-    let times = cx.timeline.times();
-    all.sort_by(|a, b| (&a.key, a.first, a.last).cmp(&(&b.key, b.first, b.last)));
-    let mut joined: Vec<Occurrence> = Vec::new();
-    for next in all {
-        match joined.last_mut().filter(|known| known.key == next.key) {
-            Some(known)
-                if next.first < known.last
-                    || times[next.last].saturating_sub(times[known.last]) <= within =>
-            {
-                known.last = known.last.max(next.last);
-            }
-            _ => joined.push(next),
-        }
-    }
-    joined.sort_by_key(|one| (one.first, one.last));
-    joined
-}
-
 /// Which entities a trigger is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope {
@@ -124,8 +85,6 @@ impl Scope {
     }
 }
 
-/// A stall or a thrash is evidence from here on: four samples of a second.
-pub(crate) const STALL: Span = Span::from_secs(4);
 /// A level or a setting that held for this long was no passing dip.
 pub(crate) const LEVEL: Span = Span::from_secs(10);
 

@@ -6,8 +6,8 @@ use timeline::{Entity, Timeline};
 use units::{Ratio, Span};
 
 use super::{Compared, length};
+use crate::finding::Scope;
 use crate::finding::{Finding, Severity};
-use crate::incident::Scope;
 
 /// What a rule found in one thing, on either side.
 #[derive(Debug, Clone, PartialEq)]

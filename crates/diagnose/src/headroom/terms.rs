@@ -11,8 +11,8 @@ use units::{Bytes, Pages, Quantity, Ratio, Span};
 
 use super::{Bounds, ReadCache, Room, Short, Unknown};
 use crate::evidence::{Evidence, Missing};
+use crate::measures::available;
 use crate::measures::floor::Floor;
-use crate::measures::quiet;
 
 /// The part of what could be dirtied up to which writers run free with the kernel's defaults: the middle of 10 and 20 %,
 /// and some of what is under way (mm/page-writeback.c, dirty_freerun_ceiling).
@@ -74,9 +74,9 @@ impl Levels {
     /// # Errors
     /// Where nothing tells what can be had, or nothing that can be true.
     pub(super) fn measured(cx: &Evidence<'_>, unknown: &mut Vec<Unknown>) -> Result<Self, Unknown> {
-        let (available, is_told) = quiet::available(cx).map_err(|lacks| not_told(&lacks))?;
+        let (available, is_told) = available::available(cx).map_err(|lacks| not_told(&lacks))?;
         plausible(cx, &available)?;
-        let files = quiet::files(cx).ok();
+        let files = available::files(cx).ok();
         let unwritten = unwritten(cx);
         let floor = floor(cx, unknown);
         let low_marks = zone_sum(cx, ZONE_LOW);

@@ -3,7 +3,7 @@
 use timeline::Stretch;
 use units::Span;
 
-use crate::incident::{Bursts, Harm};
+use crate::finding::{Bursts, Harm};
 use crate::rule::Rule;
 use crate::trigger::Occurrence;
 

@@ -15,7 +15,7 @@ use units::{Bytes, Span};
 
 use crate::evidence::Evidence;
 use crate::finding::{Event, Finding, Severity};
-use crate::incident::{Harm, Occasion, Scope};
+use crate::finding::{Harm, Occasion, Scope};
 use crate::rules;
 
 /// Links consequences to their roots, joins the incidents of one rule, scope and root to one finding, gives a root the

@@ -7,16 +7,17 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use timeline::kernel_report::ReportKind;
-use timeline::{Condition, Entity, EntitySeries, Facts, Reported, Stretch, Timeline};
+use timeline::{Entity, EntitySeries, Facts, Reported, Stretch, Timeline};
 use units::Span;
 
-use crate::evidence::{Evidence, Missing, Need};
+use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
-use crate::incident::{Bursts, Harm, Incident, Occasion, Scope, Waiting, Weight};
+use crate::finding::{Bursts, Harm, Occasion, Outcome, Scope};
 use crate::judge::bursts::{self, Weighed};
+use crate::judge::weight::{Waiting, Weight};
 use crate::oom::kills::Killed;
-use crate::rule::{Outcome, Rule, Waits};
-use crate::trigger::{self, Occurrence, Predicate, Subject, Trigger, While};
+use crate::rule::{Incident, Rule, Waits};
+use crate::trigger::{self, Occurrence, Trigger};
 
 /// What a story may see of the time before and after an incident.
 const AROUND: Span = Span::from_secs(10);
@@ -102,8 +103,8 @@ pub(crate) fn ask(
     let occurrences = match (rule.trigger)() {
         Trigger::Source => return of_source(rule, cx),
         Trigger::While(trigger) => {
-            let subjects = subjects(cx, trigger.scope, &trigger.when)?;
-            wherever(&trigger, &subjects)?
+            let subjects = trigger::subjects(cx, trigger.scope, &trigger.when)?;
+            trigger::wherever(&trigger, &subjects)?
         }
         Trigger::Found(found) => {
             let occurrences = (found.find)(cx)?;
@@ -140,139 +141,6 @@ fn said(rule: &'static Rule, outcome: Outcome) -> Answer {
             ..Answer::default()
         },
     }
-}
-
-/// Where a trigger holds for long enough, in all that it is about.
-///
-/// # Errors
-/// [`Missing`] where it could be evaluated in none of them.
-pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurrence>, Missing> {
-    wherever(trigger, &subjects(cx, trigger.scope, &trigger.when)?)
-}
-
-fn wherever(trigger: &While, subjects: &[Subject<'_>]) -> Result<Vec<Occurrence>, Missing> {
-    let mut occurrences = Vec::new();
-    let mut lacks = None;
-    for subject in subjects {
-        match trigger.when.holds(*subject) {
-            Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
-                lacks = lacks.or(Some(flows_of(trigger, Need::TwoLooks)));
-            }
-            Ok(holds) => {
-                let lasting = lasting(&holds, trigger, subject.of);
-                if lasting.is_empty() {
-                    let every = one_long_interval(&holds, trigger);
-                    let more = |every| flows_of(trigger, Need::MoreSamples { every });
-                    lacks = lacks.or(every.map(more));
-                }
-                occurrences.extend(lasting);
-            }
-            Err(missing) => lacks = lacks.or(Some(missing)),
-        }
-    }
-    match lacks {
-        Some(missing) if occurrences.is_empty() => Err(missing),
-        _ => Ok(occurrences),
-    }
-}
-
-/// Whether only one sample shows it, of which a flow is not known.
-fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool {
-    cx.is_single_look() && trigger.when.is_flow() && holds.ever_holds()
-}
-
-/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a
-/// moment of it from all of it.
-fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
-    let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
-    let lasts = runs.map(|run| run.duration());
-    lasts.filter(|lasts| *lasts >= trigger.at_least).max()
-}
-
-fn flows_of(trigger: &While, need: Need) -> Missing {
-    let mut signals = trigger.when.signals().into_iter();
-    let flow = signals.find(|signal| signal.def().is_counter);
-    let names = flow.into_iter().map(|signal| signal.def().name);
-    Missing::because(names.collect(), need)
-}
-
-/// What a trigger is evaluated on: the host, or each entity that it is about.
-fn subjects<'a>(
-    cx: &'a Evidence<'a>,
-    scope: trigger::Scope,
-    when: &Predicate,
-) -> Result<Vec<Subject<'a>>, Missing> {
-    let trigger::Scope::Each(entity, accepts) = scope else {
-        return Ok(vec![Subject { cx, of: None }]);
-    };
-    let mut all = cx.timeline.entities(entity).peekable();
-    if all.peek().is_none() {
-        if has_none(cx, entity) {
-            return Ok(Vec::new());
-        }
-        return Err(no_such_entity(cx, when, entity));
-    }
-    let accepted = all.filter(|series| accepts(cx, series));
-    Ok(accepted
-        .map(|series| Subject {
-            cx,
-            of: Some(series),
-        })
-        .collect())
-}
-
-/// Whether the host has no such entities, as far as the source tells; else it only does not show them.
-fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
-    let mut areas = cx.timeline.entities(Entity::SwapArea);
-    match entity {
-        Entity::Zram => !areas.any(|area| area.key.contains("zram")),
-        Entity::Node => cx.facts.nodes.len() < 2,
-        _ => false,
-    }
-}
-
-/// Without any such entity it is its files that are missing, not a field of a newer kernel.
-fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missing {
-    let signals = when.signals();
-    let own = signals.iter().find(|signal| signal.def().entity == entity);
-    let Some(signal) = own else {
-        return Missing::because(Vec::new(), Need::SameTime);
-    };
-    let mut missing = cx.lacks_signal(*signal);
-    if matches!(missing.need, Need::Field { .. }) {
-        missing.need = Need::File(signal.def().file);
-    }
-    missing
-}
-
-/// Where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by one that is
-/// long; a level in two samples. One sample alone shows a level as well as many.
-pub(crate) fn lasting(
-    holds: &Condition,
-    trigger: &While,
-    of: Option<&EntitySeries>,
-) -> Vec<Occurrence> {
-    /// A mean over this long is no spike.
-    const LONG_MEAN: Span = Span::from_secs(15);
-    let is_flow = trigger.when.is_flow();
-    let runs = holds.bridged_runs().into_iter();
-    let lasting = runs.filter(|run| {
-        let is_point = run.last == run.first;
-        let intervals = run.last - run.first;
-        let is_seen = match is_flow {
-            true => intervals >= 2 || run.duration() >= LONG_MEAN,
-            // It need not hold yet at the first sample.
-            false => intervals >= 2 || holds.at(run.first) == Some(true),
-        };
-        (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
-    });
-    lasting
-        .map(|run| Occurrence {
-            first: run.first,
-            last: run.last,
-            key: of.map(|series| series.key.clone()),
-        })
-        .collect()
 }
 
 /// Weighs occurrences: what is a burst, what is told, and what is too much to be told.
@@ -394,7 +262,9 @@ impl Incidents {
 fn how_near(rule: &Rule, cx: &Evidence<'_>) -> Result<String, Missing> {
     Ok(match (rule.trigger)() {
         Trigger::Source => String::new(),
-        Trigger::While(trigger) => trigger.clear(&subjects(cx, trigger.scope, &trigger.when)?),
+        Trigger::While(trigger) => {
+            trigger.clear(&trigger::subjects(cx, trigger.scope, &trigger.when)?)
+        }
         Trigger::Found(found) => found.clear(cx),
     })
 }
@@ -569,30 +439,4 @@ fn complete(rule: &'static Rule, mut finding: Finding) -> Finding {
     }
     finding.aliases.extend(rule.aliases);
     finding
-}
-
-impl Finding {
-    /// Puts what a window showed on the samples of the whole.
-    pub(crate) fn move_by(&mut self, first: usize) {
-        let occasions = self.occasions.iter_mut().map(|one| &mut one.stretch);
-        let stretches = self.when.iter_mut();
-        for stretch in stretches.chain(occasions) {
-            stretch.first += first;
-            stretch.last += first;
-        }
-        if let Some(graph) = &mut self.graph {
-            graph.first += first;
-        }
-    }
-
-    /// The one time that it is about so far.
-    pub(crate) fn occasion(&self) -> Option<Occasion> {
-        Some(Occasion {
-            stretch: self.when?,
-            severity: self.severity,
-            confidence: self.confidence.value,
-            harm: self.harm,
-            title: self.title.clone(),
-        })
-    }
 }

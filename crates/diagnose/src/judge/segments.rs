@@ -7,8 +7,8 @@ use std::collections::btree_map::Entry;
 use timeline::{Timeline, signals::MEM_TOTAL};
 
 use crate::evidence::{Evidence, Missing};
+use crate::finding::Bursts;
 use crate::finding::{EvidenceLine, Finding};
-use crate::incident::Bursts;
 use crate::judge::Diagnosis;
 use crate::judge::causes;
 use crate::judge::verdict::{Level, Verdict, two_machines};

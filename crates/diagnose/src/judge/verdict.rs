@@ -7,15 +7,15 @@ use timeline::signals::{
 use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::Evidence;
+use crate::evidence::rounding;
 use crate::finding::{Finding, Severity};
-use crate::judge::rounding;
 use crate::judge::without_memtotal;
+use crate::measures::available;
 use crate::measures::disk_wait;
 use crate::measures::floor::Floor;
 use crate::measures::own_limit::OwnLimit;
 use crate::measures::pressure::Stalls;
 use crate::measures::psi_average::Lately;
-use crate::measures::quiet;
 use crate::measures::readings;
 use crate::oom;
 use crate::rule::Class;
@@ -423,7 +423,7 @@ fn single_look(cx: &Evidence<'_>) -> String {
         let total = cx.timeline.last(MEM_TOTAL)?;
         let free = cx.timeline.last(MEM_FREE)?;
         let (_, high, _) = floor(cx, total);
-        let (available, _) = quiet::available_at_most(cx).ok()?;
+        let (available, _) = available::available_at_most(cx).ok()?;
         let available = available.last()?.ratio_of(total)?;
         (on_floor(cx, free, high, total)? && (available < LITTLE || swap_used(cx).is_some()))
             .then_some(())
@@ -450,7 +450,7 @@ fn what_one_look_says(cx: &Evidence<'_>) -> Vec<String> {
             None => format!("free: {shown}; whether that is the floor at which the kernel holds it ({low} to {high}, {how}) needs finer figures."),
         });
     }
-    if let Ok((track, told)) = quiet::available_at_most(cx)
+    if let Ok((track, told)) = available::available_at_most(cx)
         && let Some(available) = track.last()
     {
         let share = available.ratio_of(total).unwrap_or_default();

@@ -114,6 +114,13 @@ impl Floor {
     }
 }
 
+impl Evidence<'_> {
+    /// Where free memory rests under load, from the zones' marks of each sample.
+    pub fn floor(&self) -> Result<Floor, Missing> {
+        Floor::measured(self)
+    }
+}
+
 /// Σ min(managed, watermark + protection) over the zones; one without managed pages (an empty Movable zone) has none.
 fn edge(watermark: Signal<Gauge<Pages>>) -> Reading<Bytes> {
     let kept = gauge(watermark).plus([gauge(ZONE_PROTECTION)]);

@@ -2,22 +2,17 @@
 //! without it such a note would contradict a finding of that time.
 
 use timeline::{
-    Gauge, Signal, Stretch, Track,
-    signals::{
-        ALLOCSTALL, MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE,
-        MEM_INACTIVE_FILE, MEM_SLAB_RECLAIMABLE, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPIN,
-        REFAULT_FILE,
-    },
+    Stretch, Track,
+    signals::{ALLOCSTALL, PGSCAN_DIRECT, PSI_MEMORY_SOME, PSWPIN, REFAULT_FILE},
 };
-use units::{Bytes, Count, Pages, PerSecond, Quantity, Ratio, Span};
+use units::{Pages, PerSecond, Quantity, Ratio};
 
 use crate::evidence::{Evidence, Missing};
 use crate::finding::Finding;
 use crate::measures::pressure::Stalls;
 use crate::measures::psi_average::Lately;
-use crate::measures::readings::{page_cache, refaults_file, swapped_in};
-use crate::oom;
-use crate::trigger::{LEVEL, Predicate, Reading, all, gauge, rate, stall};
+use crate::measures::readings::{refaults_file, swapped_in};
+use crate::trigger::{Predicate, all, rate, stall};
 
 /// What was measured, all of it low.
 #[derive(Debug, Clone, Default)]
@@ -174,125 +169,11 @@ impl Calm {
     }
 }
 
-/// Calm labelled captures have this share of RAM available and more (November 2026).
-pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
-
-/// A kernel report of a shortage among the samples: their levels are of a moment at which memory was wanted and not there,
-/// and nothing of them is called harmless.
-pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
-    let last = shortages(cx).last();
-    last.map(|one| {
-        if one.is_kill() {
-            "the kernel had to kill for want of memory"
-        } else {
-            "a request for memory failed"
-        }
-    })
-}
-
-fn shortages<'a>(cx: &Evidence<'a>) -> impl DoubleEndedIterator<Item = oom::Explained<'a>> {
-    let all = oom::reports(cx).into_iter();
-    all.filter(|one| {
-        one.report.group.is_none() && !one.report.is_by_hand() && !one.report.is_memory_dump()
-    })
-}
-
-/// The longest part of a stretch that is not within seconds of a kernel report of a shortage.
-///
-/// # Errors
-/// What the kernel reported, where that leaves no time.
-pub(crate) fn apart_from_shortage(
-    cx: &Evidence<'_>,
-    stretch: &Stretch,
-) -> Result<Stretch, &'static str> {
-    /// Levels of so much time before and after are of that moment.
-    const NEAR: Span = LEVEL;
-    let Some(why) = shortage(cx) else {
-        return Ok(*stretch);
-    };
-    let at: Vec<Span> = shortages(cx).map(|one| one.at).collect();
-    let times = cx.timeline.times();
-    let apart = (0..times.len()).map(|index| {
-        let is_inside = stretch.first <= index && index <= stretch.last;
-        let is_near = |at: &Span| *at <= times[index].plus(NEAR) && times[index] <= at.plus(NEAR);
-        let is_apart = is_inside && !at.iter().any(is_near);
-        Some(if is_apart { 1.0 } else { 0.0 })
-    });
-    let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));
-    let longest = apart.runs().into_iter().max_by_key(Stretch::duration);
-    longest
-        .filter(|longest| longest.duration() >= LEVEL)
-        .ok_or(why)
-}
-
-/// What can be had without swapping, and at most that where nothing tells shared memory from page cache: as in
-/// [`available_at_most`].
-pub(crate) fn can_be_had() -> Reading<Bytes> {
-    let free = || gauge(MEM_FREE);
-    let slab = || gauge(MEM_SLAB_RECLAIMABLE);
-    let lists = gauge(MEM_ACTIVE_FILE);
-    let lists = lists.and(gauge(MEM_INACTIVE_FILE));
-    let cached = gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]);
-    let files = lists.or(page_cache()).or(cached);
-    gauge(MEM_AVAILABLE).or(free().and(files).plus([slab()]))
-}
-
-/// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
-/// free memory plus files' pages and reclaimable slab; then `false`.
-pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
-    told_or(cx, files)
-}
-
-/// Like [`available`], also where nothing tells shared memory from page cache: then all of it counts, and no more than
-/// this can be had.
-pub(crate) fn available_at_most(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
-    told_or(cx, |cx| {
-        files(cx).or_else(|_| Ok(plus_known(cx, cx.gauge(MEM_CACHED)?, MEM_BUFFERS)))
-    })
-}
-
-/// MemAvailable, or free memory plus what `files` says and reclaimable slab; what lacks is MemAvailable.
-fn told_or(
-    cx: &Evidence<'_>,
-    files: impl Fn(&Evidence<'_>) -> Result<Track<Bytes>, Missing>,
-) -> Result<(Track<Bytes>, bool), Missing> {
-    let lacking = match cx.gauge(MEM_AVAILABLE) {
-        Ok(track) => return Ok((track, true)),
-        Err(lacking) => lacking,
-    };
-    match (cx.gauge(MEM_FREE), files(cx)) {
-        (Ok(free), Ok(files)) => {
-            let both = free.plus(&files);
-            Ok((plus_known(cx, both, MEM_SLAB_RECLAIMABLE), false))
-        }
-        _ => Err(lacking),
-    }
-}
-
-/// The pages of files, without shared memory.
-pub(crate) fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
-    match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
-        (Ok(active), Ok(inactive)) => Ok(active.plus(&inactive)),
-        _ => cx.page_cache(),
-    }
-}
-
-/// With another gauge where the source has it.
-pub(crate) fn plus_known(
-    cx: &Evidence<'_>,
-    track: Track<Bytes>,
-    other: Signal<Gauge<Bytes>>,
-) -> Track<Bytes> {
-    match cx.timeline.gauge(other) {
-        Some(more) => track.plus(&more),
-        None => track,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::signals::MEM_SHMEM;
+    use units::Span;
+
     use timeline::{Facts, Sample, Timeline};
 
     fn timeline(seconds: u64, fill: impl Fn(u64, &mut Sample)) -> Timeline {
@@ -327,47 +208,5 @@ mod tests {
         let calm = Calm::during(&cx, &timeline.whole().unwrap()).unwrap();
         assert!(calm.kinds().is_empty());
         assert!(calm.clause(&cx).contains("not measured"));
-    }
-
-    fn estimated(readings: &[(Signal<Gauge<Bytes>>, u64)]) -> [Option<(Option<Bytes>, bool)>; 2] {
-        let timeline = timeline(0, |_, sample| {
-            for (signal, mib) in readings {
-                sample.host.set(*signal, Bytes::from_mib(*mib));
-            }
-        });
-        let facts = Facts::default();
-        let cx = Evidence::new(&timeline, &facts);
-        [available(&cx), available_at_most(&cx)].map(|one| {
-            let (track, told) = one.ok()?;
-            Some((track.last(), told))
-        })
-    }
-
-    #[test]
-    fn kernels_without_memavailable_are_estimated() {
-        let old = [
-            (MEM_FREE, 100),
-            (MEM_CACHED, 300),
-            (MEM_SHMEM, 50),
-            (MEM_BUFFERS, 10),
-            (MEM_SLAB_RECLAIMABLE, 40),
-        ];
-        let estimate = Some((Some(Bytes::from_mib(400)), false));
-        assert_eq!(estimated(&old), [estimate, estimate]);
-    }
-
-    #[test]
-    fn shared_memory_that_nothing_tells_apart_is_in_the_upper_bound_only() {
-        let old = [(MEM_FREE, 100), (MEM_CACHED, 300), (MEM_BUFFERS, 10)];
-        let bound = Some((Some(Bytes::from_mib(410)), false));
-        assert_eq!(estimated(&old), [None, bound]);
-    }
-
-    #[test]
-    fn without_the_page_cache_nothing_is_estimated() {
-        assert_eq!(
-            estimated(&[(MEM_FREE, 100), (MEM_BUFFERS, 10)]),
-            [None, None]
-        );
     }
 }

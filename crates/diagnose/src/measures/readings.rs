@@ -1,5 +1,6 @@
 //! Quantities that no kernel file holds and that several triggers and stories need: each is defined here, once.
 
+use timeline::Track;
 use timeline::signals::{
     ALLOCSTALL, MEM_ANON, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_SHMEM, PSI_MEMORY_SOME,
     PSI_MEMORY_SOME_AVG60, PSWPIN, PSWPOUT, REFAULT_BOTH, REFAULT_FILE, SWAP_FREE, SWAP_TOTAL,
@@ -7,9 +8,10 @@ use timeline::signals::{
 };
 use units::{Bytes, BytesPerSecond, Micros, Pages, PerSecond, Quantity as _, Ratio};
 
+use crate::evidence::{Evidence, Missing};
+use crate::measures::available;
 use crate::measures::floor::Floor;
 use crate::measures::pressure::Stalls;
-use crate::measures::quiet;
 use crate::trigger::{Predicate, Reading, any, computed, gauge, rate, stall};
 
 /// Files that come back after eviction: 256 pages of 4 KiB a second. Labelled captures, November 2026: 30 MiB/s and more
@@ -47,7 +49,7 @@ pub(crate) fn page_cache() -> Reading<Bytes> {
 /// MemAvailable, or where the source lacks it free memory and all of cache: no more than this can be had.
 pub(crate) fn available_at_most() -> Reading<Bytes> {
     let estimated = computed("free memory and cache", |cx| {
-        Ok(quiet::available_at_most(cx)?.0.cast())
+        Ok(available::available_at_most(cx)?.0.cast())
     });
     gauge(MEM_AVAILABLE).or(estimated)
 }
@@ -99,4 +101,32 @@ pub(crate) fn refaults_file() -> Reading<PerSecond<Pages>> {
     let both = rate(REFAULT_BOTH);
     let file = both.clone().minus(rate(PSWPIN)).or(both);
     rate(REFAULT_FILE).or(file)
+}
+
+// The same as tracks, for stories.
+impl Evidence<'_> {
+    /// Page cache that can be dropped: Cached − Shmem + Buffers.
+    pub fn page_cache(&self) -> Result<Track<Bytes>, Missing> {
+        page_cache().track(self)
+    }
+
+    /// Used swap as the source prints it (where `free -h` rounds, the finer figure), or SwapTotal − SwapFree.
+    pub fn swap_used(&self) -> Result<Track<Bytes>, Missing> {
+        swap_used().track(self)
+    }
+
+    /// Pages swapped in from anywhere: devices, the zswap pool, zero pages.
+    pub fn swapped_in(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        swapped_in().track(self)
+    }
+
+    /// Pages swapped out to anywhere: devices, the zswap pool, zero pages.
+    pub fn swapped_out(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        swapped_out().track(self)
+    }
+
+    /// File pages read again after eviction. Kernels before 5.9 count anonymous ones too: then swap-ins are taken off.
+    pub fn refaults_file(&self) -> Result<Track<PerSecond<Pages>>, Missing> {
+        refaults_file().track(self)
+    }
 }

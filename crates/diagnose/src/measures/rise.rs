@@ -12,7 +12,7 @@ use timeline::{Stretch, Track};
 use units::{Bytes, Quantity, Ratio, Span};
 
 use crate::evidence::{Evidence, Missing};
-use crate::judge::incidents;
+use crate::trigger;
 use crate::trigger::{
     Found, LEVEL, Numbers, Occurrence, Predicate, Reading, Scope, Subject, Trigger, While, ram,
 };
@@ -232,7 +232,7 @@ pub(crate) fn with_levels(
     };
     let holds = level.when.holds(Subject { cx, of: None })?;
     let rises = rises.into_iter().map(|rise| (rise.stretch, true));
-    let levels = incidents::lasting(&holds, &level, None).into_iter();
+    let levels = trigger::lasting(&holds, &level, None).into_iter();
     let levels = levels.filter_map(|one| {
         let stretch = cx.timeline.stretch(one.first, one.last)?;
         let is_alone = stretch.duration() >= LEVEL || one.first == one.last;

@@ -8,15 +8,11 @@ use timeline::signals::{
     OOM_KILLS,
 };
 use timeline::{CounterRise, Entity::Cgroup, EntitySeries, Stretch};
-use units::{Count, PerSecond, Span};
+use units::{Count, PerSecond};
 
 use crate::evidence::{Evidence, Missing};
 use crate::measures::cgroups;
 use crate::oom::{self, Cause};
-
-/// Kills that follow each other within this are one incident: a service is started again, into the same shortage. An
-/// engineering choice; systemd starts again after 100 ms, and gives up after five times in 10 s.
-pub(crate) const AGAIN: Span = Span::from_secs(10);
 
 /// A kill counter that rises at all: by one a day.
 pub(crate) const ANY: PerSecond<Count> = PerSecond::new(1.0 / 86_400.0);
@@ -207,6 +203,7 @@ fn taken(left: &mut BTreeMap<usize, u64>, within: RangeInclusive<usize>, mut cou
 mod tests {
     use super::*;
     use timeline::{Facts, Sample, Timeline};
+    use units::Span;
 
     #[test]
     fn a_kill_while_the_recorder_stood_still_is_one() {

@@ -5,8 +5,10 @@ use timeline::signals::{
     MEM_WRITEBACK, PAGE_CACHE, PGPGIN,
 };
 
-use crate::measures::quiet::{self, Calm};
+use crate::measures::available;
+use crate::measures::quiet::Calm;
 use crate::measures::readings::page_cache;
+use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
@@ -51,7 +53,7 @@ fn trigger() -> Trigger {
     let much = ram()
         .share(CACHE)
         .or(known.share(CACHE).max(CACHE_UNKNOWN_RAM));
-    let least = ram().share(quiet::AVAILABLE);
+    let least = ram().share(available::AVAILABLE);
     let beyond_free = gauge(MEM_AVAILABLE).minus(gauge(MEM_FREE));
     let contained = beyond_free.at_least("cache that is available", given_back().share(GIVEN_BACK));
     Trigger::on_host(
@@ -61,7 +63,7 @@ fn trigger() -> Trigger {
                 .and(given_back())
                 .at_least("free memory and cache", Bytes::new(1)),
             given_back().at_least("cache that can be dropped", much),
-            quiet::can_be_had()
+            available::can_be_had()
                 .at_least("available memory", least)
                 .if_measured(),
             contained.if_measured(),
@@ -104,7 +106,7 @@ impl Levels {
         let left = at(gauge(MEM_FREE))?;
         let ram = cx.ram().ok();
         let whole = ram.unwrap_or(given_back + left);
-        let (available, is_reported) = match (quiet::available_at_most(cx), ram) {
+        let (available, is_reported) = match (available::available_at_most(cx), ram) {
             (Ok((track, told)), Some(_)) => (track.at(last).ok_or_else(lacks)?, told),
             _ => (left + read_into(cx, stretch)?, false),
         };
@@ -146,7 +148,7 @@ impl Levels {
                 it.shows_from(
                     MEM_AVAILABLE,
                     available,
-                    self.whole.share(quiet::AVAILABLE),
+                    self.whole.share(available::AVAILABLE),
                     None,
                     text,
                 )
@@ -155,14 +157,14 @@ impl Levels {
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let stretch = match quiet::apart_from_shortage(cx, &incident.stretch) {
+    let stretch = match oom::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
         Err(why) => return clear!("much of RAM is cache, but {why}"),
     };
     let levels = Levels::of(cx, &stretch)?;
     let (given_back, share) = (levels.given_back, levels.share);
     let (available, is_reported) = (levels.available, levels.is_reported);
-    if available <= levels.whole.share(quiet::AVAILABLE) {
+    if available <= levels.whole.share(available::AVAILABLE) {
         return clear!("{share} of RAM is cache, but only {available} are available");
     }
     let calm = match Calm::during(cx, &stretch) {

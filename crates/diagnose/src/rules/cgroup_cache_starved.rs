@@ -6,10 +6,11 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, CGROUP_REFAULT_FILE, CGROUP_SHMEM, MEM_AVAILABLE,
 };
 
-use crate::measures::cgroups::{self, Knob};
+use crate::measures::cgroups;
 use crate::measures::readings::{NOTICED, refaults_file};
 use crate::measures::refaults::has_free;
 use crate::prelude::*;
+use crate::remedy::{self, Knob};
 
 declare_rule! {
     /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
@@ -90,7 +91,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         || "its anonymous memory plus the files it uses".to_owned(),
         |anon| format!("{anon} of anonymous memory plus the files it uses"),
     );
-    let raised = cgroups::set_limit(cx, group, Knob::kills_at(cx), cgroups::more(limit));
+    let raised = remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit));
     Ok(RULE
         .found(
             waits.severity(),

@@ -6,9 +6,10 @@ use timeline::signals::{
     CGROUP_PSI_MEMORY_SOME, MEM_AVAILABLE,
 };
 
-use crate::measures::cgroups::{self, Knob};
+use crate::measures::cgroups;
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
+use crate::remedy::{self, Knob};
 
 declare_rule! {
     /// A control group wants more than its memory.high, and the kernel slows its tasks down.
@@ -84,7 +85,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(_) => "",
         None => "the group's memory.pressure would settle it",
     };
-    let raised = cgroups::set_limit(cx, group, Knob::High, cgroups::more(high.max(held)));
+    let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(held)));
     let label = &group.label;
     let title = format!(
         "Control group {label} is slowed down: it wants more than its memory.high of {high}{waits}.{host}"

@@ -6,10 +6,10 @@ use timeline::signals::{
     SLABS_SCANNED,
 };
 
-use crate::measures::quiet;
 use crate::measures::readings::NOTICED;
 use crate::measures::rise::{self, Rise, heights, with_levels};
 use crate::measures::slab;
+use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
@@ -181,7 +181,7 @@ fn contents_shown_in(
 fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
     match hurts {
         Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
-        None if quiet::shortage(cx).is_some() => {
+        None if oom::shortage(cx).is_some() => {
             "; it was not given back when memory was wanted".to_owned()
         }
         None => "; it is given back when memory is wanted".to_owned(),

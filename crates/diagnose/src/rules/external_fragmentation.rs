@@ -7,9 +7,9 @@ use timeline::signals::{
     ZONE_FREE, ZONE_HIGH, ZONE_PROTECTION,
 };
 
-use crate::judge::incidents;
 use crate::oom::{self, Cause, Explained};
 use crate::prelude::*;
+use crate::trigger;
 use crate::trigger::While;
 
 declare_rule! {
@@ -119,7 +119,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
             when: in_pieces(runs),
             at_least: LEVEL,
         };
-        incidents::holding(cx, &trigger)
+        trigger::holding(cx, &trigger)
     };
     let asked = asked(cx);
     let huge = holding(runs_of_huge_pages())?;

@@ -9,7 +9,7 @@ use timeline::signals::{
     PROC_SHARED_DIRTY,
 };
 
-use crate::measures::quiet;
+use crate::measures::available;
 use crate::prelude::*;
 
 declare_rule! {
@@ -139,7 +139,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         );
     }
     let share = copied.ratio_of(fork.size).unwrap_or_default();
-    let available = quiet::available(cx).ok().map(|(track, _)| track);
+    let available = available::available(cx).ok().map(|(track, _)| track);
     let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
     let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
     let fell = before.zip(least);

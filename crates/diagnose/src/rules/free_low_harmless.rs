@@ -2,9 +2,11 @@
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
 
-use crate::judge::rounding;
+use crate::evidence::rounding;
+use crate::measures::available;
 use crate::measures::floor::Floor;
-use crate::measures::quiet::{self, Calm};
+use crate::measures::quiet::Calm;
+use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
@@ -40,20 +42,20 @@ declare_rule! {
 const LOW: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
-    let available = quiet::can_be_had();
+    let available = available::can_be_had();
     Trigger::on_host(
         LEVEL,
         all![
             gauge(MEM_FREE).at_most("free memory", Floor::rests()),
             gauge(MEM_FREE).at_most("free memory", ram().share(LOW)),
-            available.at_least("available memory", ram().share(quiet::AVAILABLE)),
+            available.at_least("available memory", ram().share(available::AVAILABLE)),
             Calm::holds(),
         ],
     )
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let stretch = match quiet::apart_from_shortage(cx, &incident.stretch) {
+    let stretch = match oom::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
@@ -61,7 +63,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(calm) => calm,
         Err(why) => return clear!("free memory is on its floor, but {why}"),
     };
-    let (available, told) = quiet::available(cx)?;
+    let (available, told) = available::available(cx)?;
     let lowest = available.min_in(&stretch);
     let lacks = || Missing::same_time(MEM_AVAILABLE.def());
     let (least, index) = lowest.ok_or_else(lacks)?;
@@ -95,7 +97,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows_from(
             MEM_AVAILABLE,
             least,
-            ram.share(quiet::AVAILABLE),
+            ram.share(available::AVAILABLE),
             cx.time(index),
             text,
         )

@@ -11,10 +11,11 @@ use timeline::signals::{
     CGROUP_HIGH, CGROUP_MAX, CGROUP_SHMEM, MEM_AVAILABLE, OOM_KILLS,
 };
 
-use crate::measures::cgroups::{self, Knob};
+use crate::measures::cgroups;
 use crate::oom::kills::{self, GroupKills};
 use crate::oom::{self, Limit as Hit};
 use crate::prelude::*;
+use crate::remedy::{self, Knob};
 
 declare_rule! {
     /// A control group ran into its memory limit and the kernel killed a process in it; the host itself may have plenty.
@@ -65,7 +66,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         Err(_) => Vec::new(),
     };
     let reported = report::occurrences(cx, &counted);
-    Ok(joined(cx, [counted, reported].concat(), kills::AGAIN))
+    Ok(joined(cx, [counted, reported].concat(), oom::AGAIN))
 }
 
 fn occurrence(kills: &GroupKills<'_>) -> Option<Occurrence> {
@@ -214,7 +215,7 @@ impl<'a> Kills<'a> {
 /// A quarter more than the limit, where it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
-        cgroups::set_limit(cx, group, Knob::kills_at(cx), cgroups::more(limit))
+        remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit))
     });
     commands.told(what)
 }
@@ -234,12 +235,12 @@ fn slowed_first(
     group: &EntitySeries,
     limit: Option<Bytes>,
 ) -> Finding {
-    let high = limit.map(|limit| before(cgroups::more(limit)));
+    let high = limit.map(|limit| before(remedy::more(limit)));
     let has = cgroups::limit(cx, group, CGROUP_HIGH);
     if has.zip(high).is_some_and(|(has, high)| has <= high) {
         return finding;
     }
-    let set = high.map(|high| cgroups::set_limit(cx, group, Knob::High, high));
+    let set = high.map(|high| remedy::set_limit(cx, group, Knob::High, high));
     finding.fix(set.unwrap_or_default().told(SLOWED_FIRST))
 }
 

@@ -73,7 +73,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         Err(missing) if oom::reports(cx).is_empty() => return Err(missing),
         Err(_) => {}
     }
-    Ok(joined(cx, all, kills::AGAIN))
+    Ok(joined(cx, all, oom::AGAIN))
 }
 
 fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {

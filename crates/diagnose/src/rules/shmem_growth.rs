@@ -2,7 +2,7 @@
 
 use timeline::signals::{MEM_AVAILABLE, MEM_SHMEM, PROC_RSS_SHMEM, SWAP_TOTAL};
 
-use crate::measures::quiet;
+use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, heights, with_levels};
 use crate::prelude::*;
 
@@ -76,7 +76,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let share = cx.of_ram(peak)?;
     let climbs = rise.as_ref().is_some_and(|rise| rise.climbs);
-    let available = quiet::available(cx).ok();
+    let available = available::available(cx).ok();
     let available = available.and_then(|(available, _)| available.min_in(stretch));
     let little = available.is_some_and(|(left, _)| left < ram.share(LITTLE_AVAILABLE));
     let severity = Severity::warning_if((climbs && share >= LARGE) || (share >= MOST && little));

@@ -3,7 +3,7 @@
 use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{MEM_SLAB, MEM_SLAB_RECLAIMABLE, MEM_SLAB_UNRECLAIMABLE, SLAB_PAGES};
 
-use crate::measures::quiet;
+use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, heights, with_levels};
 use crate::measures::slab;
 use crate::prelude::*;
@@ -153,7 +153,7 @@ fn severity(
     climb: Option<&Rise>,
     too_high: bool,
 ) -> Severity {
-    let available = quiet::available(cx).ok();
+    let available = available::available(cx).ok();
     let least = available.and_then(|(track, _)| track.min_in(stretch));
     let little = cx.ram().ok().zip(least);
     let little = little.is_some_and(|(ram, (left, _))| left < ram.share(LITTLE_AVAILABLE));

@@ -2,10 +2,11 @@
 
 use timeline::signals::{MEM_AVAILABLE, PSWPIN, SWAP_TOTAL, SWAP_USED};
 
+use crate::measures::available;
 use crate::measures::baselines::{SWAP_TRAFFIC, SWAP_USED as USED};
 use crate::measures::disk_wait;
-use crate::measures::quiet;
 use crate::measures::readings::{ROOM, swap_used, swapped_in};
+use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
@@ -48,7 +49,7 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let used = cx.swap_used()?;
     let used = used.at(incident.stretch.last).unwrap_or_default();
-    let stretch = match quiet::apart_from_shortage(cx, &incident.stretch) {
+    let stretch = match oom::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
         Err(why) => return clear!("{used} lie in swap, and {why}"),
     };
@@ -83,7 +84,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 fn levels_only(cx: &Evidence<'_>, used: Bytes, stretch: &Stretch) -> Option<Outcome> {
     let total = cx.gauge(SWAP_TOTAL).ok()?.at(stretch.last)?;
     let of_swap = used.ratio_of(total).filter(|share| *share <= SOME)?;
-    let (available, told) = quiet::available_at_most(cx).ok()?;
+    let (available, told) = available::available_at_most(cx).ok()?;
     let (least, _) = available.min_in(stretch)?;
     let room = cx.ram().ok()?.share(ROOM);
     if least < room {

@@ -2,10 +2,10 @@
 
 use timeline::signals::{MEM_AVAILABLE, SWAP_FREE, SWAP_TOTAL};
 
-use crate::judge::incidents;
 use crate::measures::readings::refaults_file;
 use crate::oom::{self, Cause, Explained, SwapState};
 use crate::prelude::*;
+use crate::trigger;
 use crate::trigger::While;
 
 declare_rule! {
@@ -66,7 +66,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         when: used_up(),
         at_least: LEVEL,
     };
-    let levels = incidents::holding(cx, &levels);
+    let levels = trigger::holding(cx, &levels);
     let reports = oom::reports(cx);
     if reports.is_empty() {
         return levels;

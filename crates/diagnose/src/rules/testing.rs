@@ -5,12 +5,12 @@ use timeline::{Counter, Entity, Fact, Facts, Gauge, KernelReport, Sample, Signal
 use units::{PageSize, Span, Unit};
 
 use crate::evidence::{Evidence, Missing};
-use crate::finding::Finding;
-use crate::incident::Waiting;
+use crate::finding::{Finding, Outcome};
 use crate::judge::causes;
 use crate::judge::incidents;
+use crate::judge::weight::Waiting;
 use crate::oom::testing::Report;
-use crate::rule::{Outcome, Rule};
+use crate::rule::Rule;
 use crate::rules;
 
 /// A host sampled once a second, 4 KiB pages.

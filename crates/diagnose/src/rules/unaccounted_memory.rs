@@ -7,7 +7,7 @@ use timeline::signals::{
 
 use crate::accounting::totals::Checks;
 use crate::accounting::{Accounting, account};
-use crate::measures::quiet;
+use crate::measures::available;
 use crate::measures::rise::{self, LONG, Rise, with_levels};
 use crate::prelude::*;
 use crate::trigger::Subject;
@@ -158,7 +158,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let growth = Rise::seen(&track, large).max_by_key(Rise::by);
     let level = growth.as_ref().map_or(most, |rise| rise.to);
     let of_ram = cx.of_ram(level)?;
-    let least = quiet::available(cx)
+    let least = available::available(cx)
         .ok()
         .and_then(|(t, _)| t.min_in(stretch));
     let little = least.is_some_and(|(least, _)| least < ram.share(LITTLE_AVAILABLE));

@@ -5,7 +5,7 @@ use timeline::signals::{
     PSI_MEMORY_SOME, RESTORE_FILE,
 };
 
-use crate::measures::quiet::AVAILABLE;
+use crate::measures::available::AVAILABLE;
 use crate::measures::readings::NOTICED;
 use crate::prelude::*;
 

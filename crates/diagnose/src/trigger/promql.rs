@@ -10,16 +10,14 @@ use timeline::SignalId;
 use super::Trigger;
 use super::reading::{Comparison, Expr, Predicate};
 use crate::finding::ThresholdSide;
-use crate::rule::Rule;
 
-impl Rule {
-    /// Its trigger in PromQL; `None` where none can be given: it rests on kernel reports, on a function, or on the source.
-    pub fn promql(&self) -> Option<String> {
-        let trigger = (self.trigger)();
-        let Trigger::While(it) = &trigger else {
-            return None;
-        };
-        it.when.promql()
+impl Trigger {
+    /// As PromQL; `None` where it rests on kernel reports, on a function, or on the source.
+    pub(crate) fn promql(&self) -> Option<String> {
+        match self {
+            Self::While(holds) => holds.when.promql(),
+            Self::Found(_) | Self::Source => None,
+        }
     }
 }
 

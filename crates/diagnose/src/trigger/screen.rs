@@ -12,8 +12,6 @@ use units::{Quantity as _, Span};
 use super::reading::{Comparison, Expr, Predicate};
 use super::{STALL, Scope, Trigger};
 use crate::finding::ThresholdSide;
-use crate::rule::Rule;
-use crate::rules;
 
 /// Between what a number lies in a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,29 +47,9 @@ struct Minutes<'a> {
     visible_s: f64,
 }
 
-/// For each minute, whether the trigger of any rule could hold in it so that its samples are needed: a level that holds
-/// throughout is seen by the minute as well.
-pub fn could_hold(rolled: &RollUps, facts: &Facts) -> Vec<bool> {
-    let mut any = vec![false; rolled.len()];
-    for (_, could) in could_hold_by_rule(rolled, facts) {
-        any.iter_mut()
-            .zip(could)
-            .for_each(|(any, could)| *any |= could);
-    }
-    any
-}
-
-/// The same for each rule by itself.
-pub fn could_hold_by_rule<'a>(
-    rolled: &'a RollUps,
-    facts: &'a Facts,
-) -> impl Iterator<Item = (&'static str, Vec<bool>)> {
-    screened().map(|rule| (rule.id, of_rule(rule, rolled, facts)))
-}
-
-fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
+/// For each minute, whether this trigger could hold in it so that its samples are needed.
+pub(crate) fn minutes(trigger: &Trigger, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
     let mut could = vec![false; rolled.len()];
-    let trigger = (rule.trigger)();
     let Some((predicate, scope)) = trigger.predicate() else {
         return could;
     };
@@ -103,26 +81,6 @@ fn of_rule(rule: &Rule, rolled: &RollUps, facts: &Facts) -> Vec<bool> {
 /// an incident lies in two of them; a longer one fills others and holds for as much in one of these.
 fn visible_s(lasts: Span) -> f64 {
     Condition::SUSTAINED * lasts.min(Span::from_mins(1)).as_secs_f64() / 2.0
-}
-
-/// The signals that triggers read: no others need be rolled up.
-pub fn signals() -> Vec<SignalId> {
-    let mut all: Vec<SignalId> = vec![timeline::signals::MEM_TOTAL.id()];
-    for rule in screened() {
-        let trigger: Trigger = (rule.trigger)();
-        if let Some((predicate, _)) = trigger.predicate() {
-            all.extend(predicate.signals());
-            all.extend(predicate.signals_in_place());
-        }
-    }
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// What looks bad and is not is seen by the minute as well.
-fn screened() -> impl Iterator<Item = &'static Rule> {
-    rules::ALL.iter().filter(|rule| !rule.is_note())
 }
 
 fn keys(rolled: &RollUps, scope: Scope) -> Vec<&str> {
@@ -461,6 +419,7 @@ mod tests {
     use units::{PageSize, WallClock};
 
     use super::*;
+    use crate::could_hold_by_rule;
 
     const SECOND: f64 = 1e6;
 

@@ -5,22 +5,21 @@ use units::Ratio;
 use super::reading::{Comparison, Expr, Predicate};
 use super::{Scope, Trigger};
 use crate::finding::ThresholdSide;
-use crate::rule::Rule;
 
-impl Rule {
-    /// Its trigger in words: `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where it is found in another way.
-    pub fn trigger_in_words(&self) -> Option<String> {
-        let Trigger::While(it) = (self.trigger)() else {
+impl Trigger {
+    /// `swapped in from 1 MiB/s and …, for 4 s, on the host`; `None` where a function finds it.
+    pub(crate) fn words(&self) -> Option<String> {
+        let Self::While(holds) = self else {
             return None;
         };
-        let scope = match it.scope {
+        let scope = match holds.scope {
             Scope::Host => "on the host".to_owned(),
             Scope::Each(entity, _) => format!("in a {}", entity.name()),
         };
         Some(format!(
             "{}; for {} or longer, {scope}",
-            it.when.words(),
-            it.at_least
+            holds.when.words(),
+            holds.at_least
         ))
     }
 }

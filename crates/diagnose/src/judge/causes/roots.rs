@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
     use crate::finding::Event;
-    use crate::incident::Scope;
+    use crate::finding::Scope;
     use crate::rules::testing::Case;
 
     /// The definition: each incident is compared with each.

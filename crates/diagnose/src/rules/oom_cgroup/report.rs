@@ -8,11 +8,11 @@ use units::{Bytes, Count, Ratio};
 
 use super::{RULE, SLOWED_FIRST, before};
 use crate::evidence::Evidence;
+use crate::finding::Fix;
 use crate::finding::{Affected, Finding, Severity};
-use crate::incident::Incident;
-use crate::measures::cgroups::{self, Knob};
 use crate::oom::{self, Cause, Explained, Limit};
-use crate::remedy::Fix;
+use crate::remedy::{self, Knob};
+use crate::rule::Incident;
 use crate::trigger::Occurrence;
 
 fn is_at_a_limit(one: &Explained<'_>) -> bool {
@@ -284,11 +284,11 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
     let printed = at_limit
         .limit
         .filter(|_| at_limit.which == Limit::Memory && container(path).is_none());
-    let raised = printed.map(|limit| cgroups::more(limit.usage.max(limit.limit)));
+    let raised = printed.map(|limit| remedy::more(limit.usage.max(limit.limit)));
     let commands = raised.zip(printed).map(|(raised, limit)| {
         let knob = if is_v1 { Knob::MaxV1 } else { Knob::Max };
         let from = units::Limit::Bytes(limit.limit);
-        cgroups::set_limit_of(path, knob, raised, Some(from))
+        remedy::set_limit_of(path, knob, raised, Some(from))
     });
     let place =
         container(path).map_or_else(String::new, |place| format!(" It is kept in {place}."));
@@ -299,7 +299,7 @@ fn remedy(finding: Finding, at_limit: &AtLimit<'_>) -> Finding {
         return finding;
     }
     // A report does not print memory.high, so nothing takes it back.
-    let slowed = raised.map(|raised| cgroups::set_limit_of(path, Knob::High, before(raised), None));
+    let slowed = raised.map(|raised| remedy::set_limit_of(path, Knob::High, before(raised), None));
     finding.fix(slowed.unwrap_or_default().told(SLOWED_FIRST))
 }
 

@@ -6,9 +6,9 @@ use units::Bytes;
 
 use super::RULE;
 use crate::evidence::Evidence;
+use crate::finding::Fix;
 use crate::finding::{Finding, Severity};
 use crate::oom::{self, Cause, Explained, Filler, SwapState};
-use crate::remedy::Fix;
 
 pub(super) fn is_the_hosts(one: &Explained<'_>) -> bool {
     one.is_kill() && !one.cause.is_not_the_hosts()

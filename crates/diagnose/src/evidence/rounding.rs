@@ -1,0 +1,34 @@
+//! What a rounded reading may really be (`free -h` prints `3.6Gi`).
+
+use timeline::{Gauge, Signal};
+use units::{Bytes, Quantity as _, Ratio};
+
+use super::Evidence;
+
+/// A reading as it may be printed: with what it may be where it is rounded so much that the plain figure would mislead.
+pub(crate) fn shown(cx: &Evidence<'_>, signal: Signal<Gauge<Bytes>>, value: Bytes) -> String {
+    /// Coarser than this, the figure is printed with its bounds.
+    const COARSE: Ratio = Ratio::from_percent(10.0);
+    match bounds(cx, signal, value) {
+        Some((least, most)) if least == Bytes::ZERO => format!("less than {most} (rounded)"),
+        Some((least, most))
+            if most.saturating_sub(least).as_f64() > 2.0 * COARSE.get() * value.as_f64() =>
+        {
+            format!("{least} to {most} (rounded)")
+        }
+        _ => value.to_string(),
+    }
+}
+
+/// Between which figures the true reading lies; `None` where it is exact.
+pub(crate) fn bounds(
+    cx: &Evidence<'_>,
+    signal: Signal<Gauge<Bytes>>,
+    value: Bytes,
+) -> Option<(Bytes, Bytes)> {
+    let error = Bytes::new(cx.timeline.rounding_error(signal.id())?);
+    Some((
+        value.saturating_sub(error),
+        Bytes::new(value.get().saturating_add(error.get())),
+    ))
+}

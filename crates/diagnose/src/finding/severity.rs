@@ -1,0 +1,50 @@
+//! How much a finding matters, and how sure it is.
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; never changes the verdict.
+    Info,
+    /// Something is slower or nearer to an edge than it should be.
+    Warning,
+    /// Work stands still, or processes were or will be killed.
+    Critical,
+}
+
+impl Severity {
+    /// A warning where it hurts, else worth knowing only.
+    pub(crate) const fn warning_if(hurts: bool) -> Self {
+        if hurts { Self::Warning } else { Self::Info }
+    }
+
+    /// Critical where it is grave, else a warning.
+    pub(crate) const fn critical_if(is_grave: bool) -> Self {
+        if is_grave {
+            Self::Critical
+        } else {
+            Self::Warning
+        }
+    }
+}
+
+/// How sure a finding is, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confidence {
+    /// From 0 to 1; 0.9 and above is *confirmed*, 0.6 and above *probable*, below *possible*.
+    pub value: f64,
+    /// What it rests on, and what would settle it.
+    pub why: String,
+}
+
+impl Confidence {
+    /// `confirmed`, `probable` or `possible`.
+    pub fn word(&self) -> &'static str {
+        if self.value >= 0.9 {
+            "confirmed"
+        } else if self.value >= 0.6 {
+            "probable"
+        } else {
+            "possible"
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How much memory can be had without swapping: MemAvailable, or an estimate where the kernel does not report it.
+
+use timeline::signals::{
+    MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_FREE, MEM_INACTIVE_FILE,
+    MEM_SLAB_RECLAIMABLE,
+};
+use timeline::{Gauge, Signal, Track};
+use units::{Bytes, Ratio};
+
+use super::readings::page_cache;
+use crate::evidence::{Evidence, Missing};
+use crate::trigger::{Reading, gauge};
+
+/// Calm labelled captures have this share of RAM available and more (November 2026).
+pub(crate) const AVAILABLE: Ratio = Ratio::from_percent(15.0);
+
+/// What can be had without swapping, and at most that where nothing tells shared memory from page cache: as in
+/// [`available_at_most`].
+pub(crate) fn can_be_had() -> Reading<Bytes> {
+    let free = || gauge(MEM_FREE);
+    let slab = || gauge(MEM_SLAB_RECLAIMABLE);
+    let lists = gauge(MEM_ACTIVE_FILE);
+    let lists = lists.and(gauge(MEM_INACTIVE_FILE));
+    let cached = gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]);
+    let files = lists.or(page_cache()).or(cached);
+    gauge(MEM_AVAILABLE).or(free().and(files).plus([slab()]))
+}
+
+/// What can be had without swapping: MemAvailable, or where the source lacks it (kernels before 3.14, old `free`)
+/// free memory plus files' pages and reclaimable slab; then `false`.
+pub(crate) fn available(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
+    told_or(cx, files)
+}
+
+/// Like [`available`], also where nothing tells shared memory from page cache: then all of it counts, and no more than
+/// this can be had.
+pub(crate) fn available_at_most(cx: &Evidence<'_>) -> Result<(Track<Bytes>, bool), Missing> {
+    told_or(cx, |cx| {
+        files(cx).or_else(|_| Ok(plus_known(cx, cx.gauge(MEM_CACHED)?, MEM_BUFFERS)))
+    })
+}
+
+/// MemAvailable, or free memory plus what `files` says and reclaimable slab; what lacks is MemAvailable.
+fn told_or(
+    cx: &Evidence<'_>,
+    files: impl Fn(&Evidence<'_>) -> Result<Track<Bytes>, Missing>,
+) -> Result<(Track<Bytes>, bool), Missing> {
+    let lacking = match cx.gauge(MEM_AVAILABLE) {
+        Ok(track) => return Ok((track, true)),
+        Err(lacking) => lacking,
+    };
+    match (cx.gauge(MEM_FREE), files(cx)) {
+        (Ok(free), Ok(files)) => {
+            let both = free.plus(&files);
+            Ok((plus_known(cx, both, MEM_SLAB_RECLAIMABLE), false))
+        }
+        _ => Err(lacking),
+    }
+}
+
+/// The pages of files, without shared memory.
+pub(crate) fn files(cx: &Evidence<'_>) -> Result<Track<Bytes>, Missing> {
+    match (cx.gauge(MEM_ACTIVE_FILE), cx.gauge(MEM_INACTIVE_FILE)) {
+        (Ok(active), Ok(inactive)) => Ok(active.plus(&inactive)),
+        _ => cx.page_cache(),
+    }
+}
+
+/// With another gauge where the source has it.
+pub(crate) fn plus_known(
+    cx: &Evidence<'_>,
+    track: Track<Bytes>,
+    other: Signal<Gauge<Bytes>>,
+) -> Track<Bytes> {
+    match cx.timeline.gauge(other) {
+        Some(more) => track.plus(&more),
+        None => track,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::signals::MEM_SHMEM;
+    use timeline::{Facts, Sample, Timeline};
+
+    fn estimated(readings: &[(Signal<Gauge<Bytes>>, u64)]) -> [Option<(Option<Bytes>, bool)>; 2] {
+        let mut sample = Sample::default();
+        for (signal, mib) in readings {
+            sample.host.set(*signal, Bytes::from_mib(*mib));
+        }
+        let mut timeline = Timeline::default();
+        timeline.push(&sample).unwrap();
+        let facts = Facts::default();
+        let cx = Evidence::new(&timeline, &facts);
+        [available(&cx), available_at_most(&cx)].map(|one| {
+            let (track, told) = one.ok()?;
+            Some((track.last(), told))
+        })
+    }
+
+    #[test]
+    fn kernels_without_memavailable_are_estimated() {
+        let old = [
+            (MEM_FREE, 100),
+            (MEM_CACHED, 300),
+            (MEM_SHMEM, 50),
+            (MEM_BUFFERS, 10),
+            (MEM_SLAB_RECLAIMABLE, 40),
+        ];
+        let estimate = Some((Some(Bytes::from_mib(400)), false));
+        assert_eq!(estimated(&old), [estimate, estimate]);
+    }
+
+    #[test]
+    fn shared_memory_that_nothing_tells_apart_is_in_the_upper_bound_only() {
+        let old = [(MEM_FREE, 100), (MEM_CACHED, 300), (MEM_BUFFERS, 10)];
+        let bound = Some((Some(Bytes::from_mib(410)), false));
+        assert_eq!(estimated(&old), [None, bound]);
+    }
+
+    #[test]
+    fn without_the_page_cache_nothing_is_estimated() {
+        assert_eq!(
+            estimated(&[(MEM_FREE, 100), (MEM_BUFFERS, 10)]),
+            [None, None]
+        );
+    }
+}

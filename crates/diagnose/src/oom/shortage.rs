@@ -1,0 +1,56 @@
+//! Kernel reports of a shortage among the samples: levels around them are of a moment at which memory was short.
+
+use timeline::Stretch;
+use units::{Count, Span};
+
+use super::{Explained, reports};
+use crate::evidence::Evidence;
+use crate::trigger::LEVEL;
+
+/// A kernel report of a shortage among the samples: their levels are of a moment at which memory was wanted and not there,
+/// and nothing of them is called harmless.
+pub(crate) fn shortage(cx: &Evidence<'_>) -> Option<&'static str> {
+    let last = shortages(cx).last();
+    last.map(|one| {
+        if one.is_kill() {
+            "the kernel had to kill for want of memory"
+        } else {
+            "a request for memory failed"
+        }
+    })
+}
+
+fn shortages<'a>(cx: &Evidence<'a>) -> impl DoubleEndedIterator<Item = Explained<'a>> {
+    let all = reports(cx).into_iter();
+    all.filter(|one| {
+        one.report.group.is_none() && !one.report.is_by_hand() && !one.report.is_memory_dump()
+    })
+}
+
+/// The longest part of a stretch that is not within seconds of a kernel report of a shortage.
+///
+/// # Errors
+/// What the kernel reported, where that leaves no time.
+pub(crate) fn apart_from_shortage(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+) -> Result<Stretch, &'static str> {
+    /// Levels of so much time before and after are of that moment.
+    const NEAR: Span = LEVEL;
+    let Some(why) = shortage(cx) else {
+        return Ok(*stretch);
+    };
+    let at: Vec<Span> = shortages(cx).map(|one| one.at).collect();
+    let times = cx.timeline.times();
+    let apart = (0..times.len()).map(|index| {
+        let is_inside = stretch.first <= index && index <= stretch.last;
+        let is_near = |at: &Span| *at <= times[index].plus(NEAR) && times[index] <= at.plus(NEAR);
+        let is_apart = is_inside && !at.iter().any(is_near);
+        Some(if is_apart { 1.0 } else { 0.0 })
+    });
+    let apart = cx.timeline.track(apart.collect()).at_least(Count::new(1));
+    let longest = apart.runs().into_iter().max_by_key(Stretch::duration);
+    longest
+        .filter(|longest| longest.duration() >= LEVEL)
+        .ok_or(why)
+}

@@ -1,0 +1,97 @@
+//! What a story shows of the evidence: each statement asks for a measurement and is left out where the source lacks it.
+
+use timeline::signals::{MEM_ANON, MEM_SHMEM, MEM_SLAB_UNRECLAIMABLE, REFAULT_FILE};
+use timeline::{Counter, Gauge, Signal, Stretch};
+use units::{Bytes, BytesPerSecond, PerSecond, Unit};
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::measures::pressure::Stalls;
+use crate::measures::readings::READ_AGAIN;
+
+impl Finding {
+    /// The lowest level of a gauge in a stretch, when it was that low.
+    #[must_use]
+    pub(crate) fn shows_lowest<U: Unit>(
+        self,
+        cx: &Evidence<'_>,
+        signal: Signal<Gauge<U>>,
+        stretch: &Stretch,
+        text: impl FnOnce(U) -> String,
+    ) -> Self {
+        self.with(cx.lowest_in(signal, stretch), |finding, (least, index)| {
+            finding.shows(signal, least, cx.time(index), text(least))
+        })
+    }
+
+    /// The mean rate of a counter in a stretch.
+    #[must_use]
+    pub(crate) fn shows_mean<U: Unit>(
+        self,
+        cx: &Evidence<'_>,
+        signal: Signal<Counter<U>>,
+        stretch: &Stretch,
+        text: impl FnOnce(PerSecond<U>) -> String,
+    ) -> Self {
+        self.with(cx.mean_rate(signal, stretch), |finding, mean| {
+            finding.shows(signal, mean, None, text(mean))
+        })
+    }
+
+    /// Files that came back after eviction, where that was measured.
+    #[must_use]
+    pub(crate) fn shows_refaults(self, again: Option<BytesPerSecond>) -> Self {
+        self.with(again, |finding, again| {
+            let text = format!("{again} of files came back after eviction");
+            finding
+                .shows_from(REFAULT_FILE, again, READ_AGAIN, None, text)
+                .counts_if(again >= READ_AGAIN, "refaults")
+        })
+    }
+
+    /// What holds much at a sample, of what cannot be dropped: each part of this size or more.
+    #[must_use]
+    pub(crate) fn shows_holders(mut self, cx: &Evidence<'_>, index: usize, much: Bytes) -> Self {
+        for (signal, what) in [
+            (MEM_ANON, "anonymous memory"),
+            (MEM_SHMEM, "shared memory"),
+            (
+                MEM_SLAB_UNRECLAIMABLE,
+                "kernel objects that cannot be dropped",
+            ),
+        ] {
+            let part = cx.level(signal, index).filter(|part| *part >= much);
+            self = self.with(part, |finding, part| {
+                finding.shows(signal, part, cx.time(index), format!("{part} of {what}"))
+            });
+        }
+        self
+    }
+
+    /// What tasks waited for, where that was measured; waiting that is worth a finding is a kind of evidence.
+    #[must_use]
+    pub(crate) fn shows_stalls(self, stalls: &Stalls) -> Self {
+        stalls.shown_in(self).counts_if(stalls.any(), "stalls")
+    }
+
+    /// A look-alike that is excluded because a setting has this value.
+    #[must_use]
+    pub(crate) fn not_where(
+        self,
+        cx: &Evidence<'_>,
+        fact: timeline::Fact,
+        value: u64,
+        id: &'static str,
+    ) -> Self {
+        self.when(cx.number(fact) == Ok(value), |finding| {
+            finding.not(id, format!("{} is {value}", fact.name))
+        })
+    }
+
+    /// How sure it is by the kinds of evidence that it counts as; `open` says what would settle the rest.
+    #[must_use]
+    pub(crate) fn sure_by_kinds(self, cx: &Evidence<'_>, open: &str) -> Self {
+        let confidence = cx.confidence(&self.kinds, open);
+        self.sure(confidence)
+    }
+}

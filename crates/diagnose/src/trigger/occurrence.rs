@@ -1,0 +1,187 @@
+//! Occurrences: from which sample to which a trigger holds for long enough, and in what.
+
+use timeline::{Condition, Entity, EntitySeries};
+use units::Span;
+
+use super::evaluate::Subject;
+use super::reading::Predicate;
+use super::{Scope, While};
+use crate::evidence::{Evidence, Missing, Need};
+
+/// From one sample to another, in an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Occurrence {
+    /// Index of the first sample.
+    pub(crate) first: usize,
+    /// Index of the last sample.
+    pub(crate) last: usize,
+    /// Key of the entity, which need not have any sample: a kernel report names it. `None` for the host.
+    pub(crate) key: Option<String>,
+}
+
+impl Occurrence {
+    /// On the host.
+    pub(crate) const fn on_host(first: usize, last: usize) -> Self {
+        Self {
+            first,
+            last,
+            key: None,
+        }
+    }
+}
+
+/// Occurrences in order of time, those in one entity joined whose ends are no further apart than this, or that overlap.
+pub(crate) fn joined(cx: &Evidence<'_>, mut all: Vec<Occurrence>, within: Span) -> Vec<Occurrence> {
+    let times = cx.timeline.times();
+    all.sort_by(|a, b| (&a.key, a.first, a.last).cmp(&(&b.key, b.first, b.last)));
+    let mut joined: Vec<Occurrence> = Vec::new();
+    for next in all {
+        match joined.last_mut().filter(|known| known.key == next.key) {
+            Some(known)
+                if next.first < known.last
+                    || times[next.last].saturating_sub(times[known.last]) <= within =>
+            {
+                known.last = known.last.max(next.last);
+            }
+            _ => joined.push(next),
+        }
+    }
+    joined.sort_by_key(|one| (one.first, one.last));
+    joined
+}
+
+/// Where a trigger holds for long enough, in all that it is about.
+///
+/// # Errors
+/// [`Missing`] where it could be evaluated in none of them.
+pub(crate) fn holding(cx: &Evidence<'_>, trigger: &While) -> Result<Vec<Occurrence>, Missing> {
+    wherever(trigger, &subjects(cx, trigger.scope, &trigger.when)?)
+}
+
+pub(crate) fn wherever(
+    trigger: &While,
+    subjects: &[Subject<'_>],
+) -> Result<Vec<Occurrence>, Missing> {
+    let mut occurrences = Vec::new();
+    let mut lacks = None;
+    for subject in subjects {
+        match trigger.when.holds(*subject) {
+            Ok(holds) if is_one_moment(subject.cx, &holds, trigger) => {
+                lacks = lacks.or(Some(flows_of(trigger, Need::TwoLooks)));
+            }
+            Ok(holds) => {
+                let lasting = lasting(&holds, trigger, subject.of);
+                if lasting.is_empty() {
+                    let every = one_long_interval(&holds, trigger);
+                    let more = |every| flows_of(trigger, Need::MoreSamples { every });
+                    lacks = lacks.or(every.map(more));
+                }
+                occurrences.extend(lasting);
+            }
+            Err(missing) => lacks = lacks.or(Some(missing)),
+        }
+    }
+    match lacks {
+        Some(missing) if occurrences.is_empty() => Err(missing),
+        _ => Ok(occurrences),
+    }
+}
+
+/// Whether only one sample shows it, of which a flow is not known.
+fn is_one_moment(cx: &Evidence<'_>, holds: &Condition, trigger: &While) -> bool {
+    cx.is_single_look() && trigger.when.is_flow() && holds.ever_holds()
+}
+
+/// The longest interval that shows a flow alone, where it is as long as the trigger asks: samples are too rare to tell a
+/// moment of it from all of it.
+fn one_long_interval(holds: &Condition, trigger: &While) -> Option<Span> {
+    let runs = holds.runs().into_iter().filter(|_| trigger.when.is_flow());
+    let lasts = runs.map(|run| run.duration());
+    lasts.filter(|lasts| *lasts >= trigger.at_least).max()
+}
+
+fn flows_of(trigger: &While, need: Need) -> Missing {
+    let mut signals = trigger.when.signals().into_iter();
+    let flow = signals.find(|signal| signal.def().is_counter);
+    let names = flow.into_iter().map(|signal| signal.def().name);
+    Missing::because(names.collect(), need)
+}
+
+/// What a trigger is evaluated on: the host, or each entity that it is about.
+pub(crate) fn subjects<'a>(
+    cx: &'a Evidence<'a>,
+    scope: Scope,
+    when: &Predicate,
+) -> Result<Vec<Subject<'a>>, Missing> {
+    let Scope::Each(entity, accepts) = scope else {
+        return Ok(vec![Subject { cx, of: None }]);
+    };
+    let mut all = cx.timeline.entities(entity).peekable();
+    if all.peek().is_none() {
+        if has_none(cx, entity) {
+            return Ok(Vec::new());
+        }
+        return Err(no_such_entity(cx, when, entity));
+    }
+    let accepted = all.filter(|series| accepts(cx, series));
+    Ok(accepted
+        .map(|series| Subject {
+            cx,
+            of: Some(series),
+        })
+        .collect())
+}
+
+/// Whether the host has no such entities, as far as the source tells; else it only does not show them.
+fn has_none(cx: &Evidence<'_>, entity: Entity) -> bool {
+    let mut areas = cx.timeline.entities(Entity::SwapArea);
+    match entity {
+        Entity::Zram => !areas.any(|area| area.key.contains("zram")),
+        Entity::Node => cx.facts.nodes.len() < 2,
+        _ => false,
+    }
+}
+
+/// Without any such entity it is its files that are missing, not a field of a newer kernel.
+fn no_such_entity(cx: &Evidence<'_>, when: &Predicate, entity: Entity) -> Missing {
+    let signals = when.signals();
+    let own = signals.iter().find(|signal| signal.def().entity == entity);
+    let Some(signal) = own else {
+        return Missing::because(Vec::new(), Need::SameTime);
+    };
+    let mut missing = cx.lacks_signal(*signal);
+    if matches!(missing.need, Need::Field { .. }) {
+        missing.need = Need::File(signal.def().file);
+    }
+    missing
+}
+
+/// Where a condition holds for long enough: a flow for as long as the trigger asks, seen by two intervals or by one that is
+/// long; a level in two samples. One sample alone shows a level as well as many.
+pub(crate) fn lasting(
+    holds: &Condition,
+    trigger: &While,
+    of: Option<&EntitySeries>,
+) -> Vec<Occurrence> {
+    /// A mean over this long is no spike.
+    const LONG_MEAN: Span = Span::from_secs(15);
+    let is_flow = trigger.when.is_flow();
+    let runs = holds.bridged_runs().into_iter();
+    let lasting = runs.filter(|run| {
+        let is_point = run.last == run.first;
+        let intervals = run.last - run.first;
+        let is_seen = match is_flow {
+            true => intervals >= 2 || run.duration() >= LONG_MEAN,
+            // It need not hold yet at the first sample.
+            false => intervals >= 2 || holds.at(run.first) == Some(true),
+        };
+        (is_point && !is_flow) || (is_seen && run.duration() >= trigger.shortest())
+    });
+    lasting
+        .map(|run| Occurrence {
+            first: run.first,
+            last: run.last,
+            key: of.map(|series| series.key.clone()),
+        })
+        .collect()
+}
