@@ -5,4 +5,4 @@ mod judged;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| judged::judged(report::SourceKind::Capture, data));
+fuzz_target!(|data: &[u8]| judged::judged(data));

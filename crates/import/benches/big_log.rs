@@ -111,8 +111,8 @@ fn open_pipe(path: &Path) {
     cat.wait().unwrap();
 }
 
-fn check(read: Result<import::Opened, import::OpenError>) {
-    let inputs = read.map(|opened| opened.inputs);
+fn check(read: Result<timeline::Source, import::OpenError>) {
+    let inputs = read.map(|source| source.origin.inputs);
     let reports = inputs
         .iter()
         .flatten()

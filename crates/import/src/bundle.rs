@@ -17,11 +17,12 @@ pub(crate) use archive::read as read_archive;
 pub(crate) use directory::read as read_directory;
 
 use crate::builder::signals_in;
+use crate::capture;
 use crate::content::FileContent;
 use crate::decompress::{Started, unpack};
 use crate::paste::Paste;
-use crate::{Input, Opened, SourceKind, capture};
 use role::BundleRole;
+use timeline::{Input, Source, SourceKind};
 
 /// Files, directories and links; a large sosreport has 30,000.
 const MOST_ENTRIES: usize = 200_000;
@@ -204,7 +205,7 @@ impl Bundle {
         Ok(())
     }
 
-    fn finish(mut self) -> Opened {
+    fn finish(mut self) -> Source {
         self.note_counts();
         if self.root.is_some() {
             let page_size = capture::page_size(&self.sample);

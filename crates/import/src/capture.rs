@@ -11,13 +11,14 @@ use std::io::{BufRead, ErrorKind, Write};
 use probe::saved::Parsers;
 use serde::{Deserialize, Serialize};
 use timeline::facts::{self, Container};
-use timeline::{Entity, Facts, KernelReport, Sample, Stamp, Timeline, signals};
+use timeline::{
+    Entity, Facts, KernelReport, Origin, Sample, Source, SourceKind, Stamp, Timeline, signals,
+};
 use units::{PageSize, Quantity, Span, WallClock};
 
 use crate::paste::Paste;
 use crate::problems::Problems;
 use crate::text::bounded_lines::{BoundedLines, LineRead};
-use crate::{Opened, SourceKind};
 
 /// No host's sample is longer: 10 MiB are 5,000 processes.
 const LONGEST_LINE: usize = 32 << 20;
@@ -158,11 +159,11 @@ pub(crate) fn looks_like(start: &[u8]) -> bool {
 }
 
 /// Reads a capture's text. Whatever is wrong with it is among the problems; whatever is good is kept.
-pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Opened {
+pub(crate) fn read(text: &mut dyn BufRead, packing: &str) -> Source {
     read_at_most(MOST_SAMPLES, text, packing)
 }
 
-fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Opened {
+fn read_at_most(most_samples: usize, text: &mut dyn BufRead, packing: &str) -> Source {
     let mut reader = Reader::default();
     let mut lines = BoundedLines::new(text, LONGEST_LINE);
     loop {
@@ -309,7 +310,7 @@ impl Reader {
         snapshot.report
     }
 
-    fn finish(mut self) -> Opened {
+    fn finish(mut self) -> Source {
         if self.out_of_order > 0 {
             self.problems.note(format!(
                 "{} samples lie before the one ahead of them in time and were passed over (the first in line {}); \
@@ -318,18 +319,15 @@ impl Reader {
             ));
         }
         self.problems.note_crowd(&self.timeline);
-        Opened {
-            kind: SourceKind::Capture,
-            name: String::new(),
+        Source {
             timeline: self.timeline,
             facts: self.facts,
+            origin: Origin {
+                kind: SourceKind::Capture,
+                is_cut_short: self.is_cut_short,
+                ..Origin::default()
+            },
             problems: self.problems.into_texts(),
-            inputs: Vec::new(),
-            lines_skipped: 0,
-            thinned_to: None,
-            screened: None,
-            cut_at: None,
-            is_cut_short: self.is_cut_short,
         }
     }
 }
@@ -387,11 +385,11 @@ fn line(output: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Moment, Range};
     use timeline::signals::MEM_FREE;
+    use timeline::{TimePoint, TimeRange};
     use units::Bytes;
 
-    fn capture(text: &str) -> Opened {
+    fn capture(text: &str) -> Source {
         read(&mut text.as_bytes(), "file")
     }
 
@@ -416,20 +414,23 @@ mod tests {
         let text: String = (0..3).map(|t| sample(f64::from(t), 4)).collect();
         let read = |most| read_at_most(most, &mut text.as_bytes(), "file");
         let whole = read(3);
-        assert_eq!((whole.problems.len(), whole.is_cut_short), (0, false));
+        assert_eq!(
+            (whole.problems.len(), whole.origin.is_cut_short),
+            (0, false)
+        );
         let cut = read(2);
-        assert_eq!((cut.timeline.len(), cut.is_cut_short), (2, true));
+        assert_eq!((cut.timeline.len(), cut.origin.is_cut_short), (2, true));
         assert!(
             cut.problems[0].starts_with("only its first 2 samples were read, 1 s of it"),
             "{:?}",
             cut.problems
         );
-        let part = |until| Range {
-            until: Some(Moment::AfterStart(Span::from_secs(until))),
-            ..Range::default()
+        let part = |until| TimeRange {
+            until: Some(TimePoint::AfterStart(Span::from_secs(until))),
+            ..TimeRange::default()
         };
-        assert!(!read(2).within(part(0)).unwrap().is_cut_short);
-        assert!(read(2).within(part(1)).unwrap().is_cut_short);
+        assert!(!read(2).within(part(0)).unwrap().origin.is_cut_short);
+        assert!(read(2).within(part(1)).unwrap().origin.is_cut_short);
     }
 
     #[test]

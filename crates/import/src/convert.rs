@@ -15,9 +15,9 @@ use timeline::facts::CgroupMode;
 use timeline::{BreakKind, Entity, Event, Facts, Sample, Stamp, Timeline};
 use units::Span;
 
-use crate::Opened;
 use crate::capture::{Header, KERNEL_LOG, SampleLine, Writer};
 use crate::paste::Paste;
+use timeline::Source;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub struct Converted {
 ///
 /// # Errors
 /// The output's.
-pub fn convert(opened: &Opened, output: impl Write) -> std::io::Result<Converted> {
+pub fn convert(opened: &Source, output: impl Write) -> std::io::Result<Converted> {
     let timeline = &opened.timeline;
     let every = timeline.interval().unwrap_or(Span::from_secs(1));
     let mut header = Header::new(&opened.facts, every);

@@ -12,10 +12,8 @@ mod openmetrics;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use timeline::SignalId;
+use timeline::{SignalId, Source};
 use units::{Limit, Quantity as _, Unit as _};
-
-use crate::Opened;
 
 pub use capture::Capture;
 pub use csv::{Csv, quoted, rfc3339};
@@ -58,7 +56,7 @@ pub trait Exporter {
     /// The output's; [`io::ErrorKind::Unsupported`] with a sentence where the source lacks what the format needs.
     fn export(
         &self,
-        source: &Opened,
+        source: &Source,
         picks: &Picks,
         output: &mut dyn Write,
     ) -> io::Result<Exported>;

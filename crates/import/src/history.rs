@@ -1,55 +1,40 @@
-//! What this host's own recording says of the time before it was watched.
+//! What this host's own recording shows of the time before it was watched.
 //!
-//! Only a day of it is read, at one sample a minute but for minutes in which something could hold, and only where it reaches to the look: what ended days ago says
-//! nothing of how the present came about.
+//! Only a day of it is read, at one sample a minute except for minutes in which a rule could hold, and only where it
+//! reaches the live samples: what ended days ago does not explain the present.
 
 use std::path::Path;
 
 use store::{Recording, Resolution, Selection};
-use timeline::{Facts, Stamp, Timeline};
+use timeline::{Source, Stamp};
 use units::{Span, WallClock};
 
 use crate::Screen;
 use crate::recording::{load, opened};
 
-/// A recording and the look that follows it, on one clock.
-#[derive(Debug)]
-pub struct History {
-    /// Samples of the recording, then those of the look.
-    pub timeline: Timeline,
-    /// Index of the first sample of the look.
-    pub live_from: usize,
-    /// What is known of the host now, and how that changed in all this time.
-    pub facts: Facts,
-    /// What was wrong with the recording, in words; the rest was read.
-    pub problems: Vec<String>,
-}
-
-/// So much of a recording is read: a cycle of most hosts' work.
+/// How much of a recording is read: a cycle of most hosts' work.
 const BACK: Span = Span::from_hours(24);
-/// A recording that ended longer ago than this does not belong to the look; a recorder that is being restarted comes back
-/// within seconds.
+/// A recording that ended longer ago than this does not continue in the live samples; a recorder that is being restarted is
+/// back within seconds.
 const REACHES: Span = Span::from_mins(10);
 
-/// The recording in a directory, by the minute, and a look at the host behind it. `None` where the recording cannot be read,
-/// is another host's, or does not reach to the look or to this boot.
-pub fn history(directory: &Path, host: &str, look: &Timeline, facts: &Facts) -> Option<History> {
-    history_screened(directory, host, look, facts, None)
+/// The live source with the samples of the recording in a directory before its own, on one clock, and the facts as they
+/// changed in all this time. The live source alone where the recording cannot be read, is another host's, or does not reach
+/// the live samples or this boot. `screen` selects the minutes of which every sample is read.
+pub fn with_history(directory: &Path, host: &str, live: Source, screen: Option<Screen>) -> Source {
+    match past(directory, host, &live, screen) {
+        Some(past) => joined(past, live),
+        None => live,
+    }
 }
 
-/// The same with every sample of those minutes in which something could hold; the screen tells.
-pub fn history_screened(
-    directory: &Path,
-    host: &str,
-    look: &Timeline,
-    facts: &Facts,
-    screen: Option<Screen>,
-) -> Option<History> {
+/// The part of a recording that leads up to the live samples.
+fn past(directory: &Path, host: &str, live: &Source, screen: Option<Screen>) -> Option<Source> {
     let recording = Recording::open(directory).ok()?;
     if recording.host().id != host {
         return None;
     }
-    let first = look.stamp(0)?;
+    let first = live.timeline.stamp(0)?;
     let until = first.wall?;
     let (_, end) = recording.span()?;
     if !reaches(end, first, until) {
@@ -60,44 +45,41 @@ pub fn history_screened(
         until: Some(until),
         resolution: Resolution::Minutes,
     };
-    let past = opened(load(&recording, selection, screen, &mut |_| ()));
-    let mut history = joined(past.timeline, look, past.problems)?;
-    let began = history.timeline.times()[history.live_from];
-    history.facts = facts.clone().after(&past.facts, began);
-    Some(history)
+    Some(opened(load(&recording, selection, screen, &mut |_| ())))
 }
 
-/// Whether a recording that ends there belongs to a look that begins here: it all but touches it, or the machine was down
-/// in between and came back only now.
-fn reaches(end: WallClock, first: Stamp, look: WallClock) -> bool {
-    let booted = look.minus(first.boot);
-    end >= look.minus(REACHES) || (end <= booted && first.boot <= REACHES)
+/// Whether a recording that ends there continues in live samples that begin here: it all but touches them, or the machine
+/// was down in between and booted only now.
+fn reaches(end: WallClock, first: Stamp, live: WallClock) -> bool {
+    let booted = live.minus(first.boot);
+    end >= live.minus(REACHES) || (end <= booted && first.boot <= REACHES)
 }
 
-fn joined(past: Timeline, look: &Timeline, problems: Vec<String>) -> Option<History> {
-    let live_from = past.len();
-    let mut timeline = past;
-    let follows = timeline.append(look).is_ok();
-    (live_from > 0 && follows).then_some(History {
-        timeline,
-        live_from,
-        facts: Facts::default(),
-        problems,
-    })
+fn joined(past: Source, mut live: Source) -> Source {
+    let live_from = past.timeline.len();
+    let mut timeline = past.timeline;
+    if live_from == 0 || timeline.append(&live.timeline).is_err() {
+        return live;
+    }
+    let began = timeline.times()[live_from];
+    live.facts = live.facts.after(&past.facts, began);
+    live.problems.extend(past.problems);
+    live.origin.live_from = Some(live_from);
+    Source { timeline, ..live }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::Sample;
     use timeline::signals::MEM_FREE;
+    use timeline::{Facts, Sample, SourceKind, Timeline};
     use units::Bytes;
 
     fn wall(second: u64) -> WallClock {
         WallClock::from_unix_nanos(i64::try_from(second).unwrap() * 1_000_000_000)
     }
 
-    fn watched(seconds: impl Iterator<Item = u64>) -> Timeline {
+    fn watched(seconds: impl Iterator<Item = u64>) -> Source {
         let mut timeline = Timeline::default();
         for second in seconds {
             let mut sample = Sample::at(Span::from_secs(second));
@@ -105,45 +87,43 @@ mod tests {
             sample.host.set(MEM_FREE, Bytes::new(second));
             timeline.push(&sample).unwrap();
         }
-        timeline
+        Source::new(SourceKind::Live, "", timeline, Facts::default())
     }
 
     #[test]
-    fn a_look_goes_on_from_its_recording() {
+    fn live_samples_follow_those_of_the_recording() {
         let past = watched((0..10).map(|minute| minute * 60));
-        let look = watched(555..566);
-        let History {
-            timeline,
-            live_from,
-            ..
-        } = joined(past, &look, Vec::new()).unwrap();
-        assert_eq!((timeline.len(), live_from), (21, 10));
+        let Source {
+            timeline, origin, ..
+        } = joined(past, watched(555..566));
+        assert_eq!((timeline.len(), origin.live_from), (21, Some(10)));
         assert_eq!(timeline.breaks(), []);
         assert_eq!(timeline.duration(), Span::from_secs(565));
         assert_eq!(timeline.last(MEM_FREE), Some(Bytes::new(565)));
     }
 
     #[test]
-    fn a_recording_that_lies_after_the_look_is_not_its_history() {
-        let past = watched(600..610);
-        assert!(joined(past, &watched(0..10), Vec::new()).is_none());
-        assert!(joined(Timeline::default(), &watched(0..10), Vec::new()).is_none());
+    fn a_recording_that_lies_after_the_live_samples_is_not_their_history() {
+        for past in [watched(600..610), Source::default()] {
+            let alone = joined(past, watched(0..10));
+            assert_eq!((alone.timeline.len(), alone.origin.live_from), (10, None));
+        }
     }
 
     #[test]
-    fn a_recording_belongs_to_the_look_where_it_touches_it_or_its_boot() {
+    fn a_recording_is_the_history_of_live_samples_where_it_touches_them_or_their_boot() {
         let hour = 3600;
-        let look = wall(100 * hour);
+        let live = wall(100 * hour);
         let stamp = |boot| Stamp {
             boot: Span::from_secs(boot),
             awake: None,
-            wall: Some(look),
+            wall: Some(live),
         };
         let up_for_days = stamp(50 * hour);
-        assert!(reaches(wall(100 * hour - 599), up_for_days, look));
-        assert!(!reaches(wall(99 * hour), up_for_days, look));
+        assert!(reaches(wall(100 * hour - 599), up_for_days, live));
+        assert!(!reaches(wall(99 * hour), up_for_days, live));
         assert!(
-            reaches(wall(90 * hour), stamp(300), look),
+            reaches(wall(90 * hour), stamp(300), live),
             "it ended with the boot before"
         );
     }

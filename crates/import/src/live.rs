@@ -4,13 +4,12 @@
 //! process's locks, after them. A late sample is recorded at the time at which it was taken.
 
 use probe::{Cgroups, Closeness, HostProbe, Processes, Root, Walk, host_facts};
-use timeline::{Absence, Entity, Facts, Sample, Timeline, signals};
+use timeline::{Absence, Entity, Facts, Origin, Sample, Source, Timeline, signals};
 use units::Span;
 
 use crate::live_log::LiveLog;
 use crate::pace::{Pace, Progress};
 use crate::problems::Problems;
-use crate::{Opened, SourceKind};
 
 /// How long to watch, how often and how closely to look.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +31,7 @@ pub const RECENT: Span = Span::from_mins(15);
 const SLABINFO_EVERY: u32 = 5;
 
 /// Watches the host below `root`.
-pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
+pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Source {
     let mut facts = Facts::default();
     host_facts::read(root, Span::ZERO, &mut facts);
     let mut host = HostProbe::open(root).slabinfo_every(SLABINFO_EVERY);
@@ -77,18 +76,11 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Opened {
     {
         problems.note(more);
     }
-    Opened {
-        kind: SourceKind::Live,
-        name: String::new(),
+    Source {
         timeline,
         facts,
+        origin: Origin::default(),
         problems: problems.into_texts(),
-        inputs: Vec::new(),
-        lines_skipped: 0,
-        thinned_to: None,
-        screened: None,
-        cut_at: None,
-        is_cut_short: false,
     }
 }
 

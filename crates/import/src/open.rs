@@ -10,9 +10,9 @@ use units::Bytes;
 use crate::content::{self, FileContent};
 use crate::decompress::{Packing, Started, unpack};
 use crate::paste::Paste;
-use crate::range::{NotThere, Range};
-use crate::{Opened, SourceKind, bundle, capture, recording, sar};
+use crate::{bundle, capture, recording, sar};
 use store::Resolution;
+use timeline::{OutOfRange, Source, SourceKind, TimeRange};
 
 /// Why a source gives nothing at all.
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +69,11 @@ pub enum OpenError {
     },
     /// It has nothing in the range that was asked for.
     #[error("{name} has no sample in that range")]
-    NotThere {
+    OutOfRange {
         /// The source.
         name: String,
         /// What it has instead.
-        why: NotThere,
+        why: OutOfRange,
     },
     /// It has no bytes.
     #[error("{0} is empty")]
@@ -112,7 +112,7 @@ impl OpenError {
                 is_denied: true, ..
             } => Some("its owner and root may: run memtide with sudo"),
             // What a source covers is for whoever knows in which zone people read clocks.
-            Self::Read { .. } | Self::Recording { .. } | Self::NotThere { .. } => None,
+            Self::Read { .. } | Self::Recording { .. } | Self::OutOfRange { .. } => None,
             Self::EmptyRecording { .. } => {
                 Some("memtide record --status says whether it is running")
             }
@@ -141,9 +141,9 @@ fn first_of(problems: &[String]) -> String {
 
 /// What is wanted of a source.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct OpenOptions {
     /// Which part; all where not said. Of a recording, only this part is read.
-    pub range: Range,
+    pub range: TimeRange,
     /// How finely a recording is read; other sources are read whole.
     pub resolution: Resolution,
     /// What tells in which minutes of a long recording every sample is read; `None`: in none.
@@ -170,9 +170,9 @@ pub fn is_recording(path: &Path) -> bool {
 /// As [`open`], and where the source has nothing in the range.
 pub fn open_part(
     path: &Path,
-    wanted: Wanted,
+    wanted: OpenOptions,
     progress: &mut dyn FnMut(f64),
-) -> Result<Opened, OpenError> {
+) -> Result<Source, OpenError> {
     if is_recording(path) {
         return recording::read(path, wanted, progress);
     }
@@ -182,9 +182,9 @@ pub fn open_part(
     let opened = open(path, &mut |read| {
         progress(share(read));
     })?;
-    let name = opened.name.clone();
+    let name = opened.origin.name.clone();
     let within = opened.within(wanted.range);
-    within.map_err(|why| OpenError::NotThere { name, why })
+    within.map_err(|why| OpenError::OutOfRange { name, why })
 }
 
 /// Passes over every sample of some host signals of a part of a recording, however long it is: each part of it is given once,
@@ -194,7 +194,7 @@ pub fn open_part(
 /// [`OpenError`] where it is no recording that can be read.
 pub fn scan(
     recording: &Path,
-    range: Range,
+    range: TimeRange,
     signals: &[SignalId],
     each: &mut dyn FnMut(&Timeline),
 ) -> Result<Vec<String>, OpenError> {
@@ -205,11 +205,11 @@ pub fn scan(
 ///
 /// # Errors
 /// [`OpenError`] where it gives nothing at all; lesser faults are among the problems of what is returned.
-pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Opened, OpenError> {
+pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Source, OpenError> {
     let name = path.display().to_string();
     let fail = |source| OpenError::read(&name, source);
     if is_recording(path) {
-        let wanted = Wanted::default();
+        let wanted = OpenOptions::default();
         return recording::read(path, wanted, &mut |_| ());
     }
     if path.is_dir() {
@@ -229,7 +229,7 @@ pub fn open(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<Opened, OpenEr
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_stdin() -> Result<Opened, OpenError> {
+pub fn open_stdin() -> Result<Source, OpenError> {
     read("standard input", std::io::stdin().lock())
 }
 
@@ -237,7 +237,7 @@ pub fn open_stdin() -> Result<Opened, OpenError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_bytes(name: &str, bytes: &[u8]) -> Result<Opened, OpenError> {
+pub fn open_bytes(name: &str, bytes: &[u8]) -> Result<Source, OpenError> {
     read(name, bytes)
 }
 
@@ -257,7 +257,7 @@ impl Read for Counted<'_> {
     }
 }
 
-fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
+fn read(name: &str, mut input: impl BufRead) -> Result<Source, OpenError> {
     let fail = |source| OpenError::read(name, source);
     if input.fill_buf().map_err(fail)?.is_empty() {
         return Err(OpenError::Empty(name.to_owned()));
@@ -293,10 +293,11 @@ fn read(name: &str, mut input: impl BufRead) -> Result<Opened, OpenError> {
 }
 
 /// What was read, if anything of it can be used.
-fn with_a_sample(name: &str, read: Opened) -> Result<Opened, OpenError> {
+fn with_a_sample(name: &str, read: Source) -> Result<Source, OpenError> {
+    let read = read.named(name);
     let name = name.to_owned();
-    match (read.timeline.is_empty(), read.kind) {
-        (false, _) => Ok(Opened { name, ..read }),
+    match (read.timeline.is_empty(), read.origin.kind) {
+        (false, _) => Ok(read),
         (true, SourceKind::Bundle) => Err(OpenError::EmptyBundle {
             name,
             problems: read.problems,
@@ -308,13 +309,11 @@ fn with_a_sample(name: &str, read: Opened) -> Result<Opened, OpenError> {
     }
 }
 
-fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Opened>, OpenError> {
+fn text(name: &str, packing: Packing, started: Started<'_>) -> Result<Option<Source>, OpenError> {
     let mut paste = Paste::default();
     let searched = paste.read_stream("", packing, started);
     if !paste.is_empty() {
-        let name = name.to_owned();
-        let read = paste.finish(SourceKind::Text);
-        return Ok(Some(Opened { name, ..read }));
+        return Ok(Some(paste.finish(SourceKind::Text).named(name)));
     }
     match searched {
         Some(bytes) => Err(OpenError::NoReport {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use probe::ParseError;
 use probe::saved::Parsers;
-use timeline::{Facts, Sample};
+use timeline::{Facts, Input, Origin, Sample, Source, SourceKind};
 use units::WallClock;
 
 use crate::block::{BlockReader, TextBlock};
@@ -15,7 +15,6 @@ use crate::forms;
 use crate::problems::Problems;
 use crate::sar::SarDocument;
 use crate::text::{PlainText, figure, prompt};
-use crate::{Input, Opened, SourceKind};
 
 /// Blocks that are listed; a text may have a million.
 const MOST_INPUTS: usize = 1_000;
@@ -198,7 +197,7 @@ impl Paste {
     }
 
     /// The source as read.
-    pub(crate) fn finish(mut self, kind: SourceKind) -> Opened {
+    pub(crate) fn finish(mut self, kind: SourceKind) -> Source {
         if self.builder.contradicting > 0 {
             self.problem(format!(
                 "{} samples contradict the kernel files and are not used",
@@ -218,18 +217,16 @@ impl Paste {
                 self.inputs_cut
             ));
         }
-        Opened {
-            kind,
-            name: String::new(),
+        Source {
             timeline,
             facts: self.facts,
+            origin: Origin {
+                kind,
+                inputs: self.inputs,
+                lines_skipped: self.skipped,
+                ..Origin::default()
+            },
             problems: self.problems.into_texts(),
-            inputs: self.inputs,
-            lines_skipped: self.skipped,
-            thinned_to: None,
-            screened: None,
-            cut_at: None,
-            is_cut_short: false,
         }
     }
 }

@@ -68,7 +68,7 @@ mod tests {
     use crate::{Watch, open_bytes, watch};
     use std::ops::ControlFlow;
 
-    fn recorded(root: &Root, secrets: Secrets) -> crate::Opened {
+    fn recorded(root: &Root, secrets: Secrets) -> timeline::Source {
         let mut capture = Vec::new();
         let recording = Recording {
             lasts: Span::from_millis(40),

@@ -6,12 +6,11 @@
 use std::path::Path;
 
 use store::{Loaded, Recording, Resolution, Selection, StoreError};
-use timeline::{Event, SignalId, Timeline};
+use timeline::{Event, Origin, OutOfRange, SignalId, Source, SourceKind, TimeRange, Timeline};
 use units::{Span, WallClock};
 
 use crate::problems::Problems;
-use crate::range::{NotThere, Range};
-use crate::{OpenError, Opened, Screen, SourceKind, Wanted, reports};
+use crate::{OpenError, OpenOptions, Screen, reports};
 
 /// As many reports as a text may have looks of which nothing is known in time.
 const MOST_REPORTS: usize = 1_000;
@@ -19,13 +18,13 @@ const MOST_REPORTS: usize = 1_000;
 /// Reads the part of a recording that a range means.
 pub(crate) fn read(
     directory: &Path,
-    Wanted {
+    OpenOptions {
         range,
         resolution,
         screen,
-    }: Wanted,
+    }: OpenOptions,
     progress: &mut dyn FnMut(f64),
-) -> Result<Opened, OpenError> {
+) -> Result<Source, OpenError> {
     let name = directory.display().to_string();
     let recording = Recording::open(directory).map_err(|error| of_store(&name, &error))?;
     // What was imported may have no wall clock, and one that was set does not tell what lies between two moments; then all
@@ -40,21 +39,18 @@ pub(crate) fn read(
         resolution,
     };
     let opened = opened(load(&recording, selection, screen, progress));
-    let opened = Opened {
-        name: name.clone(),
-        cut_at: span
-            .filter(|_| !range.is_all())
-            .and_then(|span| cut_at(&opened.timeline, span)),
-        ..opened
-    };
+    let mut opened = opened.named(&name);
+    opened.origin.cut_at = span
+        .filter(|_| !range.is_all())
+        .and_then(|span| cut_at(&opened.timeline, span));
     match (opened.timeline.is_empty(), span) {
         (false, Some(_)) => Ok(opened),
         (false, None) => opened
             .within(range)
-            .map_err(|why| OpenError::NotThere { name, why }),
-        (true, Some((first, last))) if !range.is_all() => Err(OpenError::NotThere {
+            .map_err(|why| OpenError::OutOfRange { name, why }),
+        (true, Some((first, last))) if !range.is_all() => Err(OpenError::OutOfRange {
             name,
-            why: NotThere::Outside(first, last),
+            why: OutOfRange::Outside(first, last),
         }),
         (true, None) if recording.info(false).segments == 0 => {
             Err(OpenError::EmptyRecording { name })
@@ -91,7 +87,7 @@ pub(crate) fn load(
 /// Passes over every sample of the part of a recording that a range means.
 pub(crate) fn scan(
     directory: &Path,
-    range: Range,
+    range: TimeRange,
     signals: &[SignalId],
     each: &mut dyn FnMut(&Timeline),
 ) -> Result<Vec<String>, OpenError> {
@@ -110,7 +106,7 @@ pub(crate) fn scan(
 }
 
 /// Whether the wall clock may say which samples lie in a range. Of what is too long for memory there is no other way.
-fn is_told_by_clock(recording: &Recording, range: Range) -> bool {
+fn is_told_by_clock(recording: &Recording, range: TimeRange) -> bool {
     range.is_all() || recording.is_long() || !recording.clock_was_set()
 }
 
@@ -131,7 +127,7 @@ fn of_store(name: &str, error: &StoreError) -> OpenError {
 }
 
 /// What the store gave, as a source.
-pub(crate) fn opened(loaded: Loaded) -> Opened {
+pub(crate) fn opened(loaded: Loaded) -> Source {
     let mut problems = Problems::default();
     let mut timeline = loaded.timeline;
     for problem in loaded.problems {
@@ -139,18 +135,15 @@ pub(crate) fn opened(loaded: Loaded) -> Opened {
     }
     place_reports(&mut timeline, &loaded.reported, &mut problems);
     problems.note_crowd(&timeline);
-    Opened {
-        kind: SourceKind::Recording,
-        name: String::new(),
+    Source {
         timeline,
         facts: loaded.facts,
+        origin: Origin {
+            kind: SourceKind::Recording,
+            thinned_to: loaded.thinned_to,
+            ..Origin::default()
+        },
         problems: problems.into_texts(),
-        inputs: Vec::new(),
-        lines_skipped: 0,
-        thinned_to: loaded.thinned_to,
-        screened: loaded.screened,
-        cut_at: None,
-        is_cut_short: false,
     }
 }
 
@@ -192,7 +185,7 @@ mod tests {
         }
     }
 
-    fn recorded(events: &[(u64, &str)]) -> Opened {
+    fn recorded(events: &[(u64, &str)]) -> Source {
         let mut timeline = Timeline::default();
         for i in 0..10 {
             let mut sample = Sample::at(Span::ZERO);

@@ -1,14 +1,15 @@
 //! Pastes for tests.
 
-use crate::Opened;
+use timeline::Source;
+
 use crate::paste::Paste;
 use crate::text::PlainText;
 
 /// Reads a text as if it had been pasted.
-pub(crate) fn paste(text: &str) -> Opened {
+pub(crate) fn paste(text: &str) -> Source {
     let mut paste = Paste::default();
     paste.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
-    paste.finish(crate::SourceKind::Text)
+    paste.finish(timeline::SourceKind::Text)
 }
 
 /// Reads what is left of a text when it is cut, lines are dropped and numbers are replaced; nothing must panic. All of it
@@ -37,7 +38,7 @@ pub(crate) fn survives(text: &str) {
     read(&text.replace(' ', ""));
     read(&text.replace(' ', "\u{3000}"));
     read(&text.to_uppercase());
-    into.finish(crate::SourceKind::Text);
+    into.finish(timeline::SourceKind::Text);
 }
 
 /// The text with another number in place of each of its own.

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use diagnose::Level;
+use report::model::headroom::FitAnswer;
+use report::model::{Direction, Level};
 
 /// How memtide ends. `check` follows the monitoring-plugins convention; other commands end with 0 or 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +19,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The code of a verdict.
-    pub(crate) fn of(level: Level) -> Self {
-        match level {
-            Level::Ok => Self::Ok,
-            Level::Warning => Self::Warning,
-            Level::Critical => Self::Critical,
-            Level::Unknown => Self::Unknown,
-        }
-    }
-
     /// The worse of two sources: critical before unknown before warning.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |exit| match exit {
@@ -40,6 +31,38 @@ impl Exit {
             other
         } else {
             self
+        }
+    }
+}
+
+impl From<Level> for Exit {
+    fn from(verdict: Level) -> Self {
+        match verdict {
+            Level::Ok => Self::Ok,
+            Level::Warning => Self::Warning,
+            Level::Critical => Self::Critical,
+            Level::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<FitAnswer> for Exit {
+    fn from(answer: FitAnswer) -> Self {
+        match answer {
+            FitAnswer::Fits => Self::Ok,
+            FitAnswer::Tight => Self::Warning,
+            FitAnswer::DoesNotFit => Self::Critical,
+            FitAnswer::FitsSoFar | FitAnswer::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<Direction> for Exit {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Better | Direction::Same | Direction::Different => Self::Ok,
+            Direction::Worse => Self::Warning,
+            Direction::Unknown => Self::Unknown,
         }
     }
 }

@@ -2,13 +2,10 @@
 
 mod cli;
 mod commands;
-mod default_recording;
 mod exit;
 mod interrupt;
 mod journal;
-mod moment;
 mod output;
-mod this_host;
 
 use std::process::ExitCode;
 

@@ -74,8 +74,8 @@ impl Output {
         if let Some(help) = error.downcast_ref::<OpenError>().and_then(OpenError::help) {
             say(&format!("help: {help}"));
         }
-        if let Some(OpenError::NotThere { why, .. }) = error.downcast_ref() {
-            say(&format!("help: {}", crate::moment::instead(why)));
+        if let Some(OpenError::OutOfRange { why, .. }) = error.downcast_ref() {
+            say(&format!("help: {}", answers::coverage::instead(why)));
         }
         if let Some(help) = error.downcast_ref::<StoreError>().and_then(help) {
             say(&format!("help: {help}"));
@@ -123,6 +123,16 @@ impl Output {
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
         bar
+    }
+
+    /// Runs what reports the share that is done, with a line about it.
+    pub(crate) fn reading<T>(&self, what: &str, run: impl FnOnce(&mut dyn FnMut(f64)) -> T) -> T {
+        const STEPS: u32 = 1000;
+        let bar = self.progress(what, u64::from(STEPS));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
+        let result = run(&mut |share| bar.set_position((share * f64::from(STEPS)) as u64));
+        bar.finish_and_clear();
+        result
     }
 
     /// A line about what goes on, drawn over itself; only on a terminal.

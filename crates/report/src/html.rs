@@ -34,30 +34,28 @@ use crate::clock::ReportClock;
 use crate::model::headroom::HeadroomReport;
 use crate::model::{EventsReport, Report};
 
-/// What a page shows.
+/// What a page shows of a source.
 #[derive(Debug)]
-pub struct Page<'a> {
-    /// The answer.
-    pub report: &'a Report,
+pub struct Page {
+    /// The answer of `check`.
+    pub report: Report,
     /// The charts.
-    pub picture: &'a Picture,
+    pub picture: Picture,
     /// What happened.
-    pub events: &'a EventsReport,
+    pub events: EventsReport,
     /// The host's settings.
-    pub facts: &'a Facts,
-    /// How much more fits, where that can be told.
-    pub headroom: Option<&'a HeadroomReport>,
+    pub facts: Facts,
+    /// How much more fits; `None` where the source cannot show it.
+    pub headroom: Option<HeadroomReport>,
     /// Which part of the source the charts show, where that is not all of it.
-    pub part: Option<&'a str>,
+    pub part: Option<String>,
     /// A heading instead of the host's name.
-    pub title: Option<&'a str>,
-    /// In which zone its readers live.
-    pub screen: &'a Screen,
+    pub title: Option<String>,
 }
 
-/// The page of a report, as one file.
-pub fn report(page: &Page<'_>) -> String {
-    page::draw(&Scene::new(page, ComparedSide::Only))
+/// The page of a report, as one file; the screen has its readers' time zone.
+pub fn report(page: &Page, screen: &Screen) -> String {
+    page::draw(&Scene::new(page, screen, ComparedSide::Only))
 }
 
 /// Which source a block is about.
@@ -96,16 +94,16 @@ pub(crate) struct Scene<'a> {
     pub(crate) report: &'a Report,
     pub(crate) picture: &'a Picture,
     pub(crate) clock: ReportClock<'a>,
-    pub(crate) page: &'a Page<'a>,
+    pub(crate) page: &'a Page,
     pub(crate) which: ComparedSide,
 }
 
 impl<'a> Scene<'a> {
-    fn new(page: &'a Page<'a>, which: ComparedSide) -> Self {
+    fn new(page: &'a Page, screen: &'a Screen, which: ComparedSide) -> Self {
         Self {
-            report: page.report,
-            picture: page.picture,
-            clock: ReportClock::new(&page.report.source, page.screen),
+            report: &page.report,
+            picture: &page.picture,
+            clock: ReportClock::new(&page.report.source, screen),
             page,
             which,
         }

@@ -6,13 +6,9 @@
 //! they cannot disagree.
 //!
 //! ```
-//! let (timeline, facts) = (timeline::Timeline::default(), timeline::Facts::default());
-//! let report = report::Report::new(
-//!     &diagnose::diagnose(&timeline, &facts),
-//!     &timeline,
-//!     &facts,
-//!     &report::SourceInfo::live(),
-//! );
+//! let source = timeline::Source::default();
+//! let diagnosis = diagnose::diagnose(&source.timeline, &source.facts);
+//! let report = report::Report::new(&source, &diagnosis);
 //! assert!(report::text::check(&report, &report::Screen::default()).contains("UNKNOWN"));
 //! assert!(report::json(&report).unwrap().contains("\"verdict\": \"unknown\""));
 //! ```
@@ -28,7 +24,5 @@ pub mod plain;
 mod screen;
 pub mod text;
 
-pub use model::{
-    Answer, Input, Report, RuleEntry, SignalEntry, SourceInfo, SourceKind, json, json_schema,
-};
+pub use model::{Answer, Input, Report, RuleEntry, SignalEntry, SourceKind, json, json_schema};
 pub use screen::{ColourMode, Screen};

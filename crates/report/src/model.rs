@@ -5,25 +5,29 @@
 //! the first sample always. Every number is finite; what is not known is null or absent, never 0. Text that comes from
 //! the host (names of processes, groups, caches) is passed on as it is: whoever draws it escapes it.
 
-mod build;
 mod catalogue;
+mod check;
 mod compare;
 mod events;
 pub mod headroom;
+mod json;
+mod next;
 mod order;
 pub mod page;
+mod source;
+mod time;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use build::{SourceInfo, json, json_schema, schema_of};
 pub use catalogue::{RuleEntry, SignalEntry};
 pub use compare::{
-    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, Certainty, CompareReport, ComparedSource,
-    Direction, FactEntry, FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
+    AmountEntry, AmountKind, COMPARE_SCHEMA, Cause, Certainty, CompareReport, Direction, FactEntry,
+    FindingEntry, FoundEntry, RateEntry, Side, SpreadEntry, Sureness, Turn,
 };
 pub use events::{EVENTS_SCHEMA, EventEntry, EventsReport};
+pub use json::{json, json_schema, schema_of};
 
 /// Name and version of the contract of `check`.
 pub const SCHEMA: &str = "memtide-report/1";

@@ -27,6 +27,7 @@ pub mod kernel_report;
 mod roll_ups;
 mod sample;
 pub mod signals;
+mod source;
 mod stretch;
 #[allow(clippy::module_inception)]
 mod timeline;
@@ -43,6 +44,7 @@ pub use kernel_report::KernelReport;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};
+pub use source::{Input, Origin, OutOfRange, Source, SourceKind, TimePoint, TimeRange};
 pub use stretch::{Condition, Stretch};
 pub use timeline::{
     Absence, Break, BreakKind, CLOCK_TOLERANCE, ClockStep, Downsampled, EarlierReport,

@@ -8,8 +8,8 @@ use std::path::{Component, Path};
 use tar::{Archive, EntryType, PaxExtensions};
 
 use super::{Bundle, MOST_ENTRIES};
-use crate::Opened;
 use crate::decompress::{Packing, damage};
+use timeline::Source;
 
 /// Bytes of an unpacked bundle: a packed megabyte can become a gigabyte.
 const LARGEST: u64 = 64 << 30;
@@ -17,7 +17,7 @@ const LARGEST: u64 = 64 << 30;
 const LONGEST_NAME: u64 = 64 << 10;
 
 /// Reads an archive up to its end or its first error.
-pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Opened {
+pub(crate) fn read(input: &mut dyn BufRead, packing: Packing) -> Source {
     let mut bundle = Bundle::default();
     let mut refused = 0;
     let mut read = 0;

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::{Bundle, MOST_ENTRIES};
-use crate::Opened;
+use timeline::Source;
 
 /// Levels of directories; `/sys/fs/cgroup` of a large host has 12.
 const DEEPEST: usize = 32;
@@ -15,7 +15,7 @@ const DEEPEST: usize = 32;
 ///
 /// # Errors
 /// If it cannot be listed.
-pub(crate) fn read(root: &Path) -> std::io::Result<Opened> {
+pub(crate) fn read(root: &Path) -> std::io::Result<Source> {
     let mut tree = FileTree::default();
     let mut bundle = Bundle::default();
     let first = fs::read_dir(root)?;

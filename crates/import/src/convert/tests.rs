@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::{SourceKind, open, open_bytes};
-use timeline::EventKind;
+use crate::{open, open_bytes};
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, MEM_FREE, PSI_MEMORY_SOME, PSWPIN,
     RECORDER_LATE,
 };
+use timeline::{EventKind, SourceKind};
 use units::{Bytes, Limit, Micros, Pages, WallClock};
 
-fn corpus(name: &str) -> Opened {
+fn corpus(name: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     open(&path.join(name), &mut |_| ()).unwrap()
 }
 
-fn converted(opened: &Opened) -> (Opened, Converted) {
+fn converted(opened: &Source) -> (Source, Converted) {
     let mut bytes = Vec::new();
     let converted = convert(opened, &mut bytes).unwrap();
     let again = open_bytes("capture", &bytes).unwrap();
-    assert_eq!(again.kind, SourceKind::Capture);
+    assert_eq!(again.origin.kind, SourceKind::Capture);
     assert_eq!(again.problems, Vec::<String>::new());
     (again, converted)
 }
@@ -84,8 +84,8 @@ fn sample(boot: u64, wall: i64) -> Sample {
     sample
 }
 
-fn opened(timeline: Timeline) -> Opened {
-    Opened {
+fn opened(timeline: Timeline) -> Source {
+    Source {
         timeline,
         ..crate::testing::paste("")
     }

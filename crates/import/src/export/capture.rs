@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Exported, Exporter, Picks};
-use crate::Opened;
+use timeline::Source;
 
 /// A capture, which holds whole kernel files: picks of signals do not apply.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ impl Exporter for Capture {
         "sample"
     }
 
-    fn export(&self, source: &Opened, _: &Picks, output: &mut dyn Write) -> io::Result<Exported> {
+    fn export(&self, source: &Source, _: &Picks, output: &mut dyn Write) -> io::Result<Exported> {
         let converted = crate::convert(source, output)?;
         Ok(Exported {
             written: converted.samples,

@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use timeline::{Entity, SignalId, Stamp, Timeline};
+use timeline::{Entity, SignalId, Source, Stamp, Timeline};
 use units::WallClock;
 
 use super::columns::{self, Cursor, Series};
 use super::{Exported, Exporter, Picks};
-use crate::Opened;
 
 /// One table as CSV.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +29,7 @@ impl Exporter for Csv {
 
     fn export(
         &self,
-        source: &Opened,
+        source: &Source,
         picks: &Picks,
         output: &mut dyn Write,
     ) -> io::Result<Exported> {

@@ -12,7 +12,7 @@ use timeline::{Entity, Run, SignalId, Timeline};
 use super::columns::{self, Series};
 use super::metric::{self, Metric, Names, Type};
 use super::{Exported, Exporter, Picks};
-use crate::Opened;
+use timeline::Source;
 
 /// Metrics of some tables.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Exporter for OpenMetrics {
 
     fn export(
         &self,
-        source: &Opened,
+        source: &Source,
         picks: &Picks,
         output: &mut dyn Write,
     ) -> io::Result<Exported> {

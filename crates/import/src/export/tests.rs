@@ -4,7 +4,7 @@ use timeline::signals::{CGROUP_CURRENT, CGROUP_MAX, MEM_FREE, PROC_RSS, PSI_MEMO
 use timeline::{Entity, Facts, Sample, Timeline};
 use units::{Bytes, Limit, Micros, PageSize, Pages, Span, WallClock};
 
-use crate::{Opened, SourceKind};
+use timeline::{Source, SourceKind};
 
 fn sample(second: u64) -> Sample {
     let mut sample = Sample::at(Span::from_secs(second));
@@ -13,26 +13,14 @@ fn sample(second: u64) -> Sample {
     sample
 }
 
-fn opened(timeline: Timeline) -> Opened {
+fn opened(timeline: Timeline) -> Source {
     let mut facts = Facts::default();
     facts.page_size = PageSize::from_bytes(4096);
-    Opened {
-        kind: SourceKind::Capture,
-        name: "made up".to_owned(),
-        timeline,
-        facts,
-        problems: Vec::new(),
-        inputs: Vec::new(),
-        lines_skipped: 0,
-        thinned_to: None,
-        screened: None,
-        cut_at: None,
-        is_cut_short: false,
-    }
+    Source::new(SourceKind::Capture, "made up".to_owned(), timeline, facts)
 }
 
 /// Three samples; groups are read in the first and the last.
-pub(super) fn source() -> Opened {
+pub(super) fn source() -> Source {
     let mut timeline = Timeline::default();
     for second in 0..3 {
         let mut sample = sample(second);
@@ -60,7 +48,7 @@ pub(super) fn source() -> Opened {
 }
 
 /// A process that calls itself what breaks formats.
-pub(super) fn hostile_source() -> Opened {
+pub(super) fn hostile_source() -> Source {
     let mut sample = sample(0);
     let row = sample.table_mut(Entity::Process).entry("42@7");
     row.label = "a\"b,c\nd\\\u{1b}[2J".to_owned();
@@ -71,7 +59,7 @@ pub(super) fn hostile_source() -> Opened {
 }
 
 /// All readings of a table by name, sorted.
-pub(super) fn numbers(source: &Opened, entity: Entity) -> Vec<(String, u64)> {
+pub(super) fn numbers(source: &Source, entity: Entity) -> Vec<(String, u64)> {
     let timeline = &source.timeline;
     let mut all = Vec::new();
     for index in 0..timeline.len() {

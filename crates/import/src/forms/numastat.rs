@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(of(timeline, "0", NODE_HIT), Some(Pages::new(270_163_371)));
         assert_eq!(of(timeline, "1", NODE_MISS), Some(Pages::new(5)));
         assert_eq!(of(timeline, "2", NODE_HIT), Some(Pages::new(9)));
-        assert_eq!((timeline.len(), opened.inputs[0].last_line), (1, 8));
+        assert_eq!((timeline.len(), opened.origin.inputs[0].last_line), (1, 8));
     }
 
     const MEMORY: &str = "Per-node system memory usage (in MBs):
@@ -242,7 +242,7 @@ HugePages_Total             0.00            0.00            0.00
             assert_eq!(of(timeline, "0", NODE_ANON), Some(Bytes::from_kib(7_680)));
             assert_eq!(timeline.last(MEM_SLAB), Some(Bytes::from_mib(15)));
             assert!(timeline.rounded_signals().any(|id| id == MEM_FREE.id()));
-            assert_eq!((timeline.len(), opened.inputs.len()), (1, 1));
+            assert_eq!((timeline.len(), opened.origin.inputs.len()), (1, 1));
         }
     }
 
@@ -256,7 +256,7 @@ Huge                         0.00            0.00
 Total                        3.76            3.76\n";
         let opened = paste(text);
         assert!(opened.timeline.is_empty());
-        assert!(opened.inputs[0].what.contains("not used"));
+        assert!(opened.origin.inputs[0].what.contains("not used"));
     }
 
     #[test]

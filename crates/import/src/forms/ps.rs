@@ -147,12 +147,15 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
         let text = "PID RSS COMMAND\n1 4096 a\nx y z\n2 4096 b\nmore words here\nand here too\n";
         let opened = paste(text);
         assert_eq!(
-            (opened.inputs[0].last_line, opened.inputs[0].not_understood),
+            (
+                opened.origin.inputs[0].last_line,
+                opened.origin.inputs[0].not_understood
+            ),
             (4, 1)
         );
         assert!(resident(&opened.timeline, "2@0").is_some());
-        assert!(paste("PID RSS COMMAND\nx y z\n").inputs.is_empty());
-        assert!(paste("PID RSS COMMAND\n-1 -5 x\n").inputs.is_empty());
+        assert!(paste("PID RSS COMMAND\nx y z\n").origin.inputs.is_empty());
+        assert!(paste("PID RSS COMMAND\n-1 -5 x\n").origin.inputs.is_empty());
         let huge = paste("PID RSS COMMAND\n1 99999999999999999999 x\n");
         assert_eq!(resident(&huge.timeline, "1@0"), None);
     }
@@ -162,7 +165,7 @@ root          33  0.0  0.0      0     0 ?        I<   Nov11   0:00 [kworker/0:1-
         let text =
             "4242:   /usr/bin/java\n000055d0c8a00000    132K rw---   [ anon ]\n total  132K\n";
         let opened = paste(text);
-        assert_eq!(opened.inputs[0].last_line, 3);
+        assert_eq!(opened.origin.inputs[0].last_line, 3);
         assert!(opened.timeline.is_empty());
     }
 

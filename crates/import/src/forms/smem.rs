@@ -114,7 +114,7 @@ free memory                 3121720    3121720          0
         assert_eq!(timeline.last(MEM_MAPPED), Some(Bytes::from_kib(167_180)));
         assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(4_058_536)));
         assert_eq!(timeline.rounded_signals().count(), 0);
-        assert_eq!(opened.inputs[0].last_line, 8);
+        assert_eq!(opened.origin.inputs[0].last_line, 8);
         let cut = paste(&WHOLE.replace("kernel dynamic", "other")).timeline;
         assert_eq!(cut.last(MEM_TOTAL), None, "an area is missing");
     }

@@ -149,7 +149,7 @@ mod tests {
             timeline.last_of(area, SWAP_AREA_RANK),
             Some(Count::new(32_766))
         );
-        assert_eq!(opened.inputs[0].last_line, 4);
+        assert_eq!(opened.origin.inputs[0].last_line, 4);
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod tests {
         ] {
             let opened = paste(text);
             assert_eq!(opened.facts.iter().count(), 0, "{text}");
-            assert!(opened.inputs.is_empty(), "{text}");
+            assert!(opened.origin.inputs.is_empty(), "{text}");
         }
     }
 

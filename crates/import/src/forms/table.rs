@@ -520,7 +520,7 @@ mod tests {
             opened.timeline.last(MEM_AVAILABLE),
             Some(Bytes::from_mib(1337))
         );
-        assert_eq!(opened.inputs[0].unit, "MiB");
+        assert_eq!(opened.origin.inputs[0].unit, "MiB");
         assert!(
             opened
                 .timeline
@@ -535,7 +535,7 @@ mod tests {
     fn sizes_of_unknown_unit_are_not_guessed() {
         let opened = paste("time mem_avail\n10:00 1503\n10:05 1420\n");
         assert!(opened.timeline.is_empty());
-        assert_eq!(opened.inputs.len(), 1);
+        assert_eq!(opened.origin.inputs.len(), 1);
         assert!(
             opened.problems[0].contains("no unit"),
             "{:?}",
@@ -683,7 +683,10 @@ mod tests {
             "time MemFree SwapFree\n10:00 1 2\nrestarted here\n10:05 1 2\n10:06 1\n10:07 x 2\n10:10 3 4\n\n10:15 9 9\n",
         );
         assert_eq!(
-            (opened.timeline.len(), opened.inputs[0].not_understood),
+            (
+                opened.timeline.len(),
+                opened.origin.inputs[0].not_understood
+            ),
             (3, 3)
         );
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(3)));
@@ -693,7 +696,7 @@ mod tests {
             "total used\n1 2\n",
             "MemFree\n",
         ] {
-            assert!(paste(text).inputs.is_empty(), "{text}");
+            assert!(paste(text).origin.inputs.is_empty(), "{text}");
         }
     }
 

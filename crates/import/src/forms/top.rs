@@ -296,7 +296,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
                 .rounded_signals()
                 .any(|id| id == MEM_FREE.id())
         );
-        assert_eq!(opened.inputs[0].unit, "MiB");
+        assert_eq!(opened.origin.inputs[0].unit, "MiB");
     }
 
     #[test]
@@ -332,7 +332,7 @@ KiB Swap:  2097148 total,  2097148 free,        0 used.  5620544 avail Mem
             .replace("23:58:47", "00:03:47")
             .replace("10 days,  3:04", "10 days,  3:09");
         let opened = paste(&format!("$ top -b -d 300 -n 2\n{NEW}\n{next}"));
-        assert_eq!((opened.timeline.len(), opened.inputs.len()), (2, 1));
+        assert_eq!((opened.timeline.len(), opened.origin.inputs.len()), (2, 1));
         assert_eq!(opened.timeline.duration(), Span::from_secs(300));
     }
 

@@ -1,9 +1,9 @@
 use timeline::signals::{DISK_READ_BYTES, MEM_ANON, MEM_FREE, MEM_TOTAL, PGPGIN, PSI_MEMORY_SOME};
-use timeline::{BreakKind, Entity};
+use timeline::{BreakKind, Entity, Source};
 use units::{Bytes, Span};
 
 use super::{Bounded, SarFormat};
-use crate::{Opened, open_bytes};
+use crate::open_bytes;
 
 const JSON: &str = r#"{"sysstat": {
   "hosts": [{
@@ -57,7 +57,7 @@ const XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </sysstat>
 "#;
 
-fn open(text: &str) -> Opened {
+fn open(text: &str) -> Source {
     open_bytes("sa", text.as_bytes()).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn both_documents_have_the_same_data() {
         let opened = open(text);
         let timeline = &opened.timeline;
         assert_eq!(opened.problems, Vec::<String>::new(), "{form}");
-        assert_eq!(opened.inputs[0].form, form);
+        assert_eq!(opened.origin.inputs[0].form, form);
         let paged = timeline.rate(PGPGIN).unwrap();
         let expected = [
             None,
@@ -130,10 +130,10 @@ fn samples_that_do_not_fit_are_reported() {
 fn a_document_is_named_after_its_tables() {
     let opened = open(JSON);
     assert_eq!(
-        opened.inputs[0].what,
+        opened.origin.inputs[0].what,
         "sar (cpu-load + disk + memory + paging + psi-cpu + psi-mem), 3 samples, 30 min apart"
     );
-    assert_eq!(opened.inputs[0].unit, "KiB");
+    assert_eq!(opened.origin.inputs[0].unit, "KiB");
 }
 
 #[test]

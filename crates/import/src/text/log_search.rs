@@ -193,7 +193,6 @@ fn count_lines(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SourceKind;
     use crate::paste::Paste;
     use crate::text::PlainText;
 
@@ -248,10 +247,10 @@ mod tests {
             for (window, line) in windows(log.as_bytes()).1 {
                 found.read(&PlainText::from_bytes(window.as_bytes()), "", line);
             }
-            let found = found.finish(SourceKind::Text).timeline;
+            let found = found.finish(timeline::SourceKind::Text).timeline;
             let mut whole = Paste::default();
             whole.read(&PlainText::from_bytes(text.as_bytes()), "", 1);
-            let whole = whole.finish(SourceKind::Text).timeline;
+            let whole = whole.finish(timeline::SourceKind::Text).timeline;
             // A truncated report may take the stamp of the line after it.
             let without_stamp = |reported: &timeline::Reported| timeline::KernelReport {
                 stamp: None,

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use import::Moment;
+use timeline::TimePoint;
 
 use super::{AnswerFormat, Part};
-use crate::moment::moment;
+use answers::time_expr::parse;
 
 /// Compare two sources: before and after a fix, a good host and a bad one
 ///
@@ -46,20 +46,20 @@ pub(crate) struct Compare {
     pub(crate) part: Part,
 
     /// From when on in BEFORE
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) before_since: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true)]
+    pub(crate) before_since: Option<TimePoint>,
 
     /// Until when in BEFORE
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) before_until: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true)]
+    pub(crate) before_until: Option<TimePoint>,
 
     /// From when on in AFTER
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) after_since: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true)]
+    pub(crate) after_since: Option<TimePoint>,
 
     /// Until when in AFTER
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true)]
-    pub(crate) after_until: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true)]
+    pub(crate) after_until: Option<TimePoint>,
 
     /// Also show what did not change, and how the intervals of each side lie
     #[arg(long)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use import::Moment;
+use timeline::TimePoint;
 
 use super::AnswerFormat;
-use crate::moment::moment;
+use answers::time_expr::parse;
 
 /// Show where memory went: a tree that adds up to MemTotal
 ///
@@ -26,8 +26,8 @@ pub(crate) struct Where {
     pub(crate) file: Option<PathBuf>,
 
     /// The last sample at or before this moment; without FILE, of this host's recording
-    #[arg(long, value_name = "WHEN", value_parser = moment, allow_hyphen_values = true, conflicts_with = "deep")]
-    pub(crate) at: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse, allow_hyphen_values = true, conflicts_with = "deep")]
+    pub(crate) at: Option<TimePoint>,
 
     /// Read the PSS of every process, not only of the largest; 3 ms for each GiB that they hold
     #[arg(long)]

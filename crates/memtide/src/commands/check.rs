@@ -2,57 +2,51 @@
 
 use std::path::Path;
 
-use import::{History, Opened, Watch};
+use import::Watch;
 use probe::{Closeness, Root};
 use report::text::Detail;
-use report::{Answer, Report, SourceInfo};
-use timeline::{Facts, Timeline};
+use report::{Answer, Report};
 
 use crate::cli::{Check, Format};
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{default_recording, this_host};
 
 pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Ok;
-    let mut answers = Vec::new();
-    // Once, and not for each of several files.
     let range = source::range(&args.around)?;
-    let mut files: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
-    let recording = match (files.is_empty(), range.is_all()) {
-        (true, true) => {
-            answers.push(watched(args, output, &mut exit));
-            None
-        }
-        (true, false) => Some(default_recording::required()?),
-        (false, _) => None,
+    let mut paths: Vec<&Path> = args.files.iter().map(AsRef::as_ref).collect();
+    if paths.is_empty() && range.is_all() {
+        return print(&[live(args, output).into()], args, output);
+    }
+    let recording = if paths.is_empty() {
+        Some(answers::recording_directory::required()?)
+    } else {
+        None
     };
-    files.extend(recording.as_deref());
-    for file in &files {
-        match source::open_range(file, range, output) {
-            Ok(opened) => {
+    paths.extend(recording.as_deref());
+    let mut reports = Vec::new();
+    for path in &paths {
+        match source::open_screened(path, range, output) {
+            Ok(source) => {
                 if args.explain_input {
-                    source::warn(&opened, output);
+                    source::warn(&source, output);
                 }
-                answers.push(judge(&opened, &mut exit));
+                reports.push(answers::check(&source).into());
             }
-            // With several files, one bad one must not hide the others.
-            Err(error) if files.len() > 1 => {
+            // One bad file of several must not hide the others.
+            Err(error) if paths.len() > 1 => {
                 output.error(&error);
-                exit = exit.worse(Exit::Unknown);
-                let name = file.display().to_string();
-                answers.push(Answer::failed(name, format!("{error:#}")));
+                let name = path.display().to_string();
+                reports.push(Answer::failed(name, format!("{error:#}")));
             }
             Err(error) => return Err(error),
         }
     }
-    output.print(&drawn(&answers, args, output)?)?;
-    Ok(exit)
+    print(&reports, args, output)
 }
 
-/// This host, watched, with what its recording says of the time before.
-fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
+/// This host, live, after the recording of it.
+fn live(args: &Check, output: &Output) -> Report {
     let watch = Watch {
         lasts: args.lasts,
         every: args.every,
@@ -60,79 +54,39 @@ fn watched(args: &Check, output: &Output, exit: &mut Exit) -> Answer {
         recent: args.recent,
     };
     let mut source = source::watch(watch, output);
-    let history = match args.no_history {
-        true => None,
-        false => history(&source),
-    };
-    if let Some(place) =
-        default_recording::denied().filter(|_| history.is_none() && !args.no_history)
-    {
-        source.problems.push(format!(
-            "root would also have looked back, into the recording in {}",
-            place.display()
-        ));
+    if !args.no_history {
+        source = answers::this_host::with_history(source, &Root::default());
     }
-    let (timeline, facts, live_from) = match history {
-        Some(history) => {
-            source.problems.extend(history.problems);
-            (history.timeline, history.facts, Some(history.live_from))
-        }
-        None => (
-            std::mem::take(&mut source.timeline),
-            std::mem::take(&mut source.facts),
-            None,
-        ),
-    };
-    let info = SourceInfo {
-        live_from,
-        ..source::info(&source)
-    };
-    let from = live_from.unwrap_or_default();
-    let diagnosis = diagnose::diagnose_now(&timeline, from, &facts, args.recent);
-    answer(&diagnosis, &timeline, &facts, &info, exit)
+    answers::check_now(&source, args.recent)
 }
 
-fn history(look: &Opened) -> Option<History> {
-    let directory = default_recording::to_read()?;
-    let host = this_host::identity(&Root::default());
-    let screen = Some(source::screen());
-    import::history_screened(&directory, &host.id, &look.timeline, &look.facts, screen)
-}
-
-fn judge(source: &Opened, exit: &mut Exit) -> Answer {
-    let diagnosis = source::diagnosis(source);
-    let info = source::info(source);
-    answer(&diagnosis, &source.timeline, &source.facts, &info, exit)
-}
-
-fn answer(
-    diagnosis: &diagnose::Diagnosis,
-    timeline: &Timeline,
-    facts: &Facts,
-    info: &SourceInfo,
-    exit: &mut Exit,
-) -> Answer {
-    *exit = exit.worse(Exit::of(diagnosis.verdict.level));
-    Answer::from(Report::new(diagnosis, timeline, facts, info))
-}
-
-fn drawn(answers: &[Answer], args: &Check, output: &Output) -> anyhow::Result<String> {
+fn print(reports: &[Answer], args: &Check, output: &Output) -> anyhow::Result<Exit> {
     let mut screen = output.screen();
     if args.all {
         screen.detail = Detail::All;
     }
-    Ok(match (args.answer.get(), answers) {
-        (Format::Json, [answer]) => report::json(answer)? + "\n",
-        (Format::Json, answers) => report::json(&answers)? + "\n",
-        // What could not be read was said on stderr already.
-        (Format::Text, answers) => answers
-            .iter()
-            .filter_map(Answer::report)
-            .map(|report| match args.explain_input {
-                true => report::text::explain_input(report, &screen),
-                false => report::text::check(report, &screen),
-            })
-            .collect::<Vec<_>>()
-            .join("\n"),
-    })
+    let text = match (args.answer.get(), reports) {
+        (Format::Json, [report]) => report::json(report)? + "\n",
+        (Format::Json, reports) => report::json(&reports)? + "\n",
+        // A source that could not be read is on stderr already.
+        (Format::Text, reports) => {
+            let draw = if args.explain_input {
+                report::text::explain_input
+            } else {
+                report::text::check
+            };
+            let texts: Vec<String> = reports
+                .iter()
+                .filter_map(Answer::report)
+                .map(|report| draw(report, &screen))
+                .collect();
+            texts.join("\n")
+        }
+    };
+    output.print(&text)?;
+    let exits = reports.iter().map(|answer| match answer.report() {
+        Some(report) => Exit::from(report.verdict),
+        None => Exit::Unknown,
+    });
+    Ok(exits.fold(Exit::Ok, Exit::worse))
 }

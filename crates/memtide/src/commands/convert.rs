@@ -1,8 +1,8 @@
 //! `memtide convert`: `memtide export --format capture` for whatever is none yet.
 
 use anyhow::bail;
-use import::SourceKind;
 use import::export::{Capture, Picks};
+use timeline::SourceKind;
 
 use crate::cli::Convert;
 use crate::commands::{export, source};
@@ -12,13 +12,13 @@ use crate::output::Output;
 pub(crate) fn run(args: &Convert, output: &Output) -> anyhow::Result<Exit> {
     let target = export::Target::new(&args.output, args.force)?;
     let opened = source::open(&args.source, output)?;
-    if opened.kind == SourceKind::Capture {
-        bail!("{} is a capture already", opened.name);
+    if opened.origin.kind == SourceKind::Capture {
+        bail!("{} is a capture already", opened.origin.name);
     }
     if opened.timeline.is_empty() {
         bail!(
             "{} has no sample: a capture of it would be empty",
-            opened.name
+            opened.origin.name
         );
     }
     export::write(&opened, &Capture, &Picks::default(), &target, output)

@@ -1,47 +1,36 @@
 //! `memtide events`: what happened, in order of time.
 
-use std::path::Path;
-
-use import::Wanted;
+use answers::recording_directory;
+use import::OpenOptions;
 use import::export::quoted;
 use report::model::EventsReport;
 use report::text::Detail;
 
 use crate::cli::{Events, EventsFormat};
 use crate::commands::source;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Events, output: &Output) -> anyhow::Result<Exit> {
-    let path = default_recording::unless_named(args.source.as_deref())?;
-    let wanted = Wanted {
+    let path = recording_directory::unless_named(args.source.as_deref())?;
+    let options = OpenOptions {
         range: source::range(&args.around)?,
-        ..Wanted::default()
+        ..OpenOptions::default()
     };
-    let opened = source::open_part(Path::new(&path), wanted, output)?;
-    let mut events = timeline::events(&opened.timeline, &opened.facts);
-    events.retain(|told| {
-        let name = told.event.kind.name();
-        args.kinds.is_empty() || args.kinds.iter().any(|kind| kind == name)
-    });
+    let source = source::open_part(&path, options, output)?;
     if args.format() != EventsFormat::Json {
-        source::warn(&opened, output);
+        source::warn(&source, output);
     }
-    let info = source::info(&opened);
-    let report = EventsReport::new(&events, &opened.timeline, &info);
-    let text = match args.format() {
+    let report = answers::events(&source, &args.kinds);
+    let mut screen = output.screen();
+    if args.verbose {
+        screen.detail = Detail::All;
+    }
+    output.print(&match args.format() {
         EventsFormat::Csv => csv(&report),
         EventsFormat::Json => report::json(&report)? + "\n",
-        EventsFormat::Text => {
-            let mut screen = output.screen();
-            if args.verbose {
-                screen.detail = Detail::All;
-            }
-            report::text::events(&report, &screen)
-        }
-    };
-    output.print(&text)?;
+        EventsFormat::Text => report::text::events(&report, &screen),
+    })?;
     Ok(Exit::Ok)
 }
 

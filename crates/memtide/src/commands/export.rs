@@ -6,14 +6,13 @@ mod target;
 use std::io::ErrorKind;
 
 use anyhow::{Context, bail};
-use import::Opened;
 use import::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
+use timeline::Source;
 use timeline::{Entity, SignalId, signals};
 
 pub(super) use self::target::Target;
 use crate::cli::{Export, ExportFormat, MetricNames, Table};
 use crate::commands::source;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -23,7 +22,7 @@ const MANY: [Entity; 2] = [Entity::Slab, Entity::Process];
 pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
     let picks = picks(&args.signals)?;
     let format = format(args)?;
-    let path = default_recording::unless_named(args.source.as_deref())?;
+    let path = answers::recording_directory::unless_named(args.source.as_deref())?;
     let open = || {
         source::open_part(&path, args.part.wanted(), output)
             .inspect(|opened| source::warn(opened, output))
@@ -38,13 +37,13 @@ pub(crate) fn run(args: &Export, output: &Output) -> anyhow::Result<Exit> {
 
 /// Writes what was opened and says what came of it.
 pub(super) fn write(
-    opened: &Opened,
+    opened: &Source,
     format: &dyn Exporter,
     picks: &Picks,
     target: &Target,
     output: &Output,
 ) -> anyhow::Result<Exit> {
-    if let Some(thinned) = opened.thinned_to {
+    if let Some(thinned) = opened.origin.thinned_to {
         output.warn(&format!(
             "of so long a time one sample every {thinned} is written; \
              memtide export --since and --until choose a part with every one"
@@ -54,7 +53,9 @@ pub(super) fn write(
         Ok(exported) => say(&exported, opened, format, target, output),
         // A reader that went away (`| head`) is no error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) if error.kind() == ErrorKind::Unsupported => bail!("{}: {error}", opened.name),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            bail!("{}: {error}", opened.origin.name)
+        }
         Err(error) => {
             return Err(error).with_context(|| format!("cannot write {target}"));
         }
@@ -64,7 +65,7 @@ pub(super) fn write(
 
 fn say(
     exported: &Exported,
-    opened: &Opened,
+    opened: &Source,
     format: &dyn Exporter,
     target: &Target,
     output: &Output,
@@ -75,7 +76,7 @@ fn say(
     if exported.written == 0 {
         output.warn(&format!(
             "{} has none of that: nothing is written but the header",
-            opened.name
+            opened.origin.name
         ));
     } else if !target.is_stdout() {
         let (written, unit) = (exported.written, format.unit());

@@ -2,47 +2,36 @@
 
 use std::path::Path;
 
-use diagnose::Evidence;
-use diagnose::headroom::{Answer, Demand, DemandKind, Question, headroom};
-use import::{Moment, Range};
-use report::model::headroom::HeadroomReport;
+use answers::recording_directory;
+use diagnose::headroom::{Demand, DemandKind, Question};
+use timeline::{TimePoint, TimeRange};
 use units::Ratio;
 
 use crate::cli::{self, AddKind, Format, Headroom};
 use crate::commands::source;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Headroom, output: &Output) -> anyhow::Result<Exit> {
-    let path = default_recording::unless_named(args.source.as_deref())?;
-    let opened = source::open_range(&path, range(args, &path), output)?;
-    let question = question(&args.demand, args.at);
-    let evidence = Evidence::new(&opened.timeline, &opened.facts);
-    let answer = headroom(&evidence, &question);
-    let report = HeadroomReport::new(
-        &answer,
-        &question,
-        &opened.timeline,
-        &opened.facts,
-        &source::info(&opened),
-    );
+    let path = recording_directory::unless_named(args.source.as_deref())?;
+    let source = source::open_screened(&path, range(args, &path), output)?;
+    let report = answers::headroom(&source, &question(&args.demand, args.at));
     let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => {
-            source::warn(&opened, output);
+            source::warn(&source, output);
             report::text::headroom(&report, &output.screen())
         }
     };
     output.print(&text)?;
-    Ok(exit(answer.answer))
+    Ok(report.answer.into())
 }
 
-/// Of a recording the last cycle, unless somebody asks for another part.
-fn range(args: &Headroom, path: &Path) -> Range {
+/// The last cycle of a recording, unless another part is named.
+fn range(args: &Headroom, path: &Path) -> TimeRange {
     let mut range = args.part.range();
     if range.is_all() && import::is_recording(path) {
-        range.since = Some(Moment::BeforeEnd(args.demand.cycle));
+        range.since = Some(TimePoint::BeforeEnd(args.demand.cycle));
     }
     range
 }
@@ -58,14 +47,5 @@ pub(crate) fn question(asked: &cli::Demand, quantile: Ratio) -> Question {
         add: asked.add.map(|bytes| Demand { bytes, kind }),
         cycle: asked.cycle,
         quantile,
-    }
-}
-
-const fn exit(answer: Answer) -> Exit {
-    match answer {
-        Answer::Fits => Exit::Ok,
-        Answer::Tight => Exit::Warning,
-        Answer::DoesNotFit => Exit::Critical,
-        Answer::FitsSoFar | Answer::Unknown => Exit::Unknown,
     }
 }

@@ -13,7 +13,6 @@ pub(crate) mod record;
 pub(crate) mod record_from;
 pub(crate) mod report;
 pub(crate) mod rules;
-pub(crate) mod shown;
 pub(crate) mod signals;
 pub(crate) mod source;
 pub(crate) mod where_memory;

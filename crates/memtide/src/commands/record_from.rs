@@ -3,21 +3,19 @@
 use std::path::Path;
 
 use anyhow::Context;
-use import::{Opened, SourceKind, Wanted};
+use import::OpenOptions;
 use store::{Identity, Recording, Resolution};
+use timeline::{Source, SourceKind};
 use units::{Count, Span};
 
 use crate::commands::source;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// The progress bar goes in so many steps.
-const PARTS: u32 = 1000;
-
 pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exit> {
-    let wanted = Wanted {
+    let wanted = OpenOptions {
         resolution: Resolution::Full,
-        ..Wanted::default()
+        ..OpenOptions::default()
     };
     let opened = source::open_part(from, wanted, output)?;
     source::warn(&opened, output);
@@ -26,18 +24,10 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         host = joined(to, host)?;
     }
     let every = opened.timeline.interval().unwrap_or(Span::from_secs(1));
-    let bar = output.progress("keeping", u64::from(PARTS));
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of 1000
-    let kept = store::keep_telling(
-        to,
-        &host,
-        &opened.timeline,
-        &opened.facts,
-        every,
-        &mut |share| bar.set_position((share * f64::from(PARTS)) as u64),
-    );
-    bar.finish_and_clear();
-    let kept = kept.with_context(|| format!("{} was not kept", opened.name))?;
+    let kept = output.reading("keeping", |progress| {
+        store::keep_telling(to, &host, &opened.timeline, &opened.facts, every, progress)
+    });
+    let kept = kept.with_context(|| format!("{} was not kept", opened.origin.name))?;
     for problem in &kept.problems {
         output.warn(problem);
     }
@@ -49,7 +39,7 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
         if count == 1 { "sample" } else { "samples" },
         host.name
     ));
-    Ok(match opened.is_cut_short {
+    Ok(match opened.origin.is_cut_short {
         true => Exit::Unknown,
         false => Exit::Ok,
     })
@@ -59,8 +49,8 @@ pub(crate) fn run(from: &Path, to: &Path, output: &Output) -> anyhow::Result<Exi
 ///
 /// # Errors
 /// Where a source that is a recording cannot be read again.
-pub(crate) fn identity(opened: &Opened, from: &Path) -> anyhow::Result<Identity> {
-    if opened.kind == SourceKind::Recording {
+pub(crate) fn identity(opened: &Source, from: &Path) -> anyhow::Result<Identity> {
+    if opened.origin.kind == SourceKind::Recording {
         return Ok(Recording::open(from)?.host().clone());
     }
     let name = match (&opened.facts.hostname, from.file_name()) {

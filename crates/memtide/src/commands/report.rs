@@ -3,22 +3,23 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use answers::recording_directory;
 use anyhow::{Context, bail};
 use diagnose::headroom::Question;
+use report::html::Page;
+use timeline::{Source, TimeRange};
 use units::Bytes;
 
 use super::export::Target;
 use super::headroom::question;
-use super::shown::{Judged, Shown};
 use crate::cli::Report;
 use crate::commands::source;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
     let target = Target::new(&args.output, args.force)?;
-    let path = default_recording::unless_named(args.source.as_deref())?;
+    let path = recording_directory::unless_named(args.source.as_deref())?;
     if is_one_file(&path, &args.output) {
         bail!(
             "{} is what the page is made of, and would be lost; name another file",
@@ -26,26 +27,36 @@ pub(crate) fn run(args: &Report, output: &Output) -> anyhow::Result<Exit> {
         );
     }
     let range = source::range(&args.around)?;
-    let opened = source::open_range(&path, range, output)?;
-    if opened.timeline.is_empty() {
+    let source = source::open_screened(&path, range, output)?;
+    if source.timeline.is_empty() {
         bail!(
             "{} has no sample, so there is nothing to draw; memtide check says what it tells",
-            opened.name
+            source.origin.name
         );
     }
-    let info = source::info(&opened);
-    let diagnosis = source::diagnosis(&opened);
-    let judged = Judged {
-        path: &path,
-        range,
-        opened: &opened,
-        diagnosis: &diagnosis,
-        info: &info,
-    };
     let question = question(&args.demand, Question::QUANTILE);
-    let shown = Shown::new(judged, &question, output);
-    let html = report::html::report(&shown.page(args.title.as_deref(), &output.screen()));
-    write(&html, &target, output)
+    let mut page = page(&source, &path, range, &question, output);
+    page.title.clone_from(&args.title);
+    write(
+        &report::html::report(&page, &output.screen()),
+        &target,
+        output,
+    )
+}
+
+/// The page of a source, with warnings of what was wrong while it was read again.
+pub(super) fn page(
+    source: &Source,
+    path: &Path,
+    range: TimeRange,
+    question: &Question,
+    output: &Output,
+) -> Page {
+    let (page, problems) = answers::page(source, path, range, question);
+    for problem in &problems {
+        output.warn(&format!("{}: {problem}", source.origin.name));
+    }
+    page
 }
 
 /// Whether both paths lead to the same file.
@@ -54,7 +65,7 @@ fn is_one_file(source: &Path, output: &Path) -> bool {
     found(source).is_some_and(|source| found(output) == Some(source))
 }
 
-/// Puts a page in its place, and says so.
+/// Writes a page to its file, and notes that.
 pub(super) fn write(html: &str, target: &Target, output: &Output) -> anyhow::Result<Exit> {
     match target.write(|out| out.write_all(html.as_bytes())) {
         Ok(()) if !target.is_stdout() => {

@@ -3,19 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
+use answers::recording_directory;
 use anyhow::Context;
-use diagnose::Evidence;
-use diagnose::accounting::account;
-use import::{Moment, Range, Resolution, SourceKind, Wanted, Watch};
+use import::{OpenOptions, Resolution, Watch};
 use probe::Closeness;
-use report::model::WhereReport;
-use timeline::signals::{PROC_PSS, PROC_SIZE};
-use timeline::{Entity, Timeline};
-use units::{Bytes, Count, Span};
+use timeline::{Source, SourceKind, TimePoint, TimeRange};
+use units::{Count, Span};
 
 use crate::cli::{Format, Where};
 use crate::commands::source;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -24,44 +20,27 @@ const SHARES: Duration = Duration::from_millis(200);
 /// With `--deep`: enough for 160 TiB, so a bound only against a kernel that does not answer.
 const ALL_SHARES: Duration = Duration::from_secs(600);
 
-/// A sample that is older than this says nothing of a moment any more; PSS is read every few minutes.
+/// A sample that is older than this does not show the present; PSS is read every few minutes.
 const BEFORE: Span = Span::from_mins(30);
 
 pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     let recording = match (&args.file, args.at) {
-        (None, Some(_)) => Some(default_recording::required()?),
+        (None, Some(_)) => Some(recording_directory::required()?),
         (file, _) => file.clone(),
     };
-    let opened = match &recording {
-        Some(file) => source::open_part(file, wanted(file, args.at), output)?,
-        None => source::watch(
-            Watch {
-                lasts: Span::ZERO,
-                every: Span::from_secs(1),
-                last: closeness(args.deep),
-                recent: import::RECENT,
-            },
-            output,
-        ),
+    let source = match &recording {
+        Some(file) => source::open_part(file, last_sample(file, args.at), output)?,
+        None => source::watch(once(args.deep), output),
     };
-    if opened.kind == SourceKind::Live
-        && let Some(note) = shares_not_read(&opened.timeline, args.deep)
-    {
-        output.note(&note);
+    if source.origin.kind == SourceKind::Live {
+        if let Some(note) = shares_not_read(&source, args.deep) {
+            output.note(&note);
+        }
+    } else if args.answer.get() == Format::Text {
+        source::warn(&source, output);
     }
-    if opened.kind != SourceKind::Live && args.answer.get() == Format::Text {
-        source::warn(&opened, output);
-    }
-    let evidence = Evidence::new(&opened.timeline, &opened.facts);
-    let accounting = account(&evidence, opened.timeline.len().saturating_sub(1))
-        .ok()
-        .with_context(|| "the source has no /proc/meminfo with a MemTotal")?;
-    let report = WhereReport::new(
-        Some(&accounting),
-        &opened.timeline,
-        &opened.facts,
-        &source::info(&opened),
-    );
+    let report = answers::where_memory(&source)
+        .context("the source has no /proc/meminfo with a MemTotal")?;
     let text = match args.answer.get() {
         Format::Json => report::json(&report)? + "\n",
         Format::Text => report::text::where_tree(&report, &output.screen()),
@@ -70,18 +49,21 @@ pub(crate) fn run(args: &Where, output: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The last sample before a moment and what is read more rarely; of a recording without a moment, its end.
-fn wanted(file: &Path, at: Option<Moment>) -> Wanted {
-    let at = at.or_else(|| import::is_recording(file).then_some(Moment::BeforeEnd(Span::ZERO)));
-    Wanted {
-        range: at.map_or_else(Range::default, |at| Range::before(at, BEFORE)),
+/// The last sample before a time and what is read more rarely; of a recording without a time, its end.
+fn last_sample(file: &Path, at: Option<TimePoint>) -> OpenOptions {
+    let end = || import::is_recording(file).then_some(TimePoint::BeforeEnd(Span::ZERO));
+    OpenOptions {
+        range: at
+            .or_else(end)
+            .map_or_else(TimeRange::default, |at| TimeRange::before(at, BEFORE)),
         resolution: Resolution::Full,
-        ..Wanted::default()
+        ..OpenOptions::default()
     }
 }
 
-fn closeness(deep: bool) -> Closeness {
-    if deep {
+/// One sample of this host.
+fn once(deep: bool) -> Watch {
+    let detail = if deep {
         Closeness {
             largest: usize::MAX,
             shares: Some(ALL_SHARES),
@@ -91,23 +73,23 @@ fn closeness(deep: bool) -> Closeness {
             shares: Some(SHARES),
             ..Closeness::default()
         }
+    };
+    Watch {
+        lasts: Span::ZERO,
+        every: Span::from_secs(1),
+        last: detail,
+        recent: import::RECENT,
     }
 }
 
-/// Of how many processes the proportional share is not known, and what would tell it.
-fn shares_not_read(timeline: &Timeline, deep: bool) -> Option<String> {
-    let unread = timeline.entities(Entity::Process).filter(|process| {
-        // Kernel threads have no memory of their own.
-        timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO)
-            && timeline.last_of(process, PROC_PSS).is_none()
-    });
-    let unread = unread.count() as u64;
-    let what = if deep {
+/// How many processes' proportional share was not read, and how to read it; `None` where all were.
+fn shares_not_read(source: &Source, deep: bool) -> Option<String> {
+    let why = if deep {
         "this user may not read them, or they ended meanwhile"
     } else {
         "`memtide where --deep` reads those of every process, as root also those of other users"
     };
-    let which = match unread {
+    let which = match answers::shares_not_read(&source.timeline) {
         0 => return None,
         1 => "The share (PSS) of 1 process was not read".to_owned(),
         n => format!(
@@ -115,5 +97,5 @@ fn shares_not_read(timeline: &Timeline, deep: bool) -> Option<String> {
             Count::new(n)
         ),
     };
-    Some(format!("{which}: {what}"))
+    Some(format!("{which}: {why}"))
 }

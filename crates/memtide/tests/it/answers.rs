@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use diagnose::Rule;
+use report::Report;
 use report::text::{Detail, Screen};
-use report::{Report, SourceInfo, SourceKind};
+use timeline::{Source, SourceKind};
 
 use crate::support::{blesses, root};
 use crate::synthetic;
@@ -37,25 +38,16 @@ fn is_made_up(origin: &str) -> bool {
 }
 
 fn judged(origin: &str) -> Report {
-    let (timeline, facts, kind) = if is_made_up(origin) {
+    let source = if is_made_up(origin) {
         let (timeline, facts) = synthetic::host(origin.lines());
-        (timeline, facts, SourceKind::Capture)
+        Source::new(SourceKind::Capture, "", timeline, facts)
     } else {
         let path = root().join(origin.trim_end());
-        let opened = import::open(&path, &mut |_| ())
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let kind = match opened.kind {
-            import::SourceKind::Capture => SourceKind::Capture,
-            _ => SourceKind::Text,
-        };
-        (opened.timeline, opened.facts, kind)
+        import::open(&path, &mut |_| ())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+            .named("")
     };
-    let info = SourceInfo {
-        kind,
-        ..SourceInfo::capture(String::new())
-    };
-    let diagnosis = diagnose::diagnose(&timeline, &facts);
-    Report::new(&diagnosis, &timeline, &facts, &info)
+    answers::check(&source)
 }
 
 fn drawn(report: &Report, rule: &Rule) -> Option<String> {

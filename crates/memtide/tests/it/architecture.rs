@@ -80,8 +80,8 @@ fn text_and_page_draw_without_each_other_and_words_and_model_without_both() {
     for (module, not) in [
         ("html", &["text"][..]),
         ("text", &["html"]),
-        ("said", &["text", "html"]),
-        ("model", &["text", "html", "said"]),
+        ("phrases", &["text", "html"]),
+        ("model", &["text", "html", "phrases"]),
     ] {
         let code = code_of(module);
         for other in not {

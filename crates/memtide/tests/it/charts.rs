@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chart::{Chart, ChartKind, Curve, charts};
 use diagnose::Evidence;
-use import::Opened;
+use timeline::Source;
 use timeline::signals::{MEM_TOTAL, by_name};
 use units::Quantity;
 
@@ -62,15 +62,15 @@ const NOT_DRAWN: [(&str, &str); 15] = [
     ("zone.min", "of one zone; the floor is drawn for the host"),
 ];
 
-fn captures() -> impl Iterator<Item = (String, Opened)> {
+fn captures() -> impl Iterator<Item = (String, Source)> {
     opened("corpus", ".jsonl.gz")
 }
 
-fn pastes() -> impl Iterator<Item = (String, Opened)> {
+fn pastes() -> impl Iterator<Item = (String, Source)> {
     opened("corpus/pasted", ".paste")
 }
 
-fn opened(folder: &str, ending: &str) -> impl Iterator<Item = (String, Opened)> {
+fn opened(folder: &str, ending: &str) -> impl Iterator<Item = (String, Source)> {
     let folder = std::fs::read_dir(root().join(folder)).unwrap();
     let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.to_string_lossy().ends_with(ending));

@@ -538,11 +538,11 @@ fn loaded(
     directory: &Path,
     screen: Option<import::Screen>,
     resolution: store::Resolution,
-) -> import::Opened {
-    let wanted = import::Wanted {
+) -> timeline::Source {
+    let wanted = import::OpenOptions {
         resolution,
         screen,
-        ..import::Wanted::default()
+        ..import::OpenOptions::default()
     };
     import::open_part(directory, wanted, &mut |_| ()).unwrap()
 }
@@ -564,7 +564,7 @@ fn a_screen_finds_what_all_samples_show() {
         };
         let screened = loaded(directory.path(), Some(screen), store::Resolution::Minutes);
         // Of a minute that is not opened the last sample is there: the clock of the screened one begins later.
-        let begins = |opened: &import::Opened| opened.timeline.stamp(0).unwrap().boot;
+        let begins = |opened: &timeline::Source| opened.timeline.stamp(0).unwrap().boot;
         let calm_left = calm - (begins(&screened) - begins(&full));
         let mut expected = incidents(&full.timeline, &full.facts, calm);
         for one in &mut expected {

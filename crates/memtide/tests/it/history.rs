@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use diagnose::{Diagnosis, Severity};
-use import::Opened;
 use store::Identity;
+use timeline::Source;
 use timeline::{Entity, Timeline};
 use units::Span;
 
@@ -18,7 +18,7 @@ fn said(diagnosis: &Diagnosis) -> Said {
     all.map(|finding| (finding.id, finding.severity)).collect()
 }
 
-fn judged(source: &Opened) -> Diagnosis {
+fn judged(source: &Source) -> Diagnosis {
     diagnose::diagnose(&source.timeline, &source.facts)
 }
 
@@ -36,7 +36,7 @@ fn captures() -> Vec<PathBuf> {
     }
 }
 
-fn open(path: &Path) -> Opened {
+fn open(path: &Path) -> Source {
     import::open(path, &mut |_| ()).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn keep(directory: &Path, timeline: &Timeline, facts: &timeline::Facts) {
 }
 
 /// The source as a recording in that directory.
-fn recorded(source: &Opened, directory: &Path) {
+fn recorded(source: &Source, directory: &Path) {
     let host = Identity {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         name: "sick".to_owned(),
@@ -70,7 +70,7 @@ fn a_recording_made_of_a_capture_is_judged_as_the_capture() {
         let source = open(&path);
         recorded(&source, &place);
         let recording = open(&place);
-        assert_eq!(recording.kind, import::SourceKind::Recording);
+        assert_eq!(recording.origin.kind, timeline::SourceKind::Recording);
         assert_eq!(recording.problems, Vec::<String>::new());
         let (before, after) = (judged(&source), judged(&recording));
         if said(&before) != said(&after) || before.verdict.level != after.verdict.level {

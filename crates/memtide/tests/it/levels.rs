@@ -3,8 +3,9 @@
 
 use chart::{ChartKind, Drawing, Reducer, charts, scanned};
 use diagnose::Evidence;
-use import::{Range, Resolution, Wanted};
+use import::{OpenOptions, Resolution};
 use store::{Identity, keep};
+use timeline::TimeRange;
 use timeline::signals::MEM_AVAILABLE;
 use timeline::{Facts, Sample, Timeline};
 use units::{Bytes, Span, WallClock};
@@ -107,18 +108,23 @@ fn a_second_between_two_minutes_is_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("recording");
     recorded(&path);
-    let wanted = Wanted {
+    let wanted = OpenOptions {
         resolution: Resolution::Minutes,
-        ..Wanted::default()
+        ..OpenOptions::default()
     };
     let source = import::open_part(&path, wanted, &mut |_| ()).unwrap();
     assert_eq!(source.timeline.len(), 480);
     let cx = Evidence::new(&source.timeline, &source.facts);
     let charts = charts(&cx);
     let mut reducer = Reducer::new(&charts, &cx);
-    let problems = import::scan(&path, Range::default(), &scanned(&charts), &mut |part| {
-        reducer.take(&Evidence::new(part, cx.facts));
-    });
+    let problems = import::scan(
+        &path,
+        TimeRange::default(),
+        &scanned(&charts),
+        &mut |part| {
+            reducer.take(&Evidence::new(part, cx.facts));
+        },
+    );
     assert_eq!(problems.unwrap(), Vec::<String>::new());
     let least = least_available(&reducer.drawing(), &charts);
     assert!(

@@ -42,7 +42,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
 
 /// Which part of several is drawn.
 fn part(html: &mut Html, scene: &Scene<'_>) {
-    if let Some(text) = scene.page.part {
+    if let Some(text) = &scene.page.part {
         html.tagged(Tag::of("p", "part"), text);
     }
 }

@@ -19,6 +19,7 @@ use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::page;
 use super::{ComparedSide, Page, Scene, document, icon};
+use crate::Screen;
 use crate::model::{CompareReport, Direction, Level, Severity};
 use crate::phrases::compare::{self as phrases, Extent};
 use crate::phrases::source::host_items;
@@ -27,11 +28,11 @@ use crate::phrases::source::host_items;
 const STYLE: &str = include_str!("../../assets/compare.css");
 
 /// The page, as one file.
-pub fn compare(report: &CompareReport, before: &Page<'_>, after: &Page<'_>) -> String {
+pub fn compare(report: &CompareReport, before: &Page, after: &Page, screen: &Screen) -> String {
     let both = Both {
         report,
-        before: Scene::new(before, ComparedSide::Before),
-        after: Scene::new(after, ComparedSide::After),
+        before: Scene::new(before, screen, ComparedSide::Before),
+        after: Scene::new(after, screen, ComparedSide::After),
     };
     let word = phrases::word(report.direction);
     let (before, after) = names(report);

@@ -61,7 +61,7 @@ fn relied_on(scene: &Scene<'_>, name: &str) -> bool {
 
 /// What is known of the host apart from settings.
 fn of_host(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
-    let facts = scene.page.facts;
+    let facts = &scene.page.facts;
     let mut rows = Vec::new();
     if facts.nodes.len() > 1 {
         let distances = facts.nodes.iter().map(|node| {

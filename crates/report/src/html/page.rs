@@ -47,7 +47,7 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     finding::draw_all(html, scene);
     note::draw_all(html, scene);
     chart::draw_all(html, scene);
-    if let Some(report) = scene.page.headroom {
+    if let Some(report) = &scene.page.headroom {
         headroom::draw(html, report, &scene.clock);
     }
     facts::draw(html, scene);
@@ -71,7 +71,11 @@ pub(super) fn footer(html: &mut Html) {
 pub(super) fn name(scene: &Scene<'_>) -> String {
     let source = &scene.report.source;
     let file = source.file_name().or(source.name.as_deref());
-    let known = scene.page.title.or(scene.report.host.hostname.as_deref());
+    let known = scene
+        .page
+        .title
+        .as_deref()
+        .or(scene.report.host.hostname.as_deref());
     known.or(file).unwrap_or("this host").to_owned()
 }
 

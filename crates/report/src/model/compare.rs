@@ -1,15 +1,15 @@
 //! The answer of `compare`: two sources, and what changed from one to the other.
 
+use diagnose::Diagnosis;
 use diagnose::compare::{
-    self as diagnosed, AmountChange, Compared, Comparison, FactChange, FindingChange, Found,
-    RateChange, Spread,
+    self as diagnosed, AmountChange, Comparison, FactChange, FindingChange, Found, RateChange,
+    Spread,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Ratio, Span};
 
-use super::build::{host, source_of};
-use super::{Host, Level, Severity, Source, SourceInfo};
+use super::{Host, Level, Severity, Source};
 
 /// Name and version of the contract of `compare`.
 pub const COMPARE_SCHEMA: &str = "memtide-compare/1";
@@ -264,18 +264,9 @@ pub struct FactEntry {
     pub explains: bool,
 }
 
-/// One of the two, as `compare` has it.
-#[derive(Debug, Clone, Copy)]
-pub struct ComparedSource<'a> {
-    /// Its samples, its facts, and what was found in it.
-    pub compared: Compared<'a>,
-    /// Where it came from.
-    pub info: &'a SourceInfo,
-}
-
 impl CompareReport {
     /// The answer of `compare`.
-    pub fn new(it: &Comparison, before: ComparedSource<'_>, after: ComparedSource<'_>) -> Self {
+    pub fn new(it: &Comparison, before: Side, after: Side) -> Self {
         Self {
             schema: COMPARE_SCHEMA,
             direction: it.direction.into(),
@@ -283,8 +274,8 @@ impl CompareReport {
             more: it.more.clone(),
             cause: it.cause.as_ref().map(cause),
             basis: it.basis.clone(),
-            before: side(before, it.memory.typical_before),
-            after: side(after, it.memory.typical_after),
+            before,
+            after,
             findings: it.findings.iter().map(finding).collect(),
             memory: it.memory.amounts.iter().map(amount).collect(),
             rates: it.rates.iter().map(rate).collect(),
@@ -323,18 +314,16 @@ fn cause(cause: &diagnosed::Cause) -> Cause {
     }
 }
 
-fn side(it: ComparedSource<'_>, typical: Option<Span>) -> Side {
-    let Compared {
-        timeline,
-        facts,
-        diagnosis,
-    } = it.compared;
-    Side {
-        host: host(timeline, facts),
-        source: source_of(timeline, it.info),
-        verdict: diagnosis.verdict.level.into(),
-        headline: diagnosis.verdict.headline.clone(),
-        typical_s: typical.map(Span::as_secs_f64),
+impl Side {
+    /// One source of a comparison, with what was found in it and the time of its typical sample.
+    pub fn new(source: &timeline::Source, diagnosis: &Diagnosis, typical: Option<Span>) -> Self {
+        Self {
+            host: Host::new(source),
+            source: Source::new(source),
+            verdict: diagnosis.verdict.level.into(),
+            headline: diagnosis.verdict.headline.clone(),
+            typical_s: typical.map(Span::as_secs_f64),
+        }
     }
 }
 

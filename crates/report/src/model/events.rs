@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Dated, DatedEvent, EventKind, Stamp, Timeline};
+use timeline::{Dated, DatedEvent, EventKind, Origin, SourceKind, Stamp, Timeline};
 
-use super::build::source_of;
-use super::{Source, SourceInfo, SourceKind};
+use super::Source;
 
 /// Name and version of the contract of `events`.
 pub const EVENTS_SCHEMA: &str = "memtide-events/1";
@@ -57,23 +56,21 @@ pub struct EventEntry {
 impl EventsReport {
     /// Events of a source, in the order given. What was counted before the first sample is none of a part's: the source
     /// tells more of it.
-    pub fn new(events: &[DatedEvent], timeline: &Timeline, source: &SourceInfo) -> Self {
-        let is_part = source.cut_at.is_some();
+    pub fn new(source: &timeline::Source, events: &[DatedEvent]) -> Self {
+        let is_part = source.origin.cut_at.is_some();
         let told = events
             .iter()
             .filter(|told| !(is_part && told.dated == Dated::SinceBoot));
         Self {
             schema: EVENTS_SCHEMA,
-            source: source_of(timeline, source),
-            events: told
-                .map(|told| EventEntry::new(told, timeline, source))
-                .collect(),
+            source: Source::new(source),
+            events: told.map(|told| EventEntry::new(told, source)).collect(),
         }
     }
 }
 
 impl EventEntry {
-    fn new(told: &DatedEvent, timeline: &Timeline, source: &SourceInfo) -> Self {
+    fn new(told: &DatedEvent, source: &timeline::Source) -> Self {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let event = &told.event;
         let at = Some(event.stamp).filter(|_| told.dated != Dated::SinceBoot);
@@ -82,9 +79,9 @@ impl EventEntry {
             Dated::Exactly | Dated::Before | Dated::SinceBoot => None,
         };
         let time = |stamp: Option<Stamp>| stamp.and_then(wall);
-        let offset = |stamp: Option<Stamp>| stamp.and_then(|stamp| offset(stamp, timeline));
+        let offset = |stamp: Option<Stamp>| stamp.and_then(|stamp| offset(stamp, &source.timeline));
         let mut text = event.text.clone();
-        text.push_str(before(told, offset(at), source));
+        text.push_str(before(told, offset(at), &source.origin));
         Self {
             at: time(at),
             offset_s: offset(at),
@@ -111,14 +108,14 @@ const fn dated(dated: Dated) -> &'static str {
 }
 
 /// What is said of a kill or a failure that the kernel's log had from before anybody looked.
-fn before(told: &DatedEvent, offset_s: Option<f64>, source: &SourceInfo) -> &'static str {
+fn before(told: &DatedEvent, offset_s: Option<f64>, origin: &Origin) -> &'static str {
     let is_of_kernel = matches!(
         told.event.kind,
         EventKind::OomKill | EventKind::AllocationFailure
     );
     let is_before = offset_s.is_some_and(|at| at < 0.0) || told.dated == Dated::SinceBoot;
-    match source.kind {
-        _ if !is_of_kernel || !is_before || source.cut_at.is_some() => "",
+    match origin.kind {
+        _ if !is_of_kernel || !is_before || origin.cut_at.is_some() => "",
         SourceKind::Recording => ", before the recording began",
         SourceKind::Capture => ", before the capture began",
         SourceKind::Live => ", before this look began",

@@ -4,11 +4,11 @@ use diagnose::headroom as engine;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use timeline::{Facts, Timeline};
+use timeline::Timeline;
 use units::{Bytes, Span};
 
-use super::build::{host, source_of};
-use super::{Affected, Host, Source, SourceInfo};
+use super::time::wall;
+use super::{Affected, Host, Source};
 
 /// Name and version of the contract of `headroom`.
 pub const HEADROOM_SCHEMA: &str = "memtide-headroom/1";
@@ -261,17 +261,16 @@ pub struct Unknown {
 impl HeadroomReport {
     /// The answer of `headroom`.
     pub fn new(
-        headroom: &engine::Headroom,
+        source: &timeline::Source,
         question: &engine::Question,
-        timeline: &Timeline,
-        facts: &Facts,
-        source: &SourceInfo,
+        headroom: &engine::Headroom,
     ) -> Self {
+        let timeline = &source.timeline;
         let smallest = headroom.smallest_ram.unwrap_or_default();
         Self {
             schema: HEADROOM_SCHEMA,
-            host: host(timeline, facts),
-            source: source_of(timeline, source),
+            host: Host::new(source),
+            source: Source::new(source),
             answer: headroom.answer.into(),
             headline: headroom.headline.clone(),
             binds: headroom.binds.clone(),
@@ -339,12 +338,6 @@ impl From<engine::Bounds> for Bounds {
             upper_bytes: bounds.upper,
         }
     }
-}
-
-/// A moment by the wall clock, to the millisecond as everywhere.
-fn wall(timeline: &Timeline, at: Span) -> Option<Timestamp> {
-    let wall = timeline.wall_at(at)?;
-    Timestamp::from_millisecond(wall.unix_nanos().div_euclid(1_000_000)).ok()
 }
 
 impl Room {

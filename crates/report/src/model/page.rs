@@ -417,9 +417,7 @@ mod tests {
     }
 
     fn events_told(events: &[EventEntry], lasts: u64) -> Vec<EventMeta> {
-        let nothing = timeline::Timeline::default();
-        let info = crate::SourceInfo::capture("x");
-        let source = crate::model::build::source_of(&nothing, &info);
+        let source = crate::model::Source::new(&timeline::Source::default().named("x"));
         let screen = crate::Screen::default();
         events_of(events, &picture(lasts), &ReportClock::new(&source, &screen))
     }

@@ -54,8 +54,9 @@ fn style(event: &EventEntry) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SourceInfo;
-    use timeline::{Dated, DatedEvent, Event, EventKind, Sample, Stamp, Timeline};
+    use timeline::{
+        Dated, DatedEvent, Event, EventKind, Facts, Sample, Source, SourceKind, Stamp, Timeline,
+    };
     use units::{Span, WallClock};
 
     fn stamp(second: u64, wall: Option<i64>) -> Stamp {
@@ -90,7 +91,8 @@ mod tests {
         };
         let long = "word ".repeat(40);
         let events = [event("OOM kill of \u{1b}[31mhog (4)"), event(&long)];
-        let report = EventsReport::new(&events, &timeline, &SourceInfo::capture("x"));
+        let source = Source::new(SourceKind::Capture, "x", timeline, Facts::default());
+        let report = EventsReport::new(&source, &events);
         let screen = Screen {
             detail,
             unbroken,

@@ -1,9 +1,9 @@
 //! The JSON contract: reports validate against the published schema, whatever numbers a host gives.
 
 use proptest::prelude::*;
-use report::{Report, SourceInfo};
+use report::Report;
 use serde_json::Value;
-use timeline::{Entity, Facts, Sample, Timeline, facts, signals};
+use timeline::{Entity, Facts, Sample, Source, SourceKind, Timeline, facts, signals};
 use units::{Bytes, PageSize, Pages, Span, WallClock};
 
 use crate::fixtures;
@@ -21,7 +21,7 @@ fn valid(report: &Report) -> Value {
 }
 
 /// A host of 512 MiB with two nodes, sampled `n` times a second apart; every counter rises by `step`.
-fn host(n: u64, step: u64, wall: Option<i64>) -> (Timeline, Facts) {
+fn host(n: u64, step: u64, wall: Option<i64>) -> Source {
     let mut timeline = Timeline::default();
     for i in 0..n {
         let mut sample = Sample::at(Span::from_secs(i));
@@ -52,16 +52,11 @@ fn host(n: u64, step: u64, wall: Option<i64>) -> (Timeline, Facts) {
         facts::KERNEL_VERSION,
         "Linux version 6.1.0 (gcc)",
     );
-    (timeline, facts)
+    Source::new(SourceKind::Live, "", timeline, facts)
 }
 
-fn answer(timeline: &Timeline, facts: &Facts, source: &SourceInfo) -> Report {
-    Report::new(
-        &diagnose::diagnose(timeline, facts),
-        timeline,
-        facts,
-        source,
-    )
+fn answer(source: &Source) -> Report {
+    Report::new(source, &diagnose::diagnose(&source.timeline, &source.facts))
 }
 
 #[test]
@@ -75,8 +70,7 @@ fn reports_validate_against_the_schema() {
     ] {
         valid(&report);
     }
-    let nothing = (Timeline::default(), Facts::default());
-    let empty = valid(&answer(&nothing.0, &nothing.1, &SourceInfo::live()));
+    let empty = valid(&answer(&Source::default()));
     assert_eq!(empty["verdict"], "unknown");
     assert_eq!(empty["accounting"], Value::Null);
     assert_eq!(empty["host"]["ram_bytes"], Value::Null);
@@ -85,8 +79,8 @@ fn reports_validate_against_the_schema() {
 #[test]
 fn a_diagnosis_keeps_its_numbers_and_times() {
     // 2026-11-21T04:42:08.5Z
-    let (timeline, facts) = host(40, 2500, Some(1_795_236_128_500_000_000));
-    let report = valid(&answer(&timeline, &facts, &SourceInfo::live()));
+    let source = host(40, 2500, Some(1_795_236_128_500_000_000));
+    let report = valid(&answer(&source));
     assert_eq!(report["schema"], "memtide-report/1");
     assert_eq!(report["host"]["kernel"], "6.1.0");
     assert_eq!(report["source"]["kind"], "live");
@@ -106,8 +100,9 @@ fn a_diagnosis_keeps_its_numbers_and_times() {
 
 #[test]
 fn without_a_wall_clock_times_are_offsets_only() {
-    let (timeline, facts) = host(40, 2500, None);
-    let report = valid(&answer(&timeline, &facts, &SourceInfo::capture("x")));
+    let mut source = host(40, 2500, None).named("x");
+    source.origin.kind = SourceKind::Capture;
+    let report = valid(&answer(&source));
     assert_eq!(report["source"]["from"], Value::Null);
     assert_eq!(report["findings"][0]["from"], Value::Null);
     assert_eq!(report["findings"][0]["to_s"], 39.0);
@@ -116,10 +111,8 @@ fn without_a_wall_clock_times_are_offsets_only() {
 
 #[test]
 fn terms_and_remainder_add_up_exactly() {
-    let (timeline, facts) = host(5, 1, None);
-    let accounting = answer(&timeline, &facts, &SourceInfo::live())
-        .accounting
-        .unwrap();
+    let source = host(5, 1, None);
+    let accounting = answer(&source).accounting.unwrap();
     let terms: i128 = accounting.terms.iter().map(|t| i128::from(t.bytes)).sum();
     assert_eq!(
         terms + i128::from(accounting.unaccounted_bytes),
@@ -151,7 +144,7 @@ proptest! {
     /// A number that is not finite would be written as null, which the schema refuses.
     #[test]
     fn any_counters_and_clocks_give_a_valid_report(n in 0u64..300, step in any::<u64>(), wall in any::<Option<i64>>()) {
-        let (timeline, facts) = host(n, step, wall);
-        valid(&answer(&timeline, &facts, &SourceInfo::live()));
+        let source = host(n, step, wall);
+        valid(&answer(&source));
     }
 }

@@ -3,14 +3,14 @@
 use diagnose::Evidence;
 use diagnose::headroom::{Demand, DemandKind, Question, headroom};
 use report::model::headroom::HeadroomReport;
-use report::{Screen, SourceInfo, text};
+use report::{Screen, text};
 use timeline::facts::{KERNEL_VERSION, MGLRU};
 use timeline::signals::{
     MEM_ACTIVE_FILE, MEM_AVAILABLE, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_INACTIVE_FILE, MEM_MAPPED,
     MEM_SHMEM, MEM_TOTAL, MEM_WRITEBACK, PGPGIN, PROC_RSS, PROC_RSS_ANON, PSI_MEMORY_SOME,
     REFAULT_FILE, SWAP_FREE, SWAP_TOTAL, ZONE_BOOST, ZONE_HIGH, ZONE_LOW, ZONE_MANAGED,
 };
-use timeline::{Entity, Facts, Sample, Timeline};
+use timeline::{Entity, Facts, Sample, Source, SourceKind, Timeline};
 use units::{Bytes, Micros, PageSize, Pages, Span};
 
 const MIB: fn(u64) -> Bytes = Bytes::from_mib;
@@ -37,8 +37,8 @@ fn drawn(samples: &[Sample], add: Option<(u64, DemandKind)>) -> String {
         ..Question::default()
     };
     let answer = headroom(&Evidence::new(&timeline, &facts), &question);
-    let source = SourceInfo::capture("case.jsonl.gz");
-    let report = HeadroomReport::new(&answer, &question, &timeline, &facts, &source);
+    let source = Source::new(SourceKind::Capture, "case.jsonl.gz", timeline, facts);
+    let report = HeadroomReport::new(&source, &question, &answer);
     text::headroom(&report, &Screen::default())
 }
 

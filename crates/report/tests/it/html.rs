@@ -11,20 +11,20 @@ use crate::fixtures;
 use crate::hostile::{any_report, any_text};
 
 fn drawn(report: &Report, events: Vec<EventEntry>, facts: &Facts, title: Option<&str>) -> String {
-    html::report(&Page {
-        report,
-        picture: &Picture::default(),
-        events: &EventsReport {
+    let page = Page {
+        report: report.clone(),
+        picture: Picture::default(),
+        events: EventsReport {
             schema: EVENTS_SCHEMA,
             source: report.source.clone(),
             events,
         },
-        facts,
+        facts: facts.clone(),
         headroom: None,
         part: None,
-        title,
-        screen: &Screen::default(),
-    })
+        title: title.map(str::to_owned),
+    };
+    html::report(&page, &Screen::default())
 }
 
 fn event(text: &str, offset_s: Option<f64>) -> EventEntry {

@@ -2,7 +2,7 @@ use super::*;
 use crate::export::tests::{hostile_source, numbers, source};
 use timeline::signals::{CGROUP_CURRENT, MEM_FREE};
 
-fn csv(source: &Opened, table: Entity, picks: &Picks) -> String {
+fn csv(source: &Source, table: Entity, picks: &Picks) -> String {
     let mut text = Vec::new();
     Csv { table }.export(source, picks, &mut text).unwrap();
     String::from_utf8(text).unwrap()

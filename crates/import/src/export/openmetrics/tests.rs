@@ -1,7 +1,7 @@
 use super::*;
 use crate::export::tests::{hostile_source, source};
 
-fn text(source: &Opened, tables: &[Entity], all: bool) -> String {
+fn text(source: &Source, tables: &[Entity], all: bool) -> String {
     let mut text = Vec::new();
     let format = OpenMetrics {
         tables: tables.to_vec(),

@@ -19,7 +19,7 @@ fn sizes_are_in_the_unit_that_was_asked_for() {
         assert_eq!(timeline.last(MEM_SHMEM), Some(Bytes::from_mib(1_028)));
         assert_eq!(timeline.last(MEM_AVAILABLE), Some(Bytes::from_mib(9_662)));
         assert_eq!(timeline.last(SWAP_FREE), Some(Bytes::from_mib(19_078)));
-        assert_eq!(opened.inputs[0].unit, unit);
+        assert_eq!(opened.origin.inputs[0].unit, unit);
     }
 }
 
@@ -46,8 +46,8 @@ fn old_columns_are_known() {
         opened.timeline.last(SWAP_TOTAL),
         Some(Bytes::from_mib(2_053))
     );
-    assert!(opened.inputs[0].what.contains("before 3.3.10"));
-    assert_eq!(opened.inputs[0].last_line, 5);
+    assert!(opened.origin.inputs[0].what.contains("before 3.3.10"));
+    assert_eq!(opened.origin.inputs[0].last_line, 5);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_row_without_its_header_is_told_by_its_sums() {
         opened.timeline.last(MEM_AVAILABLE),
         Some(Bytes::from_mib(9_662))
     );
-    assert!(paste("Mem: 7\n").inputs.is_empty());
+    assert!(paste("Mem: 7\n").origin.inputs.is_empty());
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn times_may_stand_before_a_table_or_before_its_rows() {
 fn other_languages_have_the_same_columns() {
     let text = "               gesamt       benutzt     frei      gemns.  Puffer/Cache verfügbar\nSpeicher:16524931072  1656258560 13704818688    12845056  1540685824 14868672512\nAuslager: 4096 1024 3072\n";
     let opened = paste(text);
-    assert_eq!(opened.inputs[0].unit, "bytes, by the size");
+    assert_eq!(opened.origin.inputs[0].unit, "bytes, by the size");
     assert_eq!(
         opened.timeline.last(MEM_AVAILABLE),
         Some(Bytes::new(14_868_672_512))

@@ -82,7 +82,7 @@ fn the_same_file_again_is_another_look() {
         (opened.timeline.len(), opened.timeline.segments().len()),
         (3, 3)
     );
-    assert_eq!(opened.inputs.len(), 1);
+    assert_eq!(opened.origin.inputs.len(), 1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn files_of_one_moment_are_one_look() {
     let text = "$ cat /proc/meminfo\nMemTotal: 800 kB\n$ cat /proc/vmstat\npgscan_direct 12\n\
         $ cat /proc/pressure/memory\nsome avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
     let opened = paste(text);
-    assert_eq!(opened.timeline.len(), 1, "{:?}", opened.inputs);
+    assert_eq!(opened.timeline.len(), 1, "{:?}", opened.origin.inputs);
     assert_eq!(opened.timeline.last(PGSCAN_DIRECT), Some(Pages::new(12)));
     assert_eq!(opened.timeline.last(PSI_MEMORY_SOME), Some(Micros::new(7)));
 }
@@ -122,7 +122,11 @@ fn everyday_words_and_names_of_several_files_decide_nothing() {
         "Uptime: 123\nThreads: 4\n",
     ] {
         let opened = paste(text);
-        assert!(opened.inputs.is_empty(), "{text} {:?}", opened.inputs);
+        assert!(
+            opened.origin.inputs.is_empty(),
+            "{text} {:?}",
+            opened.origin.inputs
+        );
     }
     let opened = paste("pgfault 12\npgmajfault 3\n");
     assert!(opened.timeline.is_empty());
@@ -224,7 +228,7 @@ fn single_numbers_of_a_group_need_their_path() {
     let opened = paste("$ cat memory.limit_in_bytes\n268435456\n");
     let series = opened.timeline.entity(Entity::Cgroup, "/(pasted group)");
     assert!(series.is_some());
-    assert!(paste("268435456\n").inputs.is_empty());
+    assert!(paste("268435456\n").origin.inputs.is_empty());
     let events = paste("low 0 high 0 max 3 oom 1 oom_kill 1\n").timeline;
     let series = events.entity(Entity::Cgroup, "/(pasted group)").unwrap();
     assert_eq!(
@@ -284,7 +288,7 @@ fn facts_are_kept() {
         assert!(!facts.iter().any(|(_, text)| text.contains("secret")));
     }
     let prose = paste("$ cat /proc/sys/vm/swappiness\nit is set to the default, I think.\n");
-    assert!(prose.inputs.is_empty());
+    assert!(prose.origin.inputs.is_empty());
 }
 
 #[test]
@@ -318,7 +322,7 @@ fn a_bad_line_is_told_with_its_place_and_costs_nothing_else() {
         "{:?}",
         opened.problems
     );
-    assert_eq!(opened.inputs[0].not_understood, 1);
+    assert_eq!(opened.origin.inputs[0].not_understood, 1);
     let opened = paste("MemTotal: 8 kB\nMemFree: 99999999999999999999 kB\nMemAvailable: 4 kB\n");
     assert_eq!(
         opened.timeline.last(MEM_AVAILABLE),

@@ -1,11 +1,9 @@
 use std::path::Path;
 
-use timeline::Entity;
-use timeline::signals::{CGROUP_ANON, CGROUP_MAX, MEM_FREE, MEM_TOTAL};
-use units::{Bytes, Limit};
-
-use crate::Opened;
 use crate::testing::paste;
+use timeline::signals::{CGROUP_ANON, CGROUP_MAX, MEM_FREE, MEM_TOTAL};
+use timeline::{Entity, Source};
+use units::{Bytes, Limit};
 
 /// The real reports.
 fn logs() -> Vec<(String, String)> {
@@ -30,7 +28,7 @@ fn log(name: &str) -> String {
 }
 
 /// All that the reports of a paste say.
-fn print(opened: &Opened) -> String {
+fn print(opened: &Source) -> String {
     let mut all = String::new();
     for reported in opened.timeline.all_reports() {
         let mut report = reported.report.clone();
@@ -57,7 +55,12 @@ fn bare() -> Vec<(String, String)> {
 fn every_log_has_its_reports() {
     for (name, text) in logs() {
         let opened = paste(&text);
-        let whats: Vec<_> = opened.inputs.iter().map(|i| i.what.as_str()).collect();
+        let whats: Vec<_> = opened
+            .origin
+            .inputs
+            .iter()
+            .map(|i| i.what.as_str())
+            .collect();
         // Memory alone says nothing of what went wrong.
         let is_dump = ["2.6.18-memory-dump", "5.13-64k-pages", "5.15-false-global"];
         let has_none = opened.timeline.all_reports().is_empty();
@@ -66,7 +69,7 @@ fn every_log_has_its_reports() {
             is_dump.contains(&name.as_str()),
             "{name}: {whats:?}"
         );
-        assert!(opened.lines_skipped <= 3, "{name}: {whats:?}");
+        assert!(opened.origin.lines_skipped <= 3, "{name}: {whats:?}");
     }
 }
 
@@ -160,7 +163,11 @@ fn a_report_gives_the_rows_of_the_kernels_files() {
     assert!(opened.timeline.last(MEM_TOTAL) > Some(Bytes::from_gib(15)));
     assert_eq!(opened.timeline.entities(Entity::Zone).count(), 3);
     assert_eq!(opened.facts.kernel_release(), Some("6.1.1-arch1-1"));
-    assert!(opened.inputs[0].what.starts_with("kernel OOM report, "));
+    assert!(
+        opened.origin.inputs[0]
+            .what
+            .starts_with("kernel OOM report, ")
+    );
 }
 
 #[test]

@@ -7,10 +7,10 @@ use timeline::signals::{
 use timeline::{BreakKind, Entity};
 use units::{Bytes, Span};
 
-use crate::Opened;
 use crate::testing::paste;
+use timeline::Source;
 
-fn rates(opened: &Opened, signal: timeline::Signal<timeline::Counter<Bytes>>) -> Vec<f64> {
+fn rates(opened: &Source, signal: timeline::Signal<timeline::Counter<Bytes>>) -> Vec<f64> {
     let track = opened.timeline.rate(signal).unwrap();
     track.values().iter().flatten().copied().collect()
 }
@@ -36,14 +36,20 @@ fn rates_are_the_printed_ones_and_no_row_is_lost() {
     let start = timeline.wall_at(Span::ZERO).unwrap();
     assert_eq!(start.unix_nanos() / 1_000_000_000, 1_795_262_401);
     assert_eq!(timeline.breaks().len(), 0);
-    assert_eq!((opened.inputs.len(), opened.inputs[0].last_line), (1, 6));
     assert_eq!(
-        opened.inputs[0].what,
+        (
+            opened.origin.inputs.len(),
+            opened.origin.inputs[0].last_line
+        ),
+        (1, 6)
+    );
+    assert_eq!(
+        opened.origin.inputs[0].what,
         "sar (paging), 2 samples, 10 min apart"
     );
     assert_eq!(opened.facts.cpus, Some(8));
     assert_eq!(opened.facts.kernel_release(), Some("5.10.0-8-amd64"));
-    assert_eq!(opened.lines_skipped, 0);
+    assert_eq!(opened.origin.lines_skipped, 0);
 }
 
 #[test]
@@ -98,7 +104,7 @@ fn clocks_and_numbers_are_read_in_the_fashion_of_the_locale() {
         let opened = paste(&text);
         assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0], "{text}");
         assert_eq!(opened.timeline.duration(), Span::from_mins(20), "{text}");
-        assert_eq!(opened.inputs[0].last_line, 4, "{text}");
+        assert_eq!(opened.origin.inputs[0].last_line, 4, "{text}");
     }
 }
 
@@ -144,7 +150,7 @@ Linux 3.10.0 (db)  11/21/26  _x86_64_  (4 CPU)
 ";
     let opened = paste(text);
     let timeline = &opened.timeline;
-    assert_eq!((timeline.len(), opened.inputs.len()), (3, 1));
+    assert_eq!((timeline.len(), opened.origin.inputs.len()), (3, 1));
     assert_eq!(timeline.last(MEM_FREE), Some(Bytes::from_kib(1_000_000)));
     assert_eq!(timeline.last(MEM_TOTAL), Some(Bytes::from_kib(8_000_000)));
     assert_eq!(
@@ -153,7 +159,7 @@ Linux 3.10.0 (db)  11/21/26  _x86_64_  (4 CPU)
     );
     assert_eq!(timeline.last(SWAP_TOTAL), Some(Bytes::from_kib(1_000)));
     assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0]);
-    assert_eq!(opened.inputs[0].not_understood, 0);
+    assert_eq!(opened.origin.inputs[0].not_understood, 0);
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn disks_are_read_by_name_and_single_cpus_are_not() {
     assert_eq!(read.values(), [None, Some(102_400.0)]);
     let busy = timeline.rate_of(disks[0], DISK_IO_TIME).unwrap();
     assert_eq!(busy.values(), [None, Some(500.0)]);
-    assert_eq!(opened.inputs[0].not_understood, 0);
+    assert_eq!(opened.origin.inputs[0].not_understood, 0);
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn what_stands_between_two_tables_does_not_end_them() {
         "{PAGING}\nand swap:\n\n12:00:01 pswpin/s pswpout/s\n12:10:01 5.00 0\n12:20:01 6.00 0\n"
     );
     let opened = paste(&text);
-    assert_eq!((opened.timeline.len(), opened.inputs.len()), (3, 1));
+    assert_eq!((opened.timeline.len(), opened.origin.inputs.len()), (3, 1));
     assert!(opened.timeline.rate(PSWPIN).is_some());
 }
 
@@ -238,13 +244,13 @@ fn another_host_and_other_output_are_read_by_themselves() {
     let other = PAGING.replace("(db)", "(web)");
     let opened = paste(&format!("{PAGING}{other}"));
     assert_eq!(
-        (opened.inputs.len(), opened.timeline.segments().len()),
+        (opened.origin.inputs.len(), opened.timeline.segments().len()),
         (2, 2)
     );
     let free =
         " total used free shared buff/cache available\nMem: 80429 58906 579 1028 20943 9662\n";
     let opened = paste(&format!("{PAGING}$ free -m\n{free}"));
-    let forms: Vec<&str> = opened.inputs.iter().map(|i| i.form).collect();
+    let forms: Vec<&str> = opened.origin.inputs.iter().map(|i| i.form).collect();
     assert_eq!(forms, ["sar", "free"]);
 }
 
@@ -265,10 +271,10 @@ db\t600\t2026-11-21 12:20:01 UTC\t-\tpgpgin/s\t300.00
         let opened = paste(&format!("my numbers:\n{text}\nplease help\n"));
         assert_eq!(rates(&opened, PGPGIN), [102_400.0, 307_200.0], "{text}");
         assert_eq!(
-            opened.inputs[0].last_line - opened.inputs[0].first_line + 1,
+            opened.origin.inputs[0].last_line - opened.origin.inputs[0].first_line + 1,
             lines
         );
-        assert_eq!(opened.lines_skipped, 2);
+        assert_eq!(opened.origin.lines_skipped, 2);
     }
 }
 
@@ -280,7 +286,7 @@ fn pidstat_and_prose_are_not_sar() {
         "I looked at pgpgin/s and pgpgout/s\nand nothing\n",
         "12:00:01 kbmemfree\n",
     ] {
-        assert!(paste(text).inputs.is_empty(), "{text}");
+        assert!(paste(text).origin.inputs.is_empty(), "{text}");
     }
 }
 

@@ -27,7 +27,7 @@ fn caches_and_their_sum_are_read_with_the_head_and_without() {
     assert_eq!(pages(timeline, "my cache"), Some(Pages::new(1_283)));
     let total = Bytes::new(394_945 * 1024 + 512);
     assert_eq!(timeline.last(MEM_SLAB), Some(total));
-    assert_eq!(opened.inputs[0].last_line, 10);
+    assert_eq!(opened.origin.inputs[0].last_line, 10);
     let bare = paste(TABLE).timeline;
     assert_eq!(pages(&bare, "dentry"), Some(Pages::new(18_428)));
     assert_eq!(bare.last(MEM_SLAB), None);
@@ -75,7 +75,10 @@ fn vmstat_m_has_objects_and_their_size() {
         "empty ones are left out"
     );
     assert_eq!(
-        (opened.inputs[0].what.as_str(), opened.inputs.len()),
+        (
+            opened.origin.inputs[0].what.as_str(),
+            opened.origin.inputs.len()
+        ),
         ("vmstat -m", 1)
     );
 }
@@ -96,7 +99,7 @@ fn hostile_rows_end_the_table() {
     for row in ["-1 1 1% 1K 1 1 4K a", "1 1 1% 1K 1 1 4K", "x", "1"] {
         let opened = paste(&format!("{heading}\n{row}\n"));
         assert!(opened.timeline.is_empty(), "{row}");
-        assert_eq!(opened.inputs[0].last_line, 1, "{row}");
+        assert_eq!(opened.origin.inputs[0].last_line, 1, "{row}");
     }
     paste(&format!(
         "{heading}\n{0} {0} 1% {0}K 1 1 {0}K a\n",

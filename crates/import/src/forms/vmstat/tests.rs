@@ -35,7 +35,7 @@ fn levels_are_current_and_rates_begin_with_the_second_row() {
     assert_eq!(rates(timeline, PSWPIN), [2.0]);
     assert_eq!(rates(timeline, PSWPOUT), [1.0]);
     assert_eq!(rates(timeline, PGPGIN), [409_600.0]);
-    assert_eq!(opened.inputs[0].last_line, 5);
+    assert_eq!(opened.origin.inputs[0].last_line, 5);
     assert!(opened.problems.is_empty(), "{:?}", opened.problems);
 }
 
@@ -136,7 +136,7 @@ fn rows_are_known_without_their_heading() {
         None,
         "with -a it would be active memory"
     );
-    assert!(paste(row).inputs.is_empty());
+    assert!(paste(row).origin.inputs.is_empty());
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn totals_and_a_series_after_them_are_one_moment() {
     assert_eq!(rates(&timeline, PSWPIN), [1.0]);
     let pairs = paste("total_memory 4020152\nused_memory 452268\nfree_memory 2448760\n").timeline;
     assert_eq!(pairs.last(MEM_FREE), Some(Bytes::from_kib(2_448_760)));
-    assert!(paste("used_memory 452268\n").inputs.is_empty());
+    assert!(paste("used_memory 452268\n").origin.inputs.is_empty());
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn disks_are_known_and_passed_over() {
        total merged sectors      ms  total merged sectors      ms    cur    sec
 loop0      0      0       0       0      0      0       0       0      0      0\n";
     let opened = paste(text);
-    assert_eq!(opened.inputs[0].last_line, 3);
+    assert_eq!(opened.origin.inputs[0].last_line, 3);
     assert!(opened.timeline.is_empty());
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use import::Opened;
+use timeline::Source;
 use units::Span;
 
 use crate::commands::record_from;
@@ -11,7 +11,7 @@ use crate::output::Output;
 
 /// Writes a source's tables below `directory`, which must not be there or be empty; it appears when all are whole.
 pub(crate) fn write(
-    opened: &Opened,
+    opened: &Source,
     from: &Path,
     directory: &Path,
     output: &Output,

@@ -21,7 +21,6 @@ use super::attendant::Attendant;
 use crate::cli::{Record, TasksBy};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::this_host;
 
 pub(super) fn run(
     args: &Record,
@@ -111,7 +110,7 @@ fn host(root: &Root) -> (Identity, Facts) {
     let mut facts = Facts::default();
     host_facts::read(root, probe::now().boot, &mut facts);
     facts.hostname = host_facts::hostname(root);
-    (this_host::identity(root), facts)
+    (answers::this_host::identity(root), facts)
 }
 
 fn options(args: &Record) -> Options {

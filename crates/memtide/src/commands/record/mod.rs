@@ -15,7 +15,6 @@ use units::Span;
 
 use crate::cli::Record;
 use crate::commands::record_from;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -48,7 +47,10 @@ pub(crate) fn run(args: &Record, output: &Output) -> anyhow::Result<Exit> {
 
 /// Where to record, as an absolute path.
 fn directory(args: &Record) -> anyhow::Result<PathBuf> {
-    let named = args.to.clone().or_else(default_recording::to_write);
+    let named = args
+        .to
+        .clone()
+        .or_else(answers::recording_directory::to_write);
     let directory = named.context(
         "there is no place to record into: neither $HOME nor $XDG_STATE_HOME is set; name one with `--to DIR`",
     )?;

@@ -9,7 +9,6 @@ use units::{Bytes, Span};
 
 use super::unit::{MARK, Owner, Unit};
 use crate::cli::Record;
-use crate::default_recording;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -104,7 +103,7 @@ impl Service {
                 path,
             });
         }
-        let config = default_recording::config_home().context(
+        let config = config_home().context(
             "neither $HOME nor $XDG_CONFIG_HOME is set: there is no place for a user's unit",
         )?;
         Ok(Self {
@@ -246,6 +245,17 @@ fn options(args: &Record) -> Vec<String> {
         options.push("--no-groups".to_owned());
     }
     options
+}
+
+/// Where a user's programs are configured: `$XDG_CONFIG_HOME` or `~/.config`.
+fn config_home() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    config.filter(absolute).or_else(|| {
+        let home = home.filter(absolute)?;
+        Some(home.join(".config"))
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use report::{ColourMode, Screen};
 use sampler::status::Status;
 use units::{Bytes, Count, Quantity, Ratio, Span};
 
-use super::status::{Answer, Kept, State};
+use answers::{Answer, State, Stored};
 
 /// Where the text of a row begins.
 const INDENT: usize = 13;
@@ -220,7 +220,7 @@ fn groups(status: &Status) -> String {
     format!("{groups}{cut} every {}, {services}", span(every))
 }
 
-fn of_kept(kept: &Kept, screen: &Screen) -> String {
+fn of_kept(kept: &Stored, screen: &Screen) -> String {
     let size = Bytes::new(kept.size_bytes);
     let span = kept.from.zip(kept.to).map(|(from, to)| {
         let lasts = span(to.duration_since(from).as_secs_f64());
@@ -235,7 +235,7 @@ fn of_kept(kept: &Kept, screen: &Screen) -> String {
 }
 
 /// What it will come to.
-fn ahead(kept: &Kept, status: Option<&Status>) -> String {
+fn ahead(kept: &Stored, status: Option<&Status>) -> String {
     let free = kept.free_bytes.map(Bytes::new);
     let free_text = free.map_or_else(String::new, |free| format!("; {free} of the disk are free"));
     let settings = status
@@ -493,7 +493,7 @@ mod tests {
                 privileges: vec!["memory is locked".to_owned()],
                 ..Status::default()
             }),
-            recording: Some(Kept {
+            recording: Some(Stored {
                 size_bytes: 4 << 20,
                 segments: 2,
                 from: Some(at(0)),

@@ -36,7 +36,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
             html.raw(CursorAlignment::of(both).says());
         });
         for (_, scene) in both.sides() {
-            if let Some(part) = scene.page.part {
+            if let Some(part) = &scene.page.part {
                 html.tagged(Tag::of("p", "part"), part);
             }
         }

@@ -9,7 +9,7 @@ use crate::phrases::ABSENT;
 use crate::phrases::headroom::{self as phrases, TermLine};
 
 pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
-    let sides = both.sides().map(|(_, scene)| scene.page.headroom);
+    let sides = both.sides().map(|(_, scene)| scene.page.headroom.as_ref());
     if sides.iter().all(Option::is_none) {
         return;
     }
@@ -18,7 +18,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
             for (word, scene) in both.sides() {
                 html.within(tag("div"), |html| {
                     html.tagged(tag("h3"), word);
-                    match scene.page.headroom {
+                    match &scene.page.headroom {
                         Some(report) => {
                             answer(html, report);
                             lines(html, &phrases::first(report, &scene.clock));

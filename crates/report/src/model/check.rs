@@ -2,139 +2,32 @@
 
 use diagnose::Diagnosis;
 use jiff::{SignedDuration, Timestamp};
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::Serialize;
 use timeline::facts::Change;
-use timeline::signals::{
-    MEM_AVAILABLE, MEM_TOTAL, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED,
-};
-use timeline::{Entity, Event, Facts, Stamp, Stretch, Timeline};
-use units::{Bytes, PageSize, Ratio, Span};
+use timeline::signals::{MEM_AVAILABLE, NODE_FREE, NODE_TOTAL, SWAP_FREE, SWAP_TOTAL, SWAP_USED};
+use timeline::{Entity, Event, Stamp, Stretch, Timeline};
+use units::{Bytes, Ratio, Span};
 
+use super::next;
+use super::time::wall;
 use super::{
-    Accounting, Affected, Branch, Bursts, Changed, Clear, ClockStep, Container, Evidence, Finding,
-    Fix, Graph, Harm, History, Host, Incident, Input, Level, NodeMemory, NotEvaluated, Report,
-    RuledOut, SCHEMA, Scope, Severity, Source, SourceKind, Step, SwapSpace, Term, ThresholdSide,
-    WHERE_SCHEMA, WhereReport,
+    Accounting, Affected, Branch, Bursts, Changed, Clear, Evidence, Finding, Fix, Graph, Harm,
+    Host, Incident, Level, NodeMemory, NotEvaluated, Report, RuledOut, SCHEMA, Scope, Severity,
+    Source, SwapSpace, Term, ThresholdSide, WHERE_SCHEMA, WhereReport,
 };
-use crate::plain::is_plain;
 
-/// What is known of a source apart from its samples.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceInfo {
-    /// What kind it is.
-    pub kind: SourceKind,
-    /// Its name for people; empty for this host.
-    pub name: String,
-    /// What was wrong with it, in words.
-    pub problems: Vec<String>,
-    /// What was recognised in it; empty but for text.
-    pub inputs: Vec<Input>,
-    /// Lines of a text that belong to nothing known.
-    pub lines_skipped: usize,
-    /// The distance to which samples were thinned out.
-    pub thinned_to: Option<Span>,
-    /// Where only a part of the source was wanted: how long after the source's first sample that of the part lies.
-    pub cut_at: Option<Span>,
-    /// At which of the timeline's samples this host's look begins, where those before it are of its recording.
-    pub live_from: Option<usize>,
-}
-
-impl SourceInfo {
-    /// This host.
-    pub const fn live() -> Self {
-        Self {
-            kind: SourceKind::Live,
-            name: String::new(),
-            problems: Vec::new(),
-            inputs: Vec::new(),
-            lines_skipped: 0,
-            thinned_to: None,
-            cut_at: None,
-            live_from: None,
-        }
-    }
-
-    /// A capture of this name.
-    pub fn capture(name: impl Into<String>) -> Self {
-        Self {
-            kind: SourceKind::Capture,
-            name: name.into(),
-            problems: Vec::new(),
-            inputs: Vec::new(),
-            lines_skipped: 0,
-            thinned_to: None,
-            cut_at: None,
-            live_from: None,
-        }
-    }
-}
-
-/// A week of a new kernel's fields must not fill a report.
-const MOST_UNKNOWN_FIELDS: usize = 200;
 /// Two for each column of the widest terminal.
 const GRAPH_POINTS: usize = 240;
 
-/// The report as JSON text, indented. What is not plainly visible is written as `\u202e`: programs read the same, and a
-/// terminal that it is printed to is not steered by a name.
-///
-/// # Errors
-/// None in practice: all values of the contract can be written.
-pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    let text = serde_json::to_string_pretty(value)?;
-    // Outside of strings there is nothing but ASCII and the ends of lines.
-    let is_harmless = |c: char| c == '\n' || is_plain(c);
-    if text.chars().all(is_harmless) {
-        return Ok(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 64);
-    for c in text.chars() {
-        match is_harmless(c) {
-            true => safe.push(c),
-            false => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    safe.push_str(&format!("\\u{unit:04x}"));
-                }
-            }
-        }
-    }
-    Ok(safe)
-}
-
-/// The JSON Schema of [`Report`], as published in `docs/report.schema.json`.
-///
-/// # Errors
-/// None in practice, as for [`json`].
-pub fn json_schema() -> Result<String, serde_json::Error> {
-    schema_of::<Report>()
-}
-
-/// The JSON Schema of a command's answer; those of `headroom`, `compare` and `events` are published beside that of `check`.
-///
-/// # Errors
-/// None in practice, as for [`json`].
-pub fn schema_of<T: JsonSchema>() -> Result<String, serde_json::Error> {
-    let schema = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<T>();
-    json(&schema)
-}
-
 impl Report {
     /// The answer of `check`.
-    pub fn new(
-        diagnosis: &Diagnosis,
-        timeline: &Timeline,
-        facts: &Facts,
-        source: &SourceInfo,
-    ) -> Self {
-        let cx = Context { timeline };
+    pub fn new(source: &timeline::Source, diagnosis: &Diagnosis) -> Self {
+        let cx = Context {
+            timeline: &source.timeline,
+        };
         Self {
             schema: SCHEMA,
-            host: host(timeline, facts),
-            source: cx.source(source),
+            host: Host::new(source),
+            source: Source::new(source),
             verdict: diagnosis.verdict.level.into(),
             now: diagnosis.verdict.now.map(Level::from),
             headline: diagnosis.verdict.headline.clone(),
@@ -148,7 +41,12 @@ impl Report {
                 .collect(),
             notes: diagnosis.notes.iter().map(|f| cx.finding(f)).collect(),
             earlier: diagnosis.earlier.iter().map(|f| cx.finding(f)).collect(),
-            changed: facts.changes().iter().map(|it| cx.changed(it)).collect(),
+            changed: source
+                .facts
+                .changes()
+                .iter()
+                .map(|it| cx.changed(it))
+                .collect(),
             clear: diagnosis
                 .clear
                 .iter()
@@ -167,12 +65,7 @@ impl Report {
                 })
                 .collect(),
             accounting: diagnosis.accounting.as_ref().ok().map(|a| cx.accounting(a)),
-            next: match source.kind {
-                SourceKind::Live => Vec::new(),
-                // Nobody can look again at what is past; what was kept of it can be looked at more closely.
-                SourceKind::Recording => cx.looking_back(diagnosis, source),
-                _ => diagnosis.next.iter().map(step).collect(),
-            },
+            next: next::steps(source, diagnosis),
         }
     }
 }
@@ -191,75 +84,20 @@ fn harm(harm: &diagnose::Harm) -> Harm {
     }
 }
 
-/// A name as a shell takes it for one word.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@:,".contains(c);
-    match !name.is_empty() && name.chars().all(is_plain) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', r"'\''")),
-    }
-}
-
-fn step(step: &diagnose::Step) -> Step {
-    Step {
-        command: step.command.to_owned(),
-        tells: step.tells.to_owned(),
-    }
-}
-
 impl WhereReport {
-    /// The answer of `where`, about the moment that `accounting` is about; `None` where the source has no MemTotal.
-    pub fn new(
-        accounting: Option<&diagnose::accounting::Accounting>,
-        timeline: &Timeline,
-        facts: &Facts,
-        source: &SourceInfo,
-    ) -> Self {
+    /// The answer of `where`, about the time of the accounting.
+    pub fn new(source: &timeline::Source, accounting: &diagnose::accounting::Accounting) -> Self {
+        let timeline = &source.timeline;
         let cx = Context { timeline };
-        let evidence = diagnose::Evidence::new(timeline, facts);
+        let evidence = diagnose::Evidence::new(timeline, &source.facts);
         Self {
             schema: WHERE_SCHEMA,
-            host: host(timeline, facts),
-            source: cx.source(source),
-            accounting: accounting.map(|a| cx.accounting(a)),
-            tree: accounting.map(|a| branch(&a.tree(&evidence))),
-            explanations: accounting.map_or_else(Vec::new, |a| a.explanations(&evidence)),
+            host: Host::new(source),
+            source: Source::new(source),
+            accounting: Some(cx.accounting(accounting)),
+            tree: Some(branch(&accounting.tree(&evidence))),
+            explanations: accounting.explanations(&evidence),
         }
-    }
-}
-
-/// Where the wall clock was set. Of very many times some that follow each other are one, after which it is right again.
-fn clock_steps(timeline: &Timeline) -> Vec<ClockStep> {
-    const MOST: usize = 200;
-    let steps = timeline.clock_steps();
-    let together = steps.chunks(steps.len().div_ceil(MOST).max(1));
-    #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
-    let told = together.filter_map(|steps| {
-        Some(ClockStep {
-            at_s: steps.last()?.at.as_secs_f64(),
-            by_s: steps.iter().map(|step| step.by_nanos as f64 / 1e9).sum(),
-        })
-    });
-    told.collect()
-}
-
-/// Where the samples came from.
-pub(super) fn source_of(timeline: &Timeline, source: &SourceInfo) -> Source {
-    Context { timeline }.source(source)
-}
-
-pub(super) fn host(timeline: &Timeline, facts: &Facts) -> Host {
-    Host {
-        kernel: facts.kernel_release().map(str::to_owned),
-        ram_bytes: timeline.last(MEM_TOTAL).map(Bytes::get),
-        swap_bytes: timeline.last(SWAP_TOTAL).map(Bytes::get),
-        cpus: facts.cpus,
-        page_size_bytes: facts.page_size.map(PageSize::bytes).map(Bytes::get),
-        hostname: facts.hostname.clone(),
-        container: facts.container.as_ref().map(|container| Container {
-            signs: container.signs.clone(),
-            meminfo_is_own: container.meminfo_is_own,
-        }),
     }
 }
 
@@ -269,47 +107,8 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The wall clock at a time of the timeline, to the millisecond.
     fn wall(&self, time: Span) -> Option<Timestamp> {
-        let nanos = self.timeline.wall_at(time)?.unix_nanos();
-        Timestamp::from_millisecond(nanos.div_euclid(1_000_000)).ok()
-    }
-
-    fn source(&self, source: &SourceInfo) -> Source {
-        let history = source.live_from.filter(|from| *from > 0);
-        let looked = history.map(|from| self.timeline.part(from, self.timeline.len()));
-        let looked = looked.as_ref().unwrap_or(self.timeline);
-        let ends = looked.whole();
-        Source {
-            kind: source.kind,
-            name: (!source.name.is_empty()).then(|| source.name.clone()),
-            from: ends.and_then(|ends| self.wall(ends.from)),
-            to: ends.and_then(|ends| self.wall(ends.from.plus(looked.duration()))),
-            samples: looked.len(),
-            interval_s: looked.interval().map(Span::as_secs_f64),
-            watched_s: looked.recorded().as_secs_f64(),
-            unknown_fields: self
-                .timeline
-                .unknown()
-                .take(MOST_UNKNOWN_FIELDS)
-                .map(|(file, field, _)| format!("{file} {field}"))
-                .collect(),
-            problems: source.problems.clone(),
-            inputs: source.inputs.clone(),
-            lines_skipped: source.lines_skipped,
-            thinned_to_s: source.thinned_to.map(Span::as_secs_f64),
-            cut_at_s: source.cut_at.map(Span::as_secs_f64),
-            clock_steps: clock_steps(looked),
-            history: history.map(|samples| History {
-                from: self.wall(Span::ZERO),
-                resolution_s: self
-                    .timeline
-                    .part(0, samples)
-                    .interval()
-                    .map(Span::as_secs_f64),
-                samples,
-            }),
-        }
+        wall(self.timeline, time)
     }
 
     /// How a finding's main signal ran: over all that was watched, or where the finding takes a small part of that, around
@@ -346,50 +145,6 @@ impl Context<'_> {
                 &graph.values[first - drawn.start..end - drawn.start],
             ),
         }
-    }
-
-    /// How to look more closely at what a recording shows; nothing where it shows nothing.
-    fn looking_back(&self, diagnosis: &Diagnosis, source: &SourceInfo) -> Vec<Step> {
-        let mut steps: Vec<Step> = self.closer(diagnosis, source).into_iter().collect();
-        let name = quoted(&source.name);
-        let found = diagnosis.findings.iter().find_map(|finding| finding.when);
-        if let (Some(_), Ok(shown)) = (found, &diagnosis.accounting)
-            && let Some(at) = self.second(shown.at)
-        {
-            steps.push(Step {
-                command: format!("memtide where {name} --at {at}"),
-                tells: "what held memory at the worst moment".to_owned(),
-            });
-        }
-        if found.is_some() || !self.timeline.recorder_events().is_empty() {
-            steps.push(Step {
-                command: format!("memtide events {name}"),
-                tells: "kills, changed settings, services and the recorder, in order of time"
-                    .to_owned(),
-            });
-        }
-        steps
-    }
-
-    /// The wall clock at a time of the timeline, to the second before it.
-    fn second(&self, time: Span) -> Option<Timestamp> {
-        Timestamp::from_second(self.wall(time)?.as_second()).ok()
-    }
-
-    /// How to look at every sample of the worst time of a recording that was judged more coarsely.
-    fn closer(&self, diagnosis: &Diagnosis, source: &SourceInfo) -> Option<Step> {
-        let every = source.thinned_to?;
-        let stretch = diagnose::worth_a_closer_look(self.timeline, diagnosis)?;
-        let (since, until) = (self.second(stretch.from)?, self.second(stretch.to)?);
-        Some(Step {
-            command: format!(
-                "memtide check {} --since {since} --until {until}",
-                quoted(&source.name)
-            ),
-            tells: format!(
-                "every sample of the worst time, of which this was judged at one in {every}"
-            ),
-        })
     }
 
     fn changed(&self, change: &Change) -> Changed {

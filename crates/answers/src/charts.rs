@@ -4,36 +4,36 @@ use std::path::Path;
 
 use chart::{Chart, Drawing, Reducer, charts, scanned};
 use diagnose::Evidence;
-use import::{Moment, Opened, Range, Resolution, Wanted};
+use import::{OpenOptions, Resolution};
 use report::Report;
 use report::html::{Picture, worth_a_closer_look};
-use timeline::Timeline;
+use timeline::{Source, TimePoint, TimeRange, Timeline};
 use units::{Count, Span};
 
 /// A picture, and what is to be said about it.
-pub(super) struct Drawn {
-    pub(super) picture: Picture,
+pub(crate) struct Drawn {
+    pub(crate) picture: Picture,
     /// Which part of the source it shows, where that is not all of it.
-    pub(super) part: Option<String>,
+    pub(crate) part: Option<String>,
     /// What was wrong with the source while it was read more closely.
-    pub(super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// The picture of a source.
-pub(super) fn drawn(path: &Path, range: Range, opened: &Opened, report: &Report) -> Drawn {
-    let longest = longest(&opened.timeline);
-    let timeline = longest.as_ref().unwrap_or(&opened.timeline);
-    let whole = Evidence::new(timeline, &opened.facts);
+pub(crate) fn draw(path: &Path, range: TimeRange, source: &Source, report: &Report) -> Drawn {
+    let longest = longest(&source.timeline);
+    let timeline = longest.as_ref().unwrap_or(&source.timeline);
+    let whole = Evidence::new(timeline, &source.facts);
     let charts = charts(&whole);
     let stretches = worth_a_closer_look(report);
-    let (drawing, problems) = match opened.thinned_to {
+    let (drawing, problems) = match source.origin.thinned_to {
         Some(_) => scan(path, range, &charts, &whole, &stretches),
         None => (Drawing::new(&charts, &whole, &stretches), Vec::new()),
     };
     let begin = timeline.times().first().copied().unwrap_or_default();
     Drawn {
         picture: Picture::new(charts, drawing, begin, &report.findings),
-        part: longest.as_ref().map(|part| said(part, &opened.timeline)),
+        part: longest.as_ref().map(|part| said(part, &source.timeline)),
         problems,
     }
 }
@@ -58,7 +58,7 @@ fn said(part: &Timeline, whole: &Timeline) -> String {
 /// Of a recording of which only the minutes are in memory: every peak of the whole, and every sample of what matters.
 fn scan(
     path: &Path,
-    range: Range,
+    range: TimeRange,
     charts: &[Chart],
     whole: &Evidence<'_>,
     stretches: &[(Span, Span)],
@@ -89,15 +89,15 @@ fn closely(
     whole: &Timeline,
     from: Span,
     to: Span,
-) -> Option<Result<Opened, import::OpenError>> {
+) -> Option<Result<Source, import::OpenError>> {
     let (since, until) = (whole.wall_at(from)?, whole.wall_at(to)?);
-    let wanted = Wanted {
-        range: Range {
-            since: Some(Moment::At(since)),
-            until: Some(Moment::At(until)),
+    let wanted = OpenOptions {
+        range: TimeRange {
+            since: Some(TimePoint::At(since)),
+            until: Some(TimePoint::At(until)),
         },
         resolution: Resolution::Full,
-        ..Wanted::default()
+        ..OpenOptions::default()
     };
     Some(import::open_part(path, wanted, &mut |_| {}))
 }

@@ -1,13 +1,13 @@
 //! Which part of a source is meant: from when to when, on the wall clock or counted from the source's start.
 
-use timeline::{BreakKind, Stamp, Timeline};
 use units::{Span, WallClock};
 
-use crate::Opened;
+use crate::source::Origin;
+use crate::{BreakKind, Source, Stamp, Timeline};
 
 /// A moment of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum TimePoint {
     /// On the wall clock.
     At(WallClock),
     /// So long after the source's first sample.
@@ -18,16 +18,16 @@ pub enum Moment {
 
 /// From when to when; both ends belong to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct TimeRange {
     /// From when on; the beginning where not given.
-    pub since: Option<Moment>,
+    pub since: Option<TimePoint>,
     /// Until when; the end where not given.
-    pub until: Option<Moment>,
+    pub until: Option<TimePoint>,
 }
 
 /// Why a source has nothing in a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotThere {
+pub enum OutOfRange {
     /// It has no samples between the two; these are its first and last.
     Outside(WallClock, WallClock),
     /// It has none so long after its start: it lasts this long.
@@ -38,7 +38,7 @@ pub enum NotThere {
     NoTime,
 }
 
-impl Range {
+impl TimeRange {
     /// Whether it is all of a source.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
@@ -47,15 +47,17 @@ impl Range {
     /// Whether it ends before it begins, as far as that can be told without a source.
     pub fn is_backwards(&self) -> bool {
         match (self.since, self.until) {
-            (Some(Moment::At(since)), Some(Moment::At(until))) => since > until,
-            (Some(Moment::AfterStart(since)), Some(Moment::AfterStart(until))) => since > until,
-            (Some(Moment::BeforeEnd(since)), Some(Moment::BeforeEnd(until))) => since < until,
+            (Some(TimePoint::At(since)), Some(TimePoint::At(until))) => since > until,
+            (Some(TimePoint::AfterStart(since)), Some(TimePoint::AfterStart(until))) => {
+                since > until
+            }
+            (Some(TimePoint::BeforeEnd(since)), Some(TimePoint::BeforeEnd(until))) => since < until,
             _ => false,
         }
     }
 
     /// Until a moment, and so long before it.
-    pub fn before(at: Moment, lasts: Span) -> Self {
+    pub fn before(at: TimePoint, lasts: Span) -> Self {
         Self {
             since: Some(at.earlier(lasts)),
             until: Some(at),
@@ -63,7 +65,7 @@ impl Range {
     }
 
     /// Around a moment: so long before and after it.
-    pub fn around(at: Moment, each: Span) -> Self {
+    pub fn around(at: TimePoint, each: Span) -> Self {
         Self {
             until: Some(at.later(each)),
             ..Self::before(at, each)
@@ -71,29 +73,29 @@ impl Range {
     }
 
     /// On the wall clock, for a source that reaches from `start` to `end`.
-    pub(crate) fn on_clock(
+    pub fn on_clock(
         &self,
         (start, end): (WallClock, WallClock),
     ) -> (Option<WallClock>, Option<WallClock>) {
-        let on_clock = |moment: Moment| match moment {
-            Moment::At(wall) => wall,
-            Moment::AfterStart(span) => start.plus(span),
-            Moment::BeforeEnd(span) => end.minus(span),
+        let on_clock = |moment: TimePoint| match moment {
+            TimePoint::At(wall) => wall,
+            TimePoint::AfterStart(span) => start.plus(span),
+            TimePoint::BeforeEnd(span) => end.minus(span),
         };
         (self.since.map(on_clock), self.until.map(on_clock))
     }
 
     fn names_clock(&self) -> bool {
-        let is_at = |moment: Option<Moment>| matches!(moment, Some(Moment::At(_)));
+        let is_at = |moment: Option<TimePoint>| matches!(moment, Some(TimePoint::At(_)));
         is_at(self.since) || is_at(self.until)
     }
 
     /// Whether a sample at a time of the timeline lies in it; `left` is how long before the last.
     fn holds(&self, stamp: Stamp, time: Span, left: Span) -> bool {
-        let compare = |moment: Moment| match moment {
-            Moment::At(wall) => stamp.wall.map(|is| is.cmp(&wall)),
-            Moment::AfterStart(span) => Some(time.cmp(&span)),
-            Moment::BeforeEnd(span) => Some(span.cmp(&left)),
+        let compare = |moment: TimePoint| match moment {
+            TimePoint::At(wall) => stamp.wall.map(|is| is.cmp(&wall)),
+            TimePoint::AfterStart(span) => Some(time.cmp(&span)),
+            TimePoint::BeforeEnd(span) => Some(span.cmp(&left)),
         };
         let from = self.since.map(compare);
         let to = self.until.map(compare);
@@ -102,7 +104,7 @@ impl Range {
     }
 }
 
-impl Moment {
+impl TimePoint {
     fn earlier(self, by: Span) -> Self {
         match self {
             Self::At(wall) => Self::At(wall.minus(by)),
@@ -120,12 +122,12 @@ impl Moment {
     }
 }
 
-impl Opened {
+impl Source {
     /// Only what lies in a range: samples, kernel reports, facts as they were then.
     ///
     /// # Errors
-    /// [`NotThere`] where the source has no sample in it.
-    pub fn within(self, range: Range) -> Result<Self, NotThere> {
+    /// [`OutOfRange`] where the source has no sample in it.
+    pub fn within(self, range: TimeRange) -> Result<Self, OutOfRange> {
         if range.is_all() {
             return Ok(self);
         }
@@ -144,28 +146,32 @@ impl Opened {
         };
         let is_to_the_end = last + 1 == timeline.len();
         let is_cut = first > 0 || !is_to_the_end;
-        let before = self.cut_at.unwrap_or_default();
+        let cut_before = self.origin.cut_at;
+        let cut_here = is_cut.then(|| cut_before.unwrap_or_default().plus(times[first]));
         Ok(Self {
-            cut_at: is_cut.then(|| before.plus(times[first])).or(self.cut_at),
             facts: self.facts.within(times[first], times[last]),
             timeline: timeline.part(first, last + 1).alone(),
-            is_cut_short: self.is_cut_short && is_to_the_end,
-            ..self
+            origin: Origin {
+                cut_at: cut_here.or(cut_before),
+                is_cut_short: self.origin.is_cut_short && is_to_the_end,
+                ..self.origin
+            },
+            problems: self.problems,
         })
     }
 }
 
-fn not_there(timeline: &Timeline, range: Range) -> NotThere {
+fn not_there(timeline: &Timeline, range: TimeRange) -> OutOfRange {
     let is_timeless = |i: usize| timeline.stamp(i).is_some_and(|s| s.wall.is_none());
     let lasts = timeline.duration();
     let walls = (0..timeline.len()).filter_map(|i| timeline.stamp(i)?.wall);
     match (walls.clone().min(), walls.max()) {
-        (Some(first), Some(last)) if range.names_clock() => NotThere::Outside(first, last),
-        (None, _) if range.names_clock() && lasts > Span::ZERO => NotThere::NoClock(lasts),
+        (Some(first), Some(last)) if range.names_clock() => OutOfRange::Outside(first, last),
+        (None, _) if range.names_clock() && lasts > Span::ZERO => OutOfRange::NoClock(lasts),
         (None, _) if lasts == Span::ZERO && is_unrelated(timeline) && is_timeless(0) => {
-            NotThere::NoTime
+            OutOfRange::NoTime
         }
-        _ => NotThere::TooShort(lasts),
+        _ => OutOfRange::TooShort(lasts),
     }
 }
 
@@ -177,15 +183,14 @@ fn is_unrelated(timeline: &Timeline) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SourceKind;
-    use timeline::{Facts, Sample};
+    use crate::{Facts, Sample, SourceKind};
 
     fn wall(second: i64) -> WallClock {
         WallClock::from_unix_nanos(second * 1_000_000_000)
     }
 
     /// Ten samples, ten seconds apart, from 1000 s on where there is a wall clock.
-    fn source(clock: bool) -> Opened {
+    fn source(clock: bool) -> Source {
         let mut timeline = Timeline::default();
         for i in 0..10 {
             let mut sample = Sample::at(Span::from_secs(i * 10));
@@ -193,36 +198,24 @@ mod tests {
             sample.stamp.wall = clock.then(|| wall(1000 + at));
             timeline.push(&sample).unwrap();
         }
-        Opened {
-            kind: SourceKind::Capture,
-            name: String::new(),
-            timeline,
-            facts: Facts::default(),
-            problems: Vec::new(),
-            inputs: Vec::new(),
-            lines_skipped: 0,
-            thinned_to: None,
-            screened: None,
-            cut_at: None,
-            is_cut_short: false,
-        }
+        Source::new(SourceKind::Capture, "", timeline, Facts::default())
     }
 
     fn cut(
         clock: bool,
-        since: Option<Moment>,
-        until: Option<Moment>,
-    ) -> Result<(usize, Span), NotThere> {
-        let within = source(clock).within(Range { since, until })?;
+        since: Option<TimePoint>,
+        until: Option<TimePoint>,
+    ) -> Result<(usize, Span), OutOfRange> {
+        let within = source(clock).within(TimeRange { since, until })?;
         Ok((within.timeline.len(), within.timeline.duration()))
     }
 
-    fn at(second: i64) -> Option<Moment> {
-        Some(Moment::At(wall(second)))
+    fn at(second: i64) -> Option<TimePoint> {
+        Some(TimePoint::At(wall(second)))
     }
 
-    fn after(second: u64) -> Option<Moment> {
-        Some(Moment::AfterStart(Span::from_secs(second)))
+    fn after(second: u64) -> Option<TimePoint> {
+        Some(TimePoint::AfterStart(Span::from_secs(second)))
     }
 
     #[test]
@@ -233,20 +226,23 @@ mod tests {
             cut(false, after(20), after(50)),
             Ok((4, Span::from_secs(30)))
         );
-        let end = |second| Some(Moment::BeforeEnd(Span::from_secs(second)));
+        let end = |second| Some(TimePoint::BeforeEnd(Span::from_secs(second)));
         assert_eq!(cut(false, end(30), end(0)), Ok((4, Span::from_secs(30))));
         assert_eq!(cut(true, None, None), Ok((10, Span::from_secs(90))));
     }
 
     #[test]
     fn what_is_not_there_is_said_with_what_is() {
-        let outside = NotThere::Outside(wall(1000), wall(1090));
+        let outside = OutOfRange::Outside(wall(1000), wall(1090));
         assert_eq!(cut(true, at(2000), None), Err(outside.clone()));
         assert_eq!(cut(true, None, at(7)), Err(outside.clone()));
         assert_eq!(cut(true, at(1021), at(1022)), Err(outside));
         let lasts = Span::from_secs(90);
-        assert_eq!(cut(false, at(1020), None), Err(NotThere::NoClock(lasts)));
-        assert_eq!(cut(false, after(91), None), Err(NotThere::TooShort(lasts)));
+        assert_eq!(cut(false, at(1020), None), Err(OutOfRange::NoClock(lasts)));
+        assert_eq!(
+            cut(false, after(91), None),
+            Err(OutOfRange::TooShort(lasts))
+        );
     }
 
     #[test]
@@ -255,7 +251,7 @@ mod tests {
         let mut sample = Sample::at(Span::from_secs(100));
         sample.stamp.wall = Some(wall(1050));
         source.timeline.push(&sample).unwrap();
-        let range = Range {
+        let range = TimeRange {
             since: at(1040),
             until: at(1060),
         };
@@ -264,10 +260,10 @@ mod tests {
 
     #[test]
     fn a_range_is_backwards_only_where_both_ends_tell() {
-        let is_backwards = |since, until| Range { since, until }.is_backwards();
+        let is_backwards = |since, until| TimeRange { since, until }.is_backwards();
         assert!(is_backwards(at(2), at(1)) && !is_backwards(at(1), at(1)));
         assert!(is_backwards(after(2), after(1)) && !is_backwards(after(1), after(2)));
-        let end = |second| Some(Moment::BeforeEnd(Span::from_secs(second)));
+        let end = |second| Some(TimePoint::BeforeEnd(Span::from_secs(second)));
         assert!(is_backwards(end(1), end(2)) && !is_backwards(end(2), end(1)));
         assert!(!is_backwards(at(2), after(1)) && !is_backwards(at(2), None));
     }
@@ -275,10 +271,10 @@ mod tests {
     #[test]
     fn around_a_moment_are_the_minutes_before_and_after() {
         let minutes = Span::from_mins(5);
-        let Range { since, until } = Range::around(Moment::At(wall(1000)), minutes);
+        let TimeRange { since, until } = TimeRange::around(TimePoint::At(wall(1000)), minutes);
         assert_eq!((since, until), (at(700), at(1300)));
         assert_eq!(
-            Range::before(Moment::AfterStart(Span::ZERO), minutes).since,
+            TimeRange::before(TimePoint::AfterStart(Span::ZERO), minutes).since,
             after(0)
         );
     }

@@ -1,152 +1,26 @@
-//! Moments as people write them: `yesterday 01:30`, `2h ago`, `02:00`, `mon 14:00`, `2026-11-21 14:00`, RFC 3339.
+//! Times as people type them after `--since`, `--until` and `--at`: `yesterday 01:30`, `2h ago`, `02:00`, `mon 14:00`, `2026-11-21 14:00`, RFC 3339.
 //!
 //! What names no zone is meant in the local one. Of a time that the clock shows twice, when summer time ends, the first is
 //! meant; one that it leaves out, when it begins, is moved on by what was left out. A time of day without a date is the
 //! latest one that is past, as somebody who looks back means it.
 
-use import::{Moment, NotThere, Range};
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, Timestamp, ToSpan, Zoned};
-use timeline::Timeline;
+use timeline::TimePoint;
 use units::WallClock;
 
 /// Forms that are named where one is not understood.
 const FORMS: &str = "write `2h ago`, `02:00`, `yesterday 01:30` or `2026-11-21 14:00`";
 
-/// What was typed, as a moment; relative to now.
-pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+/// Parses a time expression, relative to now.
+///
+/// # Errors
+/// A sentence that quotes the text and names the forms that are understood.
+pub fn parse(text: &str) -> Result<TimePoint, String> {
     at(text, &Zoned::now())
 }
 
-/// What a source has where it has nothing in a range, for people.
-pub(crate) fn instead(why: &NotThere) -> String {
-    match why {
-        NotThere::Outside(first, last) => {
-            format!("it covers {}", span(*first, *last, &Zoned::now()))
-        }
-        NotThere::TooShort(lasts) => format!("it lasts {lasts}"),
-        NotThere::NoClock(lasts) => {
-            format!("it has no wall clock and lasts {lasts}; count from its start: --since +1m30s")
-        }
-        NotThere::NoTime => "nothing in it tells when it was; read all of it".to_owned(),
-    }
-}
-
-/// The range that was understood, where it is on the clock: `from 2026-11-21 15:00:00 to 16:00:00 +09:00`.
-pub(crate) fn understood(range: &Range) -> Option<String> {
-    let now = Zoned::now();
-    let wall = |moment| match moment {
-        Some(Moment::At(wall)) => Some(wall),
-        _ => None,
-    };
-    match (wall(range.since), wall(range.until)) {
-        (Some(since), Some(until)) => Some(format!("from {}", span(since, until, &now))),
-        (Some(since), None) => Some(format!("from {}", zoned(since, &now))),
-        (None, Some(until)) => Some(format!("until {}", zoned(until, &now))),
-        (None, None) => None,
-    }
-}
-
-/// `2026-11-21 15:00:00 +09:00`.
-fn zoned(at: WallClock, now: &Zoned) -> String {
-    match Timestamp::from_nanosecond(i128::from(at.unix_nanos())) {
-        Ok(at) => {
-            let at = at.to_zoned(now.time_zone().clone());
-            at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
-        }
-        Err(_) => "a time that no calendar has".to_owned(),
-    }
-}
-
-/// What a source lacks of the range that was asked for: its beginning, its end, or something in between.
-pub(crate) fn uncovered(range: &Range, timeline: &Timeline) -> Vec<String> {
-    if range.is_all() {
-        return Vec::new();
-    }
-    uncovered_at(range, timeline, &Zoned::now())
-}
-
-fn uncovered_at(range: &Range, timeline: &Timeline, now: &Zoned) -> Vec<String> {
-    /// A hole is longer than so many of the usual distances, or than that at an end of the range.
-    const HOLE: f64 = 10.0;
-    const AT_END: f64 = 2.0;
-    /// So many holes are named.
-    const MOST: usize = 3;
-    let wall = |index: usize| timeline.stamp(index)?.wall;
-    let last = timeline.len().saturating_sub(1);
-    let (Some(begins), Some(ends)) = (wall(0), wall(last)) else {
-        return Vec::new();
-    };
-    let usual = timeline.interval().unwrap_or(units::Span::from_secs(1));
-    let usual = usual.max(units::Span::from_secs(1));
-    let local = |at: WallClock| clock(at, now);
-    let mut lacks = Vec::new();
-    if let Some(Moment::At(since)) = range.since
-        && since.plus(usual.times(AT_END)) < begins
-    {
-        let (since, begins) = (local(since), local(begins));
-        lacks.push(format!(
-            "asked from {since}; what is there begins at {begins}"
-        ));
-    }
-    let is_past = |at: WallClock| i128::from(at.unix_nanos()) <= now.timestamp().as_nanosecond();
-    if let Some(Moment::At(until)) = range.until
-        && is_past(until)
-        && ends.plus(usual.times(AT_END)) < until
-    {
-        let (until, ends) = (local(until), local(ends));
-        lacks.push(format!("asked until {until}; what is there ends at {ends}"));
-    }
-    let times = timeline.times();
-    let is_hole = |at: &usize| times[*at] - times[*at - 1] > usual.times(HOLE);
-    let holes: Vec<usize> = (1..timeline.len()).filter(is_hole).collect();
-    for at in holes.iter().take(MOST) {
-        let lasts = times[*at] - times[*at - 1];
-        if let Some((from, to)) = wall(*at - 1).zip(wall(*at)) {
-            let (from, to) = (local(from), local(to));
-            lacks.push(format!("no samples for {lasts}, from {from} to {to}"));
-        }
-    }
-    if let Some(more @ 1..) = holes.len().checked_sub(MOST) {
-        lacks.push(format!("and {more} more holes: memtide events"));
-    }
-    lacks
-}
-
-/// `04:43:01` of today, else with its date.
-fn clock(at: WallClock, now: &Zoned) -> String {
-    let Ok(at) = Timestamp::from_nanosecond(i128::from(at.unix_nanos())) else {
-        return "a time that no calendar has".to_owned();
-    };
-    let at = at.to_zoned(now.time_zone().clone());
-    let form = match at.date() == now.date() {
-        true => "%H:%M:%S",
-        false => "%Y-%m-%d %H:%M:%S",
-    };
-    at.strftime(form).to_string()
-}
-
-/// `2026-11-21 09:00:00 to 13:42:10 +09:00`.
-fn span(first: WallClock, last: WallClock, now: &Zoned) -> String {
-    let local = |wall: WallClock| {
-        let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).ok()?;
-        Some(at.to_zoned(now.time_zone().clone()))
-    };
-    let (Some(first), Some(last)) = (local(first), local(last)) else {
-        return "times that no calendar has".to_owned();
-    };
-    let end = match first.date() == last.date() {
-        true => "%H:%M:%S %:z",
-        false => "%Y-%m-%d %H:%M:%S %:z",
-    };
-    format!(
-        "{} to {}",
-        first.strftime("%Y-%m-%d %H:%M:%S"),
-        last.strftime(end)
-    )
-}
-
-fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
+fn at(text: &str, now: &Zoned) -> Result<TimePoint, String> {
     let typed = text.trim();
     if typed.is_empty() {
         return Err(format!("no moment is given; {FORMS}"));
@@ -156,7 +30,7 @@ fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     if let Some(after) = lower.strip_prefix('+') {
         let after = after_start(after)
             .ok_or_else(|| format!("`{text}` is no time from a start; {FORMS}"))?;
-        return Ok(Moment::AfterStart(after));
+        return Ok(TimePoint::AfterStart(after));
     }
     // Of units the case counts: `5M` might be months.
     let found = relative(typed, now)
@@ -167,7 +41,7 @@ fn at(text: &str, now: &Zoned) -> Result<Moment, String> {
     let found = found.ok_or_else(|| format!("`{text}` is no moment; {FORMS}"))?;
     let nanos = i64::try_from(found.as_nanosecond());
     let nanos = nanos.map_err(|_| format!("`{text}` is too far away to be recorded"))?;
-    Ok(Moment::At(WallClock::from_unix_nanos(nanos)))
+    Ok(TimePoint::At(WallClock::from_unix_nanos(nanos)))
 }
 
 /// `1m30s`, `90`, or `1:30` as a report writes times from the start.
@@ -304,13 +178,13 @@ mod tests {
     fn read(text: &str, now: &str) -> Result<String, String> {
         let now: Zoned = now.parse().unwrap();
         match at(text, &now)? {
-            Moment::At(wall) => {
+            TimePoint::At(wall) => {
                 let at = Timestamp::from_nanosecond(i128::from(wall.unix_nanos())).unwrap();
                 let local = at.to_zoned(now.time_zone().clone());
                 Ok(local.strftime("%Y-%m-%d %H:%M:%S%.f %:z").to_string())
             }
-            Moment::AfterStart(span) => Ok(format!("+{span}")),
-            Moment::BeforeEnd(span) => Ok(format!("{span} before the end")),
+            TimePoint::AfterStart(span) => Ok(format!("+{span}")),
+            TimePoint::BeforeEnd(span) => Ok(format!("{span} before the end")),
         }
     }
 
@@ -348,58 +222,6 @@ mod tests {
         ] {
             assert_eq!(read(text, NOW), Ok(format!("{expected} +09:00")), "{text}");
         }
-    }
-
-    #[test]
-    fn a_span_names_its_day_once_and_its_zone() {
-        let now: Zoned = NOW.parse().unwrap();
-        let wall = |seconds: i64| WallClock::from_unix_nanos(seconds * 1_000_000_000);
-        assert_eq!(
-            span(wall(1_795_240_800), wall(1_795_244_400), &now),
-            "2026-11-21 15:00:00 to 16:00:00 +09:00"
-        );
-        assert_eq!(
-            span(wall(1_795_240_800), wall(1_795_327_200), &now),
-            "2026-11-21 15:00:00 to 2026-11-22 15:00:00 +09:00"
-        );
-    }
-
-    /// Samples at these seconds after noon in Tokyo.
-    fn sampled(seconds: impl Iterator<Item = u64>) -> Timeline {
-        let mut timeline = Timeline::default();
-        for second in seconds {
-            let mut sample = timeline::Sample::at(units::Span::from_secs(second));
-            sample.stamp.wall = Some(noon(second));
-            timeline.push(&sample).unwrap();
-        }
-        timeline
-    }
-
-    fn noon(second: u64) -> WallClock {
-        WallClock::from_unix_nanos(1_795_316_400_000_000_000).plus(units::Span::from_secs(second))
-    }
-
-    #[test]
-    fn what_a_range_lacks_is_said() {
-        let later: Zoned = "2026-11-22T13:00:00+09:00[Asia/Tokyo]".parse().unwrap();
-        let says = |from, to, seconds: Vec<u64>| {
-            let range = Range {
-                since: Some(Moment::At(noon(from))),
-                until: Some(Moment::At(noon(to))),
-            };
-            uncovered_at(&range, &sampled(seconds.into_iter()), &later)
-        };
-        assert_eq!(says(0, 60, (0..=60).collect()), [""; 0]);
-        let late = "asked from 12:00:00; what is there begins at 12:00:30";
-        let early = "asked until 12:01:00; what is there ends at 12:00:50";
-        assert_eq!(says(0, 60, (30..=50).collect()), [late, early]);
-        let hole = "no samples for 40 s, from 12:00:10 to 12:00:50";
-        assert_eq!(says(0, 60, (0..=10).chain(50..=60).collect()), [hole]);
-        assert_eq!(
-            says(0, 7200, (0..=3600).collect()),
-            [""; 0],
-            "the end is yet to come"
-        );
     }
 
     #[test]

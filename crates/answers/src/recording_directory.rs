@@ -1,16 +1,14 @@
-//! Where this host's recording is when nobody says where: one place for root, one for each user.
+//! Where this host's recording is by default: one directory for root, one for each user.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-use anyhow::Context;
 
 /// Where the recorder of the system writes.
 const OF_SYSTEM: &str = "/var/lib/memtide";
 
 /// Where a recorder started by this user writes: `/var/lib/memtide` for root, else `$XDG_STATE_HOME/memtide` or
 /// `~/.local/state/memtide`. `None` where the user has no home.
-pub(crate) fn to_write() -> Option<PathBuf> {
+pub fn to_write() -> Option<PathBuf> {
     if probe::host_facts::user_is_root() {
         return Some(PathBuf::from(OF_SYSTEM));
     }
@@ -20,12 +18,12 @@ pub(crate) fn to_write() -> Option<PathBuf> {
 }
 
 /// Where a recording is found for reading: the user's own, else that of the system. `None` where neither is there.
-pub(crate) fn to_read() -> Option<PathBuf> {
+pub fn to_read() -> Option<PathBuf> {
     places().find(|place| store::Recording::is_at(place))
 }
 
 /// The recording that this user may not read, where there is one.
-pub(crate) fn denied() -> Option<PathBuf> {
+pub fn denied() -> Option<PathBuf> {
     let is_denied = |place: &PathBuf| {
         // Without leave to search a directory nobody can tell what is in it.
         let inside = place.join("recording.json").metadata();
@@ -38,35 +36,38 @@ fn places() -> impl Iterator<Item = PathBuf> {
     to_write().into_iter().chain([PathBuf::from(OF_SYSTEM)])
 }
 
-/// Where a user's programs are configured: `$XDG_CONFIG_HOME` or `~/.config`.
-pub(crate) fn config_home() -> Option<PathBuf> {
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let absolute = |path: &PathBuf| path.is_absolute();
-    config.filter(absolute).or_else(|| {
-        let home = home.filter(absolute)?;
-        Some(home.join(".config"))
-    })
-}
-
 /// The source that was named, else this host's recording.
-pub(crate) fn unless_named(source: Option<&Path>) -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// [`NoRecording`] where no source was named and this host has no recording that this user may read.
+pub fn unless_named(source: Option<&Path>) -> Result<PathBuf, NoRecording> {
     source.map_or_else(required, |source| Ok(source.to_owned()))
 }
 
-/// Where this host's recording is, for a command that cannot do without.
-pub(crate) fn required() -> anyhow::Result<PathBuf> {
-    let place = || to_write().unwrap_or_else(|| PathBuf::from(OF_SYSTEM));
-    to_read().with_context(|| match denied() {
-        Some(place) => format!(
-            "this user may not read the recording in {}; run memtide with sudo, or name a source",
-            place.display()
-        ),
-        None => format!(
-            "this host has no recording in {}; `memtide record` begins one, or name a source",
-            place().display()
-        ),
+/// Where this host's recording is, for a command that needs it.
+///
+/// # Errors
+/// [`NoRecording`].
+pub fn required() -> Result<PathBuf, NoRecording> {
+    to_read().ok_or_else(|| match denied() {
+        Some(place) => NoRecording::Denied(place),
+        None => NoRecording::Absent(to_write().unwrap_or_else(|| PathBuf::from(OF_SYSTEM))),
     })
+}
+
+/// Why this host's recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRecording {
+    /// There is one, which this user may not read.
+    #[error(
+        "this user may not read the recording in {}; run memtide with sudo, or name a source", .0.display()
+    )]
+    Denied(PathBuf),
+    /// There is none.
+    #[error(
+        "this host has no recording in {}; `memtide record` begins one, or name a source", .0.display()
+    )]
+    Absent(PathBuf),
 }
 
 /// As the XDG base directories have it: a relative path counts as none.

@@ -1,0 +1,38 @@
+//! The answers of memtide: functions from a source and options to a value of the report's model.
+//!
+//! Whoever asks calls the same functions: the command line, a server, a terminal program, a lab. Three nouns: a **source**
+//! ([`timeline::Source`]) is what was read; an **option** is what was asked; an **answer** is a type of
+//! [`report::model`], or a [`report::html::Page`], ready to be drawn as text, JSON or HTML.
+//!
+//! ```no_run
+//! use timeline::TimeRange;
+//!
+//! let path = std::path::Path::new("sick.jsonl.zst");
+//! let source = answers::open_screened(path, TimeRange::default(), &mut |_| ())?;
+//! let report = answers::check(&source);
+//! println!("{}", report::text::check(&report, &report::Screen::default()));
+//! # Ok::<(), import::OpenError>(())
+//! ```
+
+mod charts;
+mod check;
+mod compare;
+pub mod coverage;
+mod events;
+mod headroom;
+mod open;
+mod page;
+pub mod recording_directory;
+mod status;
+pub mod this_host;
+pub mod time_expr;
+mod where_memory;
+
+pub use check::{check, check_now};
+pub use compare::compare;
+pub use events::events;
+pub use headroom::headroom;
+pub use open::{open, open_screened};
+pub use page::page;
+pub use status::{Answer, State, StatusError, Stored, status};
+pub use where_memory::{shares_not_read, where_memory};

@@ -1,0 +1,26 @@
+//! Where is the memory?
+
+use diagnose::Evidence;
+use diagnose::accounting::account;
+use report::model::WhereReport;
+use timeline::signals::{PROC_PSS, PROC_SIZE};
+use timeline::{Entity, Source, Timeline};
+use units::Bytes;
+
+/// The answer of `where` about the last sample; `None` where the source has no MemTotal.
+pub fn where_memory(source: &Source) -> Option<WhereReport> {
+    let evidence = Evidence::new(&source.timeline, &source.facts);
+    let last = source.timeline.len().checked_sub(1)?;
+    let accounting = account(&evidence, last).ok()?;
+    Some(WhereReport::new(source, &accounting))
+}
+
+/// How many processes have memory and no proportional share (PSS), as it was not read.
+pub fn shares_not_read(timeline: &Timeline) -> u64 {
+    let unread = timeline.entities(Entity::Process).filter(|process| {
+        // Kernel threads have no memory of their own.
+        timeline.last_of(process, PROC_SIZE) > Some(Bytes::ZERO)
+            && timeline.last_of(process, PROC_PSS).is_none()
+    });
+    unread.count() as u64
+}

@@ -1,0 +1,111 @@
+//! From a source to what the contract says of it and of its host.
+
+use timeline::Timeline;
+use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
+use units::{Bytes, PageSize, Span};
+
+use super::time::wall;
+use super::{ClockStep, Container, History, Host, Input, Source, SourceKind};
+
+/// A week of a new kernel's fields must not fill a report.
+const MOST_UNKNOWN_FIELDS: usize = 200;
+
+impl Host {
+    pub(super) fn new(source: &timeline::Source) -> Self {
+        let (timeline, facts) = (&source.timeline, &source.facts);
+        Self {
+            kernel: facts.kernel_release().map(str::to_owned),
+            ram_bytes: timeline.last(MEM_TOTAL).map(Bytes::get),
+            swap_bytes: timeline.last(SWAP_TOTAL).map(Bytes::get),
+            cpus: facts.cpus,
+            page_size_bytes: facts.page_size.map(PageSize::bytes).map(Bytes::get),
+            hostname: facts.hostname.clone(),
+            container: facts.container.as_ref().map(|container| Container {
+                signs: container.signs.clone(),
+                meminfo_is_own: container.meminfo_is_own,
+            }),
+        }
+    }
+}
+
+impl Source {
+    pub(super) fn new(source: &timeline::Source) -> Self {
+        let (timeline, origin) = (&source.timeline, &source.origin);
+        let live_from = origin.live_from.filter(|from| *from > 0);
+        let live = live_from.map(|from| timeline.part(from, timeline.len()));
+        let judged = live.as_ref().unwrap_or(timeline);
+        let ends = judged.whole();
+        Self {
+            kind: origin.kind.into(),
+            name: (!origin.name.is_empty()).then(|| origin.name.clone()),
+            from: ends.and_then(|ends| wall(timeline, ends.from)),
+            to: ends.and_then(|ends| wall(timeline, ends.from.plus(judged.duration()))),
+            samples: judged.len(),
+            interval_s: judged.interval().map(Span::as_secs_f64),
+            watched_s: judged.recorded().as_secs_f64(),
+            unknown_fields: timeline
+                .unknown()
+                .take(MOST_UNKNOWN_FIELDS)
+                .map(|(file, field, _)| format!("{file} {field}"))
+                .collect(),
+            problems: source.problems.clone(),
+            inputs: origin.inputs.iter().map(Input::from).collect(),
+            lines_skipped: origin.lines_skipped,
+            thinned_to_s: origin.thinned_to.map(Span::as_secs_f64),
+            cut_at_s: origin.cut_at.map(Span::as_secs_f64),
+            clock_steps: clock_steps(judged),
+            history: live_from.map(|samples| History {
+                from: wall(timeline, Span::ZERO),
+                resolution_s: timeline.part(0, samples).interval().map(Span::as_secs_f64),
+                samples,
+            }),
+        }
+    }
+}
+
+impl From<timeline::SourceKind> for SourceKind {
+    fn from(kind: timeline::SourceKind) -> Self {
+        match kind {
+            timeline::SourceKind::Live => Self::Live,
+            timeline::SourceKind::Capture => Self::Capture,
+            timeline::SourceKind::Text => Self::Text,
+            timeline::SourceKind::Bundle => Self::Bundle,
+            timeline::SourceKind::Recording => Self::Recording,
+        }
+    }
+}
+
+impl From<&timeline::Input> for Input {
+    fn from(input: &timeline::Input) -> Self {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            form: input.form.to_owned(),
+            what: input.what.clone(),
+            file: some(&input.file),
+            first_line: input.first_line,
+            last_line: input.last_line,
+            unit: some(input.unit),
+            signals: input
+                .signals
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
+            not_understood: input.not_understood,
+        }
+    }
+}
+
+/// Where the wall clock was set. Of very many times some that follow each other are one, after which it is right again.
+fn clock_steps(timeline: &Timeline) -> Vec<ClockStep> {
+    const MOST: usize = 200;
+    let steps = timeline.clock_steps();
+    let together = steps.chunks(steps.len().div_ceil(MOST).max(1));
+    #[allow(clippy::cast_precision_loss)] // to the microsecond over centuries
+    let entries = together.filter_map(|steps| {
+        Some(ClockStep {
+            at_s: steps.last()?.at.as_secs_f64(),
+            by_s: steps.iter().map(|step| step.by_nanos as f64 / 1e9).sum(),
+        })
+    });
+    entries.collect()
+}

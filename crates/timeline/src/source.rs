@@ -1,0 +1,123 @@
+//! A source: what every reader makes, and what every answer takes.
+
+mod range;
+
+pub use range::{OutOfRange, TimePoint, TimeRange};
+
+use units::Span;
+
+use crate::{Facts, Timeline};
+
+/// Samples of one host, what else is known of it, and where both come from.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Its samples.
+    pub timeline: Timeline,
+    /// What is known of the host apart from samples.
+    pub facts: Facts,
+    /// Where it was read.
+    pub origin: Origin,
+    /// What was wrong with it, in words; the rest was read.
+    pub problems: Vec<String>,
+}
+
+/// Where a source was read, and how much of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// What kind of source it is.
+    pub kind: SourceKind,
+    /// Its human-readable name: a file name; empty for this host.
+    pub name: String,
+    /// The blocks that were recognised in a text, in order; empty for this host and for captures.
+    pub inputs: Vec<Input>,
+    /// Lines of a text that belong to no known form: prose, prompts.
+    pub lines_skipped: usize,
+    /// The distance of samples where those of a recording were thinned out, in all of it or in parts: the timeline knows
+    /// which. `None` where every sample was read.
+    pub thinned_to: Option<Span>,
+    /// For a part of a source: how long after the source's first sample the part's first one was taken. `None` where
+    /// nothing was left out.
+    pub cut_at: Option<Span>,
+    /// Whether the source goes on after the last sample: the rest takes too much memory and was not read.
+    pub is_cut_short: bool,
+    /// Index of the first live sample, where those before it are of this host's recording.
+    pub live_from: Option<usize>,
+}
+
+/// What kind of source was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SourceKind {
+    /// This host, while it was watched.
+    #[default]
+    Live,
+    /// A capture: kernel files saved over time.
+    Capture,
+    /// Text that was pasted or saved: output of tools, kernel logs.
+    Text,
+    /// A directory or an archive of saved files.
+    Bundle,
+    /// A directory that `memtide record` writes.
+    Recording,
+}
+
+/// A block of a text in a form that memtide knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// The form: `free`, `/proc/meminfo`.
+    pub form: &'static str,
+    /// The form in full: `free, procps 4: used is total − available`.
+    pub what: String,
+    /// The file it is in, where the source has several; else empty.
+    pub file: String,
+    /// Its first line, from 1.
+    pub first_line: usize,
+    /// Its last line.
+    pub last_line: usize,
+    /// The unit of its sizes; empty where it has none or writes it out.
+    pub unit: &'static str,
+    /// Names of the signals that it gave.
+    pub signals: Vec<&'static str>,
+    /// How many of its lines were not understood.
+    pub not_understood: usize,
+}
+
+impl Source {
+    /// A source of one kind and name, from its samples and facts.
+    pub fn new(
+        kind: SourceKind,
+        name: impl Into<String>,
+        timeline: Timeline,
+        facts: Facts,
+    ) -> Self {
+        Self {
+            timeline,
+            facts,
+            origin: Origin {
+                kind,
+                name: name.into(),
+                ..Origin::default()
+            },
+            problems: Vec::new(),
+        }
+    }
+
+    /// The same source with a name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.origin.name = name.into();
+        self
+    }
+}
+
+impl SourceKind {
+    /// `live`, `capture`, `text`, `support bundle`, `recording`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Capture => "capture",
+            Self::Text => "text",
+            Self::Bundle => "support bundle",
+            Self::Recording => "recording",
+        }
+    }
+}
