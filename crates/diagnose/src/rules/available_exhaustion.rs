@@ -1,4 +1,4 @@
-//! Hardly any memory is available, and stays so.
+//! MemAvailable stays near zero.
 
 use timeline::signals::{HUGEPAGES_FREE, MEM_AVAILABLE};
 
@@ -6,42 +6,44 @@ use crate::measures::readings::{available_at_most, memory_waits};
 use crate::prelude::*;
 
 declare_rule! {
-    /// Hardly any memory is left that could be given to a program.
+    /// Hardly any memory is available: programs that allocate have to wait, and an OOM kill is close.
     ///
     /// ## What it means
-    /// MemAvailable is the kernel's estimate of what programs could still get without swapping: free memory and the part
-    /// of page cache and slab that can be dropped, less the kernel's reserve. It includes cache that is in use, so it is
-    /// an upper bound. Near zero, everything that asks for memory has to wait for it, and an OOM kill is close.
+    /// MemAvailable is the kernel's estimate of what programs can still get without swapping: free memory plus the part
+    /// of page cache and slab that can be dropped, minus the kernel's reserve. It includes cache that is in use, so it
+    /// is an upper bound. Near zero, every allocation has to wait for reclaim, and an OOM kill is close.
     /// ## How it is recognised
-    /// For 10 s or longer MemAvailable stays at 5 % of RAM or less (4 GiB at most, on large hosts). That alone is a warning,
-    /// and it is critical when tasks wait: memory stalls 5 % of the time, or an allocation stall a second. With such stalls
-    /// 10 % of RAM or less (8 GiB at most) is a warning already. A dip of one sample does not count, and one sample alone is
-    /// less sure. Where MemAvailable is not measured (kernels before 3.14, old `free`), free memory and all of cache and
-    /// reclaimable slab take its place: less than that is available.
+    /// MemAvailable stays at 5 % of RAM or less (at most 4 GiB on large hosts) for 10 s or longer. That alone is a
+    /// warning. It is critical when tasks wait: memory stalls 5 % of the time, or one allocation stall per second. With
+    /// such stalls, 10 % of RAM or less (at most 8 GiB) is already a warning. A dip in one of several samples does not
+    /// count, and a single sample lowers the confidence. Without MemAvailable (kernels before 3.14, old `free`), free
+    /// memory plus all of the cache and reclaimable slab is used as an upper bound.
     /// ## Not this
-    /// - `free-low-harmless`: MemFree is small, which says nothing; MemAvailable is not.
-    /// - A dip at the start of a job, or a control group at its limit while the host has memory.
-    /// - Memory that only looks taken: ZFS's ARC and free hugetlb pages (`hugetlb-unused`) are not in MemAvailable.
+    /// - `free-low-harmless`: MemFree is low, which means nothing; MemAvailable is not.
+    /// - A dip when a job starts, or a cgroup at its limit while the host has memory.
+    /// - Memory that only looks used: the ZFS ARC and free hugetlb pages (`hugetlb-unused`) are not part of
+    ///   MemAvailable.
     /// ## What to do
-    /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM; swap
-    /// as a safety net. Verify: MemAvailable stays above 10 % of RAM over a whole work cycle, with stalls below 1 %.
+    /// Now: stop or cap what grew last. For good: smaller pools, fewer workers, the job at another hour, or more RAM;
+    /// some swap as a safety net. Verify: MemAvailable stays above 10 % of RAM over a whole work cycle, and stalls stay
+    /// below 1 %.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - kernel mm/show_mem.c, si_mem_available
     pub(crate) RULE = {
         id: "available-exhaustion", since: "0.1.0", class: Scarcity,
         trigger: trigger, story: story,
-        cause: "What programs and the kernel hold, less what can be dropped, is nearly as large as RAM.",
-        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: available stays above 10 % of RAM, stalls below 1 %",
+        cause: "Programs and the kernel use nearly all of RAM, and little of it can be reclaimed.",
+        verify: "memtide capture --for 24h --every 1m -o day.jsonl.zst over a work cycle: MemAvailable stays above 10 % of RAM, stalls stay below 1 %",
         brings_about: &["swap-full", "no-swap-risk", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
 
-/// An engineering choice. What one process grows by in a burst does not grow with the host, so a share alone would call a
+/// An engineering choice. A process's bursts do not scale with the host, so a share alone would call a
 /// large host exhausted with tens of GiB left.
 const LITTLE: Ratio = Ratio::from_percent(5.0);
 const LITTLE_AT_MOST: Bytes = Bytes::from_gib(4);
-/// Counts only where tasks wait.
+/// Counts only while tasks wait.
 const LOW: Ratio = LITTLE_AVAILABLE;
 const LOW_AT_MOST: Bytes = Bytes::from_gib(8);
 
@@ -66,13 +68,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let available = available_at_most().track(cx)?;
     let Some((least, index)) = available.min_in(stretch) else {
-        return clear!("enough was available");
+        return clear!("enough memory was available");
     };
     let is_measured = cx.gauge(MEM_AVAILABLE).is_ok();
     let what = if is_measured {
-        "available"
+        "available memory"
     } else {
-        "free memory and cache together"
+        "free memory plus cache"
     };
     let ram = cx.ram()?;
     let stalls = Stalls::during(cx, stretch);
@@ -80,36 +82,34 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (little, low): (Bytes, Bytes) = (at(little())?, at(low())?);
     let lasts = |predicate: Predicate| predicate.longest_in(cx, stretch) >= LEVEL;
     let is_little_left = least <= little && (cx.is_single_look() || lasts(is_little()));
-    // Tasks may have waited for a part of the time only.
+    // Tasks may have waited during a part of the incident only.
     let waited = || stalls.for_memory() || lasts(all![is_little(), memory_waits()]);
-    let (severity, edge) = match is_little_left {
-        true if waited() => (Severity::Critical, little),
-        true => (Severity::Warning, little),
-        false => (Severity::Warning, low),
-    };
+    let severity = Severity::critical_if(is_little_left && waited());
+    let edge = if is_little_left { little } else { low };
     let share = least
         .ratio_of(ram)
         .map_or_else(String::new, |share| format!(" ({share})"));
-    let title = match (cx.is_single_look(), is_measured) {
-        (true, true) => format!("{least}{share} of {ram} are available."),
-        (true, false) => format!("at most {least}{share} of {ram} are available."),
-        (false, _) => format!(
+    let title = if cx.is_single_look() {
+        let bound = if is_measured { "" } else { "at most " };
+        format!("{bound}{least}{share} of {ram} is available.")
+    } else {
+        format!(
             "{what} fell to {least}{share} of {ram} and stayed that low for {}.{}",
             stretch.duration(),
             stalls.sentence()
-        ),
+        )
     };
     Ok(RULE
-        .found(severity, format!("Hardly any memory is left: {title}"))
+        .found(severity, format!("RAM is nearly used up: {title}"))
         .graph(what, &available)
         .shows_below(MEM_AVAILABLE, least, edge, cx.time(index), format!("{what} fell to {least}{share}"))
         .counts_as(what)
         .shows_stalls(&stalls)
         .shows_holders(cx, index, ram.share(LOW))
-        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |it| it.not("hugetlb-unused", "no free huge page lies idle"))
-        .not("free-low-harmless", "available is low, not only free: there is no idle cache to drop")
-        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
-        .fix(Fix::say("Smaller pools, fewer workers, the job at another hour, or more RAM; some swap as a safety net."))
+        .when(cx.timeline.at(HUGEPAGES_FREE, index) == Some(Count::ZERO), |finding| finding.not("hugetlb-unused", "no reserved huge page is free"))
+        .not("free-low-harmless", "MemAvailable is low too, not only MemFree: there is no idle cache to drop")
+        .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
+        .fix(Fix::say("Use smaller pools or fewer workers, run the job at another hour, or add RAM. Some swap is a safety net."))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, stalls.open())
         .into())
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_a_warning_and_with_stalls_critical() {
+    fn below_5_percent_is_a_warning_and_critical_with_stalls() {
         let case = |percent| stalling(host(Case::over(60), 16_000, 480), percent);
         assert_eq!(found(RULE, &case(0)).severity, Severity::Warning);
         let finding = found(RULE, &case(30));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_counts_only_where_tasks_wait() {
+    fn below_10_percent_counts_only_while_tasks_wait() {
         let case = || host(Case::over(60), 469, 30);
         clear(RULE, &stalling(case(), 0));
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_host_is_clear_whatever_is_free() {
+    fn clear_when_much_is_available_and_little_free() {
         clear(
             RULE,
             &host(Case::over(60), 469, 94).gauge(MEM_FREE, Bytes::from_mib(4)),
@@ -165,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_throttled_is_no_shortage_of_the_host() {
+    fn clear_when_only_a_cgroup_is_throttled() {
         clear(RULE, &stalling(host(Case::over(60), 721, 486), 98));
     }
 
     #[test]
-    fn a_large_host_with_twenty_gib_left_is_not_exhausted() {
+    fn clear_on_a_large_host_with_20_gib_available() {
         clear(RULE, &host(Case::over(60), 1 << 20, 20 << 10));
         found(RULE, &host(Case::over(60), 1 << 20, 3 << 10));
     }
 
     #[test]
-    fn a_dip_does_not_count() {
+    fn clear_when_one_sample_dips() {
         let mut values = vec![Bytes::from_mib(300); 61];
         values[30] = Bytes::from_mib(5);
         let case = Case::over(60)
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_low_free_memory_is_not() {
+    fn finds_30_s_within_an_hour_but_not_low_free_memory() {
         let in_an_hour = |available, free| {
             Case::over(3600)
                 .gauge(MEM_TOTAL, Bytes::from_mib(16_000))
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tasks_wait_for_during_a_part_of_it_is_critical() {
+    fn stalls_during_a_part_of_it_make_it_critical() {
         let case = host(Case::over(3600), 16_000, 480)
             .counter_steps(PSI_MEMORY_SOME, &amid_calm(300_000, 0))
             .counter_steps(PSI_MEMORY_FULL, &amid_calm(270_000, 0));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_with_averages_of_a_minute_tells_whether_tasks_wait() {
+    fn pressure_averages_of_one_sample_count_as_stalls() {
         use timeline::signals::PSI_MEMORY_SOME_AVG60;
         use units::Micros;
         let case = |micros| {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_is_not_confirmed() {
+    fn a_single_sample_is_not_confirmed() {
         let finding = found(RULE, &host(Case::once(), 16_000, 100));
         assert_eq!(finding.severity, Severity::Warning);
         assert_ne!(finding.confidence.word(), "confirmed");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memavailable_free_memory_and_cache_are_its_upper_bound() {
+    fn free_memory_plus_cache_stand_in_for_memavailable() {
         let finding = found(RULE, &old_free(109, 1, 62));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(
@@ -249,12 +249,12 @@ mod tests {
             finding.title
         );
         clear(RULE, &old_free(109, 1, 620));
-        // Cached may be shared memory: the bound does not say so, and that is no reason for an alarm.
+        // Cached may be shared memory; an upper bound that high proves nothing.
         clear(RULE, &old_free(30, 0, 2300));
     }
 
     #[test]
-    fn an_old_kernel_does_not_have_it() {
+    fn not_evaluated_without_memavailable_and_cache() {
         let case = Case::over(60).gauge(MEM_TOTAL, Bytes::from_mib(469));
         assert_eq!(not_evaluated(RULE, &case).names, ["mem.available"]);
     }

@@ -1,4 +1,4 @@
-//! Memory is full of page cache, and that is fine.
+//! RAM is full of page cache, which is normal.
 
 use timeline::signals::{
     MEM_AVAILABLE, MEM_BUFFERS, MEM_CACHED, MEM_DIRTY, MEM_FREE, MEM_SHMEM, MEM_SLAB_RECLAIMABLE,
@@ -12,43 +12,43 @@ use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Memory looks full, but much of it is cache that is given back on demand, and nobody has missed any.
+    /// RAM looks full, but much of it is page cache that the kernel drops on demand, and no task needed it back.
     ///
     /// ## What it means
-    /// Linux uses memory that nobody else wants to keep files, names and inodes that were used once. Tools that count
-    /// such pages as used make a healthy host look full. This is the commonest wrong worry.
+    /// Linux uses idle memory to cache the files, names and inodes it has read. Tools that count this cache as used
+    /// make a healthy host look full. This is the most common false alarm.
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample, page cache (without shared memory, dirty pages and pages under writeback)
-    /// and reclaimable slab are a third of RAM or more, MemAvailable contains at least half of them, more than 15 % of RAM is available, hardly anything is
-    /// read again after eviction, and nobody waits for memory. Where RAM is not known (vmstat), the cache is 1 GiB or
-    /// more, and what is free, with what the cache gained by reading files meanwhile, is more than 15 % of cache and
-    /// free memory.
+    /// For 10 s or longer, or in a single sample: page cache (without shared memory, dirty pages and pages under
+    /// writeback) plus reclaimable slab is a third of RAM or more, MemAvailable contains at least half of it, more than
+    /// 15 % of RAM is available, almost nothing refaults (is read again after eviction), and no task waits for memory.
+    /// Where RAM is unknown (vmstat), the cache must be 1 GiB or more, and free memory plus what the cache gained by
+    /// reading files must be more than 15 % of cache plus free memory.
     /// ## Not this
     /// - `shmem-growth`: shared memory and tmpfs count as cache too, but cannot be dropped.
     /// - `page-cache-thrash`: the cache is full and still too small; files are read again and again.
     /// - `dirty-throttle`: the cache is full of pages that must be written first.
     /// ## What to do
-    /// Nothing; dropping caches only makes the next reads slow. Alert on MemAvailable. Verify: available stays above
-    /// 15 % over a working day.
+    /// Nothing. Dropping caches only slows the next reads. Alert on MemAvailable. Verify: MemAvailable stays above 15 %
+    /// over a working day.
     /// ## References
     /// - kernel Documentation/filesystems/proc.rst, MemAvailable
     /// - free(1): buff/cache and available
     pub(crate) RULE = { id: "cache-full-harmless", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "Files, names and inodes that were used once stay in memory that nobody else wants.",
-        verify: "memtide check over a working day: available stays above 15 %, no refaults",
+        cause: "The kernel caches files, names and inodes in memory that nothing else uses.",
+        verify: "memtide check over a working day: MemAvailable stays above 15 %, no refaults",
     }
 }
 
-/// From here on people ask where their memory went; hosts posted with that question had 35 % to 94 %.
+/// Hosts posted with the question where the memory went had 35 % to 94 %.
 const CACHE: Ratio = Ratio::new(1.0 / 3.0);
-/// Where RAM is not known: a third of 3 GiB, about the least that a host has when its owner asks. An engineering choice.
+/// Where RAM is unknown: a third of 3 GiB, about the smallest host that such questions are about. An engineering choice.
 const CACHE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
-/// Cache that MemAvailable does not contain is locked or is shared memory that the source does not tell apart.
+/// Cache outside MemAvailable is locked, or is shared memory that the source does not report.
 const GIVEN_BACK: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
-    // vmstat does not tell RAM; what it does tell is less than RAM.
+    // vmstat does not report RAM; free memory plus cache is a lower bound.
     let known = given_back().and(gauge(MEM_FREE));
     let much = ram()
         .share(CACHE)
@@ -72,43 +72,43 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Clean page cache. Where the source does not tell shared memory apart, it is among it.
+/// Clean page cache; includes shared memory where the source does not report it.
 fn clean() -> Reading<Bytes> {
     let cache = page_cache().or(gauge(MEM_CACHED).plus([gauge(MEM_BUFFERS)]));
     let cache = cache.clone().minus(gauge(MEM_DIRTY)).or(cache);
     cache.clone().minus(gauge(MEM_WRITEBACK)).or(cache)
 }
 
-/// It and reclaimable slab.
+/// Clean page cache plus reclaimable slab.
 fn given_back() -> Reading<Bytes> {
     clean().plus([gauge(MEM_SLAB_RECLAIMABLE)])
 }
 
-/// The levels at the end of an incident.
-struct Levels {
+/// Levels at the end of an incident.
+struct CacheLevels {
     clean: Bytes,
     slab: Option<Bytes>,
     given_back: Bytes,
-    /// RAM, or what is known of it.
+    /// RAM, or the part of it that is known.
     whole: Bytes,
     share: Ratio,
     available: Bytes,
-    /// Whether the kernel says what is available.
+    /// Whether the source has MemAvailable.
     is_reported: bool,
 }
 
-impl Levels {
-    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
+impl CacheLevels {
+    fn at_end(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
         let last = stretch.last;
         let lacks = || Missing::same_time(MEM_CACHED.def());
         let at = |reading: Reading<Bytes>| reading.track(cx)?.at(last).ok_or_else(lacks);
         let (clean, given_back) = (at(clean())?, at(given_back())?);
-        let left = at(gauge(MEM_FREE))?;
+        let free = at(gauge(MEM_FREE))?;
         let ram = cx.ram().ok();
-        let whole = ram.unwrap_or(given_back + left);
+        let whole = ram.unwrap_or(given_back + free);
         let (available, is_reported) = match (available::available_at_most(cx), ram) {
-            (Ok((track, told)), Some(_)) => (track.at(last).ok_or_else(lacks)?, told),
-            _ => (left + read_into(cx, stretch)?, false),
+            (Ok((track, is_reported)), Some(_)) => (track.at(last).ok_or_else(lacks)?, is_reported),
+            _ => (free + read_into(cx, stretch)?, false),
         };
         Ok(Self {
             clean,
@@ -123,29 +123,29 @@ impl Levels {
 
     fn shown_in(&self, cx: &Evidence<'_>, shared_is_known: bool, finding: Finding) -> Finding {
         let (clean, available) = (self.clean, self.available);
-        let apart = if shared_is_known {
+        let remark = if shared_is_known {
             ""
         } else {
-            "; shared memory in it could not be told apart"
+            "; the source does not say how much of it is shared memory"
         };
-        let text = format!("{clean} of clean page cache{apart}");
+        let text = format!("{clean} of clean page cache{remark}");
         let finding = if cx.ram().is_ok() {
             finding.shows_from(PAGE_CACHE, clean, self.whole.share(CACHE), None, text)
         } else {
             finding.shows(PAGE_CACHE, clean, None, text)
         };
         finding
-            .with(self.slab, |it, slab| {
-                let text = format!("{slab} of reclaimable slab: names and inodes of files");
-                it.shows(MEM_SLAB_RECLAIMABLE, slab, None, text)
+            .with(self.slab, |finding, slab| {
+                let text = format!("{slab} of reclaimable slab: file names and inodes");
+                finding.shows(MEM_SLAB_RECLAIMABLE, slab, None, text)
             })
-            .with(cx.of_ram(available).ok(), |it, share| {
+            .with(cx.of_ram(available).ok(), |finding, share| {
                 let text = if self.is_reported {
                     format!("{available} available ({share} of RAM)")
                 } else {
-                    format!("at most {available} free, cache or reclaimable slab ({share} of RAM)")
+                    format!("at most {available} in free memory, cache and reclaimable slab ({share} of RAM)")
                 };
-                it.shows_from(
+                finding.shows_from(
                     MEM_AVAILABLE,
                     available,
                     self.whole.share(available::AVAILABLE),
@@ -161,11 +161,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Ok(stretch) => stretch,
         Err(why) => return clear!("much of RAM is cache, but {why}"),
     };
-    let levels = Levels::of(cx, &stretch)?;
+    let levels = CacheLevels::at_end(cx, &stretch)?;
     let (given_back, share) = (levels.given_back, levels.share);
     let (available, is_reported) = (levels.available, levels.is_reported);
     if available <= levels.whole.share(available::AVAILABLE) {
-        return clear!("{share} of RAM is cache, but only {available} are available");
+        return clear!("{share} of RAM is cache, but only {available} is available");
     }
     let calm = match Calm::during(cx, &stretch) {
         Ok(calm) => calm,
@@ -176,43 +176,44 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let unless = if shared_is_known || is_reported {
         calm.clause(cx)
     } else {
-        " unless it is shared memory, which this source does not tell apart"
+        ", unless it is shared memory, which this source does not report"
     };
     let open = if cx.is_single_look() {
-        "a second look would tell whether cache is missed"
+        "a second sample would show whether files refault"
     } else {
         calm.open()
     };
-    let wanted = if calm.kinds().is_empty() {
-        "nothing speaks for it; one look cannot exclude it"
+    let why_no_thrash = if calm.kinds().is_empty() {
+        "nothing points to it; a single sample cannot exclude it"
     } else {
-        "what was dropped was not wanted again"
+        "dropped pages were not needed again"
     };
-    let title =
-        format!("{given_back}{of_ram} that look used are cache, given back on demand{unless}.");
+    let title = format!(
+        "{given_back}{of_ram} looks used but is page cache, which the kernel drops on demand{unless}."
+    );
     let finding = RULE
         .found(Severity::Info, title)
         .during(stretch)
         .graph("page cache", &clean().track(cx)?)
         .counts_if(is_reported, "available memory");
-    // Cached may be shared memory to the last page: then no kind of evidence excludes it.
+    // All of Cached may be shared memory; then no kind of evidence excludes that.
     let excludes = shared_is_known || is_reported;
     Ok(calm
         .shown_in(levels.shown_in(cx, shared_is_known, finding))
         .counts_as_all(calm.kinds().into_iter().filter(|_| excludes))
-        .not("page-cache-thrash", wanted)
-        .when(shared_is_known, |it| {
-            it.not("shmem-growth", "shared memory is not counted here")
+        .not("page-cache-thrash", why_no_thrash)
+        .when(shared_is_known, |finding| {
+            finding.not("shmem-growth", "shared memory is not counted here")
         })
         .fix(Fix::say(
-            "Nothing to do; dropping caches only makes the next reads slow.",
+            "Nothing to do. Dropping caches only slows the next reads.",
         ))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// What the cache gained meanwhile, as far as so much was read from disks: that part is files, not shared memory. Without
-/// RAM and MemAvailable, only this and what is free are certain.
+/// Growth of the cache that disk reads explain, so it is files and not shared memory. Without RAM and MemAvailable, only
+/// this and free memory are certain to be available.
 fn read_into(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Bytes, Missing> {
     let cache = clean().track(cx)?;
     let (Some(first), Some(last), Ok(read)) = (
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn explains_a_host_full_of_cache() {
+    fn found_on_a_host_full_of_cache() {
         let finding = found(RULE, &watched(50, 620, 20, 640));
         assert_eq!(finding.severity, Severity::Info);
         assert!(finding.title.contains("600 MiB (60 % of RAM)"));
@@ -258,31 +259,31 @@ mod tests {
     }
 
     #[test]
-    fn one_look_says_so() {
+    fn a_single_sample_is_probable() {
         let finding = found(RULE, &host(Case::once(), 50, 620, 20, 640));
         assert!(finding.title.contains("one look"), "{}", finding.title);
         assert_eq!(finding.confidence.word(), "probable");
     }
 
     #[test]
-    fn shared_memory_is_not_cache() {
+    fn clear_when_cached_is_shared_memory() {
         clear(RULE, &watched(50, 620, 500, 160));
-        // Also where the source does not tell it apart: MemAvailable does.
-        let untold = Case::once()
+        // Without MEM_SHMEM, MemAvailable shows it.
+        let unreported = Case::once()
             .gauge(MEM_TOTAL, MIB(1000))
             .gauge(MEM_FREE, MIB(80))
             .gauge(MEM_CACHED, MIB(520))
             .gauge(MEM_AVAILABLE, MIB(195));
-        clear(RULE, &untold);
+        clear(RULE, &unreported);
     }
 
     #[test]
-    fn dirty_pages_are_not_given_back() {
+    fn clear_when_the_cache_is_dirty() {
         clear(RULE, &watched(200, 400, 20, 500).gauge(MEM_DIRTY, MIB(150)));
     }
 
     #[test]
-    fn clear_where_cache_is_missed_or_little_is_available() {
+    fn clear_on_refaults_little_available_or_little_cache() {
         clear(
             RULE,
             &watched(50, 620, 20, 640).counter(REFAULT_FILE, 5_000),
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn vmstat_alone_makes_it_possible() {
+    fn vmstat_alone_is_possible() {
         let case = Case::over(20)
             .gauge(MEM_FREE, Bytes::from_gib(20))
             .gauge(MEM_CACHED, Bytes::from_gib(70))
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_that_falls_as_files_are_read_is_not_lost() {
+    fn cache_that_grew_by_reading_files_counts_as_available() {
         let filling = |read_mib: u64| {
             Case::over(12)
                 .gauge_steps(MEM_FREE, &[MIB(6000), MIB(4000), MIB(2000), MIB(300)])
@@ -309,18 +310,18 @@ mod tests {
                 .counter_steps(PGPGIN, &[read_mib << 20; 3])
         };
         assert_eq!(found(RULE, &filling(1950)).confidence.word(), "possible");
-        // Nothing was read: what grew may be shared memory.
+        // Nothing was read, so the growth may be shared memory.
         clear(RULE, &filling(1));
     }
 
     #[test]
-    fn little_cache_where_ram_is_unknown_is_no_question() {
+    fn clear_with_little_cache_and_unknown_ram() {
         let case = Case::once().gauge(MEM_FREE, MIB(60));
         clear(RULE, &case.gauge(MEM_CACHED, MIB(80)));
     }
 
     #[test]
-    fn an_old_free_makes_it_possible() {
+    fn an_old_free_is_possible() {
         let old = |cached| {
             Case::once()
                 .gauge(MEM_TOTAL, MIB(4000))
@@ -332,17 +333,17 @@ mod tests {
         assert_eq!(finding.confidence.word(), "possible");
         assert!(finding.title.contains("unless it is shared memory"));
         clear(RULE, &old(900));
-        // Where shared is known, what is left may be next to nothing.
+        // Shared memory is known, and little else is left.
         clear(RULE, &old(2300).gauge(MEM_SHMEM, MIB(2200)));
     }
 
     #[test]
-    fn needs_free_and_cached() {
+    fn not_evaluated_without_free_and_cached() {
         assert_eq!(not_evaluated(RULE, &Case::over(20)).names, ["mem.free"]);
     }
 
     #[test]
-    fn it_speaks_of_calm_times_and_of_no_others() {
+    fn only_calm_times_are_reported() {
         let an_hour = |calm: u64, then: u64| {
             let mut refaults = vec![calm; 3600];
             refaults[1800..1830].fill(then);

@@ -1,4 +1,4 @@
-//! Free memory lies flat on its floor and there is hardly any page cache: a shortage that looks like free memory.
+//! Free memory is flat on its floor with hardly any page cache: a shortage that looks like free memory.
 
 use timeline::signals::{
     MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE, PAGE_CACHE, PGPGIN, PSI_IO_SOME, PSI_MEMORY_SOME,
@@ -8,22 +8,23 @@ use crate::measures::readings::{floor, page_cache, refaults_file};
 use crate::prelude::*;
 
 declare_rule! {
-    /// Free memory lies flat on the kernel's floor and hardly any page cache is left: RAM is full although some looks free.
+    /// RAM is full although some looks free: free memory is down to the kernel's floor, and hardly any page cache is left.
     ///
     /// ## What it means
-    /// The kernel keeps a few hundred MiB free at all times and reclaims to stay there; no program gets at them. When free
-    /// memory rests on that floor and the page cache is nearly gone too, programs hold all of RAM. Everything that reads a
-    /// file waits for a disk, even when swap is quiet and monitoring shows "800 MB free".
+    /// The kernel keeps a few hundred MiB free at all times and reclaims to stay there; programs cannot use that
+    /// memory. When free memory rests on this floor and the page cache is nearly gone too, programs fill all of RAM.
+    /// Every file read waits for a disk, even if swap is quiet and monitoring shows "800 MB free".
     /// ## How it is recognised
-    /// For 10 s or longer MemFree is within 30 % of the floor (the zones' high watermarks and reserves), at most 10 % of RAM
-    /// is available, and page cache is at most 3 % of RAM or twice the floor, whichever is more. Something waits meanwhile:
-    /// files come back after eviction at 1 MiB/s, tasks stall for memory 5 % of the time, or for disks 10 % of it while
-    /// 5 MiB/s are read. Without zone data the floor is predicted for a host of this size, and that counts for less.
+    /// For 10 s or longer, MemFree is within 30 % of the floor (the zones' high watermarks plus reserves), at most 10 %
+    /// of RAM is available, and page cache is at most 3 % of RAM or twice the floor, whichever is more. Something waits
+    /// at the same time: files refault (are read again after eviction) at 1 MiB/s, tasks stall for memory 5 % of the
+    /// time, or for disks 10 % of the time while 5 MiB/s are read. Without zone data the floor is predicted for a host
+    /// of this size, with lower confidence.
     /// ## Not this
-    /// - `free-low-harmless`: free is on its floor because cache fills the rest.
+    /// - `free-low-harmless`: free memory is on its floor because cache fills the rest.
     /// - More than 10 % of RAM available: then cache is not starved.
     /// - `min-free-too-large`: the floor itself is too high.
-    /// - A database that reads with O_DIRECT wants no page cache.
+    /// - A database that reads with O_DIRECT does not use page cache.
     /// ## What to do
     /// Now: stop or cap what grew last, or move the batch job. For good: MemoryHigh for the job, pipes instead of
     /// intermediate files, or more RAM. Verify: free memory no longer has a flat lower edge, and the job reads less.
@@ -33,33 +34,33 @@ declare_rule! {
     pub(crate) RULE = {
         id: "cache-starved-floor", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Anonymous, shared and kernel memory leave no room for the page cache.",
+        cause: "Anonymous, shared and kernel memory leave hardly any RAM for the page cache.",
         verify: "memtide check --for 1m during the job: free memory rises above its floor, and less is read from disks",
         brings_about: &["available-exhaustion", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
 
-/// An engineering choice. Wider than "on the floor" elsewhere: kswapd overshoots while it is busy.
+/// An engineering choice. Wider than in `free-low-harmless`: a busy kswapd overshoots.
 const NEAR: f64 = 1.3;
 /// An engineering choice.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(3.0);
 const FLOORS: f64 = 2.0;
 /// Above this, cache is not starved.
 const AVAILABLE: Ratio = LITTLE_AVAILABLE;
-/// An engineering choice: reading that a cache might have spared.
+/// An engineering choice: disk reads that a cache might have avoided.
 const READ: BytesPerSecond = BytesPerSecond::from_mib(5.0);
 
 fn trigger() -> Trigger {
-    let disk = all![
+    let disk_waits = all![
         stall(PSI_IO_SOME).at_least("I/O stalls", Stalls::IO),
         rate(PGPGIN).at_least("read from disks", READ).if_measured(),
     ];
     let waits = any![
         stall(PSI_MEMORY_SOME).at_least("memory stalls", Stalls::MEMORY),
-        disk,
+        disk_waits,
         refaults_file()
             .bytes()
-            .at_least("files read again after eviction", READ_AGAIN),
+            .at_least("file refaults", READ_AGAIN),
     ];
     Trigger::on_host(
         LEVEL,
@@ -74,7 +75,7 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Page cache below this is hardly any.
+/// At most this much page cache counts as starved.
 fn little_cache() -> Reading<Bytes> {
     ram().share(LITTLE_CACHE).max(floor().times(FLOORS))
 }
@@ -82,8 +83,8 @@ fn little_cache() -> Reading<Bytes> {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let cache = cx.page_cache()?;
-    let on_floor = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
-    let edge = cx.mean_in(stretch, MEM_FLOOR_HIGH, &floor().track(cx)?)?;
+    let free = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
+    let floor = cx.mean_in(stretch, MEM_FLOOR_HIGH, &floor().track(cx)?)?;
     let Some((least, index)) = cache.min_in(stretch) else {
         return clear!("page cache was not measured");
     };
@@ -96,30 +97,30 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let little = little_cache().track(cx)?.at(index).unwrap_or_default();
     let ram = cx.ram()?;
     let stalls = Stalls::during(cx, stretch);
-    let near = Bytes::from_f64(edge.as_f64() * NEAR);
+    let near = Bytes::from_f64(floor.as_f64() * NEAR);
     let at = cx.time(index);
-    let again = refaults_file().bytes().track(cx).ok();
-    let again = again.and_then(|again| again.mean_in(stretch));
-    let open = match is_measured {
-        true => stalls.open(),
-        false => "the floor is predicted; /proc/zoneinfo tells it",
+    let refaults = refaults_file().bytes().track(cx).ok();
+    let open = if is_measured {
+        stalls.open()
+    } else {
+        "the floor is predicted; /proc/zoneinfo has the real one"
     };
     let title = format!(
-        "RAM is full: the {on_floor} still free are the kernel's floor, and page cache is down to {least} of {ram}.{}",
+        "RAM is full: the {free} still free is the kernel's own floor, and only {least} of {ram} is page cache.{}",
         stalls.sentence()
     );
     Ok(RULE
         .found(Severity::critical_if(stalls.standstill()), title)
         .graph("page cache", &cache)
-        .shows_below(MEM_FREE, on_floor, near, None, format!("{on_floor} free on average"))
-        .shows(MEM_FLOOR_HIGH, edge, None, format!("the floor is at {edge}{predicted}"))
+        .shows_below(MEM_FREE, free, near, None, format!("{free} free on average"))
+        .shows(MEM_FLOOR_HIGH, floor, None, format!("the floor is {floor}{predicted}"))
         .shows_below(PAGE_CACHE, least, little, at, format!("page cache fell to {least}"))
-        .counts_as("free memory on its floor and no cache")
-        .shows_refaults(again)
+        .counts_as("free memory on its floor without cache")
+        .shows_refaults(refaults.and_then(|refaults| refaults.mean_in(stretch)))
         .shows_stalls(&stalls)
-        .not("free-low-harmless", format!("page cache is down to {least}"))
-        .fix(Fix::cap(cx, index, "Stop what grew last, or cap the group it belongs to."))
-        .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M before its command, or MemoryHigh=512M in its unit file), and pipe data instead of writing files in between."))
+        .not("free-low-harmless", format!("only {least} is page cache"))
+        .fix(Fix::cap(cx, index, "Stop what grew last, or cap its cgroup."))
+        .fix(Fix::say("Run batch jobs at another hour and capped (systemd-run --scope -p MemoryHigh=512M COMMAND, or MemoryHigh=512M in the unit file), and pipe data instead of writing intermediate files."))
         .affects(processes::largest(cx, index, 3))
         .sure_by_kinds(cx, open)
         .sure_at_most(if is_measured { 1.0 } else { 0.75 })
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_free_memory_without_cache_and_with_waiting_is_found() {
+    fn found_when_tasks_wait_without_cache_on_the_floor() {
         let finding = found(RULE, &waiting(host(105, 120, 50), 0, 40));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -176,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn clear_where_cache_is_available_or_free_is_off_the_floor() {
+    fn clear_with_cache_available_memory_or_free_above_the_floor() {
         clear(RULE, &waiting(host(105, 3000, 2500), 0, 40));
         clear(RULE, &waiting(host(105, 200, 1500), 0, 40));
         clear(RULE, &waiting(host(400, 120, 50), 0, 40));
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_a_full_cache_is_not() {
+    fn finds_30_s_within_an_hour_but_not_a_full_cache() {
         let in_an_hour = |cache, available| {
             let steps = |mib, calm| amid_calm(Bytes::from_mib(mib), Bytes::from_mib(calm));
             over(3600, 105, 0, 0)
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_predicted_floor_makes_it_probable() {
+    fn a_predicted_floor_is_probable() {
         let case = Case::over(60)
             .gauge(MEM_TOTAL, Bytes::from_mib(8192))
             .gauge(MEM_FREE, Bytes::from_mib(130))
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_measure_of_waiting_it_says_what_it_lacks() {
+    fn not_evaluated_without_stalls_reads_and_refaults() {
         let missing = not_evaluated(RULE, &host(105, 120, 50));
         assert!(missing.names.contains(&"psi.memory.some"));
         assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["mem.free"]);

@@ -1,4 +1,4 @@
-//! A control group at its limit drops its files and reads them again.
+//! A cgroup at its limit evicts its page cache and reads the files again.
 
 use timeline::signals::{
     CGROUP_ANON, CGROUP_CURRENT, CGROUP_EVENTS_MAX, CGROUP_EVENTS_OOM_KILL, CGROUP_FILE,
@@ -13,47 +13,47 @@ use crate::prelude::*;
 use crate::remedy::{self, Knob};
 
 declare_rule! {
-    /// A control group at its memory limit has no room for the files it uses, and reads them again and again.
+    /// A cgroup at its memory limit has too little page cache for the files it uses, and reads them again and again.
     ///
     /// ## What it means
-    /// Page cache counts into a control group's memory. When anonymous memory fills the limit, the group's own file pages
-    /// are what the kernel drops, and they are read again a moment later: slow I/O in a container on a host with free
-    /// memory. No counter of the host's reclaim moves.
+    /// Page cache counts towards a cgroup's memory. When anonymous memory fills the limit, the kernel evicts the
+    /// cgroup's own file pages, and they refault (are read again) a moment later: slow I/O in a container on a host
+    /// with free memory. The host's reclaim counters do not move.
     /// ## How it is recognised
-    /// The group's memory is at 95 % of its limit or more, it keeps running into the limit (the `max` event, v1
-    /// `memory.failcnt`), and its file pages come back after eviction at 1 MiB/s or more, for 4 s or longer; in small
-    /// groups the kernel forgets most of what it evicted, so that is a lower bound. Where the group does
-    /// not count them, the host's count stands in while the host has free memory. It is a note where nothing in the group
-    /// waits (memory 10 % or I/O 10 % of the time), and critical where nothing ran for a quarter of the time.
+    /// The cgroup's memory is at 95 % of its limit or more, it keeps hitting the limit (the `max` event,
+    /// `memory.failcnt` on v1), and its file pages refault at 1 MiB/s or more, for 4 s or longer. In small cgroups the
+    /// kernel forgets most evicted pages, so this rate is a lower bound. If the cgroup does not count refaults, the
+    /// host's count is used while the host has free memory. It is informational if nothing in the cgroup waits (memory
+    /// 10 % or I/O 10 % of the time), and critical if nothing ran for a quarter of the time.
     /// ## Not this
-    /// - `page-cache-thrash`: the host is short, not one group.
-    /// - `oom-cgroup`: nothing was left to drop, so the kernel killed.
-    /// - Streaming: the group's cache is full of what was read once, and nothing comes back.
+    /// - `page-cache-thrash`: the host is short of memory, not one cgroup.
+    /// - `oom-cgroup`: nothing was left to evict, so the kernel killed.
+    /// - Streaming: the cgroup's cache is full of data that was read once, and nothing refaults.
     /// ## What to do
-    /// Now: raise the limit to anonymous memory plus the files in use. For good: the same in the unit or pod; a
-    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: what comes back after eviction in the group
-    /// is below 2 % of what it reads.
+    /// Now: raise the limit to anonymous memory plus the files in use. For good: do the same in the unit or pod. A
+    /// database's own cache counts twice unless it reads with O_DIRECT. Verify: the cgroup's refaults are below 2 % of
+    /// what it reads.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.stat and memory.events
     /// - kernel mm/workingset.c: what counts as a refault
     pub(crate) RULE = { id: "cgroup-cache-starved", since: "0.1.0", class: Limit,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "the group's workingset_refault_file no longer rises under the same load, and max in its memory.events neither",
+        verify: "under the same load, neither workingset_refault_file in the cgroup's memory.stat nor max in its memory.events rises",
     }
 }
 
 fn trigger() -> Trigger {
     let full = limit(CGROUP_MAX).share(cgroups::AT_LIMIT);
-    let again = rate(CGROUP_REFAULT_FILE).bytes();
-    let again = again.at_least("files read again by the group", READ_AGAIN);
-    let of_host = refaults_file().bytes();
-    let of_host = of_host.at_least("files read again on the host", READ_AGAIN);
+    let refaults = rate(CGROUP_REFAULT_FILE).bytes();
+    let host_refaults = refaults_file().bytes();
     Trigger::on(
         Scope::Each(Entity::Cgroup, has_limit),
         STALL,
         all![
-            gauge(CGROUP_CURRENT).at_least("memory of the group", full),
-            again.or_without(of_host),
+            gauge(CGROUP_CURRENT).at_least("memory of the cgroup", full),
+            refaults
+                .at_least("file refaults in the cgroup", READ_AGAIN)
+                .or_without(host_refaults.at_least("file refaults on the host", READ_AGAIN)),
         ],
     )
 }
@@ -64,28 +64,28 @@ fn has_limit(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let starved = Starved::of(cx, group, stretch)?;
+    let starved = Starved::during(cx, group, stretch)?;
     let label = &group.label;
     if let Some(why) = starved.another_reason(cx, group, stretch) {
         return clear!("{label}: {why}");
     }
-    let (limit, came_back) = (starved.limit, starved.came_back);
-    let waits = Waits::of(cx, group, stretch);
+    let (limit, refaulted) = (starved.limit, starved.refaulted);
+    let waits = CgroupWaits::during(cx, group, stretch);
     let mean = |signal| cx.timeline.gauge_of(group, signal)?.mean_in(stretch);
     let anon = mean(CGROUP_ANON);
-    // Shared memory counts as files' pages there; kernels before 4.5 do not tell it apart.
+    // memory.stat counts shared memory as file pages; kernels before 4.5 do not report it.
     let cache =
         mean(CGROUP_FILE).map(|file| file.saturating_sub(mean(CGROUP_SHMEM).unwrap_or_default()));
-    let room = cache.map_or_else(
+    let remainder = cache.map_or_else(
         || " is too small".to_owned(),
-        |cache| format!(" leaves {cache} for files"),
+        |cache| format!(" leaves {cache} for page cache"),
     );
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
     let host = cgroups::while_the_host_had(available);
     let open = if starved.counted {
         ""
     } else {
-        "the group does not count its refaults; the host's stand in"
+        "the cgroup does not count refaults; the host's count is used"
     };
     let needs = anon.map_or_else(
         || "its anonymous memory plus the files it uses".to_owned(),
@@ -95,55 +95,57 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(
             waits.severity(),
-            format!("Control group {label} re-reads its files ({came_back} came back after eviction): its limit of {limit}{room}.{host}"),
+            format!("Cgroup {label} re-reads its files (refaults: {refaulted}): its limit of {limit}{remainder}.{host}"),
         )
-        .graph("read again after eviction", &starved.again)
-        .counts_as("the group at its limit")
+        .graph("file refaults", &starved.refaults)
+        .counts_as("the cgroup at its limit")
         .and(|finding| starved.shown_in(cx, group, stretch, finding))
-        .with(anon, |it, anon| it.shows(CGROUP_ANON, anon, None, format!("{anon} of it anonymous")))
-        .with(cache, |it, cache| it.shows(CGROUP_FILE, cache, None, format!("{cache} of it page cache")))
+        .with(anon, |finding, anon| finding.shows(CGROUP_ANON, anon, None, format!("{anon} of it is anonymous memory")))
+        .with(cache, |finding, cache| finding.shows(CGROUP_FILE, cache, None, format!("{cache} of it is page cache")))
         .and(|finding| waits.shown_in(finding))
-        .with(available, |it, available| {
+        .with(available, |finding, available| {
             let text = format!("at least {available} available on the host");
-            it.shows(MEM_AVAILABLE, available, None, text).not("page-cache-thrash", format!("the host had {available} available"))
+            finding.shows(MEM_AVAILABLE, available, None, text).not("page-cache-thrash", format!("the host had {available} available"))
         })
-        .not("oom-cgroup", "nothing was killed; there were file pages to drop")
-        .cause(format!("The group needs {needs}, which is more than its limit of {limit}."))
-        .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller; a quarter more is a beginning.")))
-        .affects([Affected::new("cgroup", label, format!("{came_back} came back, limit {limit}"))])
+        .not("oom-cgroup", "nothing was killed; there was page cache to evict")
+        .cause(format!("The cgroup needs {needs}, more than its limit of {limit}."))
+        .fix(raised.told(format!("Raise its limit (it was {limit}) to {needs}, or make the program smaller. Start with a quarter more.")))
+        .affects([Affected::new("cgroup", label, format!("{refaulted} refaulted, limit {limit}"))])
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// A group that reads its files again.
+/// A cgroup that reads its files again.
 struct Starved {
     limit: Bytes,
-    again: Track<BytesPerSecond>,
-    came_back: BytesPerSecond,
-    /// Whether the group counts refaults itself.
+    refaults: Track<BytesPerSecond>,
+    /// Their mean.
+    refaulted: BytesPerSecond,
+    /// Whether the cgroup counts refaults itself.
     counted: bool,
-    /// How often it ran into its limit; `None` where that is not counted.
+    /// How often it hit its limit; `None` where that is not counted.
     hits: Option<Count>,
 }
 
 impl Starved {
-    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Result<Self, Missing> {
-        let own = cx.rate_of(group, CGROUP_REFAULT_FILE).ok();
-        let counted = own.is_some();
-        let again = own.map_or_else(|| cx.refaults_file(), Ok)?;
-        let again = again.to_bytes(cx.page_size()?);
+    fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Result<Self, Missing> {
+        let in_cgroup = cx.rate_of(group, CGROUP_REFAULT_FILE).ok();
+        let counted = in_cgroup.is_some();
+        let refaults = in_cgroup
+            .map_or_else(|| cx.refaults_file(), Ok)?
+            .to_bytes(cx.page_size()?);
         let limit = cgroups::limit(cx, group, CGROUP_MAX);
         let signal = CGROUP_MAX.def().name;
         Ok(Self {
             limit: limit.ok_or_else(|| Missing::because(vec![signal], Need::SameTime))?,
-            came_back: cx.mean_in(stretch, CGROUP_REFAULT_FILE, &again)?,
-            again,
+            refaulted: cx.mean_in(stretch, CGROUP_REFAULT_FILE, &refaults)?,
+            refaults,
             counted,
             hits: events(cx, group, CGROUP_EVENTS_MAX, stretch),
         })
     }
 
-    /// Why it is not the limit that makes it read again.
+    /// Why the limit is not the reason for the refaults.
     fn another_reason(
         &self,
         cx: &Evidence<'_>,
@@ -152,11 +154,11 @@ impl Starved {
     ) -> Option<&'static str> {
         let killed = events(cx, group, CGROUP_EVENTS_OOM_KILL, stretch);
         if killed.is_some_and(|killed| killed > Count::ZERO) {
-            Some("the kernel killed in it, so nothing was left to drop (oom-cgroup)")
+            Some("the kernel killed in it, so nothing was left to evict (oom-cgroup)")
         } else if self.hits == Some(Count::ZERO) {
-            Some("files came back after eviction, but it never ran into its limit")
+            Some("files refaulted, but it never hit its limit")
         } else if !self.counted && !has_free(cx, stretch) {
-            Some("files came back after eviction, but the host itself was short")
+            Some("files refaulted, but the host itself was short of memory")
         } else {
             None
         }
@@ -169,60 +171,63 @@ impl Starved {
         stretch: &Stretch,
         finding: Finding,
     ) -> Finding {
-        let (limit, came_back) = (self.limit, self.came_back);
+        let (limit, refaulted) = (self.limit, self.refaulted);
         let by = if self.counted {
             ""
         } else {
-            ", counted by the host"
+            ", counted for the host"
         };
-        let text = format!("{came_back} of files came back after eviction (refaults{by})");
+        let text = format!("{refaulted} of files read again after eviction (refaults{by})");
         let full = limit.share(cgroups::AT_LIMIT);
         let current = cx.timeline.gauge_of(group, CGROUP_CURRENT);
         finding
-            .shows_from(CGROUP_REFAULT_FILE, came_back, READ_AGAIN, None, text)
+            .shows_from(CGROUP_REFAULT_FILE, refaulted, READ_AGAIN, None, text)
             .counts_if(self.counted, "its refaults")
-            .with(current.and_then(|it| it.mean_in(stretch)), |it, current| {
-                let text = format!("{current} of the limit of {limit} used");
-                it.shows_from(CGROUP_CURRENT, current, full, None, text)
-            })
-            .with(self.hits, |it, hits| {
-                let text = format!("{hits} times it ran into the limit");
-                it.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
+            .with(
+                current.and_then(|current| current.mean_in(stretch)),
+                |finding, current| {
+                    let text = format!("{current} of the {limit} limit used");
+                    finding.shows_from(CGROUP_CURRENT, current, full, None, text)
+                },
+            )
+            .with(self.hits, |finding, hits| {
+                let text = format!("limit hits: {hits}");
+                finding.shows_from(CGROUP_EVENTS_MAX, hits, Count::new(1), None, text)
             })
     }
 }
 
-/// How often something happened in the group itself; `None` where that is not counted.
+/// How often an event happened in the cgroup itself, not below it; `None` where that is not counted.
 fn events(
     cx: &Evidence<'_>,
     group: &EntitySeries,
     signal: Signal<Counter<Count>>,
     stretch: &Stretch,
 ) -> Option<Count> {
-    let own = cgroups::own_events(cx, group, signal)?;
-    Some(Count::from_f64(own.integral_in(stretch)))
+    let rate = cgroups::own_events(cx, group, signal)?;
+    Some(Count::from_f64(rate.integral_in(stretch)))
 }
 
-/// What part of the time the group's tasks waited.
-struct Waits {
+/// Shares of the time for which the cgroup's tasks waited.
+struct CgroupWaits {
     memory: Option<Ratio>,
     io: Option<Ratio>,
-    /// Nothing in the group ran.
+    /// No task of the cgroup ran.
     full: Option<Ratio>,
-    /// Somebody waited long enough to notice.
+    /// Some task waited long enough to notice.
     any: bool,
     over: Over,
 }
 
-impl Waits {
-    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
+impl CgroupWaits {
+    fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Self {
         let share = |signal| cgroups::stalled(cx, group, signal, stretch);
         let (memory, io) = (share(CGROUP_PSI_MEMORY_SOME), share(CGROUP_PSI_IO_SOME));
         let full = [share(CGROUP_PSI_MEMORY_FULL), share(CGROUP_PSI_IO_FULL)];
         let any = if memory.is_some() || io.is_some() {
             [memory, io].iter().flatten().any(|some| *some >= NOTICED)
         } else {
-            // The host's stalls stand in for a group without pressure files.
+            // A cgroup without pressure files: the host's stalls are used.
             let host = Stalls::during(cx, stretch);
             host.any() || !host.measured()
         };
@@ -236,7 +241,7 @@ impl Waits {
         }
     }
 
-    /// Whether the group's own files show it.
+    /// Whether the cgroup's own pressure files show it.
     fn of_group(&self) -> bool {
         self.any && (self.memory.is_some() || self.io.is_some())
     }
@@ -258,9 +263,9 @@ impl Waits {
         let each = some
             .into_iter()
             .fold(finding, |finding, (signal, some, what)| {
-                finding.with(some, |it, some| {
-                    let text = format!("{what} stalls of the group: some {some}{remark}");
-                    it.shows_from(signal, some, NOTICED, None, text)
+                finding.with(some, |finding, some| {
+                    let text = format!("{what} stalls of the cgroup: some {some}{remark}");
+                    finding.shows_from(signal, some, NOTICED, None, text)
                 })
             });
         each.counts_if(self.of_group(), "its stalls")
@@ -278,15 +283,15 @@ mod tests {
 
     const WEB: &str = "/web";
 
-    /// A group of 80 MiB limit that holds `held`, to which `pages` file pages a second come back.
-    fn web(held: u64, pages: u64, hits: u64) -> Case {
+    /// A cgroup with an 80 MiB limit that uses `used` MiB and refaults `pages` file pages a second.
+    fn web(used: u64, pages: u64, hits: u64) -> Case {
         Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(2000))
             .gauge(MEM_FREE, Bytes::from_mib(1500))
             .gauge(MEM_AVAILABLE, Bytes::from_mib(1600))
             .counter(REFAULT_FILE, pages)
             .gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Bytes(Bytes::from_mib(80)))
-            .gauge_of(Cgroup, WEB, CGROUP_CURRENT, Bytes::from_mib(held))
+            .gauge_of(Cgroup, WEB, CGROUP_CURRENT, Bytes::from_mib(used))
             .gauge_of(Cgroup, WEB, CGROUP_ANON, Bytes::from_mib(71))
             .gauge_of(Cgroup, WEB, CGROUP_FILE, Bytes::from_mib(8))
             .counter_of(Cgroup, WEB, CGROUP_EVENTS_MAX, hits)
@@ -302,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_rereads_its_files_at_its_limit_is_found() {
+    fn a_cgroup_at_its_limit_that_refaults_is_found() {
         let finding = found(RULE, &stalled(counted(web(79, 12_000, 200), 12_000), 20));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert!(
-            finding.title.contains("leaves 8 MiB for files"),
+            finding.title.contains("leaves 8 MiB for page cache"),
             "{}",
             finding.title
         );
@@ -316,17 +321,17 @@ mod tests {
     }
 
     #[test]
-    fn one_that_waits_for_nothing_is_a_note() {
+    fn a_cgroup_that_does_not_wait_is_informational() {
         let finding = found(RULE, &stalled(counted(web(79, 12_000, 200), 12_000), 1));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn on_v1_the_hosts_refaults_stand_in() {
+    fn on_v1_the_hosts_refaults_are_used() {
         let mut case = web(79, 12_000, 200);
         case.facts.cgroup_mode = Some(CgroupMode::V1);
         assert_eq!(found(RULE, &case).confidence.word(), "probable");
-        // On a host that is short itself they prove nothing.
+        // On a host that is short of memory they prove nothing.
         clear(RULE, &case.gauge(MEM_FREE, Bytes::from_mib(20)));
     }
 
@@ -338,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_in_which_the_kernel_killed_is_left_to_oom_cgroup() {
+    fn clear_when_the_kernel_killed_in_the_cgroup() {
         let case = counted(web(79, 12_000, 200), 12_000);
         clear(
             RULE,
@@ -347,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_it_is_clear_and_without_groups_not_evaluated() {
+    fn clear_without_limits_and_not_evaluated_without_cgroups() {
         clear(
             RULE,
             &web(79, 0, 0).gauge_of(Cgroup, WEB, CGROUP_MAX, Limit::Unlimited),
@@ -363,7 +368,7 @@ mod tests {
         assert_eq!(not_evaluated(RULE, &once).need, Need::TwoLooks);
     }
 
-    /// An hour in which a group is at its limit all the time, and re-reads its files and waits for half a minute.
+    /// An hour in which a cgroup is at its limit throughout, and refaults and waits for 30 s.
     fn hour(case: Case, key: &str, pages: u64) -> Case {
         let for_half_a_minute = |n| [vec![0; 1000], vec![n; 30], vec![0; 2570]].concat();
         case.gauge(MEM_AVAILABLE, Bytes::from_mib(1600))
@@ -376,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_an_hour_is_found_and_streaming_is_not() {
+    fn finds_30_s_within_an_hour_but_not_streaming() {
         let finding = found(RULE, &hour(Case::over(3600), WEB, 12_000));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(times(&finding), [(1000, 1030)]);
@@ -384,10 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_are_two_findings() {
+    fn two_cgroups_are_two_findings() {
         let both = hour(hour(Case::over(3600), WEB, 12_000), "/db", 9000);
         let all = incidents(RULE, &both);
-        let mut keys: Vec<&str> = all.iter().map(|one| one.scope.key.as_str()).collect();
+        let mut keys: Vec<&str> = all
+            .iter()
+            .map(|finding| finding.scope.key.as_str())
+            .collect();
         keys.sort_unstable();
         assert_eq!(keys, ["/db", WEB]);
     }

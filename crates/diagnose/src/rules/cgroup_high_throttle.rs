@@ -1,4 +1,4 @@
-//! A control group is slowed down for being above its memory.high.
+//! The kernel throttles a cgroup that exceeds its memory.high.
 
 use timeline::facts::CgroupMode;
 use timeline::signals::{
@@ -12,46 +12,48 @@ use crate::prelude::*;
 use crate::remedy::{self, Knob};
 
 declare_rule! {
-    /// A control group wants more than its memory.high, and the kernel slows its tasks down.
+    /// A cgroup needs more than its memory.high, and the kernel throttles its tasks.
     ///
     /// ## What it means
-    /// Above `memory.high` a group is not killed: its tasks have to reclaim from the group, and where that does not help
-    /// they are put to sleep for up to two seconds at each return from the kernel. The service crawls with hardly any CPU
-    /// use while the host has memory to spare. The host's own memory pressure rises with it, although nothing else waits.
+    /// Above `memory.high` a cgroup is not killed. Its tasks have to reclaim from the cgroup; when that does not help,
+    /// the kernel puts them to sleep for up to two seconds at each return to user space. The service crawls and uses
+    /// hardly any CPU while the host has memory to spare. The host's own memory pressure rises with it, although
+    /// nothing else waits.
     /// ## How it is recognised
-    /// The group's `high` event rises, its memory is at 98 % of `memory.high` or more, and its tasks stall for memory 10 %
-    /// of the time, for long. It is critical when nothing in the group ran for a quarter of the time. Without the group's
-    /// pressure file its memory must stay above the limit by 2 %, and that makes it probable.
+    /// The cgroup's `high` event rises, its memory is at 98 % of `memory.high` or more, and its tasks stall for memory
+    /// 10 % of the time, for 4 s or longer. It is critical if nothing in the cgroup ran for a quarter of the time.
+    /// Without the cgroup's pressure file, its memory must stay 2 % above the limit, and the finding is only probable.
     /// ## Not this
-    /// - A group that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
-    /// - `available-exhaustion`, `swap-thrash`: the host itself is short. Memory available on the host rules that out.
+    /// - A cgroup that streams files through its limit: `high` rises, but reclaim is easy and nothing stalls.
+    /// - `available-exhaustion`, `swap-thrash`: the host itself is short of memory. Memory available on the host rules
+    ///   that out.
     /// - `oom-cgroup`, `cgroup-cache-starved`: the hard limit, memory.max.
     /// ## What to do
-    /// Now: raise `memory.high` to what the group needs. For good: MemoryHigh= in its unit, or a smaller program. Verify:
-    /// the group's memory pressure is below 1 % and `high` no longer rises.
+    /// Now: raise `memory.high` to what the cgroup needs. For good: MemoryHigh= in its unit, or a smaller program.
+    /// Verify: the cgroup's memory pressure is below 1 % and `high` no longer rises.
     /// ## References
     /// - kernel mm/memcontrol.c, mem_cgroup_handle_over_high
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.high
     pub(crate) RULE = {
         id: "cgroup-high-throttle", since: "0.1.0", class: Limit,
         trigger: trigger, waits: Memory, story: story,
-        cause: "The group holds more than its memory.high, and what is in it cannot be reclaimed fast enough.",
-        verify: "the group's memory.pressure stays below 1 %, and high in its memory.events no longer rises",
+        cause: "The cgroup uses more than its memory.high, and the kernel cannot reclaim from it fast enough.",
+        verify: "the cgroup's memory.pressure stays below 1 %, and high in its memory.events no longer rises",
     }
 }
 
-/// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled group may read a little below its limit.
+/// Charges are batched (the kernel's MEMCG_CHARGE_BATCH), so a throttled cgroup may read a little below its limit.
 const NEAR: Ratio = Ratio::from_percent(98.0);
-/// A group whose reclaim keeps up stays within a batch of 64 pages per CPU of its limit; one that cannot goes beyond
-/// (a labelled capture, November 2026: 5 % to 16 % above).
+/// Where reclaim keeps up, a cgroup stays within a batch of 64 pages per CPU of its limit; where it does not, it goes
+/// beyond (a labelled capture, November 2026: 5 % to 16 % above).
 const ABOVE: Ratio = Ratio::from_percent(102.0);
 
 fn trigger() -> Trigger {
     let current = || gauge(CGROUP_CURRENT);
     let high = |share| limit(CGROUP_HIGH).share(share);
-    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the group", NOTICED);
-    let at_high = current().at_least("memory of the group", high(NEAR));
-    let above_high = current().at_least("memory of the group", high(ABOVE));
+    let waits = stall(CGROUP_PSI_MEMORY_SOME).at_least("memory stalls of the cgroup", NOTICED);
+    let at_high = current().at_least("memory of the cgroup", high(NEAR));
+    let above_high = current().at_least("memory of the cgroup", high(ABOVE));
     Trigger::on(
         Scope::Each(Entity::Cgroup, has_high),
         STALL,
@@ -66,13 +68,10 @@ fn has_high(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let (group, stretch) = (incident.entity()?, &incident.stretch);
-    let Some(throttled) = Throttled::of(cx, group, stretch) else {
-        return clear!(
-            "control group {} was not above its memory.high",
-            group.label
-        );
+    let Some(throttled) = Throttled::during(cx, group, stretch) else {
+        return clear!("cgroup {} did not exceed its memory.high", group.label);
     };
-    let Throttled { high, held, events } = throttled;
+    let Throttled { high, used, events } = throttled;
     let share = |signal| cgroups::stalled(cx, group, signal, stretch);
     let signals = [CGROUP_PSI_MEMORY_SOME, CGROUP_PSI_MEMORY_FULL];
     let waited = Waited::during(stretch, signals, share);
@@ -83,12 +82,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let host = cgroups::while_the_host_had(available);
     let open = match waited.some {
         Some(_) => "",
-        None => "the group's memory.pressure would settle it",
+        None => "the cgroup's memory.pressure would settle it",
     };
-    let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(held)));
+    let raised = remedy::set_limit(cx, group, Knob::High, remedy::more(high.max(used)));
     let label = &group.label;
     let title = format!(
-        "Control group {label} is slowed down: it wants more than its memory.high of {high}{waits}.{host}"
+        "Cgroup {label} is throttled: it needs more than its memory.high of {high}{waits}.{host}"
     );
     let stalled = cx.timeline.rate_of(group, CGROUP_PSI_MEMORY_SOME);
     let is_short = |available: Bytes| {
@@ -97,42 +96,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     Ok(RULE
         .found(Severity::critical_if(waited.is_standstill()), title)
-        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("{events} times above memory.high"))
-        .shows_from(CGROUP_CURRENT, held, high.share(NEAR), None, format!("{held} in the group on average"))
+        .shows_from(CGROUP_EVENTS_HIGH, events, Count::new(1), None, format!("memory.high exceeded {events} times"))
+        .shows_from(CGROUP_CURRENT, used, high.share(NEAR), None, format!("the cgroup uses {used} on average"))
         .shows(CGROUP_HIGH, high, None, format!("its memory.high is {high}"))
-        .counts_as("the group's high events")
-        .with(waited.some, |it, some| {
-            let text = format!("memory stalls of the group: {}", waited.shares());
-            it.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
+        .counts_as("the cgroup's high events")
+        .with(waited.some, |finding, some| {
+            let text = format!("memory stalls of the cgroup: {}", waited.shares());
+            finding.shows_from(CGROUP_PSI_MEMORY_SOME, some, NOTICED, None, text).counts_as("its memory stalls")
         })
-        .with(stalled, |it, stalled| it.graph("tasks of the group waiting", &stalled.to_share()))
-        .with(available, |it, available| it.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))
-        // A host that is short itself is not ruled out.
-        .with(available.filter(|it| !is_short(*it)), |it, available| {
-            let why = format!("the host had {available} available; its own memory stalls come from the group");
-            it.not("available-exhaustion", why)
+        .with(stalled, |finding, stalled| finding.graph("memory stalls of the cgroup", &stalled.to_share()))
+        .with(available, |finding, available| finding.shows(MEM_AVAILABLE, available, None, format!("at least {available} available on the host")))
+        .with(available.filter(|available| !is_short(*available)), |finding, available| {
+            let why = format!("the host had {available} available; its memory stalls come from the cgroup");
+            finding.not("available-exhaustion", why)
         })
-        .not("oom-cgroup", "memory.high slows down and does not kill")
-        .fix(raised.told(format!("Raise memory.high above what the group needs (it was {high}; a quarter more is a beginning), or make its program smaller.")))
-        .affects([Affected::new("cgroup", label, format!("{held} of memory.high {high}"))])
+        .not("oom-cgroup", "memory.high throttles; it does not kill")
+        .fix(raised.told(format!("Raise memory.high (it was {high}) above what the cgroup needs, or make the program smaller. Start with a quarter more.")))
+        .affects([Affected::new("cgroup", label, format!("{used} of memory.high {high}"))])
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// A group that was slowed down.
+/// A cgroup that was throttled.
 struct Throttled {
     high: Bytes,
-    held: Bytes,
+    used: Bytes,
     events: Count,
 }
 
 impl Throttled {
-    fn of(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Option<Self> {
-        let own = cgroups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
-        let events = Count::from_f64(own.integral_in(stretch));
+    fn during(cx: &Evidence<'_>, group: &EntitySeries, stretch: &Stretch) -> Option<Self> {
+        let rate = cgroups::own_events(cx, group, CGROUP_EVENTS_HIGH)?;
+        let events = Count::from_f64(rate.integral_in(stretch));
         Some(Self {
             high: cgroups::limit(cx, group, CGROUP_HIGH)?,
-            held: cx
+            used: cx
                 .timeline
                 .gauge_of(group, CGROUP_CURRENT)?
                 .mean_in(stretch)?,
@@ -149,12 +147,12 @@ mod tests {
     use timeline::signals::{PSI_MEMORY_FULL, PSI_MEMORY_SOME};
     use units::Limit;
 
-    /// A group of `held` MiB with a memory.high of 80 MiB that it exceeds `events` times a second.
-    fn group(key: &str, held: u64, events: u64) -> Case {
+    /// A cgroup that uses `used` MiB and exceeds its memory.high of 80 MiB `events` times a second.
+    fn group(key: &str, used: u64, events: u64) -> Case {
         Case::over(30)
             .gauge(MEM_AVAILABLE, Bytes::from_mib(486))
             .gauge_of(Cgroup, key, CGROUP_HIGH, Limit::Bytes(Bytes::from_mib(80)))
-            .gauge_of(Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(held))
+            .gauge_of(Cgroup, key, CGROUP_CURRENT, Bytes::from_mib(used))
             .counter_of(Cgroup, key, CGROUP_EVENTS_HIGH, events)
     }
 
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_stands_still_above_its_high_is_critical() {
+    fn a_cgroup_stalled_above_its_high_is_critical() {
         let finding = found(RULE, &stalled(group("/app", 90, 17), "/app", 95));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -178,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_waits_a_little_is_a_warning() {
+    fn a_cgroup_that_stalls_15_percent_is_a_warning() {
         let finding = found(RULE, &stalled(group("/app", 79, 17), "/app", 15));
         assert_eq!(finding.severity, Severity::Warning);
     }
 
     #[test]
-    fn a_systemd_unit_is_changed_through_systemd() {
+    fn a_systemd_unit_gets_a_systemctl_command() {
         let key = "/system.slice/web.service";
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
         assert_eq!(
@@ -194,20 +192,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_a_shell_would_run_is_not_put_into_a_command() {
+    fn a_name_with_shell_syntax_gets_no_command() {
         let key = "/a; rm -rf x.service";
         let finding = found(RULE, &stalled(group(key, 90, 17), key, 95));
         assert_eq!(finding.fixes[0].now, "");
     }
 
     #[test]
-    fn files_that_stream_through_the_limit_are_clear() {
+    fn clear_when_files_stream_through_the_limit() {
         clear(RULE, &stalled(group("/app", 80, 200), "/app", 2));
         clear(RULE, &group("/app", 80, 200));
     }
 
     #[test]
-    fn without_the_groups_pressure_it_is_probable() {
+    fn probable_without_the_cgroups_pressure() {
         assert_eq!(
             found(RULE, &group("/app", 90, 17)).confidence.word(),
             "probable"
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_of_the_host_alone_proves_nothing() {
+    fn clear_when_only_the_host_has_pressure() {
         let case = stalled(group("/app", 40, 0), "/app", 0)
             .counter(PSI_MEMORY_SOME, 980_000)
             .counter(PSI_MEMORY_FULL, 980_000);
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_it_is_clear_and_without_groups_not_evaluated() {
+    fn clear_without_limits_and_not_evaluated_without_cgroups() {
         let unlimited =
             group("/app", 90, 0).gauge_of(Cgroup, "/app", CGROUP_HIGH, Limit::Unlimited);
         clear(RULE, &unlimited);

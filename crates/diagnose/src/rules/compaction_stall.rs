@@ -1,4 +1,4 @@
-//! Compaction: tasks move memory about to make room for a large block, and often in vain.
+//! Compaction stalls: tasks move pages to make a large free block, and most attempts fail.
 
 use timeline::facts::{
     COMPACTION_PROACTIVENESS, THP_DEFRAG, THP_ENABLED, THP_MAX_PTES_NONE, ZONE_RECLAIM_MODE,
@@ -10,31 +10,31 @@ use timeline::signals::{
 use crate::prelude::*;
 
 declare_rule! {
-    /// Tasks wait while the kernel moves memory about to make a large free block, and most attempts fail.
+    /// Tasks wait while the kernel moves pages to make a large free block (compaction), and most attempts fail.
     ///
     /// ## What it means
-    /// A request for several pages in a row (a huge page, a network buffer, a kernel stack) found no free block. The
-    /// task that asked has to move other pages out of the way before it goes on. Each attempt costs milliseconds of
-    /// system CPU; where most fail, they are wasted.
+    /// A request for several contiguous pages (a huge page, a network buffer, a kernel stack) found no free block. The
+    /// allocating task has to move other pages out of the way before it goes on. Each attempt costs milliseconds of
+    /// system CPU; where most fail, that time is wasted.
     /// ## How it is recognised
-    /// One such attempt a second or more (`compact_stall`) for 4 s or longer, and half of them or more fail.
+    /// One such attempt per second or more (`compact_stall`) for 4 s or longer, and half of them or more fail.
     /// ## Not this
     /// - `node-reclaim-on`: system CPU for reclaim on a full node.
-    /// - A host with 10 % of RAM or less available: compaction needs free pages to move others into, and fails for want of
-    ///   them (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
+    /// - A host with 10 % of RAM or less available: compaction moves pages into free ones and fails without them
+    ///   (`available-exhaustion`, `page-cache-thrash`, `swap-thrash`).
     /// - `direct-reclaim-stall`: single pages are missing; nothing is moved.
-    /// - Background compaction (kcompactd): nobody waits for it.
+    /// - Background compaction (kcompactd): no task waits for it.
     /// ## What to do
-    /// Let page faults not wait: now `echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag`, for good through
-    /// tmpfiles.d; let kcompactd work ahead (`vm.compaction_proactiveness`). Reserve hugetlb pages at boot. Verify:
-    /// fewer than one stall a minute under the same load.
+    /// Stop page faults from waiting: now `echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag`, for good
+    /// through tmpfiles.d. Let kcompactd work ahead (`vm.compaction_proactiveness`). Reserve hugetlb pages at boot.
+    /// Verify: fewer than one stall per minute under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/transhuge.rst, defrag
     /// - kernel mm/compaction.c
     pub(crate) RULE = { id: "compaction-stall", since: "0.1.0", class: Stall,
         trigger: trigger, waits: Memory, story: story,
-        cause: "Free memory is in pieces too small for what is asked.",
-        verify: "memtide check --for 1m under the same load: compact_stall stands still",
+        cause: "Free memory is fragmented: its blocks are smaller than the requests.",
+        verify: "memtide check --for 1m under the same load: compact_stall does not rise",
         explained_by: &[
             Explains::Maybe(THP_DEFRAG), Explains::Maybe(THP_ENABLED), Explains::Maybe(THP_MAX_PTES_NONE),
         ],
@@ -43,19 +43,19 @@ declare_rule! {
 
 /// An engineering choice. Labelled captures, November 2026: none at all on calm hosts.
 const STALLS: PerSecond<Count> = PerSecond::new(1.0);
-/// An engineering choice: where most succeed, the work is not wasted.
+/// An engineering choice: if most attempts succeed, the work is not wasted.
 const FAILED: Ratio = Ratio::from_percent(50.0);
 /// The kernel's default for background compaction (5.9 and later).
 const PROACTIVENESS: u64 = 20;
 
 fn trigger() -> Trigger {
     let attempts = || rate(COMPACT_STALL);
-    let in_vain = attempts().share(FAILED);
+    let most_attempts = attempts().share(FAILED);
     Trigger::on_host(
         STALL,
         all![
-            attempts().at_least("tasks that had to compact memory", STALLS),
-            rate(COMPACT_FAIL).at_least("failed compactions", in_vain),
+            attempts().at_least("compaction stalls", STALLS),
+            rate(COMPACT_FAIL).at_least("failed compactions", most_attempts),
         ],
     )
 }
@@ -65,56 +65,60 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stalls = cx.rate(COMPACT_STALL)?;
     let rate = cx.mean_in(stretch, COMPACT_STALL, &stalls)?;
     let attempts = Count::from_f64(stalls.integral_in(stretch));
-    let in_vain = Count::from_f64(cx.rate(COMPACT_FAIL)?.integral_in(stretch));
-    let failed = Ratio::new(in_vain.as_f64() / attempts.as_f64().max(1.0));
+    let failures = Count::from_f64(cx.rate(COMPACT_FAIL)?.integral_in(stretch));
+    let failed = Ratio::new(failures.as_f64() / attempts.as_f64().max(1.0));
     if failed < FAILED {
-        return clear!("{rate} tasks waited for a large block, but only {failed} of them in vain");
+        return clear!("{rate} compaction stalls, but only {failed} of them failed");
     }
-    if let Some(available) = too_little(cx, stretch) {
+    if let Some(available) = little_available(cx, stretch) {
         return clear!(
-            "{in_vain} of {attempts} attempts to make large blocks failed, with {available} available: the host is short, whatever its pieces"
+            "{failures} of {attempts} compactions failed with {available} available: the host is short of memory, fragmented or not"
         );
     }
     let waits = Stalls::during(cx, stretch);
     let fallbacks = cx.mean_rate(THP_FAULT_FALLBACK, stretch);
     let title = format!(
-        "Tasks wait while memory is moved about to make large free blocks: {in_vain} of {attempts} attempts failed in {}.",
+        "Tasks wait while memory is compacted into large free blocks: {failures} of {attempts} attempts failed in {}.",
         stretch.duration()
     );
     let finding = RULE
         .found(Severity::warning_if(waits.any()), title)
-        .graph("waits for a large block", &stalls)
+        .graph("compaction stalls", &stalls)
         .shows_from(
             COMPACT_STALL,
             rate,
             STALLS,
             None,
-            format!("tasks had to compact memory {rate}"),
+            format!("compaction stalls: {rate}"),
         )
-        .counts_as("waits for large blocks")
+        .counts_as("compaction stalls")
         .shows_from(
             Computed(COMPACT_FAIL),
             failed,
             FAILED,
             None,
-            format!("{in_vain} of {attempts} attempts failed, {failed}"),
+            format!("{failures} of {attempts} attempts failed ({failed})"),
         )
-        .counts_as("their failures")
-        .with(fallbacks.filter(|it| it.get() > 0.0), |it, fallbacks| {
-            let text = format!("{fallbacks} page faults got small pages instead of a huge one");
-            it.shows(THP_FAULT_FALLBACK, fallbacks, None, text)
-        })
+        .counts_as("failed attempts")
+        .with(
+            fallbacks.filter(|rate| rate.get() > 0.0),
+            |finding, fallbacks| {
+                let text =
+                    format!("{fallbacks} page faults got small pages instead of a huge page");
+                finding.shows(THP_FAULT_FALLBACK, fallbacks, None, text)
+            },
+        )
         .shows_mean(cx, COMPACT_MIGRATE_SCANNED, stretch, |scanned| {
-            format!("{scanned} looked at for moving")
+            format!("compaction scanned {scanned}")
         })
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
-        .when(waits.any(), |it| it.shows_stalls(&waits));
+        .when(waits.any(), |finding| finding.shows_stalls(&waits));
     Ok(remedy(cx, finding).sure_by_kinds(cx, "").into())
 }
 
-/// What was available, where that is so little that any block is rare: compaction moves pages into free ones
-/// (mm/compaction.c, isolate_freepages), and fails where there are hardly any.
-fn too_little(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
+/// Available memory, where it is so little that compaction must fail: it moves pages into free ones (mm/compaction.c,
+/// isolate_freepages).
+fn little_available(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Bytes> {
     let available = cx.mean_level(MEM_AVAILABLE, stretch)?;
     let least = cx.ram().ok()?.share(LITTLE_AVAILABLE);
     (available <= least).then_some(available)
@@ -124,18 +128,18 @@ fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     let finding = match cx.choice(THP_DEFRAG) {
         Ok(now @ ("defer+madvise" | "defer" | "never")) => {
             let why = format!("transparent_hugepage/defrag is {now}");
-            finding.not("page faults that insist on huge pages", why)
+            finding.not("page faults that compact to get huge pages", why)
         }
         now => finding.fix(Fix::file(
-            "Let page faults take small pages at once instead of compacting.",
+            "Let page faults take small pages at once instead of waiting for compaction.",
             "/sys/kernel/mm/transparent_hugepage/defrag",
             "defer+madvise",
             now.ok(),
         )),
     };
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks ahead of need.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
-        _ => finding.fix(Fix::say("Who needs many huge pages should have them reserved at boot, before memory is in pieces: hugepages= on the kernel's command line.")),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks in advance.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
+        _ => finding.fix(Fix::say("Reserve huge pages at boot, before memory is fragmented: hugepages= on the kernel command line.")),
     }
 }
 
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_in_vain_are_found() {
+    fn failed_attempts_are_found() {
         let case = compacting(20, 16)
             .counter(PSI_MEMORY_SOME, 80_000)
             .fact(THP_DEFRAG, "[always] defer defer+madvise madvise never");
@@ -163,19 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn it_is_information_while_nobody_waits() {
+    fn informational_while_no_task_waits() {
         let case = compacting(20, 16).counter(PSI_MEMORY_SOME, 0);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
     }
 
     #[test]
-    fn success_or_quiet_is_clear() {
+    fn clear_when_attempts_succeed_or_are_absent() {
         clear(RULE, &compacting(20, 2));
         clear(RULE, &compacting(0, 0));
     }
 
     #[test]
-    fn a_burst_is_clear() {
+    fn clear_after_a_burst_of_one_second() {
         let mut steps = vec![0; 30];
         steps[4] = 400;
         let case = Case::over(30)
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_counters() {
+    fn not_evaluated_without_the_counters() {
         assert_eq!(
             not_evaluated(RULE, &Case::over(30)).names,
             ["vm.compact_stall"]
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_an_hour_is_found_and_work_that_succeeds_is_not() {
+    fn finds_30_s_within_an_hour_but_not_successful_work() {
         let for_half_a_minute = |n| [vec![0; 1000], vec![n; 30], vec![0; 2570]].concat();
         let hour = |failures| {
             Case::over(3600)
@@ -208,13 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_short_has_no_block_of_any_size() {
+    fn clear_on_a_host_short_of_memory() {
         let case = |available| {
             compacting(20, 20)
                 .gauge(MEM_TOTAL, Bytes::from_mib(470))
                 .gauge(MEM_AVAILABLE, Bytes::from_mib(available))
         };
-        assert!(clear(RULE, &case(33)).contains("the host is short"));
+        assert!(clear(RULE, &case(33)).contains("short of memory"));
         found(RULE, &case(200));
     }
 }

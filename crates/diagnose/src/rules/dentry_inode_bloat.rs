@@ -1,4 +1,4 @@
-//! The kernel's cache of file names and inodes is large or grows.
+//! The dentry and inode caches are large or grow.
 
 use timeline::facts::VFS_CACHE_PRESSURE;
 use timeline::signals::{
@@ -13,31 +13,31 @@ use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
-    /// The kernel's cache of file names and inodes takes a large part of RAM; it is given back when memory is wanted.
+    /// The kernel's cache of file names and inodes (dentry and inode slab) takes a large part of RAM; it is reclaimable.
     ///
     /// ## What it means
-    /// Whoever walks millions of files, or asks again and again for files that do not exist, fills the dentry and inode
-    /// caches. No process shows that memory, so it looks lost. It is reclaimable: MemAvailable contains most of it.
-    /// It costs only when reclaiming it makes somebody wait, or when a control group's limit contains it.
+    /// A program that walks millions of files, or keeps looking up files that do not exist, fills the dentry and inode
+    /// caches. No process shows that memory, so it looks lost. It is reclaimable: MemAvailable contains most of it. It
+    /// costs something only when tasks wait for its reclaim, or when it counts towards a cgroup's limit.
     /// ## How it is recognised
-    /// Reclaimable slab (SReclaimable) is 20 % of RAM or more for 10 s, or rises by 4 % of RAM (at least 16 MiB) and half
-    /// of that stays for 10 s. Where RAM is not known, 1 GiB counts, and a rise by 256 MiB. It is a warning only if tasks
-    /// wait for memory for 10 % of the time meanwhile, for 10 s, and the kernel is busy with slab caches; else
-    /// information.
+    /// Reclaimable slab (SReclaimable) is 20 % of RAM or more for 10 s, or rises by 4 % of RAM (at least 16 MiB) and
+    /// half of that stays for 10 s. Where RAM is unknown, the thresholds are 1 GiB and a rise of 256 MiB. It is a
+    /// warning only if tasks wait for memory for 10 % of the time, for 10 s, while the kernel scans slab caches;
+    /// otherwise informational.
     /// ## Not this
     /// - `slab-leak`: kernel objects that cannot be reclaimed.
     /// - `cache-full-harmless`: the same harmless fullness, of file contents.
     /// ## What to do
-    /// Mostly nothing. Now: find who walks or probes (updatedb, find, backup; a program that looks for missing files).
-    /// For good: exclude trees from the walk, fix the program, or `vm.vfs_cache_pressure=200` (never 0). Verify:
-    /// SReclaimable stays level under the same load.
+    /// Usually nothing. Now: find the program that walks or probes files (updatedb, find, a backup; a program that
+    /// looks up missing files). For good: exclude trees from the walk, fix the program, or `vm.vfs_cache_pressure=200`
+    /// (never 0). Verify: SReclaimable stays level under the same load.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, vfs_cache_pressure
     /// - kernel Documentation/admin-guide/sysctl/fs.rst, dentry-state (negative dentries since 5.0)
     pub(crate) RULE = {
         id: "dentry-inode-bloat", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Somebody walks very many files (updatedb, find, a backup), or asks again and again for files that do not exist.",
+        cause: "A program walks very many files (updatedb, find, a backup), or keeps looking up files that do not exist.",
         verify: "SReclaimable stays level under the same load",
         explained_by: &[Explains::Maybe(VFS_CACHE_PRESSURE)],
     }
@@ -45,13 +45,13 @@ declare_rule! {
 
 /// An engineering choice; a healthy 1 GiB cloud host has 14 %.
 const LARGE: Ratio = Ratio::from_percent(20.0);
-/// Where RAM is not known: what people ask about has 4 GiB and more.
+/// Where RAM is unknown: cases that people ask about have 4 GiB and more.
 const LARGE_UNKNOWN_RAM: Bytes = Bytes::from_gib(1);
-/// Labelled captures: a program that writes its dump brings 2.8 % of RAM, negative dentries 26 %.
+/// Labelled captures: writing a dump adds 2.8 % of RAM, negative dentries 26 %.
 const RISE: Ratio = Ratio::from_percent(4.0);
-/// Shrinkers at work: thrash with little slab scans at most 375 objects a second (labelled captures).
+/// Busy shrinkers: thrashing with little slab scans at most 375 objects a second (labelled captures).
 const SCANNED: PerSecond<Count> = PerSecond::new(1_000.0);
-/// From here on most entries are names that do not exist (fs/dcache.c counts them as nr_negative).
+/// Most entries are negative dentries: names that do not exist (nr_negative in fs/dcache.c).
 const NEGATIVE: f64 = 0.5;
 
 fn trigger() -> Trigger {
@@ -65,7 +65,7 @@ fn trigger() -> Trigger {
     rise::trigger(find, any![is_large(), rises])
 }
 
-/// SReclaimable, or where slabtop alone was kept what its caches of files take.
+/// SReclaimable; with slabtop only, the size of the dentry and inode caches.
 fn reclaimable() -> Reading<Bytes> {
     let caches = computed("slab_caches_of_files", |cx| {
         let sizes = slab::sizes(cx, slab::Cache::is_of_files);
@@ -82,7 +82,7 @@ fn large() -> Reading<Bytes> {
     ram().share(LARGE).or(Reading::constant(LARGE_UNKNOWN_RAM))
 }
 
-/// Whether it rose steadily or jumped is no matter.
+/// Steady rises and jumps count alike.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let rises = Rise::of_size(&reclaimable().track(cx)?, Rise::at_least(cx, RISE));
     with_levels(cx, is_large(), rises)
@@ -92,10 +92,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let stretch = &incident.stretch;
     let track = reclaimable().track(cx)?;
     let Some((level, at)) = track.max_in(stretch) else {
-        return clear!("kernel objects were not measured");
+        return clear!("reclaimable slab was not measured");
     };
-    let caches = slab::caches(cx, stretch.last).into_iter();
-    let caches: Vec<_> = caches.filter(slab::Cache::is_of_files).collect();
+    let caches: Vec<_> = slab::caches(cx, stretch.last)
+        .into_iter()
+        .filter(slab::Cache::is_of_files)
+        .collect();
     let least = Rise::at_least(cx, RISE);
     let rise = Rise::seen(&track, least).max_by_key(Rise::by);
     let hurts = hurts(cx, stretch);
@@ -108,16 +110,17 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let finding = RULE
         .found(Severity::warning_if(hurts.is_some()), title)
         .graph("reclaimable slab", &track)
-        .with(rise.as_ref(), |it, rise| {
+        .with(rise.as_ref(), |finding, rise| {
             let text = format!("SReclaimable rose from {} to {}", rise.from, rise.to);
-            it.shows_from(
-                MEM_SLAB_RECLAIMABLE,
-                rise.by(),
-                least,
-                Some(rise.stretch.to),
-                text,
-            )
-            .counts_as("a rise")
+            finding
+                .shows_from(
+                    MEM_SLAB_RECLAIMABLE,
+                    rise.by(),
+                    least,
+                    Some(rise.stretch.to),
+                    text,
+                )
+                .counts_as("a rise")
         })
         .shows_level(
             MEM_SLAB_RECLAIMABLE,
@@ -129,14 +132,14 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .counts_if(!caches.is_empty(), "slab caches")
         .counts_once_if(!is_counted || of_ram.is_empty());
     let open = if caches.is_empty() {
-        "slab caches (root) would say which objects they are"
+        "slab caches (root) would show which objects they are"
     } else {
         ""
     };
     Ok(contents_shown_in(finding, cx, &caches, at)
-        .when(is_counted, |it| it.not("slab-leak", "the kernel counts these objects as reclaimable"))
-        .fix(Fix::say("Nothing to do unless somebody waits. To see who: the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
-        .fix(Fix::tunable(cx, "If it hurts: exclude trees from the walk, or let the kernel reclaim names and inodes more readily.", VFS_CACHE_PRESSURE, 200))
+        .when(is_counted, |finding| finding.not("slab-leak", "the kernel counts these objects as reclaimable"))
+        .fix(Fix::say("Nothing to do unless tasks wait. To find the cause, look for the process that reads directories while the cache grows.").look("slabtop --once --sort=c | head -n 20"))
+        .fix(Fix::tunable(cx, "If tasks wait: exclude trees from the walk, or make the kernel reclaim names and inodes sooner.", VFS_CACHE_PRESSURE, 200))
         .affects(slab::affected(&caches, 3))
         .sure_by_kinds(cx, open)
         .into())
@@ -154,7 +157,7 @@ fn title(rise: Option<&Rise>, what: &str, level: &str, harmless: &str) -> String
     }
 }
 
-/// With what the cache holds, and what is left beside it.
+/// Adds what the cache contains, and available memory.
 fn contents_shown_in(
     finding: Finding,
     cx: &Evidence<'_>,
@@ -163,54 +166,62 @@ fn contents_shown_in(
 ) -> Finding {
     let available = cx.level(MEM_AVAILABLE, at);
     finding
-        .with(caches.first(), |it, cache| {
-            let text = format!("largest of them: {} with {}", cache.name, cache.bytes);
-            it.shows(SLAB_PAGES, cache.bytes, None, text)
+        .with(caches.first(), |finding, cache| {
+            let text = format!("largest slab cache: {} with {}", cache.name, cache.bytes);
+            finding.shows(SLAB_PAGES, cache.bytes, None, text)
         })
-        .with(negative(cx, at), |it, (negative, share)| {
-            let text = format!("{negative} names that do not exist ({share} of all cached names)");
-            it.shows(Computed(DENTRIES_NEGATIVE), share, None, text)
+        .with(negative(cx, at), |finding, (negative, share)| {
+            let text = format!(
+                "{negative} negative dentries: names that do not exist ({share} of all dentries)"
+            );
+            finding.shows(Computed(DENTRIES_NEGATIVE), share, None, text)
         })
-        .with(available, |it, available| {
-            let text = format!("{available} available, which includes most of it");
-            it.shows(MEM_AVAILABLE, available, None, text)
+        .with(available, |finding, available| {
+            let text = format!("{available} available, including most of this cache");
+            finding.shows(MEM_AVAILABLE, available, None, text)
         })
 }
 
-/// What became of it when memory was wanted.
+/// Whether the cache was reclaimed when memory was needed.
 fn harmless(cx: &Evidence<'_>, hurts: Option<Ratio>) -> String {
     match hurts {
-        Some(stalled) => format!("; reclaiming it made tasks wait {stalled} of the time"),
+        Some(stalled) => format!("; tasks waited {stalled} of the time while it was reclaimed"),
         None if oom::shortage(cx).is_some() => {
-            "; it was not given back when memory was wanted".to_owned()
+            "; it was not reclaimed when memory was short".to_owned()
         }
-        None => "; it is given back when memory is wanted".to_owned(),
+        None => "; it is reclaimed when memory is needed".to_owned(),
     }
 }
 
-/// For how much of the time tasks waited for memory while the kernel was busy shrinking slab caches, in the longest time
-/// of the incident in which they did.
+/// The share of time for which tasks waited for memory while shrinkers were busy, in the longest such stretch of the
+/// incident.
 fn hurts(cx: &Evidence<'_>, incident: &Stretch) -> Option<Ratio> {
     let stalled = cx.stall(PSI_MEMORY_SOME).ok()?;
     let scanned = cx.rate(SLABS_SCANNED).ok()?;
-    let times = stalled.at_least(NOTICED).bridged_runs().into_iter();
-    let of_it = times.filter(|run| {
-        let is_busy = || scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED);
-        run.overlaps(incident) && run.duration() >= LEVEL && is_busy()
-    });
-    stalled.mean_in(&of_it.max_by_key(Stretch::duration)?)
+    let longest = stalled
+        .at_least(NOTICED)
+        .bridged_runs()
+        .into_iter()
+        .filter(|run| run.overlaps(incident) && run.duration() >= LEVEL)
+        .filter(|run| scanned.mean_in(run).is_some_and(|mean| mean >= SCANNED))
+        .max_by_key(Stretch::duration)?;
+    stalled.mean_in(&longest)
 }
 
-/// Names that do not exist among the cached ones, where they are most of them.
+/// Negative dentries and their share, where they are most of all dentries.
 fn negative(cx: &Evidence<'_>, at: usize) -> Option<(Count, Ratio)> {
-    let level = |signal| cx.timeline.gauge(signal).and_then(|t: Track<_>| t.at(at));
+    let level = |signal| {
+        cx.timeline
+            .gauge(signal)
+            .and_then(|track: Track<_>| track.at(at))
+    };
     let (negative, all) = (level(DENTRIES_NEGATIVE)?, level(DENTRIES)?);
     #[allow(clippy::cast_precision_loss)] // a share is read to three digits
     let share = negative.get() as f64 / all.get().max(1) as f64;
     (share >= NEGATIVE).then(|| (negative, Ratio::new(share)))
 }
 
-/// What the cache holds, as far as the source tells.
+/// What the cache contains, as far as the source reports it.
 fn contents(cx: &Evidence<'_>, caches: &[slab::Cache], at: usize) -> &'static str {
     if negative(cx, at).is_some() {
         return "names of files that do not exist";
@@ -240,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_name_cache_is_information() {
+    fn a_growing_cache_is_informational() {
         let case = host()
             .gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 120))
             .gauge_of(Entity::Slab, "dentry", SLAB_PAGES, Pages::new(25_600));
@@ -256,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn a_large_cache_in_one_look_is_information() {
+    fn a_large_cache_in_a_single_sample_is_informational() {
         let case = Case::once()
             .gauge(MEM_TOTAL, MIB(1000))
             .gauge(MEM_SLAB_RECLAIMABLE, MIB(300));
         let finding = found(RULE, &case);
         assert!(finding.title.contains("30 % of RAM"), "{}", finding.title);
-        // Nothing but two fields: no RAM, no second look.
+        // Two fields only: no RAM, no second sample.
         found(
             RULE,
             &Case::once().gauge(MEM_SLAB_RECLAIMABLE, Bytes::from_gib(4)),
@@ -270,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_exist_are_named() {
+    fn the_title_names_negative_dentries() {
         let case = host()
             .gauge_steps(MEM_SLAB_RECLAIMABLE, &ramp(10, 120))
             .gauge(DENTRIES, Count::new(500_000))
@@ -280,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_whose_reclaim_makes_tasks_wait_is_a_warning() {
+    fn a_warning_when_tasks_wait_for_its_reclaim() {
         let case = host()
             .gauge(MEM_SLAB_RECLAIMABLE, MIB(400))
             .counter(PSI_MEMORY_SOME, 300_000)
@@ -289,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_or_level_cache_is_clear() {
+    fn clear_when_the_cache_is_small_or_level() {
         clear(RULE, &host().gauge(MEM_SLAB_RECLAIMABLE, MIB(140)));
         clear(
             RULE,
@@ -298,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found_with_its_own_times() {
+    fn finds_30_s_within_an_hour() {
         let hour = |to| {
             let steps = [vec![MIB(10); 1800], ramp(10, to), vec![MIB(10); 60]].concat();
             let case = Case::over(3600).gauge(MEM_TOTAL, MIB(1000));
@@ -312,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn without_slab_figures_it_says_what_it_lacks() {
+    fn not_evaluated_without_slab() {
         assert_eq!(not_evaluated(RULE, &host()).names, ["mem.slab_reclaimable"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Direct reclaim: tasks that allocate memory have to free some first.
+//! Direct reclaim: tasks that allocate memory have to reclaim some first.
 
 use timeline::facts::{THP_DEFRAG, WATERMARK_SCALE, ZONE_RECLAIM_MODE};
 use timeline::signals::{
@@ -10,25 +10,25 @@ use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Tasks that ask for memory have to free some themselves before they get it.
+    /// Tasks that allocate memory have to reclaim pages themselves first (direct reclaim).
     ///
     /// ## What it means
-    /// Normally kswapd frees memory in the background, and an allocation finds a free page at once. Where free memory
-    /// falls below the min watermark, the task that asks must search for pages to evict itself (direct reclaim, counted as
-    /// an allocation stall). Users see pauses; system CPU rises.
+    /// Normally kswapd reclaims memory in the background, and an allocation finds a free page at once. When free memory
+    /// falls below the min watermark, the allocating task must search for pages to evict itself (direct reclaim,
+    /// counted as an allocation stall). Users see pauses; system CPU rises.
     /// ## How it is recognised
-    /// For 4 s or longer, one allocation stall a second or more while allocating tasks do at least 10 % of all scanning, and
-    /// tasks wait for memory for 2 % of the time or more. Where stalls cannot be measured (no pressure files) it is
-    /// less sure.
+    /// For 4 s or longer, one allocation stall per second or more while allocating tasks do at least 10 % of all
+    /// scanning, and tasks wait for memory for 2 % of the time or more. Without pressure files (PSI) the confidence is
+    /// lower.
     /// ## Not this
     /// - `node-reclaim-on`: pages scanned by allocating tasks, but no allocation stalls.
-    /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a group at its limit; neither counter moves for that.
+    /// - `cgroup-high-throttle`, `cgroup-cache-starved`: a cgroup at its limit; that moves neither counter.
     /// - `compaction-stall`: the requests are for large blocks, and memory is moved rather than freed.
-    /// - Some stalls that cost nobody any time: reclaim of clean page cache by a fast reader.
+    /// - A few stalls that cost no time: reclaim of clean page cache by a fast reader.
     /// ## What to do
-    /// Where the host is short of memory this is a consequence: cure the shortage. Otherwise the bursts are larger than
-    /// the gap between the low and the min watermark: now `sysctl -w vm.watermark_scale_factor=100`, for good the same in a
-    /// file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
+    /// If the host is short of memory, this is a consequence: fix the shortage. Otherwise the bursts are larger than
+    /// the gap between the low and the min watermark: now `sysctl -w vm.watermark_scale_factor=100`, for good the same
+    /// in a file under `/etc/sysctl.d/`. Verify: no allocation stalls at the same load.
     /// ## References
     /// - kernel mm/page_alloc.c, __alloc_pages_direct_reclaim
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor
@@ -41,14 +41,14 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: below this share kswapd does the work and stalls are accidents.
+/// An engineering choice: below this share kswapd does the work, and stalls are incidental.
 const SHARE: Ratio = Ratio::from_percent(10.0);
-/// Reclaim that meets this many pages still under writeback is held up by the disk; an engineering choice.
-const MET_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
+/// Reclaim that finds this many pages still under writeback waits for the disk; an engineering choice.
+const UNDER_WRITEBACK: PerSecond<Pages> = PerSecond::new(100.0);
 /// The value to set: gaps between the watermarks of 1 % of each zone; an engineering choice, ten times the
 /// kernel's default.
 const SCALE: u64 = 100;
-/// Background writing from here on: an engineering choice, half a second to two of what disks write.
+/// Start of background writeback: an engineering choice, half a second to two seconds of a disk's throughput.
 const EARLY: Bytes = Bytes::from_mib(64);
 
 fn trigger() -> Trigger {
@@ -74,7 +74,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let is_on = cx.number(ZONE_RECLAIM_MODE).is_ok_and(|mode| mode != 0);
     if is_on && Stalls::are_of_a_node(rate, scanned) {
         return clear!(
-            "{scanned} scanned by allocating tasks with hardly a stall: node reclaim, not a shortage"
+            "allocating tasks scanned {scanned} with hardly a stall: node reclaim, not a shortage"
         );
     }
     let share = |signal| pressure::worst(&cx.stall(signal).ok()?, stretch);
@@ -83,12 +83,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(" Tasks waited for memory {time}.")
     });
     let title = format!(
-        "Tasks that ask for memory must first free some: {rate} allocation stalls for {}.{sentence}",
+        "Tasks have to reclaim memory before they can allocate: {rate} allocation stalls for {}.{sentence}",
         stretch.duration()
     );
     let least = cx.lowest_in(MEM_AVAILABLE, stretch);
-    let of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
-    let is_short = of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
+    let share_of_ram = least.and_then(|(least, _)| least.ratio_of(cx.ram().ok()?));
+    let is_short = share_of_ram.is_some_and(|share| share < LITTLE_AVAILABLE);
     let open = match waited.some {
         Some(_) => "",
         None => "memory stalls (PSI) would settle it",
@@ -102,16 +102,16 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             rate,
             Stalls::ALLOCATION_STALLS,
             None,
-            format!("{rate} allocations had to reclaim memory themselves"),
+            format!("allocation stalls: {rate}"),
         )
         .counts_as("allocation stalls")
-        .with(of_all_scanning(cx, stretch, scanned), |it, part| {
-            let text = format!("{scanned} scanned by allocating tasks, {part} of all scanning");
-            it.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text)
+        .with(share_of_scanning(cx, stretch, scanned), |finding, part| {
+            let text = format!("allocating tasks scanned {scanned}, {part} of all scanning");
+            finding.shows_from(Computed(PGSCAN_DIRECT), part, SHARE, None, text)
         })
-        .with(waited.some, |it, some| {
+        .with(waited.some, |finding, some| {
             let text = format!("memory stalls: {}", waited.shares());
-            it.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
+            finding.shows_from(PSI_MEMORY_SOME, some, RECLAIM_COSTS, None, text)
                 .counts_as("memory stalls")
         })
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| {
@@ -119,21 +119,21 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         })
         .and(|finding| causes(cx, stretch, finding, is_short))
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
-        .with(cx.mean_rate(COMPACT_STALL, stretch), |it, waited| {
-            for_large_blocks(it, waited, rate)
+        .with(cx.mean_rate(COMPACT_STALL, stretch), |finding, waited| {
+            show_large_blocks(finding, waited, rate)
         })
         .fix(Fix::cap(
             cx,
             worst,
-            "Cap or stop what allocates most; where memory is short as a whole, that is the root.",
+            "Cap or stop what allocates most. If the host is short of memory, that is the root cause.",
         ))
         .affects(processes::largest(cx, worst, 3))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// What part of all scanned pages allocating tasks scanned.
-fn of_all_scanning(
+/// The share of all scanned pages that allocating tasks scanned.
+fn share_of_scanning(
     cx: &Evidence<'_>,
     stretch: &Stretch,
     direct: PerSecond<Pages>,
@@ -143,43 +143,41 @@ fn of_all_scanning(
     (all > 0.0).then(|| Ratio::new(direct.get() / all))
 }
 
-/// Pages that reclaim met under writeback, where they are many.
+/// Pages that reclaim found under writeback, where they are many.
 fn behind_writeback(cx: &Evidence<'_>, stretch: &Stretch) -> Option<PerSecond<Pages>> {
-    let met = cx.mean_rate(NR_VMSCAN_IMMEDIATE, stretch)?;
-    (met >= MET_WRITEBACK).then_some(met)
+    let rate = cx.mean_rate(NR_VMSCAN_IMMEDIATE, stretch)?;
+    (rate >= UNDER_WRITEBACK).then_some(rate)
 }
 
-/// Why reclaim does not keep up, and what helps against that.
+/// Why reclaim does not keep up, and what to do about it.
 fn causes(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding, is_short: bool) -> Finding {
     let writeback = behind_writeback(cx, stretch);
-    let cause = match (writeback, is_short) {
-        (Some(_), _) => {
-            "What reclaim finds is dirty or being written, so it has to wait for the disk."
-        }
-        (None, true) => "The host is short of memory: little is left that could be evicted.",
-        (None, false) => {
-            "Memory is asked for in bursts larger than the gap between the low and the min watermark, faster than kswapd frees it."
-        }
+    let cause = if writeback.is_some() {
+        "Reclaim finds pages that are dirty or under writeback, so it has to wait for the disk."
+    } else if is_short {
+        "The host is short of memory: few pages are left to evict."
+    } else {
+        "Programs allocate in bursts larger than the gap between the low and the min watermark, faster than kswapd reclaims."
     };
-    // Where writing begins before that already, the setting would make it later.
-    let begins = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
-    let begins = begins.and_then(|begins| begins.min_in(stretch));
-    let is_late = writeback.is_some() && begins.is_none_or(|(begins, _)| begins > EARLY);
+    // If background writeback starts earlier already, the setting would delay it.
+    let background = cx.bytes(NR_DIRTY_BACKGROUND_THRESHOLD).ok();
+    let lowest = background.and_then(|threshold| threshold.min_in(stretch));
+    let is_late = writeback.is_some() && lowest.is_none_or(|(threshold, _)| threshold > EARLY);
     finding
-        .with(writeback, |it, met| {
-            let text = format!("reclaim met {met} still under writeback");
-            it.shows_from(NR_VMSCAN_IMMEDIATE, met, MET_WRITEBACK, None, text)
+        .with(writeback, |finding, rate| {
+            let text = format!("reclaim found {rate} still under writeback");
+            finding.shows_from(NR_VMSCAN_IMMEDIATE, rate, UNDER_WRITEBACK, None, text)
         })
         .cause(cause)
         .when(!is_short, |finding| widen_the_gap(cx, finding))
-        .when(is_late, |it| {
-            let what = "Start writing earlier, so that reclaim meets fewer dirty pages.";
-            it.fix(Fix::dirty_limits(cx, what, EARLY, None))
+        .when(is_late, |finding| {
+            let what = "Start writeback earlier, so that reclaim finds fewer dirty pages.";
+            finding.fix(Fix::dirty_limits(cx, what, EARLY, None))
         })
 }
 
-/// Whether the requests were for large blocks.
-fn for_large_blocks(
+/// Adds whether the requests were for large blocks.
+fn show_large_blocks(
     finding: Finding,
     waited: PerSecond<Count>,
     stalls: PerSecond<Count>,
@@ -190,17 +188,17 @@ fn for_large_blocks(
         let why = format!("only {waited} waited for a large block");
         finding.not("compaction-stall", why)
     } else {
-        let text = format!("{waited} of them wanted large blocks");
+        let text = format!("compaction stalls: {waited}, for large blocks");
         finding.shows(COMPACT_STALL, waited, None, text)
     }
 }
 
-/// More room between the watermarks, unless there is plenty already. Kernels before 4.6 do not have the setting.
+/// Advises wider gaps between the watermarks, unless they are wide already. Kernels before 4.6 lack the setting.
 fn widen_the_gap(cx: &Evidence<'_>, finding: Finding) -> Finding {
     match cx.number(WATERMARK_SCALE) {
         Ok(now) if now < SCALE => {
             let text = format!("vm.watermark_scale_factor = {now}");
-            let fix = Fix::tunable(cx, "Let kswapd start earlier.", WATERMARK_SCALE, SCALE);
+            let fix = Fix::tunable(cx, "Make kswapd start earlier.", WATERMARK_SCALE, SCALE);
             finding.shows_fact(WATERMARK_SCALE, now, text).fix(fix)
         }
         _ => finding,
@@ -214,7 +212,7 @@ mod tests {
     use timeline::signals::MEM_TOTAL;
 
     #[test]
-    fn writing_begins_earlier_or_the_setting_is_left_alone() {
+    fn dirty_limits_are_advised_only_if_writeback_starts_late() {
         let offers = |begins_mib: u64| {
             let case = reclaiming(900, 60_000, 20_000)
                 .counter(NR_VMSCAN_IMMEDIATE, 100_000)
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_at_which_nobody_waited_is_not_told_beside_the_others() {
+    fn only_occurrences_with_stalls_are_reported() {
         let case = Case::over(240)
             .counter_steps(ALLOCSTALL, &three_times([900; 3], 0))
             .counter_steps(PGSCAN_DIRECT, &three_times([60_000; 3], 0))
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_reclaim_at_no_cost_is_not() {
+    fn finds_30_s_within_an_hour_but_not_reclaim_without_stalls() {
         let in_an_hour = |stalled| {
             Case::over(3600)
                 .counter_steps(ALLOCSTALL, &amid_calm(50, 0))
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_that_cost_time_are_found() {
+    fn allocation_stalls_that_cost_time_are_found() {
         let case = reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 200_000);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_stands_still_is_critical() {
+    fn a_standstill_is_critical() {
         let case = reclaiming(50, 4000, 9000)
             .counter(PSI_MEMORY_SOME, 700_000)
             .counter(PSI_MEMORY_FULL, 400_000);
@@ -278,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn without_pressure_files_it_is_only_probable() {
+    fn probable_without_pressure_files() {
         let finding = found(RULE, &reclaiming(50, 4000, 9000));
         assert_eq!(finding.confidence.word(), "probable");
     }
 
     #[test]
-    fn stalls_that_cost_nobody_time_are_clear() {
+    fn clear_when_stalls_cost_no_time() {
         clear(
             RULE,
             &reclaiming(50, 4000, 9000).counter(PSI_MEMORY_SOME, 10_000),
@@ -292,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn work_that_kswapd_does_is_clear() {
+    fn clear_when_kswapd_does_the_work() {
         clear(RULE, &reclaiming(2, 100, 20_000));
         clear(RULE, &reclaiming(0, 0, 20_000));
     }
 
     #[test]
-    fn a_burst_is_clear() {
+    fn clear_after_a_burst_of_one_second() {
         let mut stalls = vec![0; 30];
         stalls[10] = 500;
         let case = Case::over(30)
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn node_reclaim_is_not_a_shortage() {
+    fn clear_on_node_reclaim() {
         clear(
             RULE,
             &reclaiming(2, 60_000, 0)
@@ -319,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_watermarks_are_advised_only_where_memory_is_there() {
+    fn wider_watermarks_are_advised_unless_the_host_is_short() {
         let case = |available| {
             reclaiming(50, 4000, 9000)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -337,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_counters() {
+    fn not_evaluated_without_the_counters() {
         assert_eq!(
             not_evaluated(RULE, &Case::over(30)).names,
             ["vm.allocstall"]

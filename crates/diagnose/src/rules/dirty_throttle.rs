@@ -1,4 +1,4 @@
-//! Dirty throttling: writers wait because as much unwritten data as allowed is waiting for the disk.
+//! Dirty throttling: writers wait because dirty pages are at their limit.
 
 use std::collections::BTreeMap;
 
@@ -14,50 +14,52 @@ use crate::prelude::*;
 use crate::rule::DIRTY_LIMITS;
 
 declare_rule! {
-    /// Writers wait for the disk: as much unwritten data as the kernel allows is in memory already.
+    /// Writers wait for the disk: dirty pages are at the limit that the kernel allows.
     ///
     /// ## What it means
-    /// Writes normally end in page cache and reach the disk later. Where programs write faster than the disk for long,
-    /// unwritten (dirty) data grows to a limit, and from then on every writer is slowed to the disk's speed. Memory is
-    /// not short; the disk is.
+    /// Writes normally go to page cache and reach the disk later. When programs write faster than the disk for long,
+    /// dirty (unwritten) data grows to a limit, and from then on the kernel throttles every writer to the speed of the
+    /// disk. Memory is not short; the disk is slow.
     /// ## How it is recognised
-    /// For 4 s or longer, dirty pages and pages under writeback stay at 90 % or more of where the kernel slows writers
-    /// (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for disks for 10 % of
-    /// the time or more and hardly for memory. Where waiting is not measured, a disk that writes is busy for 70 % of it.
+    /// For 4 s or longer, dirty pages plus pages under writeback stay at 90 % or more of the level at which the kernel
+    /// throttles writers (the middle of `nr_dirty_background_threshold` and `nr_dirty_threshold`), while tasks wait for
+    /// disks for 10 % of the time or more and hardly for memory. Without pressure files, a disk that writes must be
+    /// busy for 70 % of the time.
     /// ## Not this
-    /// - Swap-out: it counts as writeback too, and the limit falls with what is left to be dirtied.
+    /// - Swap-out: it counts as writeback too, and the limit falls with dirtyable memory.
     /// - A limit that is small because memory is used up: `available-exhaustion`, `swap-thrash`.
-    /// - fsync, O_SYNC and O_DIRECT writers: they wait for the disk with little dirty memory.
-    /// - A cgroup's own limit (v2): the group is slowed at a part of its `memory.max` while the host's limit is far.
+    /// - fsync, O_SYNC and O_DIRECT writers: they wait for the disk with few dirty pages.
+    /// - A cgroup's own limit (v2): the cgroup is throttled at a part of its `memory.max` while the host is far from
+    ///   its limit.
     /// ## What to do
-    /// A faster disk, or fewer bytes. Smaller limits make the waits short and even, not the work faster: now
-    /// `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's throughput, for
-    /// good the same in a file under `/etc/sysctl.d/`. Raising `dirty_ratio` only defers the wait and makes the next
-    /// `sync` longer. Verify: dirty data stays below the middle of the two thresholds.
+    /// Use a faster disk, or write less. Smaller limits make the waits short and even; they do not make the work
+    /// faster: now `sysctl -w vm.dirty_background_bytes=… vm.dirty_bytes=…` at one and four seconds of the disk's
+    /// throughput, for good the same in a file under `/etc/sysctl.d/`. Raising `dirty_ratio` only defers the wait and
+    /// makes the next `sync` longer. Verify: dirty data stays below the middle of the two thresholds.
     /// ## References
     /// - kernel mm/page-writeback.c, balance_dirty_pages
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, dirty_bytes
     pub(crate) RULE = { id: "dirty-throttle", since: "0.1.0", class: Stall,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m during the same writes: tasks wait for disks below 10 % of the time, or in shorter steps",
+        verify: "memtide check --for 1m during the same writes: tasks wait for disks less than 10 % of the time, or in shorter steps",
         brings_about: &["direct-reclaim-stall", "kswapd-saturated"],
         explained_by: DIRTY_LIMITS,
         aliases: &["dirty-throttling"],
     }
 }
 
-/// Of the middle of the two thresholds, below which writers run free (mm/page-writeback.c,
+/// Share of the middle of the two thresholds, below which writers are not throttled (mm/page-writeback.c,
 /// dirty_freerun_ceiling); an engineering choice, since the level swings.
 const NEAR: f64 = 0.9;
 /// An engineering choice. Labelled captures, November 2026: 70 % while throttled; 0 to 30 % where writers fsync on a calm host.
 const WAITED: Ratio = Ratio::from_percent(10.0);
-/// Where waiting is not measured, a disk this busy stands for it; throttled captures show 99 %, calm ones 10 %.
+/// Without pressure files, a disk this busy counts as waiting; throttled captures show 99 %, calm ones 10 %.
 const BUSY: Ratio = Ratio::from_percent(70.0);
-/// More waiting for memory than this is another disease; throttled captures show 0 %.
+/// More waiting for memory than this is another problem; throttled captures show 0 %.
 const WAITED_FOR_MEMORY: Ratio = Ratio::from_percent(10.0);
-/// Swap-out of more than this makes Writeback speak of swap; a host that writes files swaps out none.
+/// With more swap-out than this, Writeback is mostly swap; a host that writes files swaps out none.
 const SWAPPED_OUT: PerSecond<Pages> = PerSecond::new(100.0);
-/// The limit is a share of what could be dirtied. Where that is less than a tenth of RAM, memory is used up.
+/// The limit is a share of dirtyable memory. If that is less than a tenth of RAM, memory is used up.
 const DIRTYABLE: f64 = 0.1;
 /// The kernel's default for vm.dirty_ratio, in percent.
 const RATIO_DEFAULT: Count = Count::new(20);
@@ -65,13 +67,13 @@ const RATIO_DEFAULT: Count = Count::new(20);
 const SMALLEST_LIMIT: Bytes = Bytes::from_mib(16);
 
 fn trigger() -> Trigger {
-    let is_busy = computed("busiest disk", busiest).at_least("the disk is busy", BUSY);
+    let is_busy = computed("busiest disk", busiest).at_least("busy time of the disk", BUSY);
     Trigger::on_host(
         STALL,
         all![
-            unwritten().at_least("unwritten data", free_run().times(NEAR)),
+            unwritten().at_least("dirty pages and writeback", free_run().times(NEAR)),
             stall(PSI_IO_SOME)
-                .at_least("waiting for disks", WAITED)
+                .at_least("I/O stalls", WAITED)
                 .or_without(is_busy.if_measured()),
             is_genuine(),
             // Swap-out counts as writeback too.
@@ -82,12 +84,12 @@ fn trigger() -> Trigger {
     )
 }
 
-/// Data that waits to be written.
+/// Dirty pages plus pages under writeback.
 fn unwritten() -> Reading<Bytes> {
     gauge(MEM_DIRTY).plus([gauge(MEM_WRITEBACK)])
 }
 
-/// Up to where writers run free: the middle of the two thresholds.
+/// The level at which the kernel starts to throttle writers: the middle of the two thresholds.
 fn free_run() -> Reading<Bytes> {
     let threshold = gauge(NR_DIRTY_THRESHOLD).bytes();
     let background = gauge(NR_DIRTY_BACKGROUND_THRESHOLD).bytes();
@@ -96,18 +98,18 @@ fn free_run() -> Reading<Bytes> {
         .minus(threshold.minus(background).times(0.5))
 }
 
-/// The limit is what the settings mean it to be, not what is left of a used-up memory. A limit in bytes always is.
+/// The limit follows from the settings, not from a lack of dirtyable memory. A limit in bytes always does.
 fn is_genuine() -> Predicate {
     let percent = fact(DIRTY_RATIO).or(Reading::constant(RATIO_DEFAULT));
     let least = percent.of_size(ram().times(DIRTYABLE / 100.0));
     let limit = gauge(NR_DIRTY_THRESHOLD).bytes();
     any![
         fact(DIRTY_BYTES).at_least("vm.dirty_bytes", Count::new(1)),
-        limit.at_least("limit of dirty pages", least).if_measured(),
+        limit.at_least("dirty limit", least).if_measured(),
     ]
 }
 
-/// The share of time for which the busiest disk is busy, of those that write.
+/// The busy share of the busiest disk that writes.
 fn busiest(cx: &Evidence<'_>) -> Result<Numbers, Missing> {
     let disks = cx.timeline.entities(Entity::Disk);
     let busy = disks.filter_map(|disk| Some(busy_writing(cx, disk)?.cast()));
@@ -115,7 +117,7 @@ fn busiest(cx: &Evidence<'_>) -> Result<Numbers, Missing> {
     busiest.ok_or_else(|| cx.lacks_signal(DISK_IO_TIME.id()))
 }
 
-/// How busy a disk is, where it writes.
+/// The share of time for which a disk is busy while it writes.
 fn busy_writing(cx: &Evidence<'_>, disk: &EntitySeries) -> Option<Numbers> {
     let busy = cx.rate_of(disk, DISK_IO_TIME).ok()?;
     let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?;
@@ -132,20 +134,20 @@ fn busy_writing(cx: &Evidence<'_>, disk: &EntitySeries) -> Option<Numbers> {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let waiting = unwritten().track(cx)?;
+    let unwritten = unwritten().track(cx)?;
     let limit = cx.bytes(NR_DIRTY_THRESHOLD)?;
     let limit = cx.mean_in(stretch, NR_DIRTY_THRESHOLD, &limit)?;
     let free = free_run().track(cx)?;
     let free = cx.mean_in(stretch, NR_DIRTY_BACKGROUND_THRESHOLD, &free)?;
-    let level = cx.mean_in(stretch, DIRTY_AND_WRITEBACK, &waiting)?;
+    let level = cx.mean_in(stretch, DIRTY_AND_WRITEBACK, &unwritten)?;
     if level < free {
-        return clear!("{level} of data waited for the disk; writers run free up to {free}");
+        return clear!("{level} was dirty or under writeback; writers are throttled from {free}");
     }
-    let waits = Waits {
+    let waits = WriterWaits {
         disks: stalled(cx, PSI_IO_SOME, stretch),
         memory: stalled(cx, PSI_MEMORY_SOME, stretch),
     };
-    if let Some(memory) = waits.rather_for_memory() {
+    if let Some(memory) = waits.mostly_for_memory() {
         return clear!("tasks waited for memory ({memory} of the time), not for the disk alone");
     }
     let disk = busiest_disk(cx, stretch);
@@ -154,26 +156,27 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         format!(", and the disk writes {speed}")
     });
     let title = format!(
-        "Writers wait for the disk for {}: {limit} of dirty pages is the limit{at}.",
+        "Writers wait for the disk for {}: dirty pages are at their limit of {limit}{at}.",
         stretch.duration()
     );
     let text = format!(
-        "{level} dirty or under writeback; the limit is {limit}, writers are slowed from {free}"
+        "{level} dirty or under writeback; the limit is {limit}, writers are throttled from {free}"
     );
     let finding = RULE
         .found(Severity::Warning, title)
-        .graph("unwritten data", &waiting)
+        .graph("dirty and under writeback", &unwritten)
         .shows_from(DIRTY_AND_WRITEBACK, level, free, None, text)
-        .counts_as("dirty data at its limit");
+        .counts_as("dirty pages at their limit");
     let finding = throughput(cx, waits.shown_in(finding, disk.as_ref()), stretch);
-    let open = match finding.kinds.len() {
-        1 => "I/O stalls (PSI) or disk statistics would settle it",
-        _ => "",
+    let open = if finding.kinds.len() == 1 {
+        "I/O stalls (PSI) or disk statistics would settle it"
+    } else {
+        ""
     };
     let finding = waits
         .ruling_out(finding)
-        .when(cx.rate(PSWPOUT).is_ok(), |it| {
-            it.not("swap-thrash", "hardly a page was swapped out meanwhile")
+        .when(cx.rate(PSWPOUT).is_ok(), |finding| {
+            finding.not("swap-thrash", "hardly a page was swapped out")
         });
     Ok(remedy(cx, finding, speed, limit)
         .cause(cause(level, speed))
@@ -191,22 +194,22 @@ fn cause(level: Bytes, speed: Option<BytesPerSecond>) -> String {
         .filter(|speed| speed.get() > 0.0)
         .map(|speed| Span::from_secs_f64(level.as_f64() / speed.get()));
     let takes = drain.map_or_else(String::new, |drain| {
-        format!(" Writing all of it would take {drain}; a sync waits that long.")
+        format!(" Writing all of it takes {drain}; a sync waits that long.")
     });
     format!(
-        "Programs write faster than the disk, so they are slowed to its speed at the limit.{takes}"
+        "Programs write faster than the disk, so the kernel throttles them to its speed.{takes}"
     )
 }
 
 /// Shares of the time in which tasks waited.
-struct Waits {
+struct WriterWaits {
     disks: Option<Ratio>,
     memory: Option<Ratio>,
 }
 
-impl Waits {
-    /// How much for memory, where that is another disease.
-    fn rather_for_memory(&self) -> Option<Ratio> {
+impl WriterWaits {
+    /// The share for memory, where that is another problem.
+    fn mostly_for_memory(&self) -> Option<Ratio> {
         let much = |memory: &Ratio| {
             *memory >= WAITED_FOR_MEMORY
                 && self.disks.is_none_or(|io| memory.get() > io.get() / 2.0)
@@ -214,33 +217,36 @@ impl Waits {
         self.memory.filter(much)
     }
 
-    fn shown_in(&self, finding: Finding, disk: Option<&Disk>) -> Finding {
+    fn shown_in(&self, finding: Finding, disk: Option<&WrittenDisk>) -> Finding {
         let busy = disk.filter(|disk| disk.busy >= BUSY);
         finding
-            .with(self.disks, |it, waited| {
+            .with(self.disks, |finding, waited| {
                 let text = format!("tasks waited for disks {waited} of the time");
-                it.shows_from(PSI_IO_SOME, waited, WAITED, None, text)
+                finding
+                    .shows_from(PSI_IO_SOME, waited, WAITED, None, text)
                     .counts_as("I/O stalls")
             })
-            .with(busy, |it, disk| {
+            .with(busy, |finding, disk| {
                 let text = format!("{} was busy {} of the time", disk.name, disk.busy);
-                it.shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text)
+                finding
+                    .shows_from(DISK_IO_TIME, disk.busy, BUSY, None, text)
                     .counts_as("a busy disk")
             })
     }
 
     fn ruling_out(&self, finding: Finding) -> Finding {
-        finding.with(self.memory, |it, memory| {
+        finding.with(self.memory, |finding, memory| {
             let text = format!("tasks waited for memory {memory} of the time");
             let why = format!("tasks hardly waited for memory ({memory} of the time)");
-            it.shows_below(PSI_MEMORY_SOME, memory, WAITED_FOR_MEMORY, None, text)
+            finding
+                .shows_below(PSI_MEMORY_SOME, memory, WAITED_FOR_MEMORY, None, text)
                 .not("direct-reclaim-stall", why)
         })
     }
 }
 
 /// A disk while writers wait.
-struct Disk {
+struct WrittenDisk {
     name: String,
     busy: Ratio,
     written: BytesPerSecond,
@@ -251,12 +257,12 @@ fn stalled(cx: &Evidence<'_>, signal: Signal<Counter<Micros>>, stretch: &Stretch
     cx.stall(signal).ok()?.mean_in(stretch)
 }
 
-fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Disk> {
+fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<WrittenDisk> {
     cx.timeline
         .entities(Entity::Disk)
         .filter_map(|disk| {
             let written = cx.rate_of(disk, DISK_WRITE_BYTES).ok()?.mean_in(stretch)?;
-            Some(Disk {
+            Some(WrittenDisk {
                 name: disk.key.clone(),
                 busy: busy_writing(cx, disk)?.mean_in(stretch)?,
                 written,
@@ -266,15 +272,19 @@ fn busiest_disk(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Disk> {
         .max_by(|a, b| a.busy.get().total_cmp(&b.busy.get()))
 }
 
-/// How fast data reaches the disk: what the kernel counts as written, else what the busiest disk took.
-fn written(cx: &Evidence<'_>, stretch: &Stretch, disk: Option<&Disk>) -> Option<BytesPerSecond> {
+/// Write throughput: the kernel's count of written pages, else that of the busiest disk.
+fn written(
+    cx: &Evidence<'_>,
+    stretch: &Stretch,
+    disk: Option<&WrittenDisk>,
+) -> Option<BytesPerSecond> {
     cx.bytes_rate(NR_WRITTEN)
         .ok()
         .and_then(|rate| rate.mean_in(stretch))
         .or_else(|| disk.map(|disk| disk.written))
 }
 
-/// What writers got before the limit was reached, and at it.
+/// Adds the writers' throughput before the limit was reached, and at it.
 fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding {
     let Ok(dirtied) = cx.bytes_rate(NR_DIRTIED) else {
         return finding;
@@ -285,7 +295,7 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
     let at_limit = cx
         .timeline
         .stretch(reached, stretch.last)
-        .and_then(|rest| dirtied.mean_in(&rest));
+        .and_then(|stretch| dirtied.mean_in(&stretch));
     let Some(at_limit) = at_limit else {
         return finding;
     };
@@ -294,28 +304,33 @@ fn throughput(cx: &Evidence<'_>, finding: Finding, stretch: &Stretch) -> Finding
         .filter(|(peak, _)| peak.get() > 2.0 * at_limit.get());
     let (at, text) = match before {
         Some((peak, index)) => {
-            let text = format!("writers got {peak} before the limit and {at_limit} at it");
+            let text = format!("writers reached {peak} before the limit and {at_limit} at it");
             (cx.time(index), text)
         }
-        None => (None, format!("writers got {at_limit} at the limit")),
+        None => (None, format!("writers reached {at_limit} at the limit")),
     };
     finding.shows(NR_DIRTIED, at_limit, at, text)
 }
 
 /// Processes that dirtied most during the stretch, by name.
 fn writers(cx: &Evidence<'_>, stretch: &Stretch) -> Vec<Affected> {
-    let mut groups: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
     for process in cx.timeline.entities(Entity::Process) {
         if let Ok(rate) = cx.rate_of(process, PROC_WRITE_BYTES) {
-            *groups.entry(&process.label).or_default() += rate.integral_in(stretch);
+            *by_name.entry(&process.label).or_default() += rate.integral_in(stretch);
         }
     }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.retain(|(_, bytes)| *bytes > 0.0);
-    groups.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let most = groups.into_iter().take(3);
-    most.map(|(name, bytes)| (name, format!("wrote {} meanwhile", Bytes::from_f64(bytes))))
-        .map(|(name, what)| Affected::new("process", name, what))
+    let mut writers: Vec<_> = by_name
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .collect();
+    writers.sort_by(|a, b| b.1.total_cmp(&a.1));
+    writers
+        .into_iter()
+        .take(3)
+        .map(|(name, bytes)| {
+            Affected::new("process", name, format!("wrote {}", Bytes::from_f64(bytes)))
+        })
         .collect()
 }
 
@@ -325,7 +340,7 @@ fn remedy(
     speed: Option<BytesPerSecond>,
     limit: Bytes,
 ) -> Finding {
-    let finding = finding.fix(Fix::say("Give the writes a faster disk, or write less: no limit in memory makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
+    let finding = finding.fix(Fix::say("Use a faster disk, or write less: no memory limit makes the disk faster. Raising vm.dirty_ratio only defers the wait."));
     let Some(speed) = speed else {
         return finding;
     };
@@ -335,13 +350,13 @@ fn remedy(
         Bytes::from_f64(whole).max(SMALLEST_LIMIT)
     };
     let (background, most) = (seconds(1.0), seconds(4.0));
-    // Without a smaller limit to set there is nothing to make shorter.
+    // The limit is small already.
     if most >= limit || background >= most {
         return finding;
     }
     finding.fix(Fix::dirty_limits(
         cx,
-        "Make the waits short and even: start writing after one second's worth, stop writers at four. Lines with vm.dirty_ratio and vm.dirty_background_ratio go from /etc/sysctl.conf and /etc/sysctl.d/.",
+        "Make the waits short and even: start writeback at one second's worth of writes, throttle writers at four. Remove vm.dirty_ratio and vm.dirty_background_ratio from /etc/sysctl.conf and /etc/sysctl.d/.",
         background,
         Some(most),
     ))
@@ -354,7 +369,7 @@ mod tests {
     use crate::rules::testing::{Case, clear, found, not_evaluated, three_times, times};
     use timeline::{facts::DIRTY_BACKGROUND_RATIO, signals::MEM_TOTAL};
 
-    /// A host of 1000 MiB with these many MiB dirty and of limit; its tasks wait for disks.
+    /// A host of 1000 MiB with so many MiB dirty and such a limit; its tasks wait for disks.
     fn writing(dirty: u64, limit: u64) -> Case {
         Case::over(30)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -370,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_at_which_nobody_waited_is_not_told_beside_the_others() {
+    fn only_occurrences_with_stalls_are_reported() {
         let dirty = three_times([Bytes::from_mib(168); 3], Bytes::from_mib(1));
         let dirty = [vec![dirty[0]], dirty].concat();
         let case = Case::over(240)
@@ -385,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_at_the_limit_are_found() {
+    fn writers_at_the_dirty_limit_are_found() {
         let mut dirtied = vec![0, 40_000];
         dirtied.resize(30, 5120);
         let case = waiting(writing(168, 168))
@@ -421,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn without_pressure_a_busy_disk_stands_for_it() {
+    fn a_busy_disk_counts_without_pressure_files() {
         let disk = |busy| {
             writing(168, 168)
                 .counter_of(Entity::Disk, "sda", DISK_IO_TIME, busy)
@@ -436,25 +451,25 @@ mod tests {
     }
 
     #[test]
-    fn writers_below_the_limit_or_that_nobody_waits_for_are_clear() {
+    fn clear_below_the_limit_or_without_stalls() {
         clear(RULE, &waiting(writing(100, 168)));
         clear(RULE, &writing(168, 168).counter(PSI_IO_SOME, 20_000));
     }
 
     #[test]
-    fn swap_out_is_not_dirty_data() {
+    fn clear_when_writeback_is_swap_out() {
         clear(RULE, &waiting(writing(168, 168)).counter(PSWPOUT, 5000));
     }
 
     #[test]
-    fn a_limit_of_a_used_up_memory_says_nothing() {
+    fn clear_when_the_limit_is_low_because_memory_is_used_up() {
         clear(RULE, &waiting(writing(9, 8)));
-        // Set in bytes, the same small limit is meant.
+        // In bytes, the same small limit is a setting.
         found(RULE, &waiting(writing(9, 8)).fact(DIRTY_BYTES, "8388608"));
     }
 
     #[test]
-    fn waiting_for_memory_is_another_disease() {
+    fn clear_when_tasks_wait_for_memory() {
         let case = writing(168, 168)
             .counter(PSI_IO_SOME, 700_000)
             .counter(PSI_MEMORY_SOME, 600_000);
@@ -462,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_thresholds() {
+    fn not_evaluated_without_the_thresholds() {
         let case = Case::over(30)
             .gauge(MEM_DIRTY, Bytes::from_mib(9))
             .gauge(MEM_WRITEBACK, Bytes::from_mib(9));
@@ -471,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_cannot_see_who_waits() {
+    fn not_evaluated_in_a_single_sample() {
         let look = |dirty| {
             Case::once()
                 .gauge(MEM_DIRTY, Bytes::from_mib(dirty))
@@ -483,7 +498,7 @@ mod tests {
         clear(RULE, &look(10));
     }
 
-    /// Half a minute of these within an hour of another.
+    /// An hour of `calm` values with 30 s of `value`.
     fn within_an_hour<T: Copy>(value: T, calm: T) -> Vec<T> {
         let mut all = vec![calm; 3600];
         all[1800..1830].fill(value);
@@ -491,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+    fn finds_30_s_within_an_hour_with_the_same_severity() {
         let hour = |waits: u64| {
             let dirty = within_an_hour(Bytes::from_mib(168), Bytes::from_mib(1));
             Case::over(3600)
@@ -506,7 +521,7 @@ mod tests {
         let finding = found(RULE, &hour(0));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(finding.title.contains("for 29 s"), "{}", finding.title);
-        // Reclaim that waits for its own writes is no writer's limit.
+        // Reclaim that waits for its own writeback is not dirty throttling.
         clear(RULE, &hour(600_000));
     }
 }

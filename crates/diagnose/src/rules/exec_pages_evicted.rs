@@ -1,4 +1,4 @@
-//! Program text is dropped and read again, because anonymous memory cannot be swapped instead.
+//! Program text is evicted and read again, because anonymous memory cannot be swapped out instead.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::measures::refaults::{evicted_by_another, rereading};
 use crate::prelude::*;
 
 declare_rule! {
-    /// Running programs lose their own code to reclaim and read it again: anonymous memory cannot be swapped instead.
+    /// Running programs lose their own code to reclaim and read it again, because anonymous memory cannot be swapped out.
     ///
     /// ## What it means
-    /// Memory is short, and the kernel may not or cannot swap anonymous memory out. What is left to drop are file
-    /// pages, and the last of those are the code and libraries of the programs that run. Every step then waits for a
-    /// disk: logins hang and desktops freeze, with swap free or switched off.
+    /// Memory is short, and the kernel cannot or may not swap anonymous memory out. Only file pages are left to evict,
+    /// and the last of those are the code and libraries of the running programs. Every step then waits for a disk:
+    /// logins hang and desktops freeze, with swap free or switched off.
     /// ## How it is recognised
-    /// For 4 s or longer, file pages come back after eviction (refaults) at 1 MiB/s, page cache is at most 10 % of RAM,
-    /// and the pages are mapped ones: three or more processes take major faults, or the host takes 100 a second. Pages
-    /// that come back from swap are fewer than a tenth of that. And anonymous memory is kept in: there is no swap, swap
-    /// is full to 95 %, or vm.swappiness is 10 or less. Few major faults do not exclude it: with large readahead or the
-    /// multi-generational LRU, 10 to 26 faults a second brought in 14,000 pages.
+    /// For 4 s or longer, file pages refault (are read again after eviction) at 1 MiB/s, page cache is at most 10 % of
+    /// RAM, and the pages are mapped ones: three or more processes take major faults, or the host takes 100 per second.
+    /// Swap-ins are fewer than a tenth of the refaults. And anonymous memory cannot leave: there is no swap, swap is 95
+    /// % full, or vm.swappiness is 10 or less. Few major faults do not exclude it: with large readahead or the
+    /// multi-generational LRU, 10 to 26 faults per second brought in 14,000 pages.
     /// ## Not this
     /// - `swap-thrash`: anonymous pages move in and out.
     /// - `page-cache-thrash`: files are read with read(), or one process maps one data file.
-    /// - `cgroup-cache-starved`: only a control group at its limit does so.
+    /// - `cgroup-cache-starved`: only a cgroup at its limit does so.
     /// ## What to do
-    /// Now: give anonymous memory somewhere to go (swap or zram, `vm.swappiness` 60), or cap what grew. For good: the
-    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below 10 a second under the
+    /// Now: let anonymous memory be swapped (add swap or zram, `vm.swappiness` 60), or cap what grew. For good: the
+    /// same in fstab and under `/etc/sysctl.d/`, MemoryMin for sshd. Verify: major faults below 10 per second under the
     /// same load.
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: what swappiness 0 and missing swap do
@@ -39,7 +39,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "exec-pages-evicted", since: "0.1.0", class: Shortage,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        verify: "memtide check --for 1m under the same load: major faults below 10 a second, stalls below 1 %",
+        verify: "memtide check --for 1m under the same load: major faults below 10 per second, stalls below 1 %",
         brings_about: &[
             "available-exhaustion", "cache-starved-floor", "page-cache-thrash", "swappiness-misfit", "no-swap-risk",
             "direct-reclaim-stall", "kswapd-saturated",
@@ -48,22 +48,22 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: a host of some GiB loses its programs below 5 % of RAM, small ones keep a larger share, and plain reads that
-/// thrash in more cache than this have other pages to lose first.
+/// An engineering choice: hosts of some GiB evict program text below 5 % of RAM, small ones at a larger share. With more
+/// cache than this, other pages are evicted first.
 const LITTLE_CACHE: Ratio = Ratio::from_percent(10.0);
-/// As for stalls in general.
+/// An engineering choice, as for stalls in general.
 const MAJOR_FAULTS: PerSecond<Count> = PerSecond::new(100.0);
-/// A process that faults every other second is one of those that lose pages; three of them share no single data file
-/// by accident (newer kernels show 10 to 26 faults a second in all).
+/// A process that takes a major fault every other second loses pages; that three of them do is not a single data file
+/// (newer kernels show 10 to 26 faults per second in all).
 const FAULTS_OF_ONE: PerSecond<Count> = PerSecond::new(0.5);
 const PROCESSES: usize = 3;
-/// Swap-ins per file refault above which it is swap that thrashes; an engineering choice.
+/// Swap-ins per file refault above which swap thrashes instead; an engineering choice.
 const SWAPPED: f64 = 0.1;
-/// Swap with less left than this takes nothing more; an engineering choice.
+/// With less than this left, swap is full; an engineering choice.
 const SWAP_LEFT: Ratio = Ratio::from_percent(5.0);
 
-/// Why anonymous memory stays where it is.
-enum Kept {
+/// Why anonymous memory cannot be swapped out.
+enum NoSwapOut {
     NoSwap,
     SwapFull(Bytes),
     Swappiness(u64),
@@ -77,7 +77,7 @@ fn trigger() -> Trigger {
         all![
             rereading(),
             page_cache().at_most("page cache", ram().share(LITTLE_CACHE)),
-            // An unknown setting matters only where all else fits: then the story says that it lacks.
+            // An unknown setting matters only if all else holds; then the story reports it as missing.
             any![swap_left, swappiness.if_measured()],
         ],
     )
@@ -85,51 +85,51 @@ fn trigger() -> Trigger {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let again = cx.refaults_file()?;
-    if let Some(why) = evicted_by_another(cx, stretch, &again) {
+    let refaults = cx.refaults_file()?;
+    if let Some(why) = evicted_by_another(cx, stretch, &refaults) {
         return Ok(Outcome::Clear(why));
     }
-    let back = cx.mean_in(stretch, REFAULT_FILE, &again)?;
+    let refaulted = cx.mean_in(stretch, REFAULT_FILE, &refaults)?;
     let swapped_in = cx.mean_in(stretch, PSWPIN, &cx.swapped_in()?)?;
-    if swapped_in.get() > back.get() * SWAPPED {
-        return clear!("{swapped_in} came back from swap as well: anonymous memory does move");
+    if swapped_in.get() > refaulted.get() * SWAPPED {
+        return clear!("{swapped_in} swapped in as well: anonymous memory does move");
     }
-    let Some(kept) = Kept::during(cx, stretch)? else {
+    let Some(reason) = NoSwapOut::during(cx, stretch)? else {
         return clear!(
-            "anonymous memory could be swapped out: there is free swap, and vm.swappiness allows it"
+            "anonymous memory can be swapped out: swap is free, and vm.swappiness allows it"
         );
     };
     if let Some(why) = not_mapped(cx, stretch)? {
         return Ok(Outcome::Clear(why));
     }
     let page = cx.page_size()?;
-    let came_back = back.to_bytes(page);
+    let reread = refaulted.to_bytes(page);
     let stalls = Stalls::during(cx, stretch);
     let title = format!(
-        "Running programs lose their own code and read it again ({came_back}): {}.{}",
-        kept.reason(),
+        "Running programs lose their own code to reclaim and read it again ({reread}): {}.{}",
+        reason.text(),
         stalls.sentence()
     );
-    let text = format!("{came_back} of files came back after eviction (refaults)");
+    let text = format!("{reread} of files read again after eviction (refaults)");
     let faulting = faulting(cx, stretch).unwrap_or_default();
     let finding = RULE
         .found(stalls.severity(), title)
-        .graph("read again after eviction", &again.to_bytes(page))
-        .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
+        .graph("file refaults", &refaults.to_bytes(page))
+        .shows_from(REFAULT_FILE, reread, READ_AGAIN, None, text)
         .counts_as("refaults");
-    let finding = what_moves(cx, stretch, finding, swapped_in, back)?;
-    let finding = kept
+    let finding = show_paging(cx, stretch, finding, swapped_in, refaulted)?;
+    let finding = reason
         .shown_in(finding)
-        .counts_as("what keeps anonymous memory in")
+        .counts_as("anonymous memory that cannot be swapped out")
         .shows_lowest(cx, MEM_MAPPED, stretch, |mapped| {
-            format!("mapped files and shared memory down to {mapped}")
+            format!("mapped files and shared memory fell to {mapped}")
         })
         .counts_if(
             faulting.len() >= PROCESSES,
             "major faults in several processes",
         )
         .shows_stalls(&stalls);
-    let why = format!("{swapped_in} came back from swap against {back} of files");
+    let why = format!("{swapped_in} swapped in against {refaulted} of file refaults");
     let mut affected = by_name(&faulting);
     affected.truncate(3);
     affected.extend(processes::largest(cx, stretch.last, 2));
@@ -141,29 +141,29 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// Major faults, the cache that is left, and swap.
-fn what_moves(
+/// Adds major faults, page cache and swap-in.
+fn show_paging(
     cx: &Evidence<'_>,
     stretch: &Stretch,
     finding: Finding,
     swapped_in: PerSecond<Pages>,
-    back: PerSecond<Pages>,
+    refaulted: PerSecond<Pages>,
 ) -> Result<Finding, Missing> {
     let cache = cx.mean_in(stretch, PAGE_CACHE, &cx.page_cache()?)?;
     let little = cx.ram()?.share(LITTLE_CACHE);
-    let left = format!("{cache} of page cache left on average");
-    let most_swapped = PerSecond::<Pages>::new(back.get() * SWAPPED);
-    let swapped = format!("{swapped_in} came back from swap");
+    let left = format!("{cache} of page cache on average");
+    let most_swapped = PerSecond::<Pages>::new(refaulted.get() * SWAPPED);
+    let swapped = format!("{swapped_in} swapped in");
     Ok(finding
         .shows_mean(cx, PGMAJFAULT, stretch, |faults| {
-            format!("{faults} page faults waited for a disk")
+            format!("major faults: {faults}")
         })
         .shows_below(PAGE_CACHE, cache, little, None, left)
         .shows_below(PSWPIN, swapped_in, most_swapped, None, swapped))
 }
 
-impl Kept {
-    /// What keeps anonymous memory in RAM while the stretch lasts; `None` where nothing does.
+impl NoSwapOut {
+    /// What keeps anonymous memory in RAM in a stretch; `None` where nothing does.
     fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<Self>, Missing> {
         let total = cx.mean_in(stretch, SWAP_TOTAL, &cx.gauge(SWAP_TOTAL)?)?;
         if total == Bytes::ZERO {
@@ -177,11 +177,13 @@ impl Kept {
         Ok((swappiness <= LOW_SWAPPINESS).then_some(Self::Swappiness(swappiness)))
     }
 
-    fn reason(&self) -> String {
+    fn text(&self) -> String {
         match self {
             Self::NoSwap => "there is no swap for anonymous memory".to_owned(),
             Self::SwapFull(left) => format!("swap is full ({left} left)"),
-            Self::Swappiness(value) => format!("vm.swappiness {value} keeps anonymous memory in"),
+            Self::Swappiness(value) => {
+                format!("vm.swappiness {value} keeps anonymous memory in RAM")
+            }
         }
     }
 
@@ -202,32 +204,34 @@ fn with_fixes(cx: &Evidence<'_>, finding: Finding, index: usize) -> Finding {
     let finding = match cx.facts.number(SWAPPINESS) {
         Some(old) if old <= LOW_SWAPPINESS => finding.fix(Fix::tunable(
             cx,
-            format!("Let the kernel swap cold anonymous memory again (the setting was {old})."),
+            format!(
+                "Let the kernel swap out cold anonymous memory again (vm.swappiness was {old})."
+            ),
             SWAPPINESS,
             60,
         )),
         _ => finding.fix(Fix::swap_file(
-            "Give cold anonymous memory somewhere to go: a swap file, or zram.",
+            "Add swap for cold anonymous memory: a swap file, or zram.",
             "/swapfile",
             Bytes::from_gib(2),
         )),
     };
-    finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Keep a way in: what sshd needs is never reclaimed (the unit is sshd.service on Fedora, RHEL and Arch).")
+    finding.fix(Fix::cap(cx, index, "Cap what grew last.")).fix(Fix::say("Protect logins: keep sshd's memory from reclaim (the unit is sshd.service on Fedora, RHEL and Arch).")
         .now("systemctl set-property --runtime ssh.service MemoryMin=32M")
         .keep("systemctl set-property ssh.service MemoryMin=32M"))
 }
 
-/// Why what is read again is not mapped by many programs; `None` where it is.
+/// Why the refaulting pages are not mapped by many programs; `None` where they are.
 fn not_mapped(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Option<String>, Missing> {
     match (faulting(cx, stretch), cx.mean_rate(PGMAJFAULT, stretch)) {
         (Some(processes), _) if processes.len() >= PROCESSES => Ok(None),
         (Some(processes), _) if !processes.is_empty() => Ok(Some(format!(
-            "only {} took major faults: it re-reads a file of its own",
+            "only {} took major faults: it re-reads its own file",
             processes[0].0
         ))),
         (_, Some(faults)) if faults >= MAJOR_FAULTS => Ok(None),
         (_, Some(faults)) => Ok(Some(format!(
-            "{faults} major faults: the pages that come back are read, not mapped"
+            "{faults} major faults: the refaulting pages are read, not mapped"
         ))),
         (_, None) => Err(Missing::because(
             vec![PROC_MAJFLT.def().name, PGMAJFAULT.def().name],
@@ -253,7 +257,7 @@ fn faulting<'a>(cx: &Evidence<'a>, stretch: &Stretch) -> Option<Vec<(&'a str, Pe
     )
 }
 
-/// The same by name, most faults first.
+/// Faulting processes by name, most faults first.
 fn by_name(faulting: &[(&str, PerSecond<Count>)]) -> Vec<Affected> {
     let mut names: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for (name, faults) in faulting {
@@ -271,7 +275,7 @@ fn by_name(faulting: &[(&str, PerSecond<Count>)]) -> Vec<Affected> {
                 1 => String::new(),
                 n => format!("{n} processes: "),
             };
-            let what = format!("{processes}{faults} page faults waited for a disk");
+            let what = format!("{processes}{faults} major faults");
             Affected::new("process", name, what)
         })
         .collect()
@@ -281,12 +285,14 @@ fn cause(cx: &Evidence<'_>, stretch: &Stretch) -> String {
     let mean = |signal| cx.mean_level(signal, stretch);
     match (mean(MEM_ANON), mean(MEM_SHMEM)) {
         (Some(anon), Some(shared)) if shared.as_f64() > 0.1 * anon.as_f64() => format!(
-            "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to drop."
+            "{anon} of anonymous and {shared} of shared memory stay in RAM, so only file pages are left to evict."
         ),
         (Some(anon), _) => {
-            format!("{anon} of anonymous memory stay in RAM, so only file pages are left to drop.")
+            format!(
+                "{anon} of anonymous memory stays in RAM, so only file pages are left to evict."
+            )
         }
-        _ => "Anonymous memory stays in RAM, so only file pages are left to drop.".to_owned(),
+        _ => "Anonymous memory stays in RAM, so only file pages are left to evict.".to_owned(),
     }
 }
 
@@ -299,7 +305,7 @@ mod tests {
         MEM_CACHED, MEM_TOTAL, PGPGIN, PSI_IO_FULL, PSI_IO_SOME, PSI_MEMORY_FULL, PSI_MEMORY_SOME,
     };
 
-    /// 10,000 file pages a second come back to a host with `cache` MiB of 1,000 left, and `swap` of 500 MiB free.
+    /// 10,000 file refaults per second on a host of 1,000 MiB with `cache` MiB of page cache and `swap` of 500 MiB free.
     fn starved(cache: u64, swap: u64, swappiness: &str) -> Case {
         Case::over(240)
             .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -329,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn few_major_faults_in_three_processes_are_enough() {
+    fn major_faults_in_three_processes_are_enough() {
         let case = stalling(faulting(starved(20, 500, "0"), 3));
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Critical);
@@ -338,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_full_swap_do_the_same() {
+    fn found_without_swap_and_with_full_swap() {
         let none = faulting(starved(20, 0, "60"), 3).gauge(SWAP_TOTAL, Bytes::ZERO);
         assert!(found(RULE, &none).title.contains("no swap"));
         let full = faulting(starved(20, 10, "60"), 3);
@@ -346,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_is_told_and_files_that_are_read_between_are_not() {
+    fn each_occurrence_is_reported_but_not_plain_reads_between() {
         let case = starved(20, 500, "0")
             .counter_steps(REFAULT_FILE, &three_times([10_000; 3], 0))
             .counter_steps(PGMAJFAULT, &three_times([400, 0, 400], 0));
@@ -354,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_and_not_while_anonymous_memory_moves() {
+    fn finds_30_s_within_an_hour_but_not_while_swapping_in() {
         let in_an_hour = |swapped_in| {
             let case = Case::over(3600)
                 .gauge(MEM_TOTAL, Bytes::from_mib(1000))
@@ -379,19 +385,19 @@ mod tests {
     }
 
     #[test]
-    fn without_processes_the_hosts_major_faults_must_tell() {
+    fn without_processes_the_hosts_major_faults_decide() {
         clear(RULE, &starved(20, 500, "0"));
         found(RULE, &starved(20, 500, "0").counter(PGMAJFAULT, 400));
     }
 
     #[test]
-    fn one_process_that_maps_one_file_is_page_cache_thrash() {
+    fn clear_when_one_process_maps_one_file() {
         let case = faulting(starved(20, 500, "0"), 1).counter(PGMAJFAULT, 400);
         clear(RULE, &case);
     }
 
     #[test]
-    fn clear_when_anonymous_memory_can_be_swapped_or_is() {
+    fn clear_when_anonymous_memory_can_be_swapped_out() {
         clear(RULE, &faulting(starved(20, 500, "60"), 3));
         clear(
             RULE,
@@ -400,12 +406,12 @@ mod tests {
     }
 
     #[test]
-    fn clear_while_there_is_other_cache_to_drop() {
+    fn clear_while_other_cache_is_left() {
         clear(RULE, &faulting(starved(200, 500, "0"), 3));
     }
 
     #[test]
-    fn an_unknown_swappiness_matters_only_when_all_else_fits() {
+    fn an_unknown_swappiness_matters_only_if_all_else_holds() {
         let unknown = |mut case: Case| {
             case.facts = timeline::Facts::default();
             case.facts.page_size = units::PageSize::from_bytes(4096);
@@ -417,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn without_refaults_it_says_what_it_lacks() {
+    fn not_evaluated_without_refaults() {
         assert_eq!(
             not_evaluated(RULE, &Case::over(60)).names,
             ["vm.workingset_refault_file"]

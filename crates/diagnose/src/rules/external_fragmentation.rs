@@ -1,4 +1,4 @@
-//! External fragmentation: memory is free, but in pieces too small for what is asked.
+//! External fragmentation: memory is free, but in blocks too small for the requests.
 
 use timeline::Condition;
 use timeline::facts::COMPACTION_PROACTIVENESS;
@@ -13,30 +13,31 @@ use crate::trigger;
 use crate::trigger::While;
 
 declare_rule! {
-    /// Memory is free, but in pieces too small for what is asked.
+    /// Memory is free, but fragmented: no block is large enough for what is requested.
     ///
     /// ## What it means
-    /// The kernel hands out runs of 2ⁿ pages. After long use free memory can consist of single pages only; requests for
-    /// larger runs (huge pages, network buffers, kernel stacks) then fail or have to move memory about first.
+    /// The kernel allocates blocks of 2ⁿ contiguous pages (order n). After long use free memory can consist of single
+    /// pages only; requests for larger blocks (huge pages, network buffers, kernel stacks) then fail, or tasks have to
+    /// compact memory first.
     /// ## How it is recognised
-    /// At least twice the floor is free, and in every zone that has memory to give, blocks of some order (from 3, which
-    /// the kernel expects to find, up to huge pages) make up less than 1 % of it, for 10 s or longer. Failed compactions or
-    /// page faults that did without a huge page show that somebody asked: six or more, 10 s or less apart. Without them it
-    /// is information, and only for small orders. A kernel report shows it by itself: a zone is above its marks and has no free block of the size and kind
-    /// that was asked for.
+    /// At least twice the floor is free, and in every zone above its watermarks, blocks of some order (from 3, which
+    /// the kernel expects to find, up to huge pages) make up less than 1 % of the free memory, for 10 s or longer.
+    /// Failed compactions or page faults that fell back to small pages show real requests: six or more, at most 10 s
+    /// apart. Without them it is informational, and only for small orders. A kernel report is proof by itself: a zone
+    /// is above its watermarks and has no free block of the requested size and type.
     /// ## Not this
-    /// - Little free memory: the zones are at their marks, and every block is rare.
-    /// - Missing blocks that nobody asks for.
-    /// - `compaction-stall`: what it costs the tasks that ask.
+    /// - Little free memory: the zones are at their watermarks, and every block is rare.
+    /// - Missing blocks that nothing requests.
+    /// - `compaction-stall`: what it costs the tasks that allocate.
     /// ## What to do
-    /// Once: `echo 1 > /proc/sys/vm/compact_memory`. For good: `vm.compaction_proactiveness` (5.9 and later), drivers in
-    /// single-page mode, hugetlb pages reserved at boot. Verify: /proc/buddyinfo shows blocks of the missing order.
+    /// Once: `echo 1 > /proc/sys/vm/compact_memory`. For good: `vm.compaction_proactiveness` (5.9 and later), drivers
+    /// in single-page mode, hugetlb pages reserved at boot. Verify: /proc/buddyinfo shows blocks of the missing order.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, compact_memory, extfrag_threshold
     /// - kernel mm/vmstat.c, unusable_free_index
     pub(crate) RULE = { id: "external-fragmentation", since: "0.1.0", class: Stall,
         trigger: trigger, story: story,
-        cause: "Pages that cannot be moved lie between free ones.",
+        cause: "Unmovable pages lie between free ones.",
         brings_about: &["compaction-stall", "oom-global", "oom-score-misuse"],
         aliases: &["oom-highorder"],
     }
@@ -44,15 +45,15 @@ declare_rule! {
 
 /// The kernel's PAGE_ALLOC_COSTLY_ORDER: up to here it expects requests to succeed.
 const COSTLY: usize = 3;
-/// An engineering choice: more free memory than this is not shortage.
+/// Multiples of the floor; an engineering choice: more free memory than this is not a shortage.
 const FREE: f64 = 2.0;
 /// "About none": an unusable-free-space index of 0.99 or more.
 const ABOUT_NONE: Ratio = Ratio::from_percent(1.0);
-/// Somebody asks in vain: six times a minute; an engineering choice, calm labelled captures show single events.
-const ASKED: PerSecond<Count> = PerSecond::new(0.1);
-/// Fewer requests than this are single events.
+/// Requests fail six times per minute; an engineering choice, calm labelled captures show single events.
+const FAILING: PerSecond<Count> = PerSecond::new(0.1);
+/// Fewer failed requests than this are single events.
 const TIMES: f64 = 6.0;
-/// Requests further apart than this do not belong together; at [`ASKED`], one is as far from the next.
+/// Failed requests further apart than this do not belong together: the distance at [`FAILING`].
 const APART: Span = Span::from_secs(10);
 /// The advised value, twice the kernel's default.
 const PROACTIVENESS: u64 = 40;
@@ -60,42 +61,42 @@ const PROACTIVENESS: u64 = 40;
 fn trigger() -> Trigger {
     Trigger::Found(Found {
         find,
-        could: Some(in_pieces(runs_of_huge_pages())),
+        could: Some(is_fragmented(blocks_of_huge_pages())),
         scope: Scope::Host,
         none: Some(|_| {
             clear!(
-                "every order up to that of huge pages has free blocks, nobody is known to ask for it, or little is free"
+                "every order up to huge pages has free blocks, no request for a missing one is known, or little memory is free"
             )
         }),
     })
 }
 
-/// Enough is free, but hardly any of it in such runs.
-fn in_pieces(runs: Reading<Ratio>) -> Predicate {
+/// Enough memory is free, but hardly any of it in such blocks.
+fn is_fragmented(blocks: Reading<Ratio>) -> Predicate {
     let floor = computed("upper edge of the floor", |cx| Ok(cx.floor()?.high.cast()));
     let twice: Reading<Bytes> = floor.times(FREE);
     all![
         gauge(MEM_FREE).at_least("free memory", twice),
-        runs.at_most("free memory in large runs", ABOUT_NONE),
+        blocks.at_most("free memory in large blocks", ABOUT_NONE),
     ]
 }
 
-/// What part of a zone's free memory is in blocks that the kernel expects to find, where it is most.
-fn expected_runs() -> Reading<Ratio> {
-    computed("free memory in runs of 8 pages", |cx| {
+/// The share of a zone's free memory in blocks that the kernel expects to find, largest of all zones.
+fn expected_blocks() -> Reading<Ratio> {
+    computed("free memory in blocks of 8 pages", |cx| {
         largest_share(cx, &zones(cx)?, COSTLY)
     })
 }
 
-/// The same of huge pages.
-fn runs_of_huge_pages() -> Reading<Ratio> {
-    computed("free memory in runs of huge pages", |cx| {
+/// The same for blocks of a huge page.
+fn blocks_of_huge_pages() -> Reading<Ratio> {
+    computed("free memory in blocks of huge pages", |cx| {
         largest_share(cx, &zones(cx)?, huge_page_order(cx)?)
     })
 }
 
-/// Kernel reports of requests that found no block; times at which somebody asked in vain; and where small blocks are
-/// missing, though nobody asked.
+/// Kernel reports of requests that found no block, times of failed requests, and times at which small blocks are missing
+/// without any request.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let reported = oom::occurrences(cx, has_no_block);
     let mut found = match counted(cx) {
@@ -103,60 +104,74 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         Err(missing) if reported.is_empty() => return Err(missing),
         Err(_) => Vec::new(),
     };
-    found.retain(|one| !reported.iter().any(|it| overlap(one, it).is_some()));
+    retain_others(&mut found, &reported);
     found.extend(reported);
     Ok(found)
 }
 
-fn has_no_block(one: &Explained<'_>) -> bool {
-    one.cause == Cause::NoBlock
+/// Removes occurrences that overlap one of `known`.
+fn retain_others(occurrences: &mut Vec<Occurrence>, known: &[Occurrence]) {
+    occurrences.retain(|occurrence| {
+        known
+            .iter()
+            .all(|known| overlap(occurrence, known).is_none())
+    });
+}
+
+fn has_no_block(explained: &Explained<'_>) -> bool {
+    explained.cause == Cause::NoBlock
 }
 
 fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
-    let holding = |runs| {
+    let holding = |blocks| {
         let trigger = While {
             scope: Scope::Host,
-            when: in_pieces(runs),
+            when: is_fragmented(blocks),
             at_least: LEVEL,
         };
         trigger::holding(cx, &trigger)
     };
-    let asked = asked(cx);
-    let huge = holding(runs_of_huge_pages())?;
-    let in_vain = huge.iter().flat_map(|level| {
-        let meanwhile = asked.iter().filter_map(|asked| overlap(level, asked));
-        meanwhile.filter(|one| {
-            let stretch = cx.timeline.stretch(one.first, one.last);
+    let failures = failures(cx);
+    let mut found: Vec<Occurrence> = holding(blocks_of_huge_pages())?
+        .iter()
+        .flat_map(|level| {
+            failures
+                .iter()
+                .filter_map(|failing| overlap(level, failing))
+        })
+        .filter(|occurrence| {
+            let stretch = cx.timeline.stretch(occurrence.first, occurrence.last);
             stretch.is_some_and(|stretch| stretch.duration() >= LEVEL)
         })
-    });
-    let mut found: Vec<Occurrence> = in_vain.collect();
-    let mut alone = holding(expected_runs())?;
-    alone.retain(|one| !found.iter().any(|it| overlap(one, it).is_some()));
-    found.extend(alone);
+        .collect();
+    let mut without_requests = holding(expected_blocks())?;
+    retain_others(&mut without_requests, &found);
+    found.extend(without_requests);
     Ok(found)
 }
 
-/// The time that both have in common.
+/// The samples that both have in common.
 fn overlap(a: &Occurrence, b: &Occurrence) -> Option<Occurrence> {
     let (first, last) = (a.first.max(b.first), a.last.min(b.last));
     (first <= last).then(|| Occurrence::on_host(first, last))
 }
 
-/// When somebody asked in vain, often enough.
-fn asked(cx: &Evidence<'_>) -> Vec<Occurrence> {
-    let all = IN_VAIN.iter().flat_map(|(signal, _)| asked_of(cx, *signal));
+/// When requests failed often enough.
+fn failures(cx: &Evidence<'_>) -> Vec<Occurrence> {
+    let all = FAILURES
+        .iter()
+        .flat_map(|(signal, _)| failures_by(cx, *signal));
     joined(cx, all.collect(), Span::ZERO)
 }
 
-fn asked_of(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence> {
+fn failures_by(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence> {
     let Ok(rate) = cx.rate(signal) else {
         return Vec::new();
     };
     let times = cx.timeline.times();
-    let some = (1..times.len()).filter(|at| rate.at(*at).is_some_and(|it| it.get() > 0.0));
+    let rises = (1..times.len()).filter(|at| rate.at(*at).is_some_and(|rate| rate.get() > 0.0));
     let mut runs: Vec<Occurrence> = Vec::new();
-    for at in some {
+    for at in rises {
         match runs.last_mut() {
             Some(run) if run.last + 1 == at || times[at] - times[run.last] <= APART => {
                 run.last = at;
@@ -166,9 +181,9 @@ fn asked_of(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence
     }
     runs.retain(|run| {
         let stretch = cx.timeline.stretch(run.first, run.last);
-        stretch.is_some_and(|it| {
-            let asked = rate.integral_in(&it);
-            it.duration() >= LEVEL && asked >= TIMES.max(ASKED.get() * it.duration().as_secs_f64())
+        stretch.is_some_and(|stretch| {
+            let least = TIMES.max(FAILING.get() * stretch.duration().as_secs_f64());
+            stretch.duration() >= LEVEL && rate.integral_in(&stretch) >= least
         })
     });
     runs
@@ -177,54 +192,54 @@ fn asked_of(cx: &Evidence<'_>, signal: Signal<Counter<Count>>) -> Vec<Occurrence
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
     let reports = oom::within(cx, stretch, has_no_block);
-    if let Some(one) = reports.last() {
-        let finding = reported(cx, one);
-        let finding = oom::tell_all(cx, stretch, &reports, finding);
-        return Ok(remedy(cx, oom::measures(cx, one, finding)).into());
+    if let Some(last) = reports.last() {
+        let finding = oom::tell_all(cx, stretch, &reports, reported(cx, last));
+        return Ok(remedy(cx, oom::measures(cx, last, finding)).into());
     }
-    let asked = asked_for(cx, stretch);
+    let failed = failed_requests(cx, stretch);
     let stalls = Stalls::during(cx, stretch);
-    let severity = Severity::warning_if(asked.is_some() && stalls.any());
+    let severity = Severity::warning_if(failed.is_some() && stalls.any());
     let (order, share) = smallest_missing(cx, stretch)?;
     let block = Bytes::from_f64(cx.page_size()?.bytes().as_f64() * pages_in(order));
-    let left = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
+    let free = cx.mean_in(stretch, MEM_FREE, &cx.gauge(MEM_FREE)?)?;
     let twice = cx.mean_in(stretch, MEM_FLOOR_HIGH, &cx.floor()?.high.scaled(FREE))?;
-    let effect = match &asked {
-        Some((_, rate, what)) => format!("{rate} {what}"),
-        None => "nobody asked for more meanwhile".to_owned(),
+    let (effect, open) = match &failed {
+        Some((_, rate, what)) => (format!("{rate} {what}"), ""),
+        None => (
+            "no request needed one".to_owned(),
+            "a failed request would show that it matters",
+        ),
     };
-    let open = match asked {
-        Some(_) => "",
-        None => "a request that fails would settle that it matters",
-    };
-    let title = format!("{left} are free, but hardly any of it in runs of {block}: {effect}.");
+    let title =
+        format!("Memory is fragmented: {free} is free, but hardly any block of {block}: {effect}.");
     let text = format!(
-        "blocks of order {order} or more ({block}): at most {share} of what a zone with memory to give has free"
+        "blocks of order {order} or more ({block}): at most {share} of the free memory in any zone above its watermarks"
     );
     let finding = RULE
         .found(severity, title)
         .shows_below(Computed(ZONE_BLOCKS_0), share, ABOUT_NONE, None, text)
         .shows_from(
             MEM_FREE,
-            left,
+            free,
             twice,
             None,
-            format!("{left} free, more than twice the floor"),
+            format!("{free} free, more than twice the floor"),
         )
         .counts_as("the free lists")
-        .with(asked, |it, (signal, rate, what)| {
-            it.shows_from(signal, rate, ASKED, None, format!("{rate} {what}"))
-                .counts_as("requests in vain")
+        .with(failed, |finding, (signal, rate, what)| {
+            finding
+                .shows_from(signal, rate, FAILING, None, format!("{rate} {what}"))
+                .counts_as("failed requests")
         })
         .when(stalls.any(), |finding| stalls.shown_in(finding));
     Ok(remedy(cx, finding)
-        .not("available-exhaustion", format!("{left} are free, well above the floor"))
-        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; failed compactions stand still")
+        .not("available-exhaustion", format!("{free} is free, well above the floor"))
+        .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; compact_fail does not rise")
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// The smallest order of which there is about nothing, and how much of it there is.
+/// The smallest order with almost no free blocks, and its share of free memory.
 fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Ratio), Missing> {
     let zones = zones(cx)?;
     let huge = huge_page_order(cx)?;
@@ -242,29 +257,37 @@ fn smallest_missing(cx: &Evidence<'_>, stretch: &Stretch) -> Result<(usize, Rati
 }
 
 /// What a kernel report shows.
-fn reported(cx: &Evidence<'_>, one: &Explained<'_>) -> Finding {
-    let page = one.report.page_size.or(cx.facts.page_size);
-    let size = one.asked.map_or_else(String::new, |asked| asked.size(page));
-    let (severity, effect) = oom::effect(one);
-    let (value, open) = if one.zones.is_empty() {
-        (0.7, "the free lists are not shown")
+fn reported(cx: &Evidence<'_>, explained: &Explained<'_>) -> Finding {
+    let page = explained.report.page_size.or(cx.facts.page_size);
+    let size = explained
+        .asked
+        .map_or_else(String::new, |asked| asked.size(page));
+    let (severity, effect) = oom::effect(explained);
+    let (value, open) = if explained.zones.is_empty() {
+        (0.7, "the report does not show the free lists")
     } else {
         (0.95, "")
     };
     RULE.found(
         severity,
-        format!("{effect} because nothing was free in runs of {size}, though enough was in smaller ones."),
+        format!("{effect} because no block of {size} was free, although enough memory was free in smaller blocks."),
     )
     .verify("cat /proc/buddyinfo: blocks in the columns of higher orders; no further report in the kernel log")
-    .affects(oom::victim(one))
-    .sure(oom::sure(one, value, open))
+    .affects(oom::victim(explained))
+    .sure(oom::sure(explained, value, open))
 }
 
-/// What part of a zone's free memory is in such blocks, where it is most; a zone at its watermarks has none to give.
-fn largest_share(cx: &Evidence<'_>, zones: &[Zone], order: usize) -> Result<Track<Ratio>, Missing> {
-    let shares = zones.iter().map(|zone| zone.gives(cx, order));
-    let most = shares.reduce(|a, b| a.zip(&b, f64::max));
-    most.ok_or_else(|| Missing::file(ZONE_BLOCKS_0.def()))
+/// The share of a zone's free memory in blocks of this order, largest of all zones; 0 for a zone at its watermarks.
+fn largest_share(
+    cx: &Evidence<'_>,
+    zones: &[ZoneBlocks],
+    order: usize,
+) -> Result<Track<Ratio>, Missing> {
+    zones
+        .iter()
+        .map(|zone| zone.usable_share_from(cx, order))
+        .reduce(|a, b| a.zip(&b, f64::max))
+        .ok_or_else(|| Missing::file(ZONE_BLOCKS_0.def()))
 }
 
 /// Pages in a block of this order.
@@ -273,7 +296,7 @@ fn pages_in(order: usize) -> f64 {
     2.0_f64.powi(order)
 }
 
-/// A table's worth of pages: order 9 with 4 KiB pages, 11 with 16 KiB; capped at what the catalogue holds.
+/// The order of a PMD huge page: 9 with 4 KiB pages, 11 with 16 KiB; capped at the orders in the catalogue.
 fn huge_page_order(cx: &Evidence<'_>) -> Result<usize, Missing> {
     let entries = cx.page_size()?.bytes().get() / 8;
     let order = usize::try_from(entries.max(1).ilog2()).unwrap_or(ZONE_BLOCKS.len());
@@ -281,16 +304,16 @@ fn huge_page_order(cx: &Evidence<'_>) -> Result<usize, Missing> {
 }
 
 /// A zone's free memory by block size.
-struct Zone {
-    /// Nothing may be taken from it: free memory is at its marks.
-    closed: Condition,
+struct ZoneBlocks {
+    /// Free memory is at its watermarks, so ordinary allocations get none.
+    at_watermarks: Condition,
     /// Free pages in blocks of each order.
     pages: Vec<Track<Count>>,
     /// No pages, at each sample.
     none: Track<Count>,
 }
 
-impl Zone {
+impl ZoneBlocks {
     /// Free pages in blocks of `order` or more.
     fn pages_from(&self, order: usize) -> Track<Count> {
         self.pages
@@ -299,23 +322,26 @@ impl Zone {
             .fold(self.none.clone(), |sum, pages| sum.plus(pages))
     }
 
-    /// What part of the free memory is in blocks of `order` or more.
+    /// The share of free memory in blocks of `order` or more.
     fn share_from(&self, order: usize) -> Track<Ratio> {
         self.pages_from(order).ratio_of(&self.pages_from(0))
     }
 
-    /// The same, and nothing where nothing may be taken.
-    fn gives(&self, cx: &Evidence<'_>, order: usize) -> Track<Ratio> {
+    /// The same, and 0 while the zone is at its watermarks.
+    fn usable_share_from(&self, cx: &Evidence<'_>, order: usize) -> Track<Ratio> {
         let shares = self.share_from(order);
-        let gives = (0..cx.timeline.len()).map(|at| match self.closed.at(at)? {
-            true => Some(0.0),
-            false => shares.at(at).map(Ratio::get),
+        let usable = (0..cx.timeline.len()).map(|at| {
+            if self.at_watermarks.at(at)? {
+                Some(0.0)
+            } else {
+                shares.at(at).map(Ratio::get)
+            }
         });
-        cx.timeline.track(gives.collect())
+        cx.timeline.track(usable.collect())
     }
 }
 
-fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
+fn zones(cx: &Evidence<'_>) -> Result<Vec<ZoneBlocks>, Missing> {
     let mut zones = Vec::new();
     for zone in cx.timeline.entities(Entity::Zone) {
         let Ok(smallest) = cx.gauge_of(zone, ZONE_BLOCKS_0) else {
@@ -329,12 +355,12 @@ fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
             };
             pages.push(blocks.scaled(pages_in(order)));
         }
-        let mut mark = cx.gauge_of(zone, ZONE_HIGH)?;
+        let mut watermark = cx.gauge_of(zone, ZONE_HIGH)?;
         if let Ok(protection) = cx.gauge_of(zone, ZONE_PROTECTION) {
-            mark = mark.plus(&protection);
+            watermark = watermark.plus(&protection);
         }
-        zones.push(Zone {
-            closed: cx.gauge_of(zone, ZONE_FREE)?.at_most_track(&mark),
+        zones.push(ZoneBlocks {
+            at_watermarks: cx.gauge_of(zone, ZONE_FREE)?.at_most_track(&watermark),
             pages,
             none,
         });
@@ -342,31 +368,30 @@ fn zones(cx: &Evidence<'_>) -> Result<Vec<Zone>, Missing> {
     Ok(zones)
 }
 
-/// The counter of requests in vain, its rate, and what it says.
-type Asked = (Signal<Counter<Count>>, PerSecond<Count>, &'static str);
+/// A counter of failed requests, its rate, and what it means.
+type FailedRequests = (Signal<Counter<Count>>, PerSecond<Count>, &'static str);
 
-/// Counters of requests in vain, the more telling first.
-const IN_VAIN: [(Signal<Counter<Count>>, &str); 2] = [
-    (COMPACT_FAIL, "requests for more failed after compaction"),
-    (THP_FAULT_FALLBACK, "page faults did without a huge page"),
+/// Counters of failed requests, the stronger evidence first.
+const FAILURES: [(Signal<Counter<Count>>, &str); 2] = [
+    (COMPACT_FAIL, "requests failed after compaction"),
+    (THP_FAULT_FALLBACK, "page faults got no huge page"),
 ];
 
-/// Who asks in vain.
-fn asked_for(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Asked> {
-    IN_VAIN.into_iter().find_map(|(signal, what)| {
+fn failed_requests(cx: &Evidence<'_>, stretch: &Stretch) -> Option<FailedRequests> {
+    FAILURES.into_iter().find_map(|(signal, what)| {
         let rate = cx.mean_rate(signal, stretch)?;
-        (rate >= ASKED).then_some((signal, rate, what))
+        (rate >= FAILING).then_some((signal, rate, what))
     })
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding) -> Finding {
     let finding = finding.fix(
-        Fix::say("Compact memory once; it costs system CPU for some seconds.")
+        Fix::say("Compact memory once; this costs system CPU for some seconds.")
             .now("echo 1 > /proc/sys/vm/compact_memory"),
     );
     match cx.number(COMPACTION_PROACTIVENESS) {
-        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd work ahead.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
-        _ => finding.fix(Fix::say("Who needs large blocks should have them at boot (hugepages= on the kernel's command line), or ask for single pages (drivers without jumbo buffers).")),
+        Ok(now) if now < PROACTIVENESS => finding.fix(Fix::tunable(cx, "Let kcompactd make large blocks in advance.", COMPACTION_PROACTIVENESS, PROACTIVENESS)),
+        _ => finding.fix(Fix::say("Reserve large blocks at boot (hugepages= on the kernel command line), or avoid them (drivers without jumbo buffers).")),
     }
 }
 
@@ -406,12 +431,12 @@ mod tests {
     const WHOLE: [u64; 11] = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 40];
 
     #[test]
-    fn single_pages_and_requests_in_vain_are_a_warning_where_they_hurt() {
+    fn failed_requests_with_stalls_are_a_warning() {
         let case = || lists(host(203), "0/Normal", SINGLES, 10_000).counter(COMPACT_FAIL, 5);
         let finding = found(RULE, &case().counter(PSI_MEMORY_SOME, 60_000));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(
-            finding.title.contains("runs of 32 KiB"),
+            finding.title.contains("block of 32 KiB"),
             "{}",
             finding.title
         );
@@ -419,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_is_told_at_which_somebody_asks() {
+    fn each_occurrence_of_failed_requests_is_reported() {
         let mut case = lists(
             Case::over(240).gauge(MEM_FREE, Bytes::from_mib(300)),
             "0/Normal",
@@ -436,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_zone_with_large_blocks_does_not_hide_it() {
+    fn a_zone_at_its_watermarks_with_large_blocks_does_not_hide_it() {
         let case = lists(host(203), "0/Normal", SINGLES, 10_000);
         found(
             RULE,
@@ -445,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_huge_blocks_matter_only_to_who_asks() {
+    fn missing_huge_pages_matter_only_with_requests() {
         let case = || lists(host(300), "0/Normal", NO_HUGE, 10_000);
         clear(RULE, &case());
         let finding = found(RULE, &case().counter(THP_FAULT_FALLBACK, 3));
@@ -453,13 +478,13 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_or_little_free_memory_are_clear() {
+    fn clear_with_large_blocks_or_little_free_memory() {
         clear(RULE, &lists(host(200), "0/Normal", WHOLE, 10_000));
         clear(RULE, &lists(host(50), "0/Normal", SINGLES, 10_000));
     }
 
     #[test]
-    fn a_report_of_a_large_request_shows_it_where_enough_is_free() {
+    fn a_kernel_report_of_a_large_request_is_found_if_enough_is_free() {
         let report = |free| {
             Report::default()
                 .asking(0xcc0, 3)
@@ -470,18 +495,18 @@ mod tests {
         let finding = found(RULE, &Case::of_report(report(400_000)));
         assert_eq!(finding.severity, Severity::Critical);
         assert!(
-            finding.title.contains("runs of 32 KiB"),
+            finding.title.contains("block of 32 KiB"),
             "{}",
             finding.title
         );
         let failed = found(RULE, &Case::of_report(report(400_000).failed()));
         assert_eq!(failed.severity, Severity::Warning);
-        // Short of memory, whatever its pieces: the report does not make it this.
+        // The host is short of memory, fragmented or not.
         not_evaluated(RULE, &Case::of_report(report(50_000)));
     }
 
     #[test]
-    fn needs_the_free_lists() {
+    fn not_evaluated_without_the_free_lists() {
         assert_eq!(not_evaluated(RULE, &Case::once()).names, ["mem.free"]);
         let no_lists = host(300)
             .gauge_of(ZONE, "0/Normal", ZONE_HIGH, Pages::new(1))
@@ -491,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_in_vain_for_half_a_minute_of_an_hour_are_found_and_single_ones_are_not() {
+    fn finds_30_s_of_failed_requests_within_an_hour_but_not_single_ones() {
         let hour = |fails: &[u64]| {
             let free = Case::over(3600).gauge(MEM_FREE, Bytes::from_mib(300));
             lists(free, "0/Normal", NO_HUGE, 10_000).counter_steps(COMPACT_FAIL, fails)
@@ -507,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_within_an_hour_of_calm_is_found_with_its_time() {
+    fn finds_a_kernel_report_within_an_hour() {
         let report = Report::default()
             .asking(0xcc0, 3)
             .zone("Normal", 400_000, 60_000, 8_000_000, &[0; 5])

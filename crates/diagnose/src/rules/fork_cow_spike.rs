@@ -1,4 +1,4 @@
-//! A process forks, and what both then write is copied: its memory is needed twice.
+//! A large process forks, and copy-on-write duplicates the pages that parent or child write.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,24 @@ use crate::measures::available;
 use crate::prelude::*;
 
 declare_rule! {
-    /// A large process forks, and the pages that parent or child write meanwhile exist twice.
+    /// A large process forks, and copy-on-write duplicates the pages that parent or child write.
     ///
     /// ## What it means
-    /// After a fork both share all pages. Each page that one of them writes is copied first (copy on write). A database
-    /// that forks to save itself, as Redis does, needs up to twice its memory while it saves; with huge pages a write of
-    /// one byte copies 2 MiB.
+    /// After a fork, parent and child share all pages. The kernel copies each page before one of them writes to it
+    /// (copy-on-write). A database that forks to save its data, as Redis does, needs up to twice its memory while it
+    /// saves; with huge pages, writing one byte copies 2 MiB.
     /// ## How it is recognised
-    /// Two processes of one name, one the parent of the other, the child at least half as large; while both live, the
-    /// host's anonymous memory grows by 20 % of the parent's size or more beyond what processes took for themselves, or
-    /// the parent's pages turn from shared to private by as much (smaps_rollup). It is a warning if available memory
-    /// falls to half meanwhile, or below 10 % of RAM.
+    /// Two processes have the same name, one is the parent of the other, and the child is at least half as large. While
+    /// both live, the host's anonymous memory grows by 20 % of the parent's size or more beyond what processes
+    /// allocated themselves, or as many of the parent's pages turn from shared to private (smaps_rollup). It is a
+    /// warning if available memory halves, or falls below 10 % of RAM.
     /// ## Not this
-    /// - Workers that a server forks once at its start: they share and keep sharing.
-    /// - A process that grows by itself: its own RSS grows; by copying it does not.
+    /// - Workers that a server forks once at its start: they keep sharing their pages.
+    /// - A process that grows by itself: its own RSS grows; copying does not change the RSS.
     /// ## What to do
-    /// Now: nothing while it saves; keep as much memory free as is written during a save. For good: THP at `madvise` for
-    /// such a database, saves at quiet times, or on a replica. Verify: over the next save available memory falls by less.
+    /// Now: nothing during the save; keep as much memory free as is written during a save. For good: THP at `madvise`
+    /// for such a database, saves at quiet times, or on a replica. Verify: over the next save, available memory falls
+    /// by less.
     /// ## References
     /// - kernel mm/memory.c, do_wp_page
     /// - Redis documentation: persistence, latency of fork
@@ -44,12 +45,12 @@ declare_rule! {
 
 /// An engineering choice.
 const COPIED: Ratio = Ratio::from_percent(20.0);
-/// A child right after a fork is as large as its parent; one that has run another program is not.
+/// A child right after a fork is as large as its parent; after an exec it is not.
 const CHILD: Ratio = Ratio::from_percent(50.0);
 /// Smaller processes do not matter for the host.
 const PARENT: Ratio = Ratio::from_percent(5.0);
 const PARENT_AT_LEAST: Bytes = Bytes::from_mib(16);
-/// Available memory falls by this share of what it was.
+/// Available memory falls to this share of what it was.
 const FALL: Ratio = Ratio::from_percent(50.0);
 
 /// A parent and its child of the same name while both live.
@@ -59,14 +60,14 @@ struct Fork<'a> {
     size: Bytes,
     /// From the sample before the child to the last with both.
     stretch: Stretch,
-    /// Whether the child began while it was watched.
+    /// Whether the child started after the first sample.
     begins: bool,
-    /// Whether the stretch begins with the sample just before the child was seen.
+    /// Whether the stretch begins with the sample just before the child's first.
     is_close: bool,
 }
 
 fn trigger() -> Trigger {
-    // A parent is at least so large.
+    // Every parent is at least this large.
     let least = ram().share(PARENT).max(PARENT_AT_LEAST);
     Trigger::Found(Found {
         find,
@@ -80,7 +81,7 @@ fn trigger() -> Trigger {
     })
 }
 
-/// Forks of which enough was copied; those of one parent that overlap are one incident.
+/// Forks with enough copied memory; overlapping forks of one parent are one incident.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let ram = cx.ram()?;
     let lacks = |def: &'static SignalDef| Missing::signal(def, cx.timeline.absent.get(def.file));
@@ -88,7 +89,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     if processes.peek().is_none() {
         return Err(Missing::file(PROC_PARENT.def()));
     }
-    if !processes.any(|p| cx.timeline.last_of(p, PROC_PARENT).is_some()) {
+    if !processes.any(|process| cx.timeline.last_of(process, PROC_PARENT).is_some()) {
         return Err(lacks(PROC_PARENT.def()));
     }
     if cx.is_single_look() {
@@ -105,7 +106,7 @@ fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         let of_parent = joined.entry(&fork.parent.key).or_default();
         match of_parent
             .iter_mut()
-            .find(|it| first <= it.last && it.first <= last)
+            .find(|known| first <= known.last && known.first <= last)
         {
             Some(known) => {
                 known.first = known.first.min(first);
@@ -125,49 +126,54 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (ram, parent) = (cx.ram()?, incident.entity()?);
     let mut forks = forks(cx, ram);
     forks.retain(|fork| fork.parent.key == parent.key && fork.stretch.overlaps(&incident.stretch));
-    let worst = forks
+    let copies = forks
         .iter()
         .filter_map(|fork| Some((fork, copied(cx, fork)?)));
-    let Some((fork, copied)) = worst.max_by_key(|(_, copied)| *copied) else {
-        return clear!("no large process lived beside a child of its own name and size");
+    let Some((fork, copied)) = copies.max_by_key(|(_, copied)| *copied) else {
+        return clear!("no large process had a child of its own name and size");
     };
     let name = &fork.parent.label;
     if !is_copied(cx, fork) {
         return clear!(
-            "{name} ({}) forked, but only {copied} were copied",
+            "{name} ({}) forked, but only {copied} was copied",
             fork.size
         );
     }
     let share = copied.ratio_of(fork.size).unwrap_or_default();
     let available = available::available(cx).ok().map(|(track, _)| track);
-    let before = available.as_ref().and_then(|t| t.at(fork.stretch.first));
-    let least = available.as_ref().and_then(|t| t.min_in(&fork.stretch));
-    let fell = before.zip(least);
+    let fell = available.as_ref().and_then(|available| {
+        let before = available.at(fork.stretch.first)?;
+        Some((before, available.min_in(&fork.stretch)?))
+    });
     let tight = fell.is_some_and(|(before, (least, _))| {
-        // Where processes are read rarely, the parent may have grown itself since the look before the child.
+        // If processes are read rarely, the parent may have grown itself since the sample before the child.
         (fork.is_close && least < before.share(FALL)) || least < ram.share(LITTLE_AVAILABLE)
     });
     let title = format!(
-        "{name} ({}) forked, and {copied} of it ({share}) had to be copied in {} because it is written while the child lives.",
+        "{name} ({}) forked, and {copied} of it ({share}) was copied in {} by copy-on-write, as it is written while the child lives.",
         fork.size,
         fork.stretch.duration()
     );
-    let finding = copies_shown_in(RULE.found(Severity::warning_if(tight), title), cx, fork)
-        .with(fell, |it, (before, (least, index))| {
+    let finding = show_copies(RULE.found(Severity::warning_if(tight), title), cx, fork)
+        .with(fell, |finding, (before, (least, index))| {
             let text = format!("available fell from {before} to {least}");
-            it.shows(MEM_AVAILABLE, least, cx.time(index), text)
+            finding.shows(MEM_AVAILABLE, least, cx.time(index), text)
         })
-        .with(cx.gauge(MEM_ANON).ok(), |it, anon| {
-            it.graph("anonymous memory", &anon)
+        .with(cx.gauge(MEM_ANON).ok(), |finding, anon| {
+            finding.graph("anonymous memory", &anon)
         })
-        .counts_if(fork.begins, "a child of the same size that began meanwhile")
+        .counts_if(
+            fork.begins,
+            "a child of the same size that started during it",
+        )
         .not(
-            "a leak of the program",
-            "the processes' own resident sets did not grow by it",
+            "a memory leak",
+            "the RSS of the processes did not grow by this amount",
         );
-    let open = match finding.kinds.len() {
-        0 | 1 => "smaps_rollup of parent and child (root) would settle it",
-        _ => "",
+    let open = if finding.kinds.len() < 2 {
+        "smaps_rollup of parent and child (root) would settle it"
+    } else {
+        ""
     };
     Ok(advised(finding, cx, fork.size)
         .affects([fork.parent, fork.child].map(|process| affected(process, fork)))
@@ -175,7 +181,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// What had to be copied while both lived; `None` where the source does not tell.
+/// The memory copied while both lived; `None` where the source cannot show it.
 fn copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
     by_host(cx, fork).max(by_mappings(cx, fork))
 }
@@ -184,41 +190,43 @@ fn is_copied(cx: &Evidence<'_>, fork: &Fork<'_>) -> bool {
     copied(cx, fork).is_some_and(|copied| copied >= fork.size.share(COPIED))
 }
 
-/// With what shows the copies.
-fn copies_shown_in(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Finding {
+/// Adds the evidence of the copies.
+fn show_copies(finding: Finding, cx: &Evidence<'_>, fork: &Fork<'_>) -> Finding {
     let (least, at) = (fork.size.share(COPIED), Some(fork.stretch.to));
     let much = |copied: Option<Bytes>| copied.filter(|copied| *copied >= least);
     finding
-        .with(much(by_host(cx, fork)), |it, grown| {
+        .with(much(by_host(cx, fork)), |finding, grown| {
             let text = format!(
-                "anonymous memory grew by {grown} beyond what processes took for themselves"
+                "anonymous memory grew by {grown} beyond what processes allocated themselves"
             );
-            it.shows_from(MEM_ANON, grown, least, at, text)
+            finding
+                .shows_from(MEM_ANON, grown, least, at, text)
                 .counts_as("anonymous memory of the host")
         })
-        .with(much(by_mappings(cx, fork)), |it, private| {
-            let text = format!("{private} of the parent's pages turned from shared to its own");
-            it.shows_from(PROC_PRIVATE_DIRTY, private, least, at, text)
+        .with(much(by_mappings(cx, fork)), |finding, private| {
+            let text = format!("{private} of the parent's pages turned from shared to private");
+            finding
+                .shows_from(PROC_PRIVATE_DIRTY, private, least, at, text)
                 .counts_as("the parent's mappings")
         })
 }
 
-/// With cause and fixes: huge pages make copies larger.
+/// Adds cause and fixes: huge pages make copies larger.
 fn advised(finding: Finding, cx: &Evidence<'_>, size: Bytes) -> Finding {
     let choice = cx.choice(THP_ENABLED).ok();
     let plan = Fix::say(format!(
-        "Plan for it: up to {size} more while the child lives, or save at quiet times or on a replica."
+        "Keep up to {size} more available while the child lives, or save at quiet times or on a replica."
     ));
     if choice != Some("always") {
         return finding
-            .cause("Parent or child writes while both share their memory; each written page is copied first.")
+            .cause("Parent or child writes to memory that both share; the kernel copies each page before the write.")
             .fix(plan);
     }
     finding
-        .cause("Parent or child writes while both share their memory, and huge pages are on for all: one written byte copies up to 2 MiB.")
+        .cause("Parent or child writes to memory that both share, and huge pages are on for all: one written byte copies up to 2 MiB.")
         .fix(plan)
         .fix(Fix::file(
-            "Keep huge pages for programs that ask for them. Where the kernel's command line sets it: transparent_hugepage=madvise.",
+            "Limit huge pages to programs that request them (madvise). If the kernel command line sets the mode: transparent_hugepage=madvise.",
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "madvise",
             choice,
@@ -246,7 +254,7 @@ fn size(cx: &Evidence<'_>, process: &EntitySeries, index: usize) -> Option<Bytes
     })
 }
 
-/// The same over time.
+/// Resident anonymous memory over time.
 fn sizes(cx: &Evidence<'_>, process: &EntitySeries) -> Option<Track<Bytes>> {
     cx.timeline.gauge_of(process, PROC_RSS_ANON).or_else(|| {
         let pages = cx.timeline.gauge_of(process, PROC_RSS)?;
@@ -254,15 +262,15 @@ fn sizes(cx: &Evidence<'_>, process: &EntitySeries) -> Option<Track<Bytes>> {
     })
 }
 
-/// The samples in which processes were read; between them nothing tells their sizes.
-fn read(
+/// The samples in which processes were read; between them their sizes are unknown.
+fn process_samples(
     cx: &Evidence<'_>,
     within: std::ops::RangeInclusive<usize>,
 ) -> impl DoubleEndedIterator<Item = usize> {
     within.filter(|index| cx.timeline.was_read(Entity::Process, *index))
 }
 
-/// All pairs of a large parent and a child of its name and size.
+/// All pairs of a large parent and a child of the same name and similar size.
 fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     let large = ram.share(PARENT).max(PARENT_AT_LEAST);
     let timeline = cx.timeline;
@@ -288,7 +296,7 @@ fn forks<'a>(cx: &Evidence<'a>, ram: Bytes) -> Vec<Fork<'a>> {
     forks
 }
 
-/// The time in which both lived, if the parent was large and the child like it.
+/// The time in which both lived, if the parent was large and the child of similar size.
 fn fork<'a>(
     cx: &Evidence<'a>,
     parent: &'a EntitySeries,
@@ -297,10 +305,10 @@ fn fork<'a>(
 ) -> Option<Fork<'a>> {
     let (of_parent, of_child) = (sizes(cx, parent)?, sizes(cx, child)?);
     let both = |i: &usize| of_parent.at(*i).is_some() && of_child.at(*i).is_some();
-    let mut looks = read(cx, 0..=cx.timeline.len().checked_sub(1)?).filter(both);
-    let first = looks.next()?;
-    let last = looks.next_back().unwrap_or(first);
-    let before = read(cx, 0..=first).rev().nth(1);
+    let mut shared = process_samples(cx, 0..=cx.timeline.len().checked_sub(1)?).filter(both);
+    let first = shared.next()?;
+    let last = shared.next_back().unwrap_or(first);
+    let before = process_samples(cx, 0..=first).rev().nth(1);
     let size = of_parent.at(first)?;
     if size < large || of_child.at(first)? < size.share(CHILD) {
         return None;
@@ -309,47 +317,48 @@ fn fork<'a>(
         parent,
         child,
         size,
-        // What the first moments copied is in the first sample with both already.
+        // The first copies are already in the first sample with both.
         stretch: cx.timeline.stretch(before.unwrap_or(first), last)?,
         begins: before.is_some(),
         is_close: before.is_none_or(|before| before + 1 == first),
     })
 }
 
-/// By how much the host's anonymous memory grew while both lived, beyond what processes took for themselves: a copied
-/// page is new to the host, but not to the process that writes it. Never more than the parent's size.
+/// Growth of the host's anonymous memory while both lived, beyond what processes allocated themselves: a copied page is
+/// new to the host, but not to the process that writes it. At most the parent's size.
 fn by_host(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
     let anon = cx.timeline.gauge(MEM_ANON)?;
     let before = anon.at(fork.stretch.first)?;
-    // The host's memory and the processes' are compared at moments at which both were read.
+    // Compare the host and its processes only where both were read.
     let first = (fork.stretch.first + 1).min(fork.stretch.last);
-    let looks = read(cx, first..=fork.stretch.last);
-    let (after, at) = looks.filter_map(|at| Some((anon.at(at)?, at))).max()?;
-    let taken: Bytes = cx
+    let (after, at) = process_samples(cx, first..=fork.stretch.last)
+        .filter_map(|at| Some((anon.at(at)?, at)))
+        .max()?;
+    let allocated: Bytes = cx
         .timeline
         .entities(Entity::Process)
         .filter(|process| process.key != fork.child.key)
         .filter_map(|process| {
             let now = size(cx, process, at)?;
-            // A process that was not there before took all it has.
-            let then = size(cx, process, fork.stretch.first);
-            Some(then.map_or(now, |then| now.saturating_sub(then)))
+            // A new process allocated all it has.
+            let then = size(cx, process, fork.stretch.first).unwrap_or_default();
+            Some(now.saturating_sub(then))
         })
         .sum();
-    let child = || {
-        let first = (fork.stretch.first..=at).find_map(|i| size(cx, fork.child, i))?;
+    let by_child = || {
+        let first = (fork.stretch.first..=at).find_map(|at| size(cx, fork.child, at))?;
         Some(size(cx, fork.child, at)?.saturating_sub(first))
     };
-    let taken = child().map_or(taken, |more| taken + more);
-    let grown = after.saturating_sub(before).saturating_sub(taken);
+    let allocated = allocated + by_child().unwrap_or_default();
+    let grown = after.saturating_sub(before).saturating_sub(allocated);
     Some(grown.min(fork.size))
 }
 
-/// How many of the parent's pages turned from shared to private while both lived.
+/// The parent's memory that turned from shared to private while both lived.
 fn by_mappings(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
     let timeline = cx.timeline;
-    let looks: Vec<(Bytes, Bytes)> = (fork.stretch.first..=fork.stretch.last)
-        // Only while the child lives: when it ends, all becomes private without a copy.
+    let readings: Vec<(Bytes, Bytes)> = (fork.stretch.first..=fork.stretch.last)
+        // Only while the child lives: when it exits, all pages become private without a copy.
         .filter(|i| size(cx, fork.child, *i).is_some())
         .filter_map(|i| {
             Some((
@@ -359,7 +368,7 @@ fn by_mappings(cx: &Evidence<'_>, fork: &Fork<'_>) -> Option<Bytes> {
         })
         .collect();
     let ((shared_first, private_first), (shared_last, private_last)) =
-        (*looks.first()?, *looks.last()?);
+        (*readings.first()?, *readings.last()?);
     let gained = private_last.saturating_sub(private_first);
     Some(gained.min(shared_first.saturating_sub(shared_last)))
 }
@@ -392,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_no_process_took_for_itself_was_copied() {
+    fn growth_beyond_what_processes_allocated_is_found() {
         let finding = found(RULE, &pair(&ramp(310, 140), 300, "redis"));
         assert_eq!(finding.severity, Severity::Info);
         assert!(
@@ -404,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fork_of_the_program_is_told() {
+    fn each_fork_is_an_occurrence() {
         let level = vec![MIB(310); 20];
         let anon = [ramp(310, 140), level, ramp(310, 120)].concat();
         let case = Case::over(61)
@@ -431,7 +440,7 @@ mod tests {
         assert_eq!(times(&found(RULE, &case)), [(0, 20), (41, 61)]);
     }
 
-    /// A fork for 30 s within an hour, of which `copied` MiB are copied.
+    /// A fork for 30 s within an hour, with `copied` MiB copied.
     fn within_an_hour(copied: u64) -> Case {
         let anon = [
             vec![MIB(310); 1800],
@@ -461,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found() {
+    fn finds_30_s_within_an_hour() {
         let finding = found(RULE, &within_an_hour(140));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(times(&finding), [(1800, 1830)]);
@@ -469,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spike_that_halves_what_is_available_is_a_warning() {
+    fn a_warning_when_available_memory_halves() {
         let mut available = vec![MIB(400); 10];
         available.extend([MIB(150); 11]);
         let case = pair(&ramp(310, 140), 300, "redis").gauge_steps(MEM_AVAILABLE, &available);
@@ -477,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_turn_private_confirm_it() {
+    fn pages_that_turn_private_make_it_confirmed() {
         let shared: Vec<Bytes> = (0..=20).map(|i| MIB(300 - 10 * i)).collect();
         let private: Vec<Bytes> = (0..=20).map(|i| MIB(10 * i)).collect();
         let case = pair(&ramp(310, 140), 300, "redis")
@@ -490,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_grows_by_itself_copies_nothing() {
+    fn clear_when_the_process_grows_by_itself() {
         let case = pair(&ramp(310, 140), 300, "redis").gauge_steps_of(
             Entity::Process,
             "10@1",
@@ -501,27 +510,27 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_shares_or_is_another_program_is_clear() {
+    fn clear_when_the_child_shares_or_is_another_program() {
         clear(RULE, &pair(&ramp(310, 10), 300, "redis"));
         clear(RULE, &pair(&ramp(310, 140), 300, "sh"));
         clear(RULE, &pair(&ramp(310, 140), 20, "redis"));
     }
 
     #[test]
-    fn kernels_without_rss_anon_are_judged_by_rss() {
+    fn rss_is_used_without_rss_anon() {
         let case = Case::over(20)
             .gauge(MEM_TOTAL, MIB(1000))
             .gauge_steps(MEM_ANON, &ramp(310, 140))
             .gauge_of(Entity::Process, "10@1", PROC_RSS, Pages::new(300 * 256))
             .gauge_of(Entity::Process, "11@7", PROC_RSS, Pages::new(300 * 256))
             .gauge_of(Entity::Process, "11@7", PROC_PARENT, Count::new(10));
-        // Without a name the key is the label, and keys differ.
+        // Without a name the label is the key, and keys differ.
         clear(RULE, &case);
         found(RULE, &case.named("10@1", "redis").named("11@7", "redis"));
     }
 
     #[test]
-    fn without_processes_it_says_what_it_lacks() {
+    fn not_evaluated_without_processes() {
         let case = Case::over(20).gauge(MEM_TOTAL, MIB(1000));
         assert_eq!(not_evaluated(RULE, &case).names, ["proc.parent"]);
     }

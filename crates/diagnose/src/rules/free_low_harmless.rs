@@ -1,4 +1,4 @@
-//! Free memory is on its floor, and that is where it belongs.
+//! Free memory is at its floor, which is normal.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_FLOOR_HIGH, MEM_FREE};
 
@@ -10,19 +10,21 @@ use crate::oom;
 use crate::prelude::*;
 
 declare_rule! {
-    /// Little memory is free, and that is how it should be: the rest works as cache and is given back on demand.
+    /// Free memory is low, which is normal: the kernel uses the rest as page cache and reclaims it on demand.
     ///
     /// ## What it means
     /// The kernel lets the page cache grow until free memory reaches a floor that follows from the zones' watermarks,
-    /// and keeps it there. Free memory is the allocator's float, not what programs can have; that is MemAvailable.
+    /// and keeps it there. MemFree is the allocator's reserve, not the memory that programs can get; that is
+    /// MemAvailable.
     /// ## How it is recognised
-    /// For 10 s or longer, or in a single sample, MemFree is at most 1.15 times the floor's upper edge (Σ min(managed, high + protection) over the zones), or 1 % of
-    /// RAM above it, and below 10 % of RAM, more than 15 % of RAM is available, fewer than 100 file pages a second are read again after
-    /// eviction, and somebody waits for memory less than 5 % of the time. Where the source has no zones, the floor of an
-    /// ordinary host of this size is used.
+    /// For 10 s or longer, or in a single sample: MemFree is at most 1.15 times the upper edge of the floor (Σ
+    /// min(managed, high + protection) over the zones), or within 1 % of RAM above it, and below 10 % of RAM; more than
+    /// 15 % of RAM is available; fewer than 100 file pages per second refault (are read again after eviction); and
+    /// tasks wait for memory less than 5 % of the time. Without zones in the source, the floor of a typical host of
+    /// this size is used.
     /// ## Not this
-    /// - `cache-starved-floor`: free on the floor and hardly any cache left.
-    /// - `available-exhaustion`: little is available either.
+    /// - `cache-starved-floor`: free memory at the floor and hardly any cache left.
+    /// - `available-exhaustion`: little memory is available either.
     /// - `min-free-too-large`: the floor itself is a large part of RAM.
     /// ## What to do
     /// Nothing. An alert on free memory is a false alarm: alert on MemAvailable or on memory pressure. Verify:
@@ -32,13 +34,13 @@ declare_rule! {
     /// - kernel mm/page_alloc.c: watermarks and lowmem_reserve
     pub(crate) RULE = { id: "free-low-harmless", since: "0.1.0", class: Note,
         trigger: trigger, story: story,
-        cause: "The page cache has grown into memory that nobody else wants; it is given back when somebody does.",
-        verify: "memtide check over a working day: available stays above 15 %, no refaults",
+        cause: "The page cache has grown into idle memory; the kernel reclaims it when programs need it.",
+        verify: "memtide check over a working day: MemAvailable stays above 15 %, no refaults",
         aliases: &["free-floor-harmless"],
     }
 }
 
-/// A floor above this share of RAM is the matter of `min-free-too-large`.
+/// A floor above this share of RAM is a case for `min-free-too-large`.
 const LOW: Ratio = Ratio::from_percent(10.0);
 
 fn trigger() -> Trigger {
@@ -57,13 +59,13 @@ fn trigger() -> Trigger {
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = match oom::apart_from_shortage(cx, &incident.stretch) {
         Ok(stretch) => stretch,
-        Err(why) => return clear!("free memory is on its floor, but {why}"),
+        Err(why) => return clear!("free memory is at its floor, but {why}"),
     };
     let calm = match Calm::during(cx, &stretch) {
         Ok(calm) => calm,
-        Err(why) => return clear!("free memory is on its floor, but {why}"),
+        Err(why) => return clear!("free memory is at its floor, but {why}"),
     };
-    let (available, told) = available::available(cx)?;
+    let (available, is_reported) = available::available(cx)?;
     let lowest = available.min_in(&stretch);
     let lacks = || Missing::same_time(MEM_AVAILABLE.def());
     let (least, index) = lowest.ok_or_else(lacks)?;
@@ -71,20 +73,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let free = cx.gauge(MEM_FREE)?;
     let level = cx.mean_in(&stretch, MEM_FREE, &free)?;
     let level_shown = rounding::shown(cx, MEM_FREE, level);
-    let floor = cx.floor().ok().and_then(|it| it.high.mean_in(&stretch));
+    let floor = cx
+        .floor()
+        .ok()
+        .and_then(|floor| floor.high.mean_in(&stretch));
     let open = match floor {
         Some(_) => calm.open(),
         None => "the zones' watermarks (/proc/zoneinfo) would settle it",
     };
-    let means = match calm.kinds().is_empty() {
-        true => "which alone means nothing",
-        false => "and that is fine",
+    let meaning = if calm.kinds().is_empty() {
+        "which alone means nothing"
+    } else {
+        "which is normal"
     };
     let title = format!(
-        "Only {level_shown} are free, {means}: the kernel keeps no more. {least} ({share} of RAM) are available{}.",
+        "Only {level_shown} is free, {meaning}: the kernel keeps no more free. {least} ({share} of RAM) is available{}.",
         calm.clause(cx)
     );
-    let kind = if told {
+    let kind = if is_reported {
         "available"
     } else {
         "free or page cache"
@@ -103,11 +109,11 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         )
         .counts_as("available memory");
     Ok(calm
-        .shown_in(on_floor(finding, cx, level, floor)?)
+        .shown_in(show_floor(finding, cx, level, floor)?)
         .counts_as_all(calm.kinds().into_iter().filter(|_| floor.is_some()))
         .not(
             "available-exhaustion",
-            format!("{share} of RAM are available"),
+            format!("{share} of RAM is available"),
         )
         .fix(Fix::say(
             "Nothing to do. Alert on MemAvailable or memory pressure, not on free memory.",
@@ -116,19 +122,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// With where free memory rests: on the floor of the zones' watermarks, or on that of a host of its size.
-fn on_floor(
+/// Adds the floor: that of the zones' watermarks, or that of a typical host of this size.
+fn show_floor(
     finding: Finding,
     cx: &Evidence<'_>,
     level: Bytes,
     floor: Option<Bytes>,
 ) -> Result<Finding, Missing> {
     if let Some(edge) = floor {
-        let text = format!("{level} free; the zones' watermarks keep up to {edge}");
+        let text = format!("{level} free; the zones' watermarks keep up to {edge} free");
         return Ok(finding.shows(MEM_FLOOR_HIGH, edge, None, text));
     }
     let edge: Bytes = Floor::expected(cx, cx.ram()?).1;
-    let text = format!("{level} free; a host of this size keeps about {edge}");
+    let text = format!("{level} free; a host of this size keeps about {edge} free");
     Ok(finding.shows(MEM_FREE, level, None, text))
 }
 
@@ -146,7 +152,7 @@ mod tests {
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
     #[test]
-    fn what_a_kill_left_behind_is_not_called_harmless() {
+    fn clear_after_a_kill() {
         let case = Case::of_report(Report::of_a_host())
             .gauge(MEM_TOTAL, MIB(1000))
             .gauge(MEM_FREE, MIB(20))
@@ -154,7 +160,7 @@ mod tests {
         assert!(clear(RULE, &case).contains("had to kill"));
     }
 
-    /// 1,000 MiB in one zone the watermarks of which keep 20 MiB.
+    /// 1,000 MiB in one zone with watermarks that keep 20 MiB free.
     fn zoned(case: Case) -> Case {
         let pages = |mib: u64| Pages::new(mib * 256);
         case.gauge(MEM_TOTAL, MIB(1000))
@@ -172,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn explains_a_floor_beside_plenty_of_cache() {
+    fn found_at_the_floor_with_much_cache() {
         let finding = found(RULE, &streaming(18, 700));
         assert_eq!(finding.severity, Severity::Info);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_reached_in_the_last_part_counts() {
+    fn found_when_the_floor_is_reached_late() {
         let mut free = vec![MIB(300); 10];
         free.extend([MIB(19); 11]);
         found(RULE, &streaming(0, 700).gauge_steps(MEM_FREE, &free));
@@ -193,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn clear_where_somebody_waits_or_reads_again() {
+    fn clear_with_stalls_or_refaults() {
         clear(RULE, &streaming(18, 700).counter(PSI_MEMORY_SOME, 50_000));
         clear(RULE, &streaming(18, 700).counter(REFAULT_FILE, 500));
     }
 
     #[test]
-    fn a_host_without_zone_data_is_compared_with_its_like() {
+    fn a_predicted_floor_is_used_without_zones() {
         let case = Case::over(20)
             .gauge(MEM_TOTAL, Bytes::from_gib(32))
             .gauge(MEM_FREE, MIB(250))
@@ -209,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_says_that_it_is_one() {
+    fn a_single_sample_is_named_in_the_title() {
         let case = zoned(Case::once())
             .gauge(MEM_FREE, MIB(18))
             .gauge(MEM_AVAILABLE, MIB(700));
@@ -217,7 +223,7 @@ mod tests {
         assert!(finding.title.contains("one look"), "{}", finding.title);
     }
 
-    /// An hour of which half a minute has these refaults a second, the rest others.
+    /// An hour with `calm` refaults per second, and `then` for 30 s.
     fn an_hour(calm: u64, then: u64) -> Case {
         let mut refaults = vec![calm; 3600];
         refaults[1800..1830].fill(then);
@@ -228,17 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn it_speaks_of_calm_times_and_of_no_others() {
-        // Half a minute of calm on an otherwise busy host.
+    fn only_calm_times_are_reported() {
+        // 30 s of calm on a thrashing host.
         assert_eq!(times(&found(RULE, &an_hour(5000, 0))), [(1800, 1830)]);
-        // Half a minute of disease on a calm one.
+        // 30 s of thrashing on a calm host.
         let calm = times(&found(RULE, &an_hour(0, 5000)));
         assert_eq!(calm, [(0, 1800), (1830, 3600)]);
         clear(RULE, &an_hour(5000, 5000));
     }
 
     #[test]
-    fn a_kill_takes_only_its_own_time() {
+    fn only_the_time_of_a_kill_is_excluded() {
         let killed = Report::of_a_host();
         let finding = found(RULE, &an_hour(0, 0).with_report(1000, killed));
         let when = finding.when.unwrap();
@@ -246,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn without_free_memory_it_says_so() {
+    fn not_evaluated_without_free_memory() {
         let missing = not_evaluated(RULE, &Case::over(20).gauge(MEM_TOTAL, MIB(1000)));
         assert_eq!(missing.names, ["mem.free"]);
     }

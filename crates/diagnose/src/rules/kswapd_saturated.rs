@@ -1,4 +1,4 @@
-//! kswapd: the kernel's reclaimer works hard and finds little to free.
+//! kswapd, the background reclaimer, uses much CPU and reclaims little.
 
 use timeline::facts::MGLRU;
 use timeline::signals::{
@@ -11,20 +11,21 @@ use crate::prelude::*;
 use crate::trigger::computed_within;
 
 declare_rule! {
-    /// kswapd burns CPU looking for memory to free and finds little.
+    /// kswapd burns CPU looking for pages to reclaim and finds few.
     ///
     /// ## What it means
-    /// kswapd is the kernel thread that frees memory in the background. Here it uses half a CPU or more, and most pages
-    /// it looks at cannot go: they are in use, mapped, dirty or locked. Allocating tasks will soon have to search too.
+    /// kswapd is the kernel thread that reclaims memory in the background. Here it uses half a CPU or more, and cannot
+    /// reclaim most of the pages it scans: they are in use, mapped, dirty or locked. Allocating tasks will soon have to
+    /// reclaim too.
     /// ## How it is recognised
-    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and frees at most 30 of 100 pages that it looks at.
+    /// For 4 s or longer, a kswapd thread uses 50 % of a CPU or more and reclaims at most 30 of 100 scanned pages.
     /// ## Not this
-    /// - `streaming-read`: kswapd is busy, but frees nearly every page it looks at.
+    /// - `streaming-read`: kswapd is busy, but reclaims nearly every page it scans.
     /// - A process of the same name that is not a kernel thread (a known disguise of miners): its parent is not
     ///   kthreadd.
-    /// - A temporary boost of the watermarks after fragmentation: the pages freed are clean cache.
+    /// - A temporary boost of the watermarks after fragmentation: the reclaimed pages are clean cache.
     /// ## What to do
-    /// Less demand: cap what grew. Where pages are mapped and hot, the multi-generational LRU judges them better: now
+    /// Reduce demand: cap what grew. If pages are mapped and hot, the multi-generational LRU ages them better: now
     /// `echo y > /sys/kernel/mm/lru_gen/enabled`, for good through tmpfiles.d. Verify: kswapd below 10 % of a CPU under
     /// the same load.
     /// ## References
@@ -33,7 +34,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "kswapd-saturated", since: "0.1.0", class: Scarcity,
         trigger: trigger, waits: Memory, story: story,
-        cause: "The pages it looks at are in use, mapped, dirty or locked.",
+        cause: "The pages that kswapd scans are in use, mapped, dirty or locked.",
         verify: "memtide check --for 1m under the same load: kswapd below 10 % of a CPU",
     }
 }
@@ -48,7 +49,7 @@ const KTHREADD: Count = Count::new(2);
 fn trigger() -> Trigger {
     let scanned = rate(PGSCAN_KSWAPD);
     let freed = rate(PGSTEAL_KSWAPD);
-    // One thread for each node: the busiest.
+    // One thread for each node; the busiest counts.
     let cpu: Reading<Ratio> = computed_within(
         "kswapd's CPU",
         |cx| Ok(busiest(cx)?.1),
@@ -62,7 +63,7 @@ fn trigger() -> Trigger {
                 .at_least("scanned by kswapd", Stalls::SCANNED),
             freed.at_most_of(
                 &scanned,
-                "freed by kswapd, of what it scanned",
+                "share of scanned pages that kswapd reclaimed",
                 EFFICIENT.get()
             ),
             cpu.at_least("kswapd's CPU", BUSY),
@@ -70,13 +71,13 @@ fn trigger() -> Trigger {
     )
 }
 
-/// CPU time that the kernel used in all, of which kswapd's is a part. Many kernels count all of it by looking at each tick
-/// what runs: of half a second's ticks that is wrong by 3 % (250 ticks a second), and less in the fastest of several seconds.
+/// All system CPU time, which includes kswapd's. Kernels that count by ticks are wrong by 3 % over half a second (250 ticks
+/// per second), and by less over more.
 fn kernels_cpu() -> Reading<PerSecond<Ticks>> {
-    /// USER_HZ, which is 100 on all machines that are still made.
+    /// USER_HZ, which is 100 on all current architectures.
     const TICKS: f64 = 100.0;
-    const COUNTED_APART: f64 = 1.1;
-    rate(CPU_SYSTEM).times(COUNTED_APART / TICKS)
+    const TOLERANCE: f64 = 1.1;
+    rate(CPU_SYSTEM).times(TOLERANCE / TICKS)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -92,20 +93,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let name = &thread.label;
     let used = cx.mean_in(stretch, PROC_STIME, &cpus)?;
     let rate = cx.mean_in(stretch, PGSCAN_KSWAPD, &scanned)?;
-    // Of the pages it looked at, those that it freed.
+    // The share of scanned pages that it reclaimed.
     let yielded = Ratio::new(freed.integral_in(stretch) / scanned.integral_in(stretch).max(1.0));
     if yielded >= EFFICIENT {
-        return clear!(
-            "{name} used {used} of a CPU, but freed {yielded} of the pages it looked at"
-        );
+        return clear!("{name} used {used} of a CPU, but reclaimed {yielded} of the scanned pages");
     }
     let stalls = Stalls::during(cx, stretch);
     let title = format!(
-        "{name} used {used} of a CPU for {} and freed only {yielded} of the pages it looked at: hardly a page can go.",
+        "{name} used {used} of a CPU for {} and reclaimed only {yielded} of the pages it scanned.",
         stretch.duration()
     );
-    let of_a_stream = format!("a stream is freed as fast as it is looked at, not at {yielded}");
-    let low_yield = format!("{rate} looked at, {yielded} of them freed");
+    let why_no_stream =
+        format!("kswapd reclaims nearly all scanned pages of a stream, not {yielded}");
+    let low_yield = format!("kswapd scanned {rate} and reclaimed {yielded} of them");
     let finding = RULE
         .found(Severity::warning_if(stalls.any()), title)
         .graph("kswapd's CPU", &cpus)
@@ -124,32 +124,32 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             None,
             low_yield,
         )
-        .counts_as("its low yield")
-        .when(stalls.any(), |it| it.shows_stalls(&stalls));
+        .counts_as("its low reclaim yield")
+        .when(stalls.any(), |finding| finding.shows_stalls(&stalls));
     Ok(with_circumstances(cx, stretch, finding)
-        .not("streaming-read", of_a_stream)
+        .not("streaming-read", why_no_stream)
         .affects([Affected::new("process", name, format!("{used} of a CPU"))])
         .sure_by_kinds(cx, "")
         .into())
 }
 
-/// How often it was woken, whether watermarks were raised for a while, and what helps.
+/// Adds how often it was woken, whether watermarks were boosted, and the fixes.
 fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
-    let what = "Less demand: cap or stop what grew last.";
+    let what = "Reduce demand: cap or stop what grew last.";
     let finding = finding
         .shows_mean(cx, PAGEOUTRUN, stretch, |runs| {
             format!("kswapd was woken {runs}")
         })
-        .when(boosted(cx, stretch) == Some(false), |it| {
-            it.not(
+        .when(boosted(cx, stretch) == Some(false), |finding| {
+            finding.not(
                 "a boost of the watermarks",
-                "no zone's watermarks were raised",
+                "no zone's watermarks were boosted",
             )
         })
         .fix(Fix::cap(cx, stretch.last, what));
     match cx.number(MGLRU) {
         Ok(0) => finding.fix(Fix::file(
-            "Let the multi-generational LRU judge which pages are in use (now 0).",
+            "Switch on the multi-generational LRU, which finds unused pages better (now 0).",
             "/sys/kernel/mm/lru_gen/enabled",
             "y",
             Some("n"),
@@ -158,7 +158,7 @@ fn with_circumstances(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) ->
     }
 }
 
-/// The threads with the CPU that each uses, and at each time what the busiest uses.
+/// The threads with the CPU that each uses, and that of the busiest over time.
 type Threads<'a> = (Vec<(&'a EntitySeries, Track<Ratio>)>, Track<Ratio>);
 
 fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
@@ -184,7 +184,7 @@ fn busiest<'a>(cx: &Evidence<'a>) -> Result<Threads<'a>, Missing> {
     Ok((threads, busiest))
 }
 
-/// A kernel thread of that name; anything can call itself so.
+/// A kernel thread of that name; any process can use the name.
 fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
     process.label.starts_with("kswapd")
         && cx
@@ -193,7 +193,7 @@ fn is_kswapd(cx: &Evidence<'_>, process: &EntitySeries) -> bool {
             .is_none_or(|parent| parent == KTHREADD)
 }
 
-/// Whether a zone's watermarks were raised; `None` where that was not measured.
+/// Whether a zone's watermarks were boosted; `None` where that was not measured.
 fn boosted(cx: &Evidence<'_>, stretch: &Stretch) -> Option<bool> {
     let zones = cx.timeline.entities(Entity::Zone);
     let boosts = zones.filter_map(|zone| {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn much_work_for_little_is_found() {
+    fn much_cpu_and_few_reclaimed_pages_are_found() {
         let finding = found(
             RULE,
             &working(80, 40_000, 4000).counter(PSI_MEMORY_SOME, 300_000),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_of_little_yield_is_told_and_honest_work_between_is_not() {
+    fn each_occurrence_of_low_yield_is_reported() {
         let case = Case::over(240)
             .counter(PGSCAN_KSWAPD, 40_000)
             .counter_steps(PGSTEAL_KSWAPD, &three_times([4000, 38_000, 4000], 0))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_found_as_if_alone_and_a_stream_is_not() {
+    fn finds_30_s_within_an_hour_but_not_a_stream() {
         let in_an_hour = |freed| {
             Case::over(3600)
                 .counter_steps(PGSCAN_KSWAPD, &amid_calm(40_000, 0))
@@ -266,27 +266,27 @@ mod tests {
     }
 
     #[test]
-    fn it_is_information_while_nobody_waits() {
+    fn informational_while_no_task_waits() {
         let finding = found(RULE, &working(80, 40_000, 4000));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn honest_work_is_clear() {
+    fn clear_when_kswapd_reclaims_what_it_scans() {
         clear(RULE, &working(80, 40_000, 38_000));
         clear(RULE, &working(20, 40_000, 4000));
         clear(RULE, &working(80, 0, 0));
     }
 
     #[test]
-    fn a_process_in_disguise_is_not_kswapd() {
+    fn clear_when_a_user_process_calls_itself_kswapd() {
         let case =
             working(90, 40_000, 100).gauge_of(Entity::Process, KSWAPD, PROC_PARENT, Count::new(1));
         assert_eq!(not_evaluated(RULE, &case).names, ["proc.stime"]);
     }
 
     #[test]
-    fn needs_process_data_and_the_counters() {
+    fn not_evaluated_without_processes_or_counters() {
         let no_process = Case::over(30)
             .counter(PGSCAN_KSWAPD, 10)
             .counter(PGSTEAL_KSWAPD, 1);

@@ -1,34 +1,35 @@
-//! Locked memory: a large part of RAM that reclaim may not touch.
+//! Locked memory: a large part of RAM that reclaim cannot take.
 
 use timeline::signals::{MEM_AVAILABLE, MEM_MLOCKED, MEM_UNEVICTABLE, PROC_LOCKED};
 
 use crate::prelude::*;
 
 declare_rule! {
-    /// A large part of RAM is locked: reclaim cannot take it, however long nobody touches it.
+    /// A large part of RAM is locked: reclaim cannot take it, however long it is idle.
     ///
     /// ## What it means
-    /// `mlock`, `mlockall`, locked shared memory and ramfs put pages on the unevictable list: they are neither swapped nor
-    /// dropped. A database or a virtual machine that locks its memory is meant to; then all else must fit into the rest, and a
-    /// shortage there cannot be relieved by what lies idle here.
+    /// `mlock`, `mlockall`, locked shared memory and ramfs put pages on the unevictable list: they are neither swapped
+    /// nor dropped. A database or a virtual machine that locks its memory does so on purpose; everything else must then
+    /// fit into the remaining RAM, and idle locked pages cannot relieve a shortage there.
     /// ## How it is recognised
-    /// Unevictable is 25 % of RAM or more for 10 s. It is information, and a warning where less than 10 % of RAM is available
-    /// meanwhile. Processes' own figures (VmLck) say who; Mlocked tells locked pages from ramfs and locked segments.
+    /// Unevictable is 25 % of RAM or more for 10 s. It is informational, and a warning if less than 10 % of RAM is
+    /// available at the same time. Per-process figures (VmLck) name the owner; Mlocked distinguishes locked pages from
+    /// ramfs and locked segments.
     /// ## Not this
     /// - `hugetlb-unused`: reserved huge pages are never on the list.
     /// - `shmem-growth`: shared memory that is not locked can be swapped.
     /// - Pages pinned for devices (VFIO, RDMA) cannot be moved either, and are in no counter of the host.
     /// ## What to do
-    /// Make the locked part smaller (heap, buffer pool, memory of the guest), or do not lock what may be swapped:
+    /// Make the locked part smaller (heap, buffer pool, guest memory), or do not lock memory that may be swapped:
     /// `LimitMEMLOCK=` in the unit file; `bootstrap.memory_lock` of Elasticsearch, `lock_sga` of Oracle, `<locked/>` of
-    /// libvirt. ramfs has no size: use tmpfs. Verify: Unevictable below 25 % of RAM, or 10 % and more available.
+    /// libvirt. ramfs has no size limit: use tmpfs. Verify: Unevictable below 25 % of RAM, or 10 % or more available.
     /// ## References
     /// - kernel Documentation/mm/unevictable-lru.rst
     /// - mlock(2), systemd.exec(5) LimitMEMLOCK
     pub(crate) RULE = {
         id: "locked-memory-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Programs lock their memory so that it is always there, and the kernel may evict only the rest.",
+        cause: "Programs lock their memory to keep it in RAM, and the kernel can evict only the rest.",
         verify: "memtide check at the same load: 10 % of RAM or more available",
         brings_about: WANT_AND_THRASH,
     }
@@ -36,7 +37,7 @@ declare_rule! {
 
 /// An engineering choice. Labelled captures, November 2026: 1.3 % at most, the recorder's own memory.
 const LARGE: Ratio = Ratio::from_percent(25.0);
-/// The processes named hold at least this part of it, else they do not explain it.
+/// Named processes must lock at least this share of it to explain it.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 /// Recorders and time servers lock a few megabytes.
 const WORTH_NAMING: Bytes = Bytes::from_mib(16);
@@ -61,39 +62,41 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let who = top.map_or_else(String::new, |(name, locked)| {
         format!(" ({name} locks {locked})")
     });
-    let rest = little.map_or_else(String::new, |(left, _)| {
-        format!(", and {left} are left for the rest")
+    let left = little.map_or_else(String::new, |(left, _)| {
+        format!(", and only {left} is available")
     });
-    let title = format!("Reclaim may not touch {most}, {share} of RAM{who}{rest}.");
-    let open = match top {
-        Some(_) => "whether it is meant so is not known",
-        None => "processes' VmLck, ipcs and findmnt would say who locks it",
+    let title =
+        format!("{most} of RAM is locked ({share}), and reclaim cannot take it{who}{left}.");
+    let open = if top.is_some() {
+        "whether this is intended is unknown"
+    } else {
+        "processes' VmLck, ipcs and findmnt would show who locks it"
     };
     Ok(RULE
         .found(Severity::warning_if(little.is_some()), title)
         .graph("unevictable memory", &unevictable)
         .shows_from(MEM_UNEVICTABLE, most, ram.share(LARGE), cx.time(index), format!("{most} unevictable, {share} of RAM"))
         .counts_as("the unevictable list")
-        .with(cx.level(MEM_MLOCKED, index), |it, locked| {
-            let rest = Some(most.saturating_sub(locked)).filter(|rest| *rest >= WORTH_NAMING);
-            let other = rest.map_or_else(String::new, |rest| format!(", {rest} in ramfs or locked segments"));
-            it.shows(MEM_MLOCKED, locked, cx.time(index), format!("{locked} of it locked by mlock{other}"))
+        .with(cx.level(MEM_MLOCKED, index), |finding, locked| {
+            let other = Some(most.saturating_sub(locked)).filter(|other| *other >= WORTH_NAMING);
+            let other = other.map_or_else(String::new, |other| format!(", {other} in ramfs or locked segments"));
+            finding.shows(MEM_MLOCKED, locked, cx.time(index), format!("{locked} of it is locked by mlock{other}"))
         })
-        .with(available, |it, (left, index)| {
-            let text = format!("down to {left} available");
-            it.shows_below(MEM_AVAILABLE, left, ram.share(LITTLE_AVAILABLE), cx.time(index), text)
+        .with(available, |finding, (left, index)| {
+            let text = format!("available fell to {left}");
+            finding.shows_below(MEM_AVAILABLE, left, ram.share(LITTLE_AVAILABLE), cx.time(index), text)
         })
         .counts_if(little.is_some(), "little available")
         .counts_if(top.is_some(), "the processes' own figures")
         .not("hugetlb-unused", "reserved huge pages are not on this list")
-        .fix(Fix::say("See who locks memory, which segments are locked, and what lies in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
-        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, memory of a guest), or forbid locking with LimitMEMLOCK= in the unit file of who need not lock; it holds from the next start on."))
+        .fix(Fix::say("Find out who locks memory, which segments are locked, and what is in ramfs.").look("grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail\nipcs -m\nfindmnt -t ramfs"))
+        .fix(Fix::say("Make the locked part smaller (heap, buffer pool, guest memory), or forbid locking with LimitMEMLOCK= in the unit file; it takes effect at the next start."))
         .affects(lockers.iter().take(3).map(affected))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// Programs by what their processes have locked around a sample.
+/// Programs by locked memory around a sample.
 fn lockers<'a>(cx: &Evidence<'a>, index: usize) -> Vec<(&'a str, Bytes)> {
     let locked = |process: &EntitySeries, at| cx.timeline.at_of(process, PROC_LOCKED, at);
     let mut programs = processes::programs(cx, index, locked, |all, more| all + more);
@@ -114,7 +117,7 @@ mod tests {
 
     const MIB: fn(u64) -> Bytes = Bytes::from_mib;
 
-    /// A host of 1,000 MiB with so much locked and available.
+    /// A host of 1,000 MiB with `locked` MiB locked and `available` MiB available.
     fn host(locked: u64, available: u64) -> Case {
         Case::over(20)
             .gauge(MEM_TOTAL, MIB(1000))
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_locks_its_buffers_is_information_and_named() {
+    fn a_database_that_locks_its_buffers_is_informational() {
         let case = host(400, 300)
             .gauge_of(Entity::Process, "9@1", PROC_LOCKED, MIB(390))
             .named("9@1", "oracle");
@@ -140,18 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_warning_where_little_is_left_for_the_rest() {
+    fn a_warning_when_little_is_available() {
         let finding = found(RULE, &host(700, 60));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(
-            finding.title.contains("60 MiB are left"),
+            finding.title.contains("only 60 MiB is available"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn one_look_is_enough_for_a_level() {
+    fn found_in_a_single_sample() {
         let case = Case::once()
             .gauge(MEM_TOTAL, MIB(1000))
             .gauge(MEM_UNEVICTABLE, MIB(300));
@@ -159,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_recorder_locks_is_clear() {
+    fn clear_when_only_a_recorder_locks_memory() {
         clear(RULE, &host(6, 800));
     }
 
     #[test]
-    fn shared_memory_and_huge_pages_that_nobody_locked_are_clear() {
+    fn clear_with_unlocked_shared_memory_and_huge_pages() {
         let case = host(0, 60)
             .gauge(MEM_SHMEM, MIB(500))
             .gauge(HUGEPAGES_TOTAL, Count::new(200))
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found() {
+    fn finds_30_s_within_an_hour() {
         let hour = |locked| {
             Case::over(3600)
                 .gauge(MEM_TOTAL, MIB(1000))
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_figure() {
+    fn not_evaluated_without_unevictable() {
         assert_eq!(
             not_evaluated(RULE, &Case::once()).names,
             ["mem.unevictable"]

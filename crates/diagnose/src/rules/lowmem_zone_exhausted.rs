@@ -1,25 +1,25 @@
-//! The part of memory that a request can use is exhausted, while other parts have room.
+//! The zones that an allocation can use are exhausted, while other zones have free memory.
 
 use crate::oom::{self, Asked, Cause, Explained, Hurdle, Place};
 use crate::prelude::*;
 
 declare_rule! {
-    /// A request that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above had room.
+    /// An allocation that needs a low zone (DMA, DMA32, or what a 32-bit kernel can map) found it exhausted, while memory above was free.
     ///
     /// ## What it means
     /// Some devices reach only the first 16 MiB or 4 GiB, a 32-bit kernel keeps its own data in the first 896 MiB, and
-    /// areas set aside for contiguous allocations (CMA) serve movable memory only. Such a part can be full while much is
-    /// free elsewhere; the request fails, and the kernel may kill processes that cannot help.
+    /// areas reserved for contiguous allocations (CMA) serve movable memory only. Such a zone can be full while much
+    /// memory is free elsewhere; the allocation fails, and the kernel may kill processes although that cannot help.
     /// ## How it is recognised
-    /// From a kernel report: each zone that the request may use fails the allocator's own test, and a zone above them
-    /// has free memory beyond its marks or page cache to drop.
+    /// From a kernel report: every zone that the allocation may use fails the allocator's watermark test, and a zone
+    /// above them has free memory beyond its watermarks or page cache to drop.
     /// ## Not this
-    /// - DMA and DMA32 with much free memory that they keep for requests like this (`lowmem_reserve`) during an ordinary
-    ///   shortage: their resting state. That is `oom-global`.
-    /// - `external-fragmentation`: enough is free in the zone, but in pieces.
+    /// - DMA and DMA32 with much free memory reserved for such allocations (`lowmem_reserve`) during an ordinary
+    ///   shortage: that is their normal state. See `oom-global`.
+    /// - `external-fragmentation`: the zone has enough free memory, but in small blocks.
     /// ## What to do
-    /// Now: unload or limit what allocates there. For good: a 64-bit kernel; an IOMMU or a smaller swiotlb use; a larger
-    /// reserve for the low zone (`vm.lowmem_reserve_ratio`: smaller numbers keep more). Verify: no further report.
+    /// Now: unload or limit what allocates there. For good: a 64-bit kernel; an IOMMU or less use of swiotlb; a larger
+    /// reserve for the low zone (`vm.lowmem_reserve_ratio`: smaller numbers reserve more). Verify: no further report.
     /// ## References
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
@@ -32,24 +32,24 @@ declare_rule! {
 }
 
 fn trigger() -> Trigger {
-    oom::trigger(|cx| Ok(oom::occurrences(cx, is_of_a_part)), none)
+    oom::trigger(|cx| Ok(oom::occurrences(cx, is_limited_to_zones)), none)
 }
 
-fn is_of_a_part(one: &Explained<'_>) -> bool {
-    matches!(one.cause, Cause::LowZone | Cause::CmaOnly)
+fn is_limited_to_zones(explained: &Explained<'_>) -> bool {
+    matches!(explained.cause, Cause::LowZone | Cause::CmaOnly)
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    clear!("no kernel report of a low zone that is exhausted beside others with room")
+    clear!("no kernel report shows an exhausted low zone while other zones have free memory")
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let reports = oom::within(cx, &incident.stretch, is_of_a_part);
+    let reports = oom::within(cx, &incident.stretch, is_limited_to_zones);
     let Some(one) = reports.last() else {
         return none(cx);
     };
     let Some(asked) = &one.asked else {
-        return clear!("the report does not show what was asked for");
+        return clear!("the report does not show the allocation");
     };
     let (severity, effect) = oom::effect(one);
     let finding = RULE.found(severity, format!("{effect} because {}.", why(one, asked)));
@@ -63,49 +63,50 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 fn why(one: &Explained<'_>, asked: &Asked) -> String {
     if one.cause == Cause::CmaOnly {
-        return "what is free is set aside for contiguous memory (CMA), which this request cannot use".to_owned();
+        return "the free memory is reserved for contiguous allocations (CMA), which this one cannot use".to_owned();
     }
     let names = |eligible: bool| {
-        let zones = one
+        let mut names: Vec<&str> = one
             .zones
             .iter()
-            .filter(|z| z.is_eligible() == eligible && (eligible || z.hurdle == Hurdle::TooHigh));
-        let mut names: Vec<&str> = zones.map(|z| z.zone.name.as_str()).collect();
+            .filter(|z| z.is_eligible() == eligible && (eligible || z.hurdle == Hurdle::TooHigh))
+            .map(|z| z.zone.name.as_str())
+            .collect();
         names.sort_unstable();
         names.dedup();
         names.join(" or ")
     };
-    let free = one.zones.iter().filter(|z| z.hurdle == Hurdle::TooHigh);
-    let free: units::Bytes = free.map(|z| z.zone.free).sum();
-    let who = match asked.highest {
-        Place::Dma | Place::Dma32 => "a device's memory",
+    let too_high = one.zones.iter().filter(|z| z.hurdle == Hurdle::TooHigh);
+    let free: Bytes = too_high.map(|z| z.zone.free).sum();
+    let kind = match asked.highest {
+        Place::Dma | Place::Dma32 => "memory for a device",
         _ => "kernel memory",
     };
-    let needs = names(true);
-    let needs = if needs.is_empty() {
-        "must lie in a zone that this host does not have".to_owned()
+    let eligible = names(true);
+    let limit = if eligible.is_empty() {
+        "needs a zone that this host does not have".to_owned()
     } else {
-        format!("can lie in {needs} only, where nothing was left")
+        format!("must come from {eligible}, where nothing was left")
     };
-    format!("{who} {needs}, while {} had {free} free", names(false))
+    format!("{kind} {limit}, while {} had {free} free", names(false))
 }
 
 fn remedy(finding: Finding, one: &Explained<'_>, asked: &Asked) -> Finding {
     let look = "cat /proc/zoneinfo /proc/buddyinfo; slabtop -o -s c | head -20";
     if one.cause == Cause::CmaOnly {
         return finding
-            .cause("CMA serves movable memory only, and what cannot be moved has used up the rest.")
-            .fix(Fix::say("Set aside less for CMA: cma= on the kernel's command line, or the size in the device tree.").look("grep -i cma /proc/meminfo /proc/cmdline"));
+            .cause("CMA serves movable memory only, and unmovable memory has used up the rest.")
+            .fix(Fix::say("Reserve less for CMA: cma= on the kernel command line, or the size in the device tree.").look("grep -i cma /proc/meminfo /proc/cmdline"));
     }
     if asked.highest == Place::Normal {
         return finding
-            .cause("The kernel's own data must lie in memory that it can map or never moves, and that part is full.")
-            .fix(Fix::say("See what fills it: slab, page tables, network buffers. What lasts is a 64-bit kernel, or a smaller Movable zone (movablecore, kernelcore).").look(look));
+            .cause("The kernel's own data needs memory that it can map or never moves, and those zones are full.")
+            .fix(Fix::say("Find out what fills them: slab, page tables, network buffers. For good, use a 64-bit kernel or a smaller Movable zone (movablecore, kernelcore).").look(look));
     }
     finding
-        .cause("What devices can reach is full of other memory.")
-        .fix(Fix::say("Keep more of the low zones for requests that need them (note the value before).").look(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
-        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel's command line), or use a driver with a wider DMA mask.").look("dmesg | grep -i -e iommu -e swiotlb"))
+        .cause("The zones that devices can reach are full of other memory.")
+        .fix(Fix::say("Reserve more of the low zones for allocations that need them (note the old value first).").look(format!("{look}\nsysctl vm.lowmem_reserve_ratio")).keep("echo 'vm.lowmem_reserve_ratio = 64 64 32' >> /etc/sysctl.d/99-zz-memtide.conf"))
+        .fix(Fix::say("Let the device reach all memory: switch the IOMMU on (intel_iommu=on or amd_iommu=on on the kernel command line), or use a driver with a wider DMA mask.").look("dmesg | grep -i -e iommu -e swiotlb"))
 }
 
 #[cfg(test)]
@@ -114,7 +115,7 @@ mod tests {
     use crate::oom::testing::{Report, kib};
     use crate::rules::testing::{Case, clear, found, times};
 
-    fn wants_dma32(normal_free: u64) -> Report {
+    fn needs_dma32(normal_free: u64) -> Report {
         Report::default()
             .asking(0xcc4, 0)
             .zone(
@@ -136,21 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_needs_dma32_is_told_from_a_shortage() {
-        let finding = found(RULE, &Case::of_report(wants_dma32(4_000_000)));
+    fn a_device_that_needs_dma32_is_found() {
+        let finding = found(RULE, &Case::of_report(needs_dma32(4_000_000)));
         assert_eq!(finding.severity, Severity::Critical);
         assert!(finding.title.contains("DMA32"), "{}", finding.title);
-        clear(RULE, &Case::of_report(wants_dma32(60_000)));
+        clear(RULE, &Case::of_report(needs_dma32(60_000)));
     }
 
     #[test]
-    fn what_low_zones_keep_in_an_ordinary_shortage_is_not() {
+    fn clear_when_low_zones_hold_their_reserve_in_a_shortage() {
         clear(RULE, &Case::of_report(Report::of_a_host()));
         clear(RULE, &Case::once());
     }
 
     #[test]
-    fn cma_beside_a_full_rest_is_named() {
+    fn free_memory_in_cma_only_is_found() {
         let mut report = Report::default()
             .asking(0xcc0, 0)
             .zone("DMA", 300_000, 8_000, 900_000, &[0; 4])
@@ -162,8 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn within_an_hour_of_calm_it_is_found_with_its_time() {
-        let hour = |free| Case::over(3600).reporting(600, wants_dma32(free));
+    fn finds_a_kernel_report_within_an_hour() {
+        let hour = |free| Case::over(3600).reporting(600, needs_dma32(free));
         let finding = found(RULE, &hour(4_000_000));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(

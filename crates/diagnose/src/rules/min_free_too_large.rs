@@ -1,4 +1,4 @@
-//! Watermarks set too high: the kernel keeps much memory free that nobody may use.
+//! Watermarks set too high: the kernel keeps much memory free that no program can use.
 
 use timeline::facts::{MIN_FREE, THP_ENABLED, WATERMARK_SCALE};
 use timeline::signals::{
@@ -13,27 +13,27 @@ use crate::measures::readings::RECLAIM_COSTS;
 use crate::prelude::*;
 
 declare_rule! {
-    /// The kernel keeps so much memory free that the rest is short: its watermarks are set too high.
+    /// The zone watermarks are set too high: the kernel keeps so much memory free that programs run short.
     ///
     /// ## What it means
-    /// `vm.min_free_kbytes` and `vm.watermark_scale_factor` decide how much memory the kernel keeps free. kswapd evicts
-    /// page cache and swaps out as soon as less is free, so whatever lies below the watermarks is lost to programs: a
-    /// host can thrash or kill processes with gigabytes "free".
+    /// `vm.min_free_kbytes` and `vm.watermark_scale_factor` set how much memory the kernel keeps free. kswapd evicts
+    /// page cache and swaps out as soon as less is free, so memory below the watermarks is lost to programs: a host can
+    /// thrash or kill processes with gigabytes "free".
     /// ## How it is recognised
     /// For 10 s or longer, or in a single sample, the zones' watermarks add up to 10 % of RAM or more, or
-    /// `min_free_kbytes` to 5 %, and that is more than the kernel would choose by itself. A temporary boost of the
-    /// watermarks is taken off. Without the zones `min_free_kbytes` alone must be 5.75 % of RAM. Pages that come back after
-    /// eviction, swap-out or stalls of 4 s or longer while so much is free confirm that it costs something.
+    /// `min_free_kbytes` to 5 %, and that exceeds the kernel's default. A temporary boost of the watermarks is
+    /// subtracted. Without zones, `min_free_kbytes` alone must be 5.75 % of RAM. Refaults, swap-out or stalls of 4 s or
+    /// longer while that much is free confirm that it costs something.
     /// ## Not this
-    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most 5 % of RAM. On arm64
-    ///   with 64 KiB pages huge pages take it to those 5 %: reported as information.
-    /// - A large value on purpose, as Oracle's engineered systems and NUMA hosts with fast networks have it: usually
-    ///   far below 5 %.
+    /// - The default: `sqrt(16 × RAM in kB)` kB, or 22 MiB for each zone with huge pages on, at most 5 % of RAM. On
+    ///   arm64 with 64 KiB pages, huge pages raise it to those 5 %: reported as informational.
+    /// - A large value on purpose, as on Oracle's engineered systems and NUMA hosts with fast networks: usually far
+    ///   below 5 %.
     /// - A boost (`zone.boost`): gone after the next reclaim.
     /// ## What to do
-    /// Now: `sysctl -w vm.min_free_kbytes=` the default that the finding shows. For good: remove the line from
-    /// `/etc/sysctl.conf` and `/etc/sysctl.d/`, or correct it. Verify: free memory falls to the new floor and refaults
-    /// and swap-out end.
+    /// Now: `sysctl -w vm.min_free_kbytes=` the default that the finding shows. For good: remove or correct the line in
+    /// `/etc/sysctl.conf` and `/etc/sysctl.d/`. Verify: free memory falls to the new floor, and refaults and swap-out
+    /// end.
     /// ## References
     /// - kernel mm/page_alloc.c, init_per_zone_wmark_min; mm/khugepaged.c, set_recommended_min_free_kbytes
     /// - kernel Documentation/admin-guide/sysctl/vm.rst, min_free_kbytes
@@ -44,63 +44,63 @@ declare_rule! {
     }
 }
 
-/// An engineering choice. Kernels' own choices reach 8 % (computed below for small hosts with huge pages on).
+/// An engineering choice. Kernel defaults reach 8 % (computed below for small hosts with huge pages on).
 const FLOOR: Ratio = Ratio::from_percent(10.0);
-/// khugepaged stops here (mm/khugepaged.c, set_recommended_min_free_kbytes), and nothing else that the kernel chooses is larger.
+/// khugepaged's cap (mm/khugepaged.c, set_recommended_min_free_kbytes); no other kernel default is larger.
 const MIN: Ratio = Ratio::from_percent(5.0);
-/// The default is computed from RAM as it is now; the kernel computed it at boot from a little less or more.
+/// The default is computed from today's RAM; the kernel computed it at boot from slightly less or more.
 const BEYOND_DEFAULT: f64 = 1.15;
-/// Base pages larger than 4 KiB make so much of the 5 % the kernel's own choice for huge pages.
+/// With base pages larger than 4 KiB, the kernel's default for huge pages is this share of the 5 %.
 const NEARLY_ALL: f64 = 0.9;
-/// Gaps between the watermarks this many times the default's are set by hand; the default's vary by rounding only.
+/// Gaps between the watermarks of this many times the default are set by hand; the default varies by rounding only.
 const WIDE_GAPS: f64 = 2.0;
-/// Free memory up to this part of the floor is kept there by reclaim; kswapd overshoots its watermark while it is busy.
-const KEPT: f64 = 1.3;
-/// Pages that come back while memory is kept free.
+/// Reclaim keeps free memory below this multiple of the floor; a busy kswapd overshoots its watermark.
+const NEAR_FLOOR: f64 = 1.3;
+/// Refaults while that much memory is free.
 const REFAULTS: PerSecond<Pages> = Calm::REFAULTS;
 const SWAPPED_OUT: BytesPerSecond = BytesPerSecond::from_mib(1.0);
-/// A default that costs less than this is not worth a word.
-const WORTH_A_WORD: Bytes = Bytes::from_mib(256);
-/// vm.min_free_kbytes at most where the kernel chooses it without huge pages in mind: mm/page_alloc.c, calculate_min_free_kbytes.
+/// A default that costs less than this is not reported.
+const WORTH_REPORTING: Bytes = Bytes::from_mib(256);
+/// Cap of the default of vm.min_free_kbytes without huge pages: mm/page_alloc.c, calculate_min_free_kbytes.
 const DEFAULT_AT_MOST_KIB: u32 = 262_144;
 
 fn trigger() -> Trigger {
-    // Large base pages take the kernel's own choice to nearly all of what it may be. With small ones that share is usual on
-    // small hosts, where it is not worth a word.
+    // With large base pages, the default is close to its cap. With small ones that share is usual on small hosts, where it
+    // is not reported.
     let min = ram().share(MIN);
-    let least = min.clone().times(NEARLY_ALL).max(WORTH_A_WORD).min(min);
+    let least = min.clone().times(NEARLY_ALL).max(WORTH_REPORTING).min(min);
     let of_zones = any![
         floor().at_least("the watermarks", ram().share(FLOOR)),
         mins().at_least("the min watermarks", least),
     ];
-    // The kernel's own choice ends at 5 %, rounded; one step beyond is certainly set by hand.
+    // The default is capped at 5 %, rounded; one step beyond is certainly set by hand.
     let by_hand = ram().share(MIN).times(BEYOND_DEFAULT);
-    let setting = set().at_least("vm.min_free_kbytes", by_hand);
+    let setting = min_free().at_least("vm.min_free_kbytes", by_hand);
     Trigger::on_host(LEVEL, of_zones.or_without(setting))
 }
 
 /// vm.min_free_kbytes.
-fn set() -> Reading<Bytes> {
+fn min_free() -> Reading<Bytes> {
     fact(MIN_FREE).of_size(Reading::constant(Bytes::from_kib(1)))
 }
 
-/// A zone's watermark without its boost, which the printed one includes (5.0 and later).
+/// A zone's watermark without its boost, which zoneinfo includes (5.0 and later).
 fn unboosted(watermark: Reading<Pages>) -> Reading<Pages> {
     watermark.clone().minus(gauge(ZONE_BOOST)).or(watermark)
 }
 
-/// Σ min of the zones, which min_free_kbytes is spread over.
+/// Σ min over the zones: min_free_kbytes is divided among them.
 fn mins() -> Reading<Bytes> {
     over(Entity::Zone, unboosted(gauge(ZONE_MIN)).bytes())
 }
 
-/// Σ min(managed, high + protection) of the zones.
+/// Σ min(managed, high + protection) over the zones.
 fn floor() -> Reading<Bytes> {
     let kept = unboosted(gauge(ZONE_HIGH)).plus([gauge(ZONE_PROTECTION)]);
     over(Entity::Zone, kept.min(gauge(ZONE_MANAGED)).bytes())
 }
 
-/// Σ (high − min) / 2 of the zones: the distance from one watermark to the next.
+/// Σ (high − min) / 2 over the zones: the gap between two watermarks.
 fn gaps() -> Reading<Bytes> {
     let gap = gauge(ZONE_HIGH).minus(gauge(ZONE_MIN));
     over(Entity::Zone, gap.bytes()).times(0.5)
@@ -114,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let (min, floor, default) = (zones.min, zones.floor, zones.default);
     let (part, total) = (cx.of_ram(floor)?, cx.ram()?);
     if floor < total.share(FLOOR) && min < total.share(MIN) {
-        return if page.bytes() > Bytes::from_kib(4) && min >= WORTH_A_WORD {
+        return if page.bytes() > Bytes::from_kib(4) && min >= WORTH_REPORTING {
             huge_page_default(cx, floor, min, page)
         } else {
             clear!("the watermarks keep {floor} free, {part} of RAM")
@@ -123,56 +123,57 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let set_by_hand = min.as_f64() > default.as_f64() * BEYOND_DEFAULT;
     if !set_by_hand && !zones.are_wide() {
         return clear!(
-            "the watermarks keep {floor} free, {part} of RAM: the kernel's own choice on a host of this size"
+            "the watermarks keep {floor} free, {part} of RAM: the kernel's default for a host of this size"
         );
     }
-    let price = Price::of(cx, &incident.stretch)?;
-    let effect = match price.any() {
-        true => "and evicts what is needed to do so",
-        false => "which nobody can use",
+    let price = Price::during(cx, &incident.stretch)?;
+    let effect = if price.any() {
+        "and evicts pages in use to do so"
+    } else {
+        "which no program can use"
     };
     let reason = if set_by_hand {
-        format!("vm.min_free_kbytes is {min} (the default here is about {default})")
+        format!("vm.min_free_kbytes is {min} (default here: about {default})")
     } else {
-        "vm.watermark_scale_factor sets the watermarks far apart".to_owned()
+        "vm.watermark_scale_factor spreads the watermarks".to_owned()
     };
     let title = format!("The kernel keeps {floor} free, {part} of RAM, {effect}: {reason}.");
     let keep = format!("the watermarks keep {floor} free, {part} of RAM");
     let add_up =
-        format!("the min watermarks add up to {min}; the kernel's own choice is about {default}");
-    let setting = Setting::read(cx, &zones);
-    let restored = setting.as_ref().map_or(default, |it| it.restored);
-    let agreed = setting.as_ref().filter(|it| it.agrees);
-    let now = agreed.map_or(min, |it| Bytes::from_kib(it.kib));
+        format!("the min watermarks add up to {min}; the kernel's default is about {default}");
+    let setting = MinFreeSetting::read(cx, &zones);
+    let restored = setting.as_ref().map_or(default, |setting| setting.restored);
+    let agreed = setting.as_ref().filter(|setting| setting.agrees);
+    let now = agreed.map_or(min, |setting| Bytes::from_kib(setting.kib));
     let finding = RULE
         .found(Severity::Warning, title)
-        .with(cx.gauge(MEM_FREE).ok(), |it, free| {
-            it.graph("free memory", &free)
+        .with(cx.gauge(MEM_FREE).ok(), |finding, free| {
+            finding.graph("free memory", &free)
         })
         .shows_from(MEM_FLOOR_HIGH, floor, total.share(FLOOR), None, keep)
         .shows_from(ZONE_MIN, min, total.share(MIN), None, add_up)
         .counts_as("the zones' watermarks")
         .and(|finding| price.shown_in(finding))
-        .counts_if(price.any(), "reclaim with that much free")
+        .counts_if(price.any(), "reclaim with that much memory free")
         .counts_if(set_by_hand && agreed.is_some(), "the setting")
         .with(setting.as_ref(), |finding, setting| {
             setting.shown_in(finding)
         });
     Ok(remedy(cx, finding, set_by_hand, restored, now)
-        .not("a boost of the watermarks", "boosts are taken off these figures")
+        .not("a boost of the watermarks", "boosts are subtracted from these figures")
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor; refaults and swap-out end")
         .sure_by_kinds(cx, "")
         .into())
 }
 
-/// What the watermarks keep free at a sample.
+/// The zones' watermarks at a sample.
 struct Watermarks {
     min: Bytes,
     floor: Bytes,
     gap: Bytes,
     /// Σ managed.
     managed: Bytes,
-    /// What the kernel would choose for the sum of the min watermarks.
+    /// The kernel's default for the sum of the min watermarks.
     default: Bytes,
 }
 
@@ -183,7 +184,7 @@ impl Watermarks {
             value.ok_or_else(|| Missing::same_time(ZONE_MIN.def()))
         };
         let managed = at(over(Entity::Zone, gauge(ZONE_MANAGED).bytes()))?;
-        // Zones up to Normal that have memory: khugepaged keeps some in each.
+        // khugepaged raises the watermark for each populated zone up to Normal.
         let zones = cx.timeline.entities(Entity::Zone).filter(|zone| {
             let name = zone.key.rsplit('/').next().unwrap_or_default();
             let pages = cx.timeline.last_of(zone, ZONE_MANAGED).unwrap_or_default();
@@ -199,15 +200,15 @@ impl Watermarks {
         })
     }
 
-    /// Whether they lie further apart than the kernel would set them.
+    /// Whether the gaps are wider than the kernel's default.
     fn are_wide(&self) -> bool {
         let usual = (self.min.as_f64() / 4.0).max(self.managed.as_f64() / 1000.0);
         self.gap.as_f64() > usual * WIDE_GAPS
     }
 }
 
-/// What the kernel would choose for `vm.min_free_kbytes`: `sqrt(16 × RAM)` in kB, raised by khugepaged to eleven page
-/// blocks for each zone (2 + 3² migrate types), at most 5 % of RAM.
+/// The kernel's default of `vm.min_free_kbytes`: `sqrt(16 × RAM)` in kB, raised by khugepaged to eleven page blocks for
+/// each zone (2 + 3² migrate types), at most 5 % of RAM.
 fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u64) -> Bytes {
     let root = (16.0 * managed.as_f64() / 1024.0).sqrt();
     let plain = root.clamp(128.0, f64::from(DEFAULT_AT_MOST_KIB)) * 1024.0;
@@ -220,14 +221,14 @@ fn default_min_free(cx: &Evidence<'_>, managed: Bytes, page: PageSize, zones: u6
     Bytes::from_f64(plain.max(huge))
 }
 
-/// A page table's worth of pages: 2 MiB with 4 KiB pages, 32 MiB with 16 KiB, 512 MiB with 64 KiB.
+/// The size of a PMD huge page: 2 MiB with 4 KiB pages, 32 MiB with 16 KiB, 512 MiB with 64 KiB.
 fn page_block(page: PageSize) -> Bytes {
     let page = page.bytes().get();
     Bytes::new(page * (page / 8))
 }
 
-/// What keeping it free costs, where reclaim keeps free memory near these watermarks: each in the longest time that it
-/// lasted, for a setting is there for long and costs something for a part of that.
+/// What the setting costs while reclaim keeps free memory near the watermarks. Each is the mean of the longest stretch,
+/// because a setting lasts long and costs something for a part of that time.
 #[derive(Default)]
 struct Price {
     refaults: Option<PerSecond<Pages>>,
@@ -236,15 +237,15 @@ struct Price {
 }
 
 impl Price {
-    fn of(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
+    fn during(cx: &Evidence<'_>, stretch: &Stretch) -> Result<Self, Missing> {
         let Ok(free) = cx.gauge(MEM_FREE) else {
             return Ok(Self::default());
         };
-        let kept = free.at_most_track(&floor().track(cx)?.scaled(KEPT));
+        let near = free.at_most_track(&floor().track(cx)?.scaled(NEAR_FLOOR));
         Ok(Self {
-            refaults: lasting(&kept, cx.refaults_file(), REFAULTS, stretch),
-            swapped: lasting(&kept, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),
-            stalled: lasting(&kept, cx.stall(PSI_MEMORY_SOME), RECLAIM_COSTS, stretch),
+            refaults: longest_mean(&near, cx.refaults_file(), REFAULTS, stretch),
+            swapped: longest_mean(&near, cx.bytes_rate(PSWPOUT), SWAPPED_OUT, stretch),
+            stalled: longest_mean(&near, cx.stall(PSI_MEMORY_SOME), RECLAIM_COSTS, stretch),
         })
     }
 
@@ -254,12 +255,12 @@ impl Price {
 
     fn shown_in(&self, finding: Finding) -> Finding {
         finding
-            .with(self.refaults, |it, rate| {
-                let text = format!("{rate} of files read again after eviction");
-                it.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
+            .with(self.refaults, |finding, rate| {
+                let text = format!("{rate} of file pages read again after eviction (refaults)");
+                finding.shows_from(REFAULT_FILE, rate, REFAULTS, None, text)
             })
-            .with(self.swapped, |it, rate| {
-                it.shows_from(
+            .with(self.swapped, |finding, rate| {
+                finding.shows_from(
                     PSWPOUT,
                     rate,
                     SWAPPED_OUT,
@@ -267,29 +268,32 @@ impl Price {
                     format!("{rate} swapped out"),
                 )
             })
-            .with(self.stalled, |it, share| {
+            .with(self.stalled, |finding, share| {
                 let text = format!("tasks waited for memory {share} of the time");
-                it.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
+                finding.shows_from(PSI_MEMORY_SOME, share, RECLAIM_COSTS, None, text)
             })
     }
 }
 
-/// The mean of a track over the longest part of a stretch in which it is at least so much and a condition holds.
-fn lasting<Q: Quantity>(
+/// The mean over the longest part of a stretch in which the track is at least `from` and the condition holds.
+fn longest_mean<Q: Quantity>(
     condition: &Condition,
     track: Result<Track<Q>, Missing>,
     from: Q,
     stretch: &Stretch,
 ) -> Option<Q> {
     let track = track.ok()?;
-    let runs = condition.and(&track.at_least(from)).bridged_runs();
-    let within = runs.into_iter().filter(|run| {
-        stretch.first <= run.first && run.last <= stretch.last && run.duration() >= STALL
-    });
-    track.mean_in(&within.max_by_key(Stretch::duration)?)
+    let longest = condition
+        .and(&track.at_least(from))
+        .bridged_runs()
+        .into_iter()
+        .filter(|run| stretch.first <= run.first && run.last <= stretch.last)
+        .filter(|run| run.duration() >= STALL)
+        .max_by_key(Stretch::duration)?;
+    track.mean_in(&longest)
 }
 
-/// Back to a value that needs no setting: whoever set another must not do so again.
+/// Back to a default, which needs no line in a file: the line that sets another value must go.
 fn unset(cx: &Evidence<'_>, what: &str, fact: Fact, value: u64) -> Fix {
     let what = format!(
         "{what} To keep it, remove {} from /etc/sysctl.conf, /etc/sysctl.d/ and the tuned profile.",
@@ -308,18 +312,18 @@ fn remedy(
     let (default, now) = (default.get() / 1024, now.get() / 1024);
     if set_by_hand {
         let finding = finding.cause(
-            "Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.",
+            "vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the default.",
         );
-        let what = format!("Go back to what the kernel would choose, about {default} kB.");
+        let what = format!("Go back to the kernel's default, about {default} kB.");
         let fix = unset(cx, &what, MIN_FREE, default);
         return finding.fix(fix.undo(format!("sysctl -w {}={now}", MIN_FREE.name)));
     }
-    let finding = finding.cause("Somebody set vm.watermark_scale_factor; each step between the watermarks is that many 1/10,000 of a zone.");
-    let what = "Bring the watermarks together again.";
+    let finding = finding.cause("vm.watermark_scale_factor was set by hand; each gap between the watermarks is that many 1/10,000 of a zone.");
+    let what = "Narrow the gaps between the watermarks again.";
     finding.fix(unset(cx, what, WATERMARK_SCALE, 10))
 }
 
-/// Large base pages make large huge pages, and khugepaged keeps eleven in each zone: a default, and yet worth knowing.
+/// With large base pages, huge pages are large too, and khugepaged keeps eleven free in each zone: a costly default.
 fn huge_page_default(
     cx: &Evidence<'_>,
     floor: Bytes,
@@ -328,26 +332,26 @@ fn huge_page_default(
 ) -> Result<Outcome, Missing> {
     let block = page_block(page);
     let title = format!(
-        "The kernel keeps {floor} free, {} of RAM, so that huge pages of {block} stay possible.",
+        "The kernel keeps {floor} free, {} of RAM, to be able to allocate huge pages of {block}.",
         cx.of_ram(floor)?
     );
     let text = format!(
-        "the watermarks keep {floor} free; the min watermarks add up to {min}, the 5 % at which the kernel stops"
+        "the watermarks keep {floor} free; the min watermarks add up to {min}, the kernel's cap of 5 %"
     );
     Ok(RULE.found(Severity::Info, title)
     .shows(MEM_FLOOR_HIGH, floor, None, text)
     .counts_as("the zones' watermarks")
     .counts_as("the page size")
-    .cause(format!(        "Base pages are {} here; with transparent huge pages on the kernel keeps eleven huge pages' worth in each zone.",
+    .cause(format!(        "Base pages are {} here; with transparent huge pages on, the kernel keeps eleven huge pages free in each zone.",
         page.bytes()
     ))
     .fix(Fix::file(
-        "Where huge pages of this size are not wanted, switch them off (for good also: transparent_hugepage=never on the kernel's command line).",
+        "If you do not need huge pages of this size, switch them off (for good: transparent_hugepage=never on the kernel command line).",
         "/sys/kernel/mm/transparent_hugepage/enabled",
         "never",
         cx.choice(THP_ENABLED).ok(),
     ))
-    .fix(Fix::tunable(cx, "Then set the reserve, which the kernel sets anew whenever huge pages are switched.", MIN_FREE, DEFAULT_AT_MOST_KIB))    .verify("memtide check: the floor is below 2 % of RAM")
+    .fix(Fix::tunable(cx, "Then set the reserve, because the kernel resets it whenever huge pages are switched on or off.", MIN_FREE, DEFAULT_AT_MOST_KIB))    .verify("memtide check: the floor is below 2 % of RAM")
     .sure_by_kinds(cx, "")
     .into())
 }
@@ -361,27 +365,27 @@ fn from_the_setting_alone(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     Ok(RULE
         .found(
             Severity::Warning,
-            format!("The kernel keeps at least {min} free, {part} of RAM: vm.min_free_kbytes is set too high."),
+            format!("The kernel keeps at least {min} free ({part} of RAM): vm.min_free_kbytes is set too high."),
         )
-        .shows_fact(MIN_FREE, setting, format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel itself chooses 5 % at most"))
+        .shows_fact(MIN_FREE, setting, format!("vm.min_free_kbytes = {setting}, {part} of RAM; the kernel's default is 5 % at most"))
         .counts_as("the setting")
-        .cause("Somebody set vm.min_free_kbytes, or RAM was taken away since the kernel chose it.")
+        .cause("vm.min_free_kbytes was set by hand, or RAM was removed after the kernel computed the default.")
         .fix(unset(cx, "Go back to 1 % of RAM or less.", MIN_FREE, hundredth).undo(format!("sysctl -w {}={setting}", MIN_FREE.name)))
         .verify("memtide check --for 1m under the same load: free memory falls to the new floor")
         .sure_by_kinds(cx, "the zones' watermarks (/proc/zoneinfo) would settle it")
         .into())
 }
 
-/// vm.min_free_kbytes as it was read, which need not be what the zones were made from.
-struct Setting {
+/// vm.min_free_kbytes as read, which may differ from the value behind the zones' watermarks.
+struct MinFreeSetting {
     kib: u64,
     /// The zones' watermarks follow from it.
     agrees: bool,
-    /// What it should be again.
+    /// The value to restore.
     restored: Bytes,
 }
 
-impl Setting {
+impl MinFreeSetting {
     fn read(cx: &Evidence<'_>, zones: &Watermarks) -> Option<Self> {
         let kib = cx.number(MIN_FREE).ok()?;
         let as_read = Bytes::from_kib(kib);
@@ -403,7 +407,7 @@ impl Setting {
         let later = if self.agrees {
             ""
         } else {
-            " when it was read; it was raised since"
+            " when it was read; it was raised later"
         };
         let text = format!("vm.min_free_kbytes = {}{later}", self.kib);
         finding.shows_fact(MIN_FREE, self.kib, text)
@@ -419,11 +423,11 @@ mod tests {
     const PAGES_PER_MIB: u64 = 256;
 
     /// A host of one zone, watermarks in MiB.
-    fn marks(ram: u64, min: u64, high: u64, free: u64) -> Case {
-        marks_over(20, ram, min, high, free)
+    fn watermarks(ram: u64, min: u64, high: u64, free: u64) -> Case {
+        watermarks_over(20, ram, min, high, free)
     }
 
-    fn marks_over(seconds: u64, ram: u64, min: u64, high: u64, free: u64) -> Case {
+    fn watermarks_over(seconds: u64, ram: u64, min: u64, high: u64, free: u64) -> Case {
         let pages = |mib: u64| Pages::new(mib * PAGES_PER_MIB);
         Case::over(seconds)
             .gauge(MEM_TOTAL, Bytes::from_mib(ram))
@@ -434,11 +438,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_of_ram_is_found_and_its_price_confirms_it() {
-        let idle = found(RULE, &marks(470, 94, 141, 400));
+    fn a_fifth_of_ram_is_found_and_confirmed_by_its_costs() {
+        let idle = found(RULE, &watermarks(470, 94, 141, 400));
         assert_eq!(idle.severity, Severity::Warning);
         assert_eq!(idle.confidence.word(), "probable");
-        let paid = found(RULE, &marks(470, 94, 141, 130).counter(REFAULT_FILE, 7000));
+        let paid = found(
+            RULE,
+            &watermarks(470, 94, 141, 130).counter(REFAULT_FILE, 7000),
+        );
         assert_eq!(paid.confidence.word(), "confirmed");
         assert!(
             paid.fixes[0]
@@ -453,25 +460,28 @@ mod tests {
     }
 
     #[test]
-    fn refaults_far_above_the_floor_are_not_its_price() {
-        let finding = found(RULE, &marks(470, 94, 141, 400).counter(REFAULT_FILE, 7000));
+    fn refaults_far_above_the_floor_do_not_count() {
+        let finding = found(
+            RULE,
+            &watermarks(470, 94, 141, 400).counter(REFAULT_FILE, 7000),
+        );
         assert_eq!(finding.confidence.word(), "probable");
     }
 
     #[test]
-    fn defaults_are_clear_on_hosts_of_all_sizes() {
+    fn clear_with_defaults_on_hosts_of_all_sizes() {
         for ram in [128_u64, 300, 512, 768, 1024, 4096, 65_536] {
-            // khugepaged's choice with one zone, at most 5 %; high = 1.5 × min, at least 0.2 % of RAM more.
+            // khugepaged's value for one zone, at most 5 %; high = 1.5 × min, at least 0.2 % of RAM more.
             let min = (ram / 20).min(22);
             let high = (min * 3 / 2).max(min + ram / 500);
-            clear(RULE, &marks(ram, min, high, ram / 2));
+            clear(RULE, &watermarks(ram, min, high, ram / 2));
         }
     }
 
     #[test]
-    fn a_boost_is_not_a_setting() {
+    fn clear_when_the_watermarks_are_boosted() {
         let boost = Pages::new(60 * PAGES_PER_MIB);
-        let boosted = marks(470, 64, 65, 200);
+        let boosted = watermarks(470, 64, 65, 200);
         clear(
             RULE,
             &boosted.gauge_of(Entity::Zone, "0/DMA32", ZONE_BOOST, boost),
@@ -479,15 +489,15 @@ mod tests {
     }
 
     #[test]
-    fn marks_far_apart_are_a_setting_too() {
-        let case = marks(1000, 22, 160, 500).fact(WATERMARK_SCALE, "690");
+    fn wide_gaps_between_watermarks_are_found() {
+        let case = watermarks(1000, 22, 160, 500).fact(WATERMARK_SCALE, "690");
         let finding = found(RULE, &case);
         assert!(finding.title.contains("watermark_scale_factor"));
         assert!(finding.fixes[0].undo.ends_with("=690"));
     }
 
     #[test]
-    fn a_value_set_while_watched_is_found_by_the_marks() {
+    fn a_value_raised_after_it_was_read_is_found_by_the_watermarks() {
         let pages = |mib: u64| Pages::new(mib * PAGES_PER_MIB);
         let steps = |early: u64, late: u64| {
             let mut all = vec![pages(early); 3];
@@ -506,12 +516,12 @@ mod tests {
             finding
                 .evidence
                 .iter()
-                .any(|line| line.text.contains("raised since"))
+                .any(|line| line.text.contains("raised later"))
         );
     }
 
     #[test]
-    fn large_base_pages_are_worth_a_word() {
+    fn the_default_of_large_base_pages_is_informational() {
         let pages = |mib: u64| Pages::new(mib * 16);
         let mut case = Case::once()
             .gauge(MEM_TOTAL, Bytes::from_gib(32))
@@ -524,8 +534,8 @@ mod tests {
     }
 
     #[test]
-    fn one_look_shows_it_and_stalls_are_a_price() {
-        let mut case = marks(470, 94, 141, 130).counter(PSI_MEMORY_SOME, 300_000);
+    fn found_in_a_single_sample_and_stalls_count_as_costs() {
+        let mut case = watermarks(470, 94, 141, 130).counter(PSI_MEMORY_SOME, 300_000);
         assert_eq!(found(RULE, &case).confidence.word(), "confirmed");
         case = Case::once()
             .gauge(MEM_TOTAL, Bytes::from_mib(470))
@@ -540,12 +550,12 @@ mod tests {
     }
 
     #[test]
-    fn needs_marks_or_the_setting() {
+    fn not_evaluated_without_watermarks_and_setting() {
         let missing = not_evaluated(RULE, &Case::once().gauge(MEM_TOTAL, Bytes::from_mib(470)));
         assert_eq!(missing.names, ["vm.min_free_kbytes"]);
     }
 
-    /// An hour in which the watermarks keep so many MiB for half a minute, and files are read again then.
+    /// An hour in which the watermarks rise for 30 s, with refaults at that time.
     fn an_hour(boost: u64) -> Case {
         let pages = |mib: u64| Pages::new(mib * PAGES_PER_MIB);
         let steps = |calm: u64, then: u64| {
@@ -566,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_as_grave_as_alone() {
+    fn finds_30_s_within_an_hour_with_the_same_severity() {
         let finding = found(RULE, &an_hour(0));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -574,10 +584,10 @@ mod tests {
     }
 
     #[test]
-    fn what_it_costs_for_a_moment_of_a_long_time_counts() {
+    fn costs_for_a_part_of_the_time_count() {
         let mut refaults = vec![0; 3600];
         refaults[1800..1830].fill(7000);
-        let case = marks_over(3600, 470, 94, 141, 130).counter_steps(REFAULT_FILE, &refaults);
+        let case = watermarks_over(3600, 470, 94, 141, 130).counter_steps(REFAULT_FILE, &refaults);
         assert_eq!(found(RULE, &case).confidence.word(), "confirmed");
     }
 }

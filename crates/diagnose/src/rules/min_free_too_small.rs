@@ -1,4 +1,4 @@
-//! Requests that cannot wait find the reserve used up.
+//! Atomic allocations fail because the reserve is used up.
 
 use timeline::facts::{MIN_FREE, WATERMARK_SCALE};
 use timeline::signals::MEM_TOTAL;
@@ -7,18 +7,19 @@ use crate::oom::{self, Cause, Explained};
 use crate::prelude::*;
 
 declare_rule! {
-    /// Network or disk code that cannot wait found no free page: the reserve (`vm.min_free_kbytes`) is too small for its bursts.
+    /// Atomic allocations of network or disk code failed: the reserve (`vm.min_free_kbytes`) is too small for its bursts.
     ///
     /// ## What it means
-    /// Interrupt code cannot wait until memory is reclaimed. It lives on what is free, down to a part of each zone's min
-    /// watermark. A burst of packets can use that up before kswapd has refilled it; packets are then dropped, and the kernel
-    /// writes a page allocation failure. Nobody is killed.
+    /// Interrupt code cannot wait for reclaim. It allocates from free memory, down to a part of each zone's min
+    /// watermark. A burst of packets can use that up before kswapd has refilled it; packets are then dropped, and the
+    /// kernel logs a page allocation failure. Nothing is killed.
     /// ## How it is recognised
-    /// A kernel report of a failed allocation of a single page that may not wait (GFP_ATOMIC), or of a larger one where each
-    /// zone was below its watermark. Requests without access to the reserve (GFP_NOWAIT) have a way out, so they are a note.
+    /// A kernel report of a failed atomic allocation (GFP_ATOMIC) of a single page, or of a larger one while every zone
+    /// was below its watermark. Allocations without access to the reserve (GFP_NOWAIT) have a fallback, so they are
+    /// informational.
     /// ## Not this
-    /// - `external-fragmentation`: a large request fails while enough is free.
-    /// - `oom-global`: requests that may wait fail too, and a process is killed.
+    /// - `external-fragmentation`: a large allocation fails while enough memory is free.
+    /// - `oom-global`: allocations that may wait fail too, and a process is killed.
     /// - `min-free-too-large`: the opposite.
     /// ## What to do
     /// Now and for good: raise `vm.min_free_kbytes` to 1 % of RAM, 1 GiB at most. Verify: no further failures, and no
@@ -28,14 +29,14 @@ declare_rule! {
     /// - kernel mm/page_alloc.c, __zone_watermark_ok
     pub(crate) RULE = { id: "min-free-too-small", since: "0.1.0", class: Setting,
         trigger: trigger, story: story,
-        cause: "A burst took free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.",
+        cause: "A burst used free memory faster than kswapd reclaims it, and the reserve is the only buffer for that.",
         verify: "no further failure in a work cycle: journalctl -k -g 'page allocation failure'; ip -s link: no drops",
         explained_by: &[Explains::Surely(MIN_FREE), Explains::Surely(WATERMARK_SCALE)],
     }
 }
 
-/// What is advised: 1 % of RAM, between 128 MiB and 1 GiB and on small hosts 4 % of RAM at most, for kswapd
-/// works up to watermarks above it. All four are engineering choices; the kernel's own default is below them on any host.
+/// The advice: 1 % of RAM, between 128 MiB and 1 GiB, and at most 4 % of RAM on small hosts, because kswapd's watermarks lie
+/// above it. All four are engineering choices; the kernel's default is below them on any host.
 const ADVISED: Ratio = Ratio::from_percent(1.0);
 const LEAST: Bytes = Bytes::from_mib(128);
 const MOST: Bytes = Bytes::from_gib(1);
@@ -50,43 +51,45 @@ fn trigger() -> Trigger {
         },
         could: None,
         scope: Scope::Host,
-        none: Some(|_| clear!("no kernel report of a failed request that could not wait")),
+        none: Some(|_| clear!("no kernel report of a failed atomic allocation")),
     })
 }
 
-/// Reports of failed requests that could not wait.
+/// Reports of failed atomic allocations.
 fn failures<'a>(cx: &Evidence<'a>) -> impl Iterator<Item = Explained<'a>> {
-    let all = oom::reports(cx).into_iter();
-    all.filter(|one| one.cause == Cause::AtomicReserve)
+    oom::reports(cx)
+        .into_iter()
+        .filter(|failure| failure.cause == Cause::AtomicReserve)
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let at = incident.stretch.first;
     let Some(one) = failures(cx).filter(|one| one.index == at).last() else {
-        return clear!("no kernel report of a failed request that could not wait");
+        return clear!("no kernel report of a failed atomic allocation");
     };
     let Some(asked) = &one.asked else {
-        return clear!("the report does not show what was asked for");
+        return clear!("the report does not show the allocation");
     };
-    let way_out = if asked.is_privileged {
-        "the reserve for such requests was used up"
+    let reason = if asked.is_privileged {
+        "the reserve for atomic allocations was used up"
     } else {
-        "free memory was at its watermarks; such requests have a way out"
+        "free memory was at its watermarks; such allocations have a fallback"
     };
     let by = one.report.invoker.as_ref();
-    let by = by.map_or_else(String::new, |by| format!(" of {}", by.name));
+    let by = by.map_or_else(String::new, |by| format!(" by {}", by.name));
     let title = format!(
-        "A request{by} for {} that could not wait failed: {way_out}. Nobody was killed.",
+        "An atomic allocation{by} of {} failed: {reason}. Nothing was killed.",
         asked.size(one.report.page_size.or(cx.facts.page_size))
     );
     let finding = RULE.found(Severity::warning_if(asked.is_privileged), title);
     let finding = oom::measures(cx, &one, oom::tell(cx, &one, finding));
-    let (value, open) = match one.zones.is_empty() {
-        true => (0.75, "the state of the zones is not shown"),
-        false => (0.92, ""),
+    let (value, open) = if one.zones.is_empty() {
+        (0.75, "the report does not show the zones")
+    } else {
+        (0.92, "")
     };
     Ok(remedy(cx, &one, finding)
-        .not("oom-global", "nobody was killed for it")
+        .not("oom-global", "no process was killed for it")
         .affects(one.holders.affected(3))
         .sure(oom::sure(&one, value, open))
         .into())
@@ -94,8 +97,8 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 
 fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let known = cx.facts.number(MIN_FREE);
-    let finding = finding.with(known, |it, now| {
-        it.shows_fact(
+    let finding = finding.with(known, |finding, now| {
+        finding.shows_fact(
             MIN_FREE,
             now,
             format!("vm.min_free_kbytes is {}", Count::new(now)),
@@ -106,11 +109,11 @@ fn remedy(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
     let advised = cx.timeline.last(MEM_TOTAL).map(|ram| advised(ram, now));
     match advised.filter(|advised| *advised > now) {
         Some(advised) => finding.fix(Fix::tunable(cx, "Keep a larger reserve.", MIN_FREE, advised)),
-        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most; where it has that, smooth the bursts (rings of ethtool -g, interrupt rate).").look("sysctl vm.min_free_kbytes")),
+        None => finding.fix(Fix::say("Keep a larger reserve: vm.min_free_kbytes of 1 % of RAM, 1 GiB at most. If it is that large already, smooth the bursts (rings of ethtool -g, interrupt rate).").look("sysctl vm.min_free_kbytes")),
     }
 }
 
-/// What the notes advise, or twice what is there, in KiB.
+/// The advised value, or twice the current one, in KiB.
 fn advised(ram: Bytes, now: u64) -> u64 {
     let share = ram.share(ADVISED).max(LEAST);
     let more = Bytes::from_kib(now.saturating_mul(2));
@@ -123,7 +126,7 @@ mod tests {
     use crate::oom::testing::Report;
     use crate::rules::testing::{Case, clear, found};
 
-    /// A failed request where free memory is a sixth of the min watermark.
+    /// A failed allocation while free memory is a sixth of the min watermark.
     fn failed(gfp: u64, order: i32) -> Report {
         Report::default()
             .asking(gfp, order)
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_could_not_wait_points_to_the_reserve() {
+    fn a_failed_atomic_page_points_to_the_reserve() {
         let finding = found(RULE, &Case::of_report(failed(0xa20, 0)));
         assert_eq!(finding.severity, Severity::Warning);
         assert!(
@@ -146,20 +149,20 @@ mod tests {
     }
 
     #[test]
-    fn requests_with_a_way_out_are_a_note() {
+    fn allocations_with_a_fallback_are_informational() {
         let finding = found(RULE, &Case::of_report(failed(0x800, 0)));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn kills_and_requests_that_may_wait_are_clear() {
+    fn clear_on_kills_and_allocations_that_may_wait() {
         clear(RULE, &Case::of_report(Report::of_a_host()));
         clear(RULE, &Case::of_report(failed(0xcc0, 0)));
         clear(RULE, &Case::once());
     }
 
     #[test]
-    fn pieces_are_not_the_reserves_doing() {
+    fn clear_when_memory_is_fragmented() {
         let report = Report::default()
             .asking(0xa20, 3)
             .zone("Normal", 600_000, 61_948, 12_774_792, &[0; 5])
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_is_an_event_of_its_own() {
+    fn each_failure_is_an_event() {
         let case = Case::of_reports([failed(0xa20, 0), failed(0xa20, 2), failed(0xcc0, 0)]);
         let finding = found(RULE, &case);
         assert_eq!(finding.occasions.len(), 2);
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_within_a_calm_hour_is_as_grave_as_alone() {
+    fn finds_a_failure_within_an_hour_with_the_same_severity() {
         let severity = |gfp| {
             let case = Case::over(3600).with_report(1800, failed(gfp, 0));
             found(RULE, &case).severity

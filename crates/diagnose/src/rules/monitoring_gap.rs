@@ -1,4 +1,4 @@
-//! What was watched has holes, so conclusions are limited.
+//! The source has gaps, so conclusions are limited.
 
 use timeline::BreakKind;
 use timeline::signals::{ALLOCSTALL, PGMAJFAULT, PSI_MEMORY_SOME, PSWPIN, RECORDER_LATE};
@@ -8,23 +8,23 @@ use crate::measures::psi_average::Lately;
 use crate::prelude::*;
 
 declare_rule! {
-    /// The source has holes: what happened in them, or what it does not measure, no rule could see.
+    /// The source has gaps: no rule can see what happened in them, or what the source does not measure.
     ///
     /// ## What it means
-    /// A thrash of two minutes does not show in samples ten minutes apart, a shortage does not show without stalls or
-    /// refaults, and after a reboot or in a gap nobody watched. "Nothing found" then means less.
+    /// Samples ten minutes apart do not show two minutes of thrashing, a source without stalls or refaults does not
+    /// show a shortage, and after a reboot or in a gap nothing was recorded. "Nothing found" then means less.
     /// ## How it is recognised
-    /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that came
-    /// late itself for a fifth of the time, or by a second and more, 5 s in all: while tasks waited for memory that is
-    /// evidence that the host stood still, and without it the recorder alone was stopped or starved; no memory pressure and
-    /// no allocation stalls; no refaults; readings dropped because there were too many processes. A single sample is not
-    /// called a gap: it says itself what it cannot tell.
+    /// One of these: gaps, suspends or reboots in the recording; samples more than 5 minutes apart; a recorder that was
+    /// late for a fifth of the time, or by a second or more, 5 s in all (with memory stalls at that time, the host
+    /// stood still; without, only the recorder was stopped or starved); no memory pressure and no allocation stalls; no
+    /// refaults; readings dropped because there were too many processes. A single sample is not a gap: its findings say
+    /// what it cannot show.
     /// ## Not this
-    /// - A short recording: it is whole, only short.
-    /// - A suspended machine: its recorder is not late, as the time is known to be slept.
+    /// - A short recording: it is complete, only short.
+    /// - A suspended machine: its recorder is not late, because the time asleep is known.
     /// ## What to do
-    /// Capture on the host itself (`memtide capture`), every few seconds, over a whole cycle of the work; boot with `psi=1`
-    /// where pressure is compiled in but off. Verify: this note is gone.
+    /// Capture on the host itself (`memtide capture`), every few seconds, over a whole work cycle; boot with `psi=1` if
+    /// pressure is compiled in but off. Verify: this note is gone.
     /// ## References
     /// - kernel Documentation/accounting/psi.rst
     pub(crate) RULE = { id: "monitoring-gap", since: "0.1.0", class: Source,
@@ -33,125 +33,122 @@ declare_rule! {
     }
 }
 
-/// An engineering choice: a shortage comes and goes within minutes.
+/// An engineering choice: a shortage can come and go within minutes.
 const COARSE: Span = Span::from_mins(5);
-/// A sample is late from this multiple of the usual interval on; reclaim delays a recorder by up to 4 s at 1 s (labelled
-/// captures), which is genuine and no gap.
+/// A sample is late from this multiple of the median interval; reclaim delays a recorder by up to 4 s at 1 s (labelled
+/// captures), which is no gap.
 const LATE: f64 = 5.0;
-/// A recorder that was late for less than this in all missed next to nothing; an engineering choice.
+/// A recorder that was late for less than this in all missed almost nothing; an engineering choice.
 const LATE_IN_ALL: Span = Span::from_secs(5);
-/// From here on the recorder missed what it was to see.
+/// An engineering choice: the recorder missed a considerable part.
 const LATE_SHARE: Ratio = Ratio::from_percent(20.0);
 
 fn story<'a>(cx: &Evidence<'a>, _: &Incident<'a>) -> Result<Outcome, Missing> {
     if cx.is_single_look() {
-        return clear!("a single sample: levels only, and no hole in it");
+        return clear!("a single sample: levels only, and no gap in it");
     }
-    let usual = cx.timeline.interval().unwrap_or_default();
-    let mut holes = in_time(cx, usual);
-    holes.extend(blind_spots(cx));
+    let interval = cx.timeline.interval().unwrap_or_default();
+    let mut gaps = gaps_in_time(cx, interval);
+    gaps.extend(blind_spots(cx));
     let samples = cx.timeline.len();
-    let Some(worst) = holes.first() else {
-        return clear!("{samples} samples, {usual} apart, without a gap");
+    let Some(worst) = gaps.first() else {
+        return clear!("{samples} samples, {interval} apart, without a gap");
     };
-    let title = format!("What this source can prove is limited: {worst}.");
+    let title = format!("This source can prove only some things: {worst}.");
     let cause = format!(
-        "{samples} samples over {}: rules saw only what is in them.",
+        "{samples} samples over {}: rules see only what is in them.",
         cx.look()
     );
     let finding = RULE.found(Severity::Info, title);
-    Ok(holes
+    Ok(gaps
         .iter()
         .fold(finding, Finding::tells)
         .cause(cause)
         .counts_as("the samples' own times and fields")
-        .fix(Fix::say("Capture on the host itself, over a whole cycle of its work. Where /proc/pressure is missing, psi=1 on the kernel's command line brings it.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
+        .fix(Fix::say("Capture on the host itself, over a whole work cycle. If /proc/pressure is missing, boot with psi=1 on the kernel command line.").look("memtide capture --for 24h --every 10s -o day.jsonl.zst"))
         .sure_by_kinds(cx, "")
         .into())
 }
 
-/// Times at which nobody watched.
-fn in_time(cx: &Evidence<'_>, usual: Span) -> Vec<String> {
+/// Times without samples.
+fn gaps_in_time(cx: &Evidence<'_>, interval: Span) -> Vec<String> {
     let mut texts = Vec::new();
     let mut gaps = Vec::new();
     let (mut suspends, mut reboots) = (0_u32, 0_u32);
-    for hole in cx.timeline.breaks() {
-        match hole.kind {
+    for gap in cx.timeline.breaks() {
+        match gap.kind {
             BreakKind::Gap(span) => gaps.push(span),
             BreakKind::Suspend(_) => suspends += 1,
             BreakKind::Reboot => reboots += 1,
             BreakKind::ClockForward(_) | BreakKind::ClockBack(_) | BreakKind::NewSegment => {}
         }
     }
-    if let Some(longest) = gaps.iter().max_by_key(|s| s.as_nanos()) {
-        let all = gaps.iter().fold(Span::ZERO, |sum, s| sum.plus(*s));
+    if let Some(longest) = gaps.iter().max_by_key(|gap| gap.as_nanos()) {
+        let all = gaps.iter().fold(Span::ZERO, |sum, gap| sum.plus(*gap));
         texts.push(match gaps.len() {
-            1 => format!("nobody looked for {longest}"),
-            n => format!("nobody looked {n} times, {all} in all, up to {longest}"),
+            1 => format!("a gap of {longest}"),
+            n => format!("{n} gaps of {all} in all, up to {longest}"),
         });
     }
     texts.extend(times(suspends, "the machine was suspended"));
     texts.extend(times(reboots, "the machine was restarted"));
-    if usual > COARSE {
-        texts.push(format!("samples are {usual} apart"));
+    if interval > COARSE {
+        texts.push(format!("samples are {interval} apart"));
     }
-    if let Some(late) = late(cx, usual) {
-        texts.push(format!("samples came late for {late} of the time"));
+    if let Some(late) = late(cx, interval) {
+        texts.push(format!("samples were late for {late} of the time"));
     }
     texts.extend(lateness(cx));
     let cut = cx.timeline.dropped_entity_rows();
     if cut > 0 {
         let cut = Count::new(cut as u64);
         texts.push(format!(
-            "{cut} readings of processes and groups were dropped"
+            "{cut} readings of processes and cgroups were dropped"
         ));
     }
     texts
 }
 
-/// What a recorder says of its own lateness: where tasks waited for memory at the same time, the host stood still; else
-/// the recorder was stopped or starved of CPU, or its virtual machine was.
+/// The recorder's own lateness. With memory stalls at the same time, the host stood still; otherwise the recorder or its
+/// virtual machine was stopped or starved of CPU.
 fn lateness(cx: &Evidence<'_>) -> Vec<String> {
     let Some(late) = cx.timeline.gauge(RECORDER_LATE) else {
         return Vec::new();
     };
-    let (mut waited, mut alone) = (Late::default(), Late::default());
+    let (mut with_stalls, mut without_stalls) = (Lateness::default(), Lateness::default());
     for index in 1..cx.timeline.len() {
         let Some(by) = late.at(index).filter(|by| *by >= Stalls::LATE) else {
             continue;
         };
         match waited_before(cx, index) {
-            Some(share) if share >= Stalls::MEMORY => waited.note(by),
-            Some(_) => alone.note(by),
+            Some(share) if share >= Stalls::MEMORY => with_stalls.add(by),
+            Some(_) => without_stalls.add(by),
             None => {}
         }
     }
-    let both = [
+    [
         (
-            waited,
-            "while tasks waited for memory: the host stood still, and this is where samples lack",
+            with_stalls,
+            "while tasks waited for memory: the host stood still, and samples are missing there",
         ),
         (
-            alone,
-            "while nobody waited for memory: it was stopped or starved of CPU, or its virtual machine was",
+            without_stalls,
+            "while no task waited for memory: it or its virtual machine was stopped or starved of CPU",
         ),
-    ];
-    let enough = both
-        .into_iter()
-        .filter(|(late, _)| late.in_all >= LATE_IN_ALL);
-    enough
-        .map(|(late, why)| format!("the recorder came late {}, {why}", late.times()))
-        .collect()
+    ]
+    .into_iter()
+    .filter(|(late, _)| late.in_all >= LATE_IN_ALL)
+    .map(|(late, why)| format!("the recorder was late {}, {why}", late.times()))
+    .collect()
 }
 
-/// The share of the time before a sample in which somebody waited for memory. Taken from the totals at both ends, as a
-/// recorder that is late enough leaves a gap, over which there is no rate; `None` where the machine slept or was started
-/// anew.
+/// The share of the time before a sample in which tasks waited for memory. Taken from the totals at both ends, because a
+/// very late recorder leaves a gap without a rate; `None` if the machine was suspended or rebooted.
 fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
     use BreakKind::{NewSegment, Reboot, Suspend};
-    let is_gone = |kind| matches!(kind, Suspend(_) | Reboot | NewSegment);
+    let is_reset = |kind| matches!(kind, Suspend(_) | Reboot | NewSegment);
     let mut breaks = cx.timeline.breaks().iter();
-    if breaks.any(|gap| gap.before == index && is_gone(gap.kind)) {
+    if breaks.any(|gap| gap.before == index && is_reset(gap.kind)) {
         return None;
     }
     let total = |index| cx.timeline.at(PSI_MEMORY_SOME, index).map(Micros::get);
@@ -163,14 +160,14 @@ fn waited_before(cx: &Evidence<'_>, index: usize) -> Option<Ratio> {
 
 /// How often a recorder was late, and by how much.
 #[derive(Debug, Clone, Copy, Default)]
-struct Late {
+struct Lateness {
     count: u64,
     most: Span,
     in_all: Span,
 }
 
-impl Late {
-    fn note(&mut self, by: Micros) {
+impl Lateness {
+    fn add(&mut self, by: Micros) {
         let by = by.to_span();
         self.count += 1;
         self.most = self.most.max(by);
@@ -185,7 +182,7 @@ impl Late {
     }
 }
 
-/// What the source does not measure at all, and rules about shortage rest on.
+/// Signals that the source lacks and that rules about shortages need.
 fn blind_spots(cx: &Evidence<'_>) -> impl Iterator<Item = String> {
     let no_stalls = cx.stall(PSI_MEMORY_SOME).is_err()
         && cx.rate(ALLOCSTALL).is_err()
@@ -209,11 +206,14 @@ fn times(n: u32, what: &str) -> Option<String> {
     }
 }
 
-/// The share of the time that passed in intervals far longer than usual, where it matters.
-fn late(cx: &Evidence<'_>, usual: Span) -> Option<Ratio> {
-    let limit = usual.times(LATE);
-    let steps = cx.timeline.times().windows(2).map(|w| w[1] - w[0]);
-    let late = steps
+/// The share of time in intervals far longer than the median, where it matters.
+fn late(cx: &Evidence<'_>, interval: Span) -> Option<Ratio> {
+    let limit = interval.times(LATE);
+    let late = cx
+        .timeline
+        .times()
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
         .filter(|step| *step > limit)
         .fold(Span::ZERO, Span::plus);
     let share = late.as_secs_f64() / cx.timeline.duration().as_secs_f64().max(f64::MIN_POSITIVE);
@@ -266,25 +266,25 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_look_has_no_gap_however_short() {
+    fn a_complete_source_has_no_gap_however_short() {
         clear(RULE, &complete(10));
         clear(RULE, &Case::once());
-        // A recorder that reclaim delays by some seconds now and then is genuine.
+        // Reclaim may delay a recorder by some seconds now and then.
         assert_eq!(at(&[0, 1, 2, 5, 6, 7, 11, 12, 13]), None);
     }
 
     #[test]
-    fn gaps_coarse_and_late_samples_are_told() {
+    fn gaps_coarse_and_late_samples_are_reported() {
         let mut gap: Vec<u64> = (0..20).collect();
         gap.extend(3600..3620);
-        assert!(at(&gap).unwrap().contains("nobody looked for 60 min"));
+        assert!(at(&gap).unwrap().contains("a gap of 60 min"));
         assert!(at(&[0, 600, 1200]).unwrap().contains("10 min apart"));
         let late: Vec<u64> = [0, 1, 2, 3, 4, 5, 20, 21, 22, 23].to_vec();
         assert!(at(&late).unwrap().contains("late"));
     }
 
     #[test]
-    fn a_recorder_that_came_late_says_whether_the_host_stood_still() {
+    fn a_late_recorder_says_whether_the_host_stood_still() {
         let case = |waits: u64, late: &[u64]| {
             let late: Vec<_> = late.iter().map(|ms| Micros::new(ms * 1000)).collect();
             let case = Case::over(60).counter(PSI_MEMORY_SOME, waits * 10_000);
@@ -301,7 +301,8 @@ mod tests {
         );
         let stopped = title(&case(0, &often));
         assert!(
-            stopped.contains("while nobody waited for memory: it was stopped"),
+            stopped
+                .contains("while no task waited for memory: it or its virtual machine was stopped"),
             "{stopped}"
         );
         clear(RULE, &case(60, &[0, 3_000, 0]));
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_gap_the_totals_at_its_ends_tell_and_over_a_suspend_nothing_does() {
+    fn totals_show_stalls_over_a_gap_but_not_over_a_suspend() {
         let late_over = |waited: u64, slept: u64| {
             let mut timeline = Timeline::default();
             for (boot, awake, total) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (92, 92 - slept, waited)]
@@ -327,12 +328,12 @@ mod tests {
             lateness(&Evidence::new(&timeline, &facts)).join(" ")
         };
         assert!(late_over(60, 0).contains("the host stood still"));
-        assert!(late_over(1, 0).contains("nobody waited"));
+        assert!(late_over(1, 0).contains("no task waited"));
         assert_eq!(late_over(60, 60), "");
     }
 
     #[test]
-    fn what_is_not_measured_is_told() {
+    fn missing_signals_are_reported() {
         let case = Case::over(20)
             .gauge(MEM_FREE, Bytes::from_mib(1))
             .counter(PSWPIN, 0)
@@ -340,7 +341,7 @@ mod tests {
         let finding = found(RULE, &case);
         assert!(finding.title.contains("stalls"), "{}", finding.title);
         assert_eq!(finding.severity, Severity::Info);
-        // The kernel's averages in one of the samples are a measure.
+        // Pressure averages in one of the samples are a measurement.
         clear(RULE, &case.gauge(PSI_MEMORY_SOME_AVG60, Micros::new(0)));
     }
 }

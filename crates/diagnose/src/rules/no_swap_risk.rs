@@ -1,4 +1,4 @@
-//! No swap, on a host where that costs something.
+//! No swap on a host with much anonymous memory.
 
 use timeline::signals::{MEM_ANON, SWAP_TOTAL};
 
@@ -8,29 +8,30 @@ use crate::prelude::*;
 use crate::remedy::whole_mib;
 
 declare_rule! {
-    /// There is no swap, and programs hold most of RAM: a peak ends in an OOM kill instead of a slow minute.
+    /// There is no swap, and programs use most of RAM: a peak ends in an OOM kill instead of a slow minute.
     ///
     /// ## What it means
-    /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short only file pages
-    /// are left to drop, the code of running programs among them, and after that only a kill helps.
+    /// Without swap, anonymous and shared memory can never leave RAM, cold or not. When memory gets short, only file
+    /// pages are left to evict, including the code of running programs, and after that only a kill helps.
     /// ## How it is recognised
-    /// SwapTotal is 0 and anonymous and shared memory together are 70 % of RAM or more for 10 s or longer. That is only a
-    /// note. Where programs lose their own code to reclaim at that time, or the kernel kills for want of memory, it stands
-    /// with that.
+    /// SwapTotal is 0 and anonymous plus shared memory is 70 % of RAM or more for 10 s or longer. That alone is
+    /// informational. If programs lose their own code to reclaim at that time, or the kernel kills for lack of memory,
+    /// it is reported with that finding.
     /// ## Not this
-    /// - A Kubernetes node whose pods have limits, or a database sized for its RAM: swap is off on purpose there.
-    /// - `exec-pages-evicted`, `oom-global`: what missing swap leads to.
+    /// - A Kubernetes node with memory limits on all pods, or a database sized for its RAM: swap is off on purpose
+    ///   there.
+    /// - `exec-pages-evicted`, `oom-global`: the consequences of missing swap.
     /// ## What to do
-    /// Now: zram, or a swap file of 1 GiB or a tenth of RAM. For good: fstab or zram-generator; on Kubernetes NodeSwap with
-    /// LimitedSwap. Verify: swap is there after a reboot, and pages that come back from it stay below 10 a second.
+    /// Now: zram, or a swap file of 1 GiB or a tenth of RAM. For good: fstab or zram-generator; on Kubernetes NodeSwap
+    /// with LimitedSwap. Verify: swap is active after a reboot, and swap-in stays below 10 pages per second.
     /// ## References
     /// - kernel mm/vmscan.c, get_scan_count: without swap only file pages are scanned
     /// - zram-generator.conf(5), swapon(8)
     pub(crate) RULE = {
         id: "no-swap-risk", since: "0.1.0", class: Scarcity,
         trigger: trigger, story: story,
-        cause: "Without swap the kernel can only drop file pages, however cold the rest is.",
-        verify: "swapon --show lists it after a reboot; below 10 pages/s come back from swap",
+        cause: "Without swap the kernel can only evict file pages, however cold the other pages are.",
+        verify: "swapon --show lists it after a reboot; below 10 pages/s swapped in",
     }
 }
 
@@ -47,12 +48,12 @@ fn trigger() -> Trigger {
     )
 }
 
-/// What zram-generator gives by default as well.
+/// The default of zram-generator.
 const HALF: Ratio = Ratio::from_percent(50.0);
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     if oom::only_others(cx) {
-        return clear!("the kernel's report is not about a shortage of the host");
+        return clear!("the kernel report is not about a shortage of the host");
     }
     let stretch = &incident.stretch;
     let ram = cx.ram()?;
@@ -62,7 +63,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     };
     let at_most = if cx.is_single_look() { "" } else { "up to " };
     let title = format!(
-        "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave {ram} of RAM, so a peak would end in an OOM kill."
+        "There is no swap: {at_most}{most} of anonymous and shared memory cannot leave the {ram} of RAM, so a peak would end in an OOM kill."
     );
     let text = format!("{at_most}{most} of anonymous and shared memory");
     Ok(RULE
@@ -71,12 +72,12 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .shows(SWAP_TOTAL, Bytes::ZERO, None, "there is no swap")
         .shows_from(MEM_ANON, most, ram.share(MUCH), cx.time(index), text)
         .counts_as("the setting")
-        .fix(Fix::say("Compressed swap in RAM, or a swap file; unless swap is off on purpose and every service has a limit. It lasts where systemd's zram-generator is installed.")
+        .fix(Fix::say("Add compressed swap in RAM (zram) or a swap file, unless swap is off on purpose and every service has a limit. It survives a reboot where systemd's zram-generator is installed.")
             .now(format!("zramctl --find --size {}M --algorithm zstd && mkswap /dev/zram0 && swapon -p 100 /dev/zram0", whole_mib(ram.share(HALF))))
             .keep("printf '[zram0]\\nzram-size = ram / 2\\n' >> /etc/systemd/zram-generator.conf")
             .undo("swapoff /dev/zram0 && zramctl --reset /dev/zram0"))
         .affects(processes::largest(cx, index, 3))
-        .sure_by_kinds(cx, "whether swap is off on purpose is not known")
+        .sure_by_kinds(cx, "whether swap is off on purpose is unknown")
         .into())
 }
 
@@ -96,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn much_anonymous_memory_without_swap_is_a_note() {
+    fn much_anonymous_memory_without_swap_is_informational() {
         assert_eq!(found(RULE, &host(700)).severity, Severity::Info);
         clear(RULE, &host(600));
     }
 
     #[test]
-    fn half_a_minute_in_an_hour_is_a_note_and_a_moment_is_not() {
+    fn finds_30_s_within_an_hour_but_not_a_moment() {
         let in_an_hour = |seconds: usize| {
             let mut anon = vec![Bytes::from_mib(300); 3600];
             anon[1800..1800 + seconds].fill(Bytes::from_mib(700));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_fill_ram_are_no_risk() {
+    fn clear_when_files_fill_ram() {
         let case = host(300).gauge_steps(
             timeline::signals::MEM_CACHED,
             &amid_calm(Bytes::from_mib(650), Bytes::ZERO),
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_stands_with_its_own_rule() {
+    fn a_kill_is_reported_by_its_own_rule() {
         let mut kills = vec![0; 60];
         kills[30] = 1;
         let case = |anon| host(anon).counter_steps(OOM_KILLS, &kills);
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_a_host_without_swap_shows_it_too() {
+    fn a_kernel_report_shows_missing_swap() {
         let report = Report::of_a_host().swap(0, 0);
         let finding = found(RULE, &Case::of_report(report));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn with_swap_it_is_clear_and_without_meminfo_not_evaluated() {
+    fn clear_with_swap_and_not_evaluated_without_meminfo() {
         clear(RULE, &host(700).gauge(SWAP_TOTAL, Bytes::from_mib(1)));
         assert_eq!(not_evaluated(RULE, &Case::over(60)).names, ["swap.total"]);
     }

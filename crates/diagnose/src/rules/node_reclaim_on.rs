@@ -1,4 +1,4 @@
-//! Node reclaim: a full NUMA node throws away its pages although another node has free ones.
+//! Node reclaim: a full NUMA node evicts its pages although another node has free memory.
 
 use timeline::facts::{MIN_UNMAPPED, ZONE_RECLAIM_MODE};
 use timeline::signals::{
@@ -8,18 +8,19 @@ use timeline::signals::{
 use crate::prelude::*;
 
 declare_rule! {
-    /// A full NUMA node reclaims its own pages although another node has free ones: vm.zone_reclaim_mode is on.
+    /// A full NUMA node reclaims its own pages although another node has free memory: vm.zone_reclaim_mode is on.
     ///
     /// ## What it means
     /// With `vm.zone_reclaim_mode` set, an allocation that does not fit on its own NUMA node first reclaims pages
-    /// there, page cache above all, instead of taking free pages of another node. System CPU rises, files are read
-    /// again and again, and half the memory stays free.
+    /// there, mostly page cache, instead of using free pages of another node. System CPU rises, files are read again
+    /// and again, and half the memory stays free.
     /// ## How it is recognised
-    /// The mode is not 0, allocating tasks scan at least 1,000 pages a second for reclaim, allocation stalls are rare
-    /// (below one in 1,000 scanned pages: node reclaim does not count as one), and another node keeps 5 % of RAM free. It
-    /// is critical when nothing runs for a quarter of the time, or 10 MiB/s of files are read again after eviction.
+    /// The mode is not 0, allocating tasks scan at least 1,000 pages per second for reclaim, allocation stalls are rare
+    /// (fewer than one in 1,000 scanned pages: node reclaim does not count as one), and another node keeps 5 % of RAM
+    /// free. It is critical when nothing runs for a quarter of the time, or 10 MiB/s of files are read again after
+    /// eviction.
     /// ## Not this
-    /// - mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
+    /// - Mode 0: `numa-imbalance` (a policy binds tasks to a node), or a shortage of the whole host.
     /// - `page-cache-thrash`: files are read again because the whole host lacks memory, not one node.
     /// ## What to do
     /// Now: `sysctl -w vm.zone_reclaim_mode=0`. For good: the same in a file under `/etc/sysctl.d/`. Verify: reading
@@ -30,7 +31,7 @@ declare_rule! {
     pub(crate) RULE = {
         id: "node-reclaim-on", since: "0.1.0", class: Setting,
         trigger: trigger, waits: MemoryOrDisk, story: story,
-        cause: "Kernels before 3.16 switch the mode on at boot when a NUMA distance exceeds 20; on later ones somebody set it.",
+        cause: "Kernels before 3.16 switch the mode on at boot if a NUMA distance exceeds 20; on later kernels it was set by hand.",
         verify: "the second pass over the same files reads nothing from disk; pages scanned by allocating tasks fall to 0",
         brings_about: &[
             "numa-imbalance", "page-cache-thrash", "exec-pages-evicted", "direct-reclaim-stall", "kswapd-saturated",
@@ -40,15 +41,14 @@ declare_rule! {
 }
 
 /// Re-reading this much keeps an ordinary disk busy; labelled captures, November 2026: 140 MiB/s and more.
-/// From page-cache-thrash's rate on the title speaks of it.
 const READ_AGAIN_MUCH: BytesPerSecond = BytesPerSecond::from_mib(10.0);
-/// Free on another node. An engineering choice: node reclaim keeps out a third of RAM and more in labelled captures.
+/// Free on another node. An engineering choice: in labelled captures node reclaim leaves a third of RAM and more unused.
 const FREE_ELSEWHERE: Ratio = Ratio::from_percent(5.0);
 
 fn trigger() -> Trigger {
     let nodes: Reading<Count> = computed("NUMA nodes", |cx| Ok(cx.timeline.constant(nodes(cx))));
     let scanned = rate(PGSCAN_DIRECT);
-    // Node reclaim counts as no allocation stall.
+    // Node reclaim does not count as an allocation stall.
     let most_stalls =
         rate(ALLOCSTALL).at_most_of(&scanned, "allocation stalls", Stalls::PER_SCANNED_PAGE);
     Trigger::on_host(
@@ -62,7 +62,7 @@ fn trigger() -> Trigger {
     )
 }
 
-const ADVICE: &str = "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all want it off.";
+const ADVICE: &str = "Switch node reclaim off; PostgreSQL, MongoDB and Hadoop all require that.";
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
@@ -70,22 +70,25 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     let scanned = cx.rate(PGSCAN_DIRECT)?;
     let scan = cx.mean_in(stretch, PGSCAN_DIRECT, &scanned)?;
     let stalls = cx.mean_in(stretch, ALLOCSTALL, &cx.allocation_stalls()?)?;
-    let room = cx.ram()?.share(FREE_ELSEWHERE);
+    let much = cx.ram()?.share(FREE_ELSEWHERE);
     let free = free_of_nodes(cx, stretch);
     let (Some((full, left)), Some((other, idle))) = (free.first(), free.last()) else {
         return Err(Missing::file(NODE_FREE.def()));
     };
-    if *idle < room {
+    if *idle < much {
         return clear!("no node kept {FREE_ELSEWHERE} of RAM free while tasks reclaimed");
     }
     let page = cx.page_size()?;
-    let again = cx.refaults_file().ok().and_then(|it| it.mean_in(stretch));
-    let read_again = |from: BytesPerSecond| again.is_some_and(|again| again.to_bytes(page) >= from);
+    let refaults = cx.refaults_file().ok();
+    let refaulted = refaults.and_then(|refaults| refaults.mean_in(stretch));
+    let reread =
+        |least: BytesPerSecond| refaulted.is_some_and(|pages| pages.to_bytes(page) >= least);
     let waits = Stalls::during(cx, stretch);
-    let severity = Severity::critical_if(waits.standstill() || read_again(READ_AGAIN_MUCH));
-    let effect = match read_again(READ_AGAIN) {
-        true => "throws away its page cache and reads it again",
-        false => "reclaims its own pages",
+    let severity = Severity::critical_if(waits.standstill() || reread(READ_AGAIN_MUCH));
+    let effect = if reread(READ_AGAIN) {
+        "evicts its page cache and reads it again"
+    } else {
+        "reclaims its own pages"
     };
     let title = format!(
         "Node {full} {effect} although node {other} has {idle} free: vm.zone_reclaim_mode is on."
@@ -95,13 +98,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("scanned by allocating tasks", &scanned)
         .shows_fact(ZONE_RECLAIM_MODE, mode, format!("vm.zone_reclaim_mode = {mode}{}", distance(cx)))
         .counts_as("the setting")
-        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("{scan} scanned by allocating tasks and {stalls} allocation stalls: node reclaim, not a shortage"))
+        .shows_from(PGSCAN_DIRECT, scan, Stalls::SCANNED, None, format!("allocating tasks scanned {scan} with allocation stalls of {stalls}: node reclaim, not a shortage"))
         .counts_as("reclaim without allocation stalls")
-        .shows_from(NODE_FREE, *idle, room, None, format!("at least {idle} free on node {other} all the time, down to {left} on node {full}"))
-        .counts_as("free memory elsewhere")
-        .with(reclaims(cx, stretch), |it, runs| it.shows(ZONE_RECLAIM_SUCCESS, runs, None, format!("{runs} node reclaims")))
-        .with(again, |it, again| it.shows(REFAULT_FILE, again, None, format!("{again} of files read again after eviction")))
-        .counts_if(read_again(READ_AGAIN), "refaults")
+        .shows_from(NODE_FREE, *idle, much, None, format!("at least {idle} free on node {other} throughout, down to {left} on node {full}"))
+        .counts_as("free memory on another node")
+        .with(reclaims(cx, stretch), |finding, runs| finding.shows(ZONE_RECLAIM_SUCCESS, runs, None, format!("node reclaim ran {runs}")))
+        .with(refaulted, |finding, rate| finding.shows(REFAULT_FILE, rate, None, format!("{rate} of file refaults")))
+        .counts_if(reread(READ_AGAIN), "refaults")
         .when(waits.any(), |finding| waits.shown_in(finding))
         .not("page-cache-thrash", "the host as a whole has free memory")
         .not("numa-imbalance", "the mode explains it; no memory policy is needed")
@@ -111,7 +114,7 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// How many NUMA nodes the host has, as a plain number.
+/// The number of NUMA nodes.
 fn nodes(cx: &Evidence<'_>) -> Ratio {
     let nodes = cx.timeline.entities(Entity::Node).count();
     let nodes = nodes.max(cx.facts.nodes.len());
@@ -162,17 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn fires_when_a_node_reclaims_beside_a_free_one() {
+    fn found_when_a_node_reclaims_and_another_is_free() {
         let finding = found(RULE, &two_nodes("1", 60_000, 0, 400));
         assert!(finding.title.contains("node 1 has 400 MiB free"));
         assert_eq!(finding.confidence.word(), "confirmed");
-        // Whether anything is read again is not measured here.
+        // Refaults are not measured here.
         assert_eq!(finding.severity, Severity::Warning);
         assert!(!finding.title.contains("reads it again"));
     }
 
     #[test]
-    fn critical_when_files_are_read_again_or_work_stands_still() {
+    fn critical_with_refaults_or_a_standstill() {
         let case = || two_nodes("1", 60_000, 0, 400);
         let reading = found(RULE, &case().counter(REFAULT_FILE, 50_000));
         assert_eq!(reading.severity, Severity::Critical);
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_node_is_clear_and_an_unknown_mode_is_not_evaluated() {
+    fn clear_with_one_node_and_not_evaluated_without_the_mode() {
         clear(RULE, &Case::over(20));
         let no_mode = Case::over(20)
             .gauge_of(Entity::Node, "0", NODE_FREE, Bytes::ZERO)

@@ -1,4 +1,4 @@
-//! A control group ran into its limit, and the kernel killed in it.
+//! A cgroup hit its memory limit, and the kernel killed in it.
 
 mod report;
 
@@ -18,30 +18,31 @@ use crate::prelude::*;
 use crate::remedy::{self, Knob};
 
 declare_rule! {
-    /// A control group ran into its memory limit and the kernel killed a process in it; the host itself may have plenty.
+    /// A cgroup hit its memory limit and the kernel killed a process in it; the host itself may have plenty of memory.
     ///
     /// ## What it means
-    /// What a service, container or pod may use is limited by its control group. When it wants more and nothing in it can
-    /// be reclaimed, the kernel kills one of its processes: exit status 137, a restarted pod, a failed unit. The host's
+    /// The memory of a service, container or pod is limited by its cgroup. When it needs more and nothing in it can be
+    /// reclaimed, the kernel kills one of its processes: exit status 137, a restarted pod, a failed unit. The host's
     /// free memory does not matter for that.
     /// ## How it is recognised
-    /// The group's `oom_kill` event rises, and it or a group above it ran into its own limit at that moment (`oom`, or
-    /// `max` where that is all there is). Every kill counts; there is no holding time. Kills at one group's limit that
-    /// follow each other within 10 s are one incident. Kills before the first sample are a note.
-    /// The kernel's own report in a pasted log names the group, the limit and what was charged to it.
+    /// The cgroup's `oom_kill` event rises, and it or a cgroup above it hit its own limit at that moment (`oom`, or
+    /// `max` if that is all there is). Every kill counts; there is no minimum duration. Kills at the limit of one
+    /// cgroup that follow each other within 10 s are one incident. Kills before the first sample are informational.
+    /// The kernel's own report in a pasted log names the cgroup, the limit and the memory charged to it.
     /// ## Not this
-    /// - `oom-global`: the host was out of memory. The victim's group counts that kill too, but no limit was hit.
+    /// - `oom-global`: the host was out of memory. The victim's cgroup counts that kill too, but no limit was hit.
     /// - A kill by systemd-oomd, earlyoom or by hand: the kernel's events do not count it.
-    /// - `cgroup-high-throttle`: slowed down at memory.high, not killed.
+    /// - `cgroup-high-throttle`: throttled at memory.high, not killed.
     /// ## What to do
-    /// Now: raise the limit, or make the program smaller (heap size, workers). For good: the same in the unit or pod, and
-    /// MemoryHigh at nine tenths of it as a warning. tmpfs and emptyDir in memory count too. Verify: `oom_kill` stays.
+    /// Now: raise the limit, or make the program smaller (heap size, workers). For good: the same in the unit or pod,
+    /// and MemoryHigh at nine tenths of it as a warning. tmpfs and emptyDir in memory count too. Verify: `oom_kill`
+    /// does not rise.
     /// ## References
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     /// - kernel mm/memcontrol.c, mem_cgroup_oom
     pub(crate) RULE = { id: "oom-cgroup", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        cause: "The programs of the group want more memory than its limit allows, and what could be reclaimed in it was not enough.",
+        cause: "The programs of the cgroup need more memory than its limit allows, and too little of it could be reclaimed.",
         brings_about: &["cgroup-cache-starved", "oom-score-misuse"],
         aliases: &["cgroup-oom"],
     }
@@ -50,17 +51,17 @@ declare_rule! {
 fn trigger() -> Trigger {
     Trigger::Found(Found {
         find,
-        could: Some(rate(CGROUP_EVENTS_OOM_KILL).at_least("kills in the group", kills::ANY)),
+        could: Some(rate(CGROUP_EVENTS_OOM_KILL).at_least("kills in the cgroup", kills::ANY)),
         scope: Scope::each_cgroup(),
         none: Some(none),
     })
 }
 
-/// Each kill, in the group whose limit was hit.
+/// Each kill, in the cgroup that hit its limit.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let counted: Vec<Occurrence> = match kills::in_groups(cx) {
         Ok(all) => all.iter().filter_map(occurrence).collect(),
-        Err(missing) if oom::reports(cx).is_empty() && was_anybody_killed(cx) => {
+        Err(missing) if oom::reports(cx).is_empty() && may_have_killed(cx) => {
             return Err(missing);
         }
         Err(_) => Vec::new(),
@@ -77,34 +78,34 @@ fn occurrence(kills: &GroupKills<'_>) -> Option<Occurrence> {
     })
 }
 
-/// A host on which nobody was ever killed needs no groups to say so.
-fn was_anybody_killed(cx: &Evidence<'_>) -> bool {
+/// Whether the host may have killed since boot; if not, cgroups are not needed to say so.
+fn may_have_killed(cx: &Evidence<'_>) -> bool {
     cx.timeline.last(OOM_KILLS) != Some(Count::ZERO)
 }
 
-/// What is said where no limit killed.
+/// The answer where no limit caused a kill.
 fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if !oom::reports(cx).is_empty() {
-        return clear!("the kernel's report names no control group's limit");
+        return clear!("the kernel report names no cgroup limit");
     }
     match kills::in_groups(cx) {
         Ok(all) if all.is_empty() => before_the_first_sample(cx),
         Ok(_) => {
-            clear!("processes of control groups were killed, but no group had run into its limit")
+            clear!("processes in cgroups were killed, but no cgroup had hit its limit")
         }
-        Err(missing) if was_anybody_killed(cx) => Err(missing),
-        Err(_) => clear!("no process was killed for want of memory since boot"),
+        Err(missing) if may_have_killed(cx) => Err(missing),
+        Err(_) => clear!("no process was OOM-killed since boot"),
     }
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
-    let kills = Kills::of(cx, incident);
+    let kills = LimitKills::during(cx, incident);
     if let Some(finding) = report::finding(cx, incident) {
         let finding = finding.killed(kills.in_all());
-        return Ok(grown(cx, incident, finding).into());
+        return Ok(show_growth(cx, incident, finding).into());
     }
     let Some((limited, worst)) = kills.worst() else {
-        return clear!("no group had run into its limit when processes were killed");
+        return clear!("no cgroup had hit its limit when processes were killed");
     };
     let limit = cgroups::limit(cx, limited, CGROUP_MAX);
     let count = kills.in_group(worst.group);
@@ -117,24 +118,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .found(Severity::Critical, title)
         .killed(kills.in_all())
         .shows_from(CGROUP_EVENTS_OOM_KILL, count, Count::new(1), cx.time(worst.at), text)
-        .counts_as("the group's kill counter")
-        .and(|finding| held(cx, limited, worst.from, limit, finding))
-        .with(available, |it, available| {
-            let text = format!("{available} available on the host before");
-            it.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
-                .not("oom-global", format!("the limit was hit, and the host had {available} available"))
+        .counts_as("the cgroup's kill counter")
+        .and(|finding| show_memory(cx, limited, worst.from, limit, finding))
+        .with(available, |finding, available| {
+            let text = format!("{available} available on the host before the kill");
+            finding.shows(MEM_AVAILABLE, available, cx.time(worst.from), text)
+                .not("oom-global", format!("the cgroup hit its limit, and the host had {available} available"))
         })
         .counts_if(has_events, "its limit events")
-        .and(|finding| grown(cx, incident, finding))
-        .fix(raised(cx, limited, limit, "Raise the limit to what the group needs (a quarter more is a beginning), or make its programs smaller (heap, workers)."))
-        .when(!is_v1, |finding| slowed_first(cx, finding, limited, limit))
+        .and(|finding| show_growth(cx, incident, finding))
+        .fix(raised(cx, limited, limit, "Raise the limit to what the cgroup needs (start with a quarter more), or make its programs smaller (heap, workers)."))
+        .when(!is_v1, |finding| throttle_first(cx, finding, limited, limit))
         .verify(report::verify(is_v1, Hit::Memory))
         .affects(kills.affected(cx))
         .sure_by_kinds(cx, "")
         .into())
 }
 
-/// `Control group X ran into its limit of 96 MiB, and the kernel killed a process of X/y. The host had …`
+/// `Cgroup X hit its limit of 96 MiB, and the kernel killed a process of X/y. The host had …`
 fn title(
     limited: &EntitySeries,
     limit: Option<Bytes>,
@@ -143,9 +144,9 @@ fn title(
     available: Option<Bytes>,
 ) -> String {
     let group = &limited.label;
-    let ran = match limit {
-        Some(limit) => format!("Control group {group} ran into its limit of {limit}"),
-        None => format!("A control group below {group} ran into its limit"),
+    let hit = match limit {
+        Some(limit) => format!("Cgroup {group} hit its limit of {limit}"),
+        None => format!("A cgroup below {group} hit its limit"),
     };
     let processes = match count.get() {
         1 => "a process".to_owned(),
@@ -156,63 +157,66 @@ fn title(
     } else {
         format!(" of {}", victims.label)
     };
-    let while_free = cgroups::while_the_host_had(available);
-    format!("{ran}, and the kernel killed {processes}{inside}.{while_free}")
+    let host = cgroups::while_the_host_had(available);
+    format!("{hit}, and the kernel killed {processes}{inside}.{host}")
 }
 
-/// The kills of an incident: at one group's limit, in it and in groups below it.
-struct Kills<'a>(Vec<GroupKills<'a>>);
+/// The kills of an incident: at the limit of one cgroup, in it and in cgroups below it.
+struct LimitKills<'a>(Vec<GroupKills<'a>>);
 
-impl<'a> Kills<'a> {
-    fn of(cx: &Evidence<'a>, incident: &Incident<'_>) -> Self {
+impl<'a> LimitKills<'a> {
+    fn during(cx: &Evidence<'a>, incident: &Incident<'_>) -> Self {
         let mut all = kills::in_groups(cx).unwrap_or_default();
         let limited = incident.key.unwrap_or_default();
         all.retain(|kills| kills.are_of(limited, &incident.stretch));
         Self(all)
     }
 
-    /// The group at its limit, and the first kills in the group that lost most.
+    /// The cgroup at its limit, and the first kills in the cgroup with most kills.
     fn worst(&self) -> Option<(&'a EntitySeries, &GroupKills<'a>)> {
-        // Of several that are alike the last counts, so the order is turned.
-        let worst = self.0.iter().rev();
-        let worst = worst.max_by_key(|kills| self.in_group(kills.group))?;
+        // max_by_key returns the last of equal ones; the first is meant.
+        let worst = self
+            .0
+            .iter()
+            .rev()
+            .max_by_key(|kills| self.in_group(kills.group))?;
         let first = self
             .0
             .iter()
-            .filter(|kills| kills.group.key == worst.group.key);
-        let first = first.min_by_key(|kills| kills.at)?;
+            .filter(|kills| kills.group.key == worst.group.key)
+            .min_by_key(|kills| kills.at)?;
         Some((first.at_limit_of?, first))
     }
 
     fn in_group(&self, group: &EntitySeries) -> Count {
-        let own = self.0.iter().filter(|kills| kills.group.key == group.key);
-        Count::new(own.map(|kills| kills.count).sum())
+        let kills = self.0.iter().filter(|kills| kills.group.key == group.key);
+        Count::new(kills.map(|kills| kills.count).sum())
     }
 
     fn in_all(&self) -> u64 {
         self.0.iter().map(|kills| kills.count).sum()
     }
 
-    /// The groups that lost processes, the one that lost most first, and the likely victim.
+    /// The cgroups with kills, the one with most first, and the likely victim.
     fn affected(&self, cx: &Evidence<'_>) -> Vec<Affected> {
         let worst = self.worst().map(|(_, worst)| worst);
         let mut affected: Vec<Affected> = Vec::new();
         for kills in worst.into_iter().chain(&self.0) {
-            if affected.len() < 5 && affected.iter().all(|a| a.name != kills.group.label) {
+            if affected.len() < 5 && affected.iter().all(|known| known.name != kills.group.label) {
                 let what = format!("{} killed", self.in_group(kills.group));
                 affected.push(Affected::new("cgroup", &kills.group.label, what));
             }
         }
         let victim = worst.and_then(|worst| processes::gone(cx, worst.at));
-        affected.extend(victim.map(|(name, held)| {
-            let what = format!("gone after it had held {held}: likely the victim");
+        affected.extend(victim.map(|(name, used)| {
+            let what = format!("had {used} and is gone: likely the victim");
             Affected::new("process", name, what)
         }));
         affected
     }
 }
 
-/// A quarter more than the limit, where it is known.
+/// Raises the limit by a quarter, if it is known.
 fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &str) -> Fix {
     let commands = limit.map_or_else(Fix::default, |limit| {
         remedy::set_limit(cx, group, Knob::kills_at(cx), remedy::more(limit))
@@ -220,35 +224,37 @@ fn raised(cx: &Evidence<'_>, group: &EntitySeries, limit: Option<Bytes>, what: &
     commands.told(what)
 }
 
-/// Where a group is slowed down before its limit kills: an engineering choice, as its sentence says.
+/// memory.high as a share of the limit, to throttle before a kill: an engineering choice.
 const BEFORE_LIMIT: Ratio = Ratio::from_percent(90.0);
 
-/// Where a group whose limit is raised to this is slowed down first.
-fn before(limit: Bytes) -> Bytes {
+/// The memory.high for a limit raised to this.
+fn high_below(limit: Bytes) -> Bytes {
     limit.share(BEFORE_LIMIT)
 }
 
-/// Slowing a group down before its limit kills, unless it is slowed down before that already.
-fn slowed_first(
+/// Advises a memory.high below the raised limit, unless there is one.
+fn throttle_first(
     cx: &Evidence<'_>,
     finding: Finding,
     group: &EntitySeries,
     limit: Option<Bytes>,
 ) -> Finding {
-    let high = limit.map(|limit| before(remedy::more(limit)));
-    let has = cgroups::limit(cx, group, CGROUP_HIGH);
-    if has.zip(high).is_some_and(|(has, high)| has <= high) {
+    let high = limit.map(|limit| high_below(remedy::more(limit)));
+    let current = cgroups::limit(cx, group, CGROUP_HIGH);
+    if current
+        .zip(high)
+        .is_some_and(|(current, high)| current <= high)
+    {
         return finding;
     }
     let set = high.map(|high| remedy::set_limit(cx, group, Knob::High, high));
-    finding.fix(set.unwrap_or_default().told(SLOWED_FIRST))
+    finding.fix(set.unwrap_or_default().told(THROTTLE_FIRST))
 }
 
-/// The words for it.
-const SLOWED_FIRST: &str = "Set memory.high a tenth below the raised limit: the group is slowed down before it is killed, and that can be alerted on.";
+const THROTTLE_FIRST: &str = "Set memory.high a tenth below the raised limit: the kernel then throttles the cgroup before it kills, and you can alert on that.";
 
-/// What the group's memory was when it was last read before the kill.
-fn held(
+/// Adds the cgroup's memory when it was last read before the kill.
+fn show_memory(
     cx: &Evidence<'_>,
     group: &EntitySeries,
     index: usize,
@@ -260,23 +266,26 @@ fn held(
     };
     let parts = [
         (CGROUP_CURRENT, "in all"),
-        (CGROUP_ANON, "anonymous"),
-        (CGROUP_FILE, "page cache and shared memory"),
-        (CGROUP_SHMEM, "shared memory and tmpfs"),
+        (CGROUP_ANON, "of anonymous memory"),
+        (CGROUP_FILE, "of page cache and shared memory"),
+        (CGROUP_SHMEM, "of shared memory and tmpfs"),
     ];
     let finding = parts.into_iter().fold(finding, |finding, (signal, what)| {
         let bytes = cx.timeline.at_of(group, signal, index);
-        finding.with(bytes.filter(|bytes| *bytes > Bytes::ZERO), |it, bytes| {
-            let text = format!("{bytes} {what} in the group before");
-            it.shows(signal, bytes, cx.time(index), text)
-        })
+        finding.with(
+            bytes.filter(|bytes| *bytes > Bytes::ZERO),
+            |finding, bytes| {
+                let text = format!("{bytes} {what} in the cgroup before the kill");
+                finding.shows(signal, bytes, cx.time(index), text)
+            },
+        )
     });
-    finding.with(limit, |it, limit| {
-        it.shows(CGROUP_MAX, limit, None, format!("its limit was {limit}"))
+    finding.with(limit, |finding, limit| {
+        finding.shows(CGROUP_MAX, limit, None, format!("its limit was {limit}"))
     })
 }
 
-/// Nobody was killed since the first sample; what the counters say of the time before is worth a note.
+/// Nothing was killed since the first sample; kills before that are informational.
 fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let worst = cgroups::with(cx, CGROUP_EVENTS_OOM_KILL)?
         .into_iter()
@@ -287,7 +296,7 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
         })
         .max_by_key(|(total, _, _)| *total);
     let Some((total, limit, group)) = worst.filter(|(total, _, _)| *total > Count::ZERO) else {
-        return clear!("no process of a limited control group was killed");
+        return clear!("no process of a limited cgroup was killed");
     };
     let processes = match total.get() {
         1 => "a process was",
@@ -295,36 +304,36 @@ fn before_the_first_sample(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     };
     let label = &group.label;
     let title = format!(
-        "In control group {label} {processes} killed for want of memory before the watch began ({total} in all, limit {limit})."
+        "In cgroup {label} {processes} OOM-killed before the first sample ({total} in all, limit {limit})."
     );
-    let text = format!("{total} killed in {label} since it exists, none since the first sample");
+    let text = format!("{total} killed in {label} since its start, none since the first sample");
     Ok(RULE
         .found(Severity::Info, title)
         .shows(CGROUP_EVENTS_OOM_KILL, total, None, text)
-        .counts_as("the group's kill counter")
-        .cause("The group's counter tells that it happened, not when nor whether its limit or the host was the reason.")
-        .fix(raised(cx, group, Some(limit), "If it is still too small: raise its limit by a quarter."))
+        .counts_as("the cgroup's kill counter")
+        .cause("The cgroup's counter shows that it happened, but not when, nor whether its limit or the host was the reason.")
+        .fix(raised(cx, group, Some(limit), "If its limit is still too small: raise it by a quarter."))
         .verify(report::verify(cx.facts.cgroup_mode == Some(CgroupMode::V1), Hit::Memory))
-        .sure_by_kinds(cx, "the kernel log tells when and why")
+        .sure_by_kinds(cx, "the kernel log shows when and why")
         .into())
 }
 
-/// How fast the group grew in the time before the kill that its readings show. What is known between two of them is the
-/// earlier one, so only the readings themselves tell a speed.
-fn grown(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
+/// Adds how fast the cgroup grew before the kill. Between two readings a track repeats the earlier one, so only the readings
+/// themselves give a rate.
+fn show_growth(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Finding {
     let current = incident
         .of
         .and_then(|group| cx.timeline.gauge_of(group, CGROUP_CURRENT));
     let climb = current.and_then(|current| {
-        let read = |at: &usize| cx.timeline.was_read(Entity::Cgroup, *at);
-        let readings = (0..=incident.stretch.first).filter(read);
-        let readings = readings.filter_map(|at| Some((current.at(at)?, at)));
-        let readings: Vec<(Bytes, usize)> = readings.collect();
+        let readings: Vec<(Bytes, usize)> = (0..=incident.stretch.first)
+            .filter(|at| cx.timeline.was_read(Entity::Cgroup, *at))
+            .filter_map(|at| Some((current.at(at)?, at)))
+            .collect();
         let (last, earlier) = readings.split_last()?;
-        // The climb begins where the group is at its low for the last time.
+        // The climb begins at the last minimum.
         let low = earlier
             .iter()
-            .min_by_key(|(held, at)| (*held, Reverse(*at)))?;
+            .min_by_key(|(bytes, at)| (*bytes, Reverse(*at)))?;
         Some((*low, *last))
     });
     let Some(((from, low), (to, last))) = climb else {
@@ -334,7 +343,9 @@ fn grown(cx: &Evidence<'_>, incident: &Incident<'_>, finding: Finding) -> Findin
     let took = times[last] - times[low];
     match PerSecond::<Bytes>::over(to.saturating_sub(from).as_f64(), took) {
         Some(rate) if to > from => {
-            let text = format!("grew from {from} to {to} in the {took} before ({rate})");
+            let text = format!(
+                "the cgroup grew from {from} to {to} in the {took} before the kill ({rate})"
+            );
             finding.shows(CGROUP_CURRENT, to, cx.time(last), text)
         }
         _ => finding,
@@ -349,7 +360,7 @@ mod tests {
     use timeline::signals::CGROUP_EVENTS_MAX;
     use units::Limit;
 
-    /// `kills` in second 5 in a group of 96 MiB, on a host with memory.
+    /// `kills` in second 5 in a cgroup with a 96 MiB limit, on a host with free memory.
     fn group(case: Case, key: &str, kills: u64) -> Case {
         let mut events = vec![0; 10];
         events[5] = kills;
@@ -369,7 +380,7 @@ mod tests {
         let finding = found(RULE, &group(host(), "/app", 2));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(finding.confidence.word(), "confirmed");
-        assert!(finding.title.contains("/app ran into its limit of 96 MiB"));
+        assert!(finding.title.contains("/app hit its limit of 96 MiB"));
         assert!(finding.title.contains("2 processes"));
         assert_eq!(finding.affected[0].name, "/app");
     }
@@ -398,26 +409,29 @@ mod tests {
     }
 
     #[test]
-    fn kills_are_counted_once_where_groups_are_read_more_rarely_than_the_host() {
-        for (kills, told) in [(1, "killed a process"), (6, "killed 6 processes")] {
+    fn kills_are_counted_once_when_cgroups_are_read_rarely() {
+        for (kills, expected) in [(1, "killed a process"), (6, "killed 6 processes")] {
             let case = group(host(), "/app", kills).read_every(10, Cgroup);
             let finding = found(RULE, &case);
-            assert!(finding.title.contains(told), "{}", finding.title);
+            assert!(finding.title.contains(expected), "{}", finding.title);
         }
     }
 
     #[test]
-    fn the_speed_of_growth_is_that_between_readings_however_rare_they_are() {
+    fn the_growth_rate_is_that_between_readings() {
         let held: Vec<Bytes> = (0..41)
             .map(|second| Bytes::from_mib(10 + 2 * second))
             .collect();
         let mut events = vec![0; 40];
         events[34] = 1;
         for (every, expected) in [
-            (1, "grew from 58 MiB to 78 MiB in the 10 s before (2 MiB/s)"),
+            (
+                1,
+                "the cgroup grew from 58 MiB to 78 MiB in the 10 s before the kill (2 MiB/s)",
+            ),
             (
                 10,
-                "grew from 50 MiB to 70 MiB in the 10 s before (2 MiB/s)",
+                "the cgroup grew from 50 MiB to 70 MiB in the 10 s before the kill (2 MiB/s)",
             ),
         ] {
             let case = Case::over(40)
@@ -442,15 +456,15 @@ mod tests {
     }
 
     #[test]
-    fn the_group_that_lost_the_process_is_named_and_not_those_above_it() {
+    fn the_title_names_the_victims_cgroup() {
         let case = group(group(host(), "/pods", 1), "/pods/web", 1);
         let finding = found(RULE, &case);
-        assert!(finding.title.contains("/pods/web ran into"));
+        assert!(finding.title.contains("/pods/web hit its limit"));
         assert_eq!(finding.affected.len(), 1);
     }
 
     #[test]
-    fn a_limit_above_the_victim_is_named_as_what_was_hit() {
+    fn the_title_names_a_limit_above_the_victim() {
         let mut events = vec![0; 10];
         events[5] = 1;
         let case = group(host(), "/pods", 1)
@@ -458,7 +472,7 @@ mod tests {
             .counter_of(Cgroup, "/pods/web", CGROUP_EVENTS_OOM, 0);
         let finding = found(RULE, &case);
         assert!(
-            finding.title.contains("/pods ran into"),
+            finding.title.contains("/pods hit its limit"),
             "{}",
             finding.title
         );
@@ -466,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_gone_after_the_kill_is_still_named() {
+    fn the_title_names_a_cgroup_that_is_gone() {
         let slice = "/system.slice";
         let held = vec![Bytes::from_mib(95); 6];
         let case = group(host(), slice, 1)
@@ -482,20 +496,20 @@ mod tests {
         assert!(
             finding
                 .title
-                .contains("job.service ran into its limit of 96 MiB"),
+                .contains("job.service hit its limit of 96 MiB"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn a_victim_of_the_host_is_not_the_limits_doing() {
+    fn clear_when_the_host_killed() {
         let case = group(host(), "/app", 1).counter_of(Cgroup, "/app", CGROUP_EVENTS_OOM, 0);
         clear(RULE, &case);
     }
 
     #[test]
-    fn on_v1_running_into_the_limit_tells() {
+    fn on_v1_a_limit_hit_counts() {
         let v1 = |hits| {
             let mut events = vec![0; 10];
             events[5] = 1;
@@ -516,13 +530,13 @@ mod tests {
     }
 
     #[test]
-    fn kills_before_the_first_sample_are_a_note() {
+    fn kills_before_the_first_sample_are_informational() {
         let finding = found(RULE, &group(host(), "/app", 0));
         assert_eq!(finding.severity, Severity::Info);
     }
 
     #[test]
-    fn without_groups_only_a_host_without_any_kill_is_clear() {
+    fn without_cgroups_clear_only_if_nothing_was_killed() {
         assert_eq!(
             not_evaluated(RULE, &Case::over(10)).names,
             ["cgroup.events_oom_kill"]
@@ -530,7 +544,7 @@ mod tests {
         clear(RULE, &Case::over(10).counter_at(OOM_KILLS, 0));
     }
 
-    /// An hour in which a process of a group of 96 MiB is killed in each of these seconds.
+    /// An hour with a kill in each of these seconds, in a cgroup with a 96 MiB limit.
     fn hour(key: &str, seconds: &[usize]) -> Case {
         let mut events = vec![0; 3600];
         for second in seconds {
@@ -545,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_four_minutes_apart_are_two_incidents_of_an_hour_and_a_restart_is_none() {
+    fn kills_four_minutes_apart_are_two_incidents() {
         let finding = found(RULE, &hour("/app", &[1000, 1240, 1245]));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(times(&finding), [(1000, 1001), (1240, 1246)]);
@@ -555,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_that_kill_are_two_incidents() {
+    fn kills_in_two_cgroups_are_two_incidents() {
         let mut events = vec![0; 3600];
         events[1001] = 1;
         let case = hour("/app", &[1000])
@@ -569,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_that_a_counter_and_the_kernels_report_tell_is_one() {
+    fn a_counted_and_reported_kill_is_one_incident() {
         let mut report = Report::of_a_group(98_304, 98_304);
         if let Some(group) = &mut report.0.group {
             group.path = "/app".to_owned();
@@ -583,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_of_the_host_within_an_hour_is_not_the_limits_doing() {
+    fn clear_when_the_host_killed_within_an_hour() {
         let case = hour("/app", &[1000]).counter_of(Cgroup, "/app", CGROUP_EVENTS_OOM, 0);
         clear(RULE, &case);
     }

@@ -1,4 +1,4 @@
-//! An OOM kill on a few nodes of many.
+//! An OOM kill of a task confined to some NUMA nodes.
 
 use timeline::kernel_report::Constraint;
 
@@ -6,28 +6,28 @@ use crate::oom::{self, Cause, Explained, Hurdle};
 use crate::prelude::*;
 
 declare_rule! {
-    /// A process was killed because its cpuset or memory policy confined it to NUMA nodes that were full; others need not be.
+    /// A process was killed because its cpuset or memory policy confined it to NUMA nodes that were full; others may have free memory.
     ///
     /// ## What it means
-    /// A cpuset (`cpuset.mems`, `docker --cpuset-mems`) or a strict memory policy (`numactl --membind`, mbind) says which
-    /// NUMA nodes may serve a task. When those are full the kernel kills among the tasks that may use them, however much
-    /// is free elsewhere.
+    /// A cpuset (`cpuset.mems`, `docker --cpuset-mems`) or a strict memory policy (`numactl --membind`, mbind) limits
+    /// the NUMA nodes that serve a task. When those are full, the kernel kills among the tasks that may use them,
+    /// however much is free elsewhere.
     /// ## How it is recognised
-    /// The report says so itself: `CONSTRAINT_CPUSET` or `CONSTRAINT_MEMORY_POLICY`. What its zones show of the other
-    /// nodes tells whether they had room.
+    /// The kernel report says so itself: `CONSTRAINT_CPUSET` or `CONSTRAINT_MEMORY_POLICY`. Its zones show whether the
+    /// other nodes had free memory.
     /// ## Not this
-    /// - `oom-global`: any node would have done.
+    /// - `oom-global`: any node could have served the allocation.
     /// - `oom-cgroup`: a limit on the amount, not on the nodes.
-    /// - `numa-imbalance`: nodes are used unevenly, but nobody is killed.
+    /// - `numa-imbalance`: nodes are used unevenly, but nothing is killed.
     /// ## What to do
-    /// Now: give the task more nodes, or less work. For good: prefer a node instead of binding to it, or interleave. Verify:
-    /// `numastat -p PID` over a work cycle, and no further report.
+    /// Now: give the task more nodes, or less work. For good: prefer a node instead of binding to it, or interleave.
+    /// Verify: `numastat -p PID` over a work cycle, and no further report.
     /// ## References
     /// - kernel mm/oom_kill.c, constrained_alloc
     /// - kernel Documentation/admin-guide/mm/numa_memory_policy.rst; numactl(8), cpuset(7)
     pub(crate) RULE = { id: "oom-constrained", since: "0.1.0", class: Limit,
         trigger: trigger, story: story,
-        verify: "numastat -p PID: the task's memory stays below what its nodes have, over a work cycle",
+        verify: "numastat -p PID: the task's memory stays below the size of its nodes over a work cycle",
         brings_about: &["numa-imbalance", "oom-score-misuse"],
     }
 }
@@ -36,12 +36,12 @@ fn trigger() -> Trigger {
     oom::trigger(|cx| Ok(oom::occurrences(cx, is_confined)), none)
 }
 
-fn is_confined(one: &Explained<'_>) -> bool {
-    matches!(one.cause, Cause::Confined(_))
+fn is_confined(explained: &Explained<'_>) -> bool {
+    matches!(explained.cause, Cause::Confined(_))
 }
 
 fn none(_: &Evidence<'_>) -> Result<Outcome, Missing> {
-    clear!("no kernel report of a request that was confined to some nodes")
+    clear!("no kernel report of an allocation confined to some nodes")
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
@@ -59,62 +59,71 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         Some(nodes) if nodes.contains(['-', ',']) => format!("to NUMA nodes {nodes}"),
         Some(node) => format!("to NUMA node {node}"),
     };
-    let elsewhere = elsewhere(one);
-    let movable = movable(one);
-    let had = if movable > Bytes::ZERO {
-        format!("whose {movable} of free memory are for movable pages only")
+    let elsewhere = free_elsewhere(one);
+    let movable = free_for_movable(one);
+    let state = if movable > Bytes::ZERO {
+        format!("where the {movable} of free memory is for movable pages only")
     } else {
-        "which had no memory left".to_owned()
+        "which had no free memory".to_owned()
     };
-    let though = match elsewhere {
-        Some(Bytes::ZERO) => "; the other nodes had no room either".to_owned(),
-        Some(room) => format!(", while others had {room} free"),
+    let others = match elsewhere {
+        Some(Bytes::ZERO) => "; the other nodes had none either".to_owned(),
+        Some(free) => format!(", while others had {free} free"),
         None => String::new(),
     };
     let title = format!(
-        "{} because {by} confined the request {to}, {had}{though}.",
+        "{} because {by} confined the allocation {to}, {state}{others}.",
         oom::kill(one)
     );
-    let says = format!("the kernel says that {by} confined the request {to}");
-    let finding = RULE.found(Severity::Critical, title).tells(says);
+    let reported = format!("the kernel reports that {by} confined the allocation {to}");
+    let finding = RULE.found(Severity::Critical, title).tells(reported);
     let finding = oom::tell_all(cx, &incident.stretch, &reports, finding);
     let nodes = one.report.confined_to();
-    let open = match elsewhere {
-        Some(_) => "",
-        None => "what the other nodes had is not shown: numastat -m tells",
+    let open = if elsewhere.is_some() {
+        ""
+    } else {
+        "the report does not show the other nodes: numastat -m does"
     };
     Ok(remedy(oom::measures(cx, one, finding), one)
-        .not("oom-global", "the request was confined to some nodes")
+        .not("oom-global", "the allocation was confined to some nodes")
         .affects(oom::victim(one))
-        .affects(nodes.map(|nodes| Affected::new("node", nodes, "all that the task may use")))
+        .affects(
+            nodes.map(|nodes| Affected::new("node", nodes, "the only ones that the task may use")),
+        )
         .affects(one.holders.affected(3))
         .sure(oom::sure(one, 0.95, open))
         .into())
 }
 
-/// Free memory above the marks on nodes that the request could not use; `None` where no such zone is shown.
-fn elsewhere(one: &Explained<'_>) -> Option<Bytes> {
-    let others = one.zones.iter().filter(|z| z.hurdle == Hurdle::OtherNode);
-    let room = others.map(|z| z.zone.free.saturating_sub(z.zone.high));
-    room.reduce(|a, b| a + b)
+/// Free memory above the watermarks of zones that fail for this reason; `None` where the report has no such zone.
+fn free_in(explained: &Explained<'_>, hurdle: Hurdle) -> Option<Bytes> {
+    explained
+        .zones
+        .iter()
+        .filter(|z| z.hurdle == hurdle)
+        .map(|z| z.zone.free.saturating_sub(z.zone.high))
+        .reduce(|a, b| a + b)
 }
 
-/// Free memory of its own nodes that the request could not use.
-fn movable(one: &Explained<'_>) -> Bytes {
-    let above = one.zones.iter().filter(|z| z.hurdle == Hurdle::TooHigh);
-    above.map(|z| z.zone.free.saturating_sub(z.zone.high)).sum()
+fn free_elsewhere(explained: &Explained<'_>) -> Option<Bytes> {
+    free_in(explained, Hurdle::OtherNode)
+}
+
+/// Free memory on the allowed nodes that unmovable allocations cannot use.
+fn free_for_movable(explained: &Explained<'_>) -> Bytes {
+    free_in(explained, Hurdle::TooHigh).unwrap_or_default()
 }
 
 fn remedy(finding: Finding, one: &Explained<'_>) -> Finding {
-    let finding = finding.cause(if movable(one) > Bytes::ZERO {
-        "The nodes that the task may use have room for movable pages only; what the kernel keeps for the task (page tables, stacks) must lie on another."
+    let finding = finding.cause(if free_for_movable(one) > Bytes::ZERO {
+        "The nodes that the task may use have free memory for movable pages only; its page tables and stacks need another node."
     } else {
-        "The nodes that the task may use were full of memory that could not be dropped."
+        "The nodes that the task may use were full of memory that could not be reclaimed."
     });
     let what = if one.cause == Cause::Confined(Constraint::MemoryPolicy) {
-        "Prefer the node instead of binding to it: the kernel then goes on elsewhere. numactl --preferred or --interleave=all before the service's command, instead of --membind."
+        "Prefer the node instead of binding to it, so that the kernel can allocate elsewhere: start the service with numactl --preferred or --interleave=all instead of --membind."
     } else {
-        "Allow the task more nodes (Mems_allowed in its /proc status), or take the cpuset away: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
+        "Allow the task more nodes (Mems_allowed in its /proc/PID/status), or remove the cpuset: an empty AllowedMemoryNodes= in its unit file, no --cpuset-mems for its container."
     };
     finding.fix(Fix::say(what).look("numastat -m"))
 }
@@ -142,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_node_beside_an_empty_one_is_the_confinements_doing() {
+    fn a_full_node_with_free_memory_elsewhere_is_found() {
         let case = confined(Constraint::Cpuset, 9_000_000);
         let finding = found(RULE, &case);
         assert!(
@@ -155,17 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn full_nodes_all_over_are_said_so() {
+    fn the_title_says_when_all_nodes_are_full() {
         let finding = found(RULE, &confined(Constraint::MemoryPolicy, 60_000));
-        assert!(
-            finding.title.contains("no room either"),
-            "{}",
-            finding.title
-        );
+        assert!(finding.title.contains("none either"), "{}", finding.title);
     }
 
     #[test]
-    fn a_node_with_movable_memory_only_is_not_called_full() {
+    fn the_title_names_free_memory_for_movable_pages_only() {
         let mut report = Report::default()
             .asking(0xcc0, 0)
             .zone_of(4, "Movable", 130_021_408, 9_140, 130_023_424, &[0; 5])
@@ -176,20 +181,20 @@ mod tests {
         assert!(
             finding
                 .title
-                .contains("124 GiB of free memory are for movable"),
+                .contains("124 GiB of free memory is for movable"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn a_request_that_may_use_all_nodes_is_clear() {
+    fn clear_when_all_nodes_are_allowed() {
         clear(RULE, &confined(Constraint::None, 9_000_000));
         clear(RULE, &Case::once());
     }
 
     #[test]
-    fn within_an_hour_of_calm_it_is_found_with_its_time() {
+    fn finds_a_kernel_report_within_an_hour() {
         let hour = |by| Case::over(3600).reporting(600, report(by, 9_000_000));
         let finding = found(RULE, &hour(Constraint::Cpuset));
         assert_eq!(finding.severity, Severity::Critical);

@@ -12,47 +12,47 @@ use crate::oom::kills;
 use crate::prelude::*;
 
 declare_rule! {
-    /// The host ran out of memory, and the kernel killed a process to go on.
+    /// The host ran out of memory, and the kernel killed a process (OOM kill).
     ///
     /// ## What it means
-    /// An allocation failed although the kernel had reclaimed all it could: RAM was full of memory that cannot be dropped,
-    /// and swap was full or missing. The kernel killed the process with the highest score, mostly the largest; it need not
-    /// be the one that grew.
+    /// An allocation failed although the kernel had reclaimed all it could: RAM was full of memory that cannot be
+    /// reclaimed, and swap was full or missing. The kernel killed the process with the highest score, usually the
+    /// largest; it need not be the one that grew.
     /// ## How it is recognised
-    /// The kernel's kill counter rises, and control groups at their limits do not explain it. A kill takes an instant, so
-    /// one is enough and nothing has to last; those that follow each other within 10 s are one incident. That allocations had to reclaim in the same interval, or that 15 % of RAM or
-    /// less was available before, confirms it; a process that grows fast is killed with hardly any stall. Where the source
-    /// has no control groups, both kinds of kill look alike and these two signs must tell. Kills before the first sample are a
-    /// note.
-    /// The kernel's own report of a kill, in a pasted log, tells all of it: what was asked for, which mark each zone was
-    /// below, who held memory, and what filled it.
+    /// The kernel's kill counter rises, and cgroups at their limits do not explain it. A kill is an instant, so one is
+    /// enough and nothing has to last; kills that follow each other within 10 s are one incident. Allocation stalls in
+    /// the same interval, or 15 % of RAM or less available before, confirm it; a fast-growing process is killed with
+    /// hardly any stall. If the source has no cgroups, both kinds of kill look alike and these two signs decide. Kills
+    /// before the first sample are informational.
+    /// The kernel's own report of a kill, in a pasted log, has all details: the allocation, the watermark that each
+    /// zone was below, the processes, and what filled memory.
     /// ## Not this
-    /// - `oom-cgroup`: a group hit its own limit; the host has memory, and no allocation outside had to reclaim.
-    /// - A kill by systemd-oomd, earlyoom or a person: no such counter rises; SysRq f raises it without any shortage.
+    /// - `oom-cgroup`: a cgroup hit its own limit; the host has memory, and no allocation outside had to reclaim.
+    /// - A kill by systemd-oomd, earlyoom or a person: they raise no counter; SysRq f raises it without any shortage.
     /// ## What to do
-    /// Now: see who held memory just before (below, or Mem-Info in the kernel log), restart the victim, cap what grew. For
-    /// good: limits, smaller pools, swap as a buffer, OOMScoreAdjust for what must live. Verify: the counter stays, and
-    /// MemAvailable keeps above 10 % of RAM over a work cycle.
+    /// Now: see which processes used memory just before (below, or Mem-Info in the kernel log), restart the victim, cap
+    /// what grew. For good: limits, smaller pools, swap as a buffer, OOMScoreAdjust for what must survive. Verify: the
+    /// counter does not rise, and MemAvailable stays above 10 % of RAM over a work cycle.
     /// ## References
     /// - kernel mm/oom_kill.c: how the victim is chosen; since 4.13 counted as oom_kill
     /// - kernel Documentation/admin-guide/cgroup-v2.rst, memory.events
     pub(crate) RULE = { id: "oom-global", since: "0.1.0", class: Shortage,
         trigger: trigger, story: story,
-        cause: "Memory that cannot be dropped filled RAM, and swap could not take more.",
-        verify: "oom_kill in /proc/vmstat stays where it is; available stays above 10 % of RAM over a work cycle",
+        cause: "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
+        verify: "oom_kill in /proc/vmstat does not rise; MemAvailable stays above 10 % of RAM over a work cycle",
         brings_about: &["available-exhaustion", "cache-starved-floor", "swap-full", "no-swap-risk", "oom-score-misuse", "direct-reclaim-stall", "kswapd-saturated"],
     }
 }
 
-/// With more than this available just before, the host was hardly short (the notes call 15 % healthy). A labelled
-/// capture of a fast grower had 3 % one second before its kill, and a faster one would have had more.
+/// With more than this available just before, the host was hardly short (`free-low-harmless` calls 15 % healthy). A labelled
+/// capture of a fast-growing process had 3 % one second before its kill; a faster one would have had more.
 const SHORT: Ratio = Ratio::from_percent(15.0);
-/// What held this part of RAM filled it: an engineering choice.
+/// Parts of this share of RAM are shown as having filled it: an engineering choice.
 const MUCH: Ratio = Ratio::from_percent(10.0);
 
 /// PID_MAX_LIMIT (include/linux/threads.h, 7.2): a counter that rises by more is broken.
 const MOST_KILLS: u64 = 1 << 22;
-/// Confidence at most, where one sign is missing that would tell whose kill it was, or two.
+/// Upper bounds of the confidence if one sign of a shortage is missing, or two.
 const PROBABLE: f64 = 0.85;
 const POSSIBLE: f64 = 0.55;
 
@@ -65,7 +65,7 @@ fn trigger() -> Trigger {
     })
 }
 
-/// Each kill that no control group's limit explains.
+/// Each kill that no cgroup limit explains.
 fn find(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     let mut all = oom::occurrences(cx, report::is_the_hosts);
     match counted(cx) {
@@ -85,7 +85,7 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
     if in_groups.is_some()
         && let Some(last) = cx.timeline.read_before(Entity::Cgroup, cx.timeline.len())
     {
-        // In which group the youngest were killed, the groups have not been asked yet.
+        // Cgroups were not read again after the latest kills.
         let known = kills.partition_point(|(at, _)| *at <= last);
         if known == 0 && !kills.is_empty() {
             let signal = CGROUP_EVENTS_OOM_KILL.def().name;
@@ -93,13 +93,13 @@ fn counted(cx: &Evidence<'_>) -> Result<Vec<Occurrence>, Missing> {
         }
         kills.truncate(known);
     }
-    let kills = kills.into_iter();
     Ok(kills
+        .into_iter()
         .map(|(at, _)| Occurrence::on_host(at - 1, at))
         .collect())
 }
 
-/// What is said where the host killed nobody.
+/// The answer where the host did not kill.
 fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     if let Some(why) = report::why_not_the_hosts(cx) {
         return clear!("{why}");
@@ -107,10 +107,10 @@ fn none(cx: &Evidence<'_>) -> Result<Outcome, Missing> {
     let since_boot = cx.last(OOM_KILLS)?;
     let explained: u64 = kills::counted(cx).iter().map(|(_, count)| count).sum();
     if since_boot == Count::ZERO {
-        clear!("no process was killed for want of memory since boot")
+        clear!("no process was OOM-killed since boot")
     } else if explained > 0 {
         clear!(
-            "all of the {} kills were in control groups at their limits (oom-cgroup)",
+            "all of the {} kills were in cgroups at their limits (oom-cgroup)",
             Count::new(explained)
         )
     } else {
@@ -127,43 +127,38 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     if let Some(finding) = report::finding(cx, stretch) {
         return Ok(finding.killed(count.get()).into());
     }
-    let signs = Signs::of(cx);
-    // The interval that shows the shortage best is the one to report.
-    let moments = kills.iter().map(|(at, _)| signs.at(cx, *at));
-    let Some(moment) = moments.max_by_key(Moment::shows) else {
-        return clear!("the kill was in a control group at its limit (oom-cgroup)");
+    let signs = Signs::new(cx);
+    // Report the interval that shows the shortage best.
+    let intervals = kills.iter().map(|(at, _)| signs.at(cx, *at));
+    let Some(interval) = intervals.max_by_key(KillInterval::signs) else {
+        return clear!("the kill was in a cgroup at its limit (oom-cgroup)");
     };
-    let Some(most) = moment.sure_at_most(in_groups.is_some())? else {
+    let Some(most) = interval.sure_at_most(in_groups.is_some())? else {
         return clear!(
-            "no allocation of the host had to reclaim when a process was killed: a control group that is gone by now, or a kill by hand (SysRq f)"
+            "no allocation of the host stalled when a process was killed: a cgroup that is gone by now, or a kill by hand (SysRq f)"
         );
     };
-    let at = moment.at;
+    let at = interval.at;
     let victim = processes::gone(cx, at);
-    let open = match in_groups {
-        Some(_) => "",
-        None => {
-            "without control groups' events only the signs of a shortage tell it from a kill at a group's limit"
-        }
+    let open = if in_groups.is_some() {
+        ""
+    } else {
+        "without cgroup events, only the signs of a shortage distinguish it from a kill at a cgroup limit"
     };
     let much = cx.ram().map(|ram| ram.share(MUCH)).ok();
-    let gone = victim.map(|(name, held)| {
-        (
-            name,
-            format!("gone after it had held {held}: likely the victim"),
-        )
-    });
+    let gone =
+        victim.map(|(name, used)| (name, format!("had {used} and is gone: likely the victim")));
     Ok(RULE
         .found(Severity::Critical, title(cx, count, victim, at))
         .killed(count.get())
-        .shows_from(OOM_KILLS, count, Count::new(1), cx.time(at), format!("{count} killed for want of memory"))
+        .shows_from(OOM_KILLS, count, Count::new(1), cx.time(at), format!("{count} OOM-killed"))
         .counts_as("the kill counter")
-        .and(|finding| moment.shown_in(cx, &signs, finding))
-        .with(much, |it, much| it.shows_holders(cx, at - 1, much))
-        .when(in_groups.is_some(), |it| it.not("oom-cgroup", "no control group at its limit explains the kill"))
-        .fix(Fix::say("See in the kernel log what was asked for and who held how much.").look("journalctl -k -g 'Out of memory|oom-kill'"))
-        .fix(Fix::cap(cx, at - 1, "Then cap what grew."))
-        .fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
+        .and(|finding| interval.shown_in(cx, &signs, finding))
+        .with(much, |finding, much| finding.shows_holders(cx, at - 1, much))
+        .when(in_groups.is_some(), |finding| finding.not("oom-cgroup", "no cgroup at its limit explains the kill"))
+        .fix(Fix::say("See the kernel log for the failed allocation and the memory of each process.").look("journalctl -k -g 'Out of memory|oom-kill'"))
+        .fix(Fix::cap(cx, at - 1, "Cap what grew."))
+        .fix(Fix::say("Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets it for a running process."))
         .affects(gone.map(|(name, what)| Affected::new("process", name, what)))
         .affects(processes::largest(cx, at - 1, 3))
         .sure_by_kinds(cx, open)
@@ -174,23 +169,23 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
 /// `The host ran out of memory, and the kernel killed a process. There is no swap.`
 fn title(cx: &Evidence<'_>, count: Count, victim: Option<(&str, Bytes)>, at: usize) -> String {
     let killed = match (count.get(), victim) {
-        (1, Some((name, held))) => format!("killed a process, most likely {name} ({held})"),
+        (1, Some((name, used))) => format!("killed a process, most likely {name} ({used})"),
         (1, None) => "killed a process".to_owned(),
         (n, _) if n > MOST_KILLS => {
-            format!("killed processes (its counter rose by {count}, more than there can be)")
+            format!("killed processes (its counter rose by {count}, which is impossible)")
         }
         _ => format!("killed {count} processes"),
     };
     let before = cx.level(SWAP_FREE, at - 1);
     let swap = match (cx.timeline.last(SWAP_TOTAL), before) {
         (Some(Bytes::ZERO), _) => " There is no swap.".to_owned(),
-        (Some(total), Some(free)) => format!(" {free} of {total} swap were free."),
+        (Some(total), Some(free)) => format!(" {free} of {total} swap was free."),
         _ => String::new(),
     };
     format!("The host ran out of memory, and the kernel {killed}.{swap}")
 }
 
-/// What shows a shortage of the host. There may be as many kills as samples: it is computed once.
+/// Signs of a shortage of the host, computed once for all kills.
 struct Signs {
     stalls: Option<Track<PerSecond<Count>>>,
     available: Option<Track<Bytes>>,
@@ -198,7 +193,7 @@ struct Signs {
 }
 
 impl Signs {
-    fn of(cx: &Evidence<'_>) -> Self {
+    fn new(cx: &Evidence<'_>) -> Self {
         Self {
             stalls: cx.timeline.rate(ALLOCSTALL),
             available: cx.timeline.gauge(MEM_AVAILABLE),
@@ -207,14 +202,14 @@ impl Signs {
     }
 
     /// Around the kill before sample `at`.
-    fn at(&self, cx: &Evidence<'_>, at: usize) -> Moment {
+    fn at(&self, cx: &Evidence<'_>, at: usize) -> KillInterval {
         let stalls = self.stalls.as_ref();
         let available = self.available.as_ref().and_then(|available| {
             let before = available.at(at - 1)?;
             Some(available.at(at).map_or(before, |after| before.min(after)))
         });
         let short = self.ram.map(|ram| ram.share(SHORT));
-        Moment {
+        KillInterval {
             at,
             reclaimed: stalls.and_then(|stalls| reclaimed(cx, stalls, at)),
             available,
@@ -223,7 +218,7 @@ impl Signs {
     }
 }
 
-/// Allocation stalls in the interval of a kill and the one before it, in which the shortage may have begun.
+/// Allocation stalls in the interval of a kill and the one before, in which the shortage may have begun.
 fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> Option<Count> {
     stalls.at(at)?;
     let stretch = cx.timeline.stretch(at.saturating_sub(2), at)?;
@@ -231,33 +226,34 @@ fn reclaimed(cx: &Evidence<'_>, stalls: &Track<PerSecond<Count>>, at: usize) -> 
 }
 
 /// An interval in which the kernel killed.
-struct Moment {
+struct KillInterval {
     at: usize,
     reclaimed: Option<Count>,
     available: Option<Bytes>,
     was_short: Option<bool>,
 }
 
-impl Moment {
+impl KillInterval {
     fn had_to_reclaim(&self) -> Option<bool> {
         self.reclaimed.map(|stalls| stalls > Count::ZERO)
     }
 
-    fn shows(&self) -> (bool, bool) {
+    /// For comparison: the more signs the greater.
+    fn signs(&self) -> (bool, bool) {
         (
             self.had_to_reclaim() == Some(true),
             self.was_short == Some(true),
         )
     }
 
-    /// How sure it can be that the host was short; `None` where it was not.
+    /// Upper bound of the confidence that the host was short; `None` if it was not.
     fn sure_at_most(&self, has_groups: bool) -> Result<Option<f64>, Missing> {
         Ok(Some(
             match (has_groups, self.had_to_reclaim(), self.was_short) {
                 (true, Some(true), Some(true) | None) => 1.0,
-                // Something made allocations wait, and there was memory: a zone or a node may have been out of it.
+                // Allocations stalled while memory was available: a zone or a node may have been exhausted.
                 (true, Some(true), Some(false)) => POSSIBLE,
-                // The kernel reclaims before it kills, and counts that (mm/vmscan.c, do_try_to_free_pages).
+                // The kernel reclaims before it kills and counts that (mm/vmscan.c, do_try_to_free_pages).
                 (true, Some(false), _) => return Ok(None),
                 (true, None, _) | (false, Some(true), Some(true)) => PROBABLE,
                 (false, Some(true), _) | (false, None, Some(true)) => POSSIBLE,
@@ -271,27 +267,28 @@ impl Moment {
     fn shown_in(&self, cx: &Evidence<'_>, signs: &Signs, finding: Finding) -> Finding {
         let reclaimed = self.reclaimed.filter(|stalls| *stalls > Count::ZERO);
         finding
-            .with(reclaimed, |it, stalls| {
-                let text =
-                    format!("{stalls} allocations had to reclaim memory themselves just then");
-                it.shows(ALLOCSTALL, stalls, cx.time(self.at), text)
+            .with(reclaimed, |finding, stalls| {
+                let text = format!("allocation stalls at that time: {stalls}");
+                finding
+                    .shows(ALLOCSTALL, stalls, cx.time(self.at), text)
                     .counts_as("allocation stalls")
             })
-            .with(self.available.zip(signs.ram), |it, (least, ram)| {
+            .with(self.available.zip(signs.ram), |finding, (least, ram)| {
                 let text = format!("{least} of {ram} available one sample before");
                 let short = ram.share(SHORT);
-                it.shows_below(MEM_AVAILABLE, least, short, cx.time(self.at - 1), text)
+                finding
+                    .shows_below(MEM_AVAILABLE, least, short, cx.time(self.at - 1), text)
                     .counts_if(self.was_short == Some(true), "little available")
             })
     }
 }
 
-/// Nobody was killed since the first sample.
+/// Nothing was killed since the first sample.
 fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outcome, Missing> {
-    let in_groups = known_of_groups(cx);
+    let in_groups = logged_in_cgroups(cx);
     if in_groups >= since_boot {
         return clear!(
-            "all of the {since_boot} kills since boot were at control groups' limits: memtide events --kind oom-kill"
+            "all of the {since_boot} kills since boot were at cgroup limits: memtide events --kind oom-kill"
         );
     }
     let processes = match since_boot.get() {
@@ -300,27 +297,27 @@ fn before_the_first_sample(cx: &Evidence<'_>, since_boot: Count) -> Result<Outco
     };
     let others = match in_groups {
         Count::ZERO => String::new(),
-        some => format!(", {some} of them at control groups' limits"),
+        some => format!(", {some} of them at cgroup limits"),
     };
     let title = format!(
-        "{processes} killed for want of memory since boot, before the watch began ({since_boot} in all{others})."
+        "{processes} OOM-killed since boot, before the first sample ({since_boot} in all{others})."
     );
     let text = format!("{since_boot} killed since boot, none since the first sample");
-    let kept = Count::new(reports_kept(cx));
+    let stored = Count::new(reports_stored(cx));
     Ok(RULE
         .found(Severity::Info, title)
         .shows(OOM_KILLS, since_boot, None, text)
-        .cause("The counter tells that it happened, not when, nor whether the host or a control group's limit was the reason.")
-        .fix(Fix::say("See in the kernel log when and why.").look("journalctl -k -g 'Out of memory|oom-kill'"))
-        .verify("oom_kill in /proc/vmstat stays where it is")
-        .sure_by_kinds(cx, "the kernel log tells when and why")
+        .cause("The counter shows that it happened, but not when, nor whether the host or a cgroup limit was the reason.")
+        .fix(Fix::say("See the kernel log for time and reason.").look("journalctl -k -g 'Out of memory|oom-kill'"))
+        .verify("oom_kill in /proc/vmstat does not rise")
+        .sure_by_kinds(cx, "the kernel log shows when and why")
         .sure_at_most(0.4)
-        .when(kept > Count::ZERO, |it| it.tells(format!("the kernel's reports of {kept} are kept: `memtide events --kind oom-kill` shows them")))
+        .when(stored > Count::ZERO, |finding| finding.tells(format!("the recording has kernel reports of {stored}: `memtide events --kind oom-kill` shows them")))
         .into())
 }
 
-/// Kills from before the first sample of which a recorder found the kernel's words in its log.
-fn reports_kept(cx: &Evidence<'_>) -> u64 {
+/// Kills before the first sample with a kernel report in the recorder's log.
+fn reports_stored(cx: &Evidence<'_>) -> u64 {
     let first = cx.timeline.stamp(0).and_then(|stamp| stamp.wall);
     let kills = cx.timeline.recorder_events().iter().filter(|event| {
         event.kind == EventKind::OomKill && !event.report.is_empty() && event.stamp.wall < first
@@ -328,16 +325,16 @@ fn reports_kept(cx: &Evidence<'_>) -> u64 {
     kills.count() as u64
 }
 
-/// Kills of this boot of which the kernel's words are kept and say that they were at a control group's limit.
-fn known_of_groups(cx: &Evidence<'_>) -> Count {
-    /// How the line of such a kill begins, in all kernels (mm/oom_kill.c, `oom_kill_process`).
-    const OF_A_GROUP: &str = "Memory cgroup out of memory";
+/// Kills of this boot that a stored kernel report attributes to a cgroup limit.
+fn logged_in_cgroups(cx: &Evidence<'_>) -> Count {
+    /// The start of the line of such a kill, in all kernels (mm/oom_kill.c, `oom_kill_process`).
+    const IN_A_CGROUP: &str = "Memory cgroup out of memory";
     let last = cx.timeline.len().checked_sub(1);
     let last = last.and_then(|last| cx.timeline.stamp(last));
     let booted = last.and_then(|last| Some(last.wall?.minus(last.boot)));
     let kills = cx.timeline.recorder_events().iter().filter(|event| {
         let is_of_this_boot = event.stamp.wall.zip(booted).is_none_or(|(at, b)| at >= b);
-        event.kind == EventKind::OomKill && is_of_this_boot && event.report.contains(OF_A_GROUP)
+        event.kind == EventKind::OomKill && is_of_this_boot && event.report.contains(IN_A_CGROUP)
     });
     Count::new(kills.count() as u64)
 }
@@ -350,7 +347,7 @@ mod tests {
     use timeline::Entity::{Cgroup, Process};
     use timeline::signals::{CGROUP_EVENTS_OOM, MEM_TOTAL, PROC_RSS_ANON};
 
-    /// A process is killed in second 9; `stalls` allocations reclaim in that second, and `available` MiB of 469 are left
+    /// A process is killed in second 9, with `stalls` allocation stalls in that second and `available` MiB of 469 available
     /// one second before.
     fn kill(stalls: u64, available: u64) -> Case {
         let second_nine = |n| {
@@ -368,7 +365,7 @@ mod tests {
             .counter_steps(ALLOCSTALL, &second_nine(stalls))
     }
 
-    /// A group that counts the kill, with or without having hit its limit.
+    /// A cgroup that counts the kill, with or without a limit hit.
     fn group(case: Case, at_limit: u64) -> Case {
         let mut kills = vec![0; 14];
         kills[9] = 1;
@@ -378,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_that_no_limit_explains_is_the_hosts() {
+    fn a_kill_that_no_cgroup_limit_explains_is_found() {
         let finding = found(RULE, &group(kill(18, 14), 0));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(finding.confidence.word(), "confirmed");
@@ -386,38 +383,38 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_at_a_limit_is_not() {
+    fn clear_when_a_cgroup_limit_killed() {
         assert!(clear(RULE, &group(kill(0, 350), 1)).contains("oom-cgroup"));
         clear(RULE, &group(kill(18, 14), 1));
     }
 
     #[test]
-    fn a_kill_at_a_limit_is_not_where_groups_are_read_more_rarely() {
+    fn clear_when_a_cgroup_limit_killed_and_cgroups_are_read_rarely() {
         let case = group(kill(18, 350), 1).read_every(7, Cgroup);
         assert!(clear(RULE, &case).contains("oom-cgroup"));
-        // The groups were not asked any more after the kill.
+        // Cgroups were not read after the kill.
         let case = group(kill(18, 350), 1).read_every(8, Cgroup);
         let missing = not_evaluated(RULE, &case);
         assert_eq!(missing.names, ["cgroup.events_oom_kill"]);
     }
 
     #[test]
-    fn a_host_with_memory_left_is_not_surely_out_of_it() {
+    fn possible_when_memory_was_available() {
         let finding = found(RULE, &group(kill(18, 350), 0));
         assert_eq!(finding.confidence.word(), "possible");
     }
 
     #[test]
-    fn without_groups_the_signs_of_a_shortage_tell() {
+    fn without_cgroups_the_signs_of_a_shortage_decide() {
         let finding = found(RULE, &kill(18, 14));
         assert_eq!(finding.confidence.word(), "probable");
-        // A fast grower leaves no trace in what was available a sample before.
+        // A fast-growing process leaves no trace in the sample before.
         let finding = found(RULE, &kill(18, 200));
         assert_eq!(finding.confidence.word(), "possible");
     }
 
     #[test]
-    fn without_groups_and_signs_it_says_what_would_tell() {
+    fn not_evaluated_without_cgroups_and_signs() {
         assert_eq!(
             not_evaluated(RULE, &kill(0, 350)).names,
             ["cgroup.events_oom_kill"]
@@ -425,13 +422,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_that_nobody_had_to_reclaim_for_was_done_by_hand() {
+    fn clear_when_no_allocation_stalled_at_the_kill() {
         let other = Case::counter_of(kill(0, 350), Cgroup, "/app", CGROUP_EVENTS_OOM_KILL, 0);
         assert!(clear(RULE, &other).contains("SysRq"));
     }
 
     #[test]
-    fn the_process_that_is_gone_is_named() {
+    fn the_title_names_the_process_that_is_gone() {
         let held: Vec<_> = (0..10).map(|_| Bytes::from_mib(380)).collect();
         let case = kill(18, 14)
             .gauge_until_of(Process, "77@1", PROC_RSS_ANON, &held)
@@ -445,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_before_the_first_sample_are_a_note() {
+    fn kills_before_the_first_sample_are_informational() {
         let case = Case::over(14).counter(OOM_KILLS, 0);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
         assert_eq!(
@@ -454,15 +451,15 @@ mod tests {
         );
     }
 
-    /// Ten seconds in which nobody was killed, three kills since boot, and what the kernel said of some of them.
-    fn three_since_boot(said: &[&str]) -> timeline::Timeline {
+    /// Ten seconds without a kill, three kills since boot, and kernel reports of some of them.
+    fn three_since_boot(reports: &[&str]) -> timeline::Timeline {
         let mut timeline = timeline::Timeline::default();
         for second in 0..10 {
             let mut sample = timeline::Sample::at(units::Span::from_secs(100 + second));
             sample.host.set(OOM_KILLS, Count::new(3));
             timeline.push(&sample).unwrap();
         }
-        for (number, line) in said.iter().enumerate() {
+        for (number, line) in reports.iter().enumerate() {
             timeline.add_recorder_event(timeline::Event {
                 stamp: timeline::Stamp::default(),
                 kind: EventKind::OomKill,
@@ -475,11 +472,11 @@ mod tests {
     }
 
     #[test]
-    fn kills_that_are_known_to_be_of_groups_are_not_the_hosts() {
+    fn logged_kills_at_cgroup_limits_are_not_the_hosts() {
         let group = "Memory cgroup out of memory: Killed process 7 (hog)";
         let facts = timeline::Facts::default();
-        let judged = |said: &[&str]| {
-            let timeline = three_since_boot(said);
+        let judged = |reports: &[&str]| {
+            let timeline = three_since_boot(reports);
             none(&Evidence::new(&timeline, &facts)).unwrap()
         };
         assert!(matches!(judged(&[group; 3]), Outcome::Clear(_)));
@@ -491,17 +488,17 @@ mod tests {
     }
 
     #[test]
-    fn a_host_on_which_nobody_was_killed_is_clear() {
+    fn clear_without_any_kill() {
         clear(RULE, &Case::over(14).counter_at(OOM_KILLS, 0));
     }
 
     #[test]
-    fn kernels_before_4_13_do_not_count() {
+    fn not_evaluated_before_kernel_4_13() {
         assert_eq!(not_evaluated(RULE, &Case::over(14)).names, ["vm.oom_kill"]);
     }
 
-    /// An hour in which processes are killed in these seconds, a group at its limit kills in second 1000, and allocations
-    /// reclaim whenever somebody is killed.
+    /// An hour with kills in these seconds, a kill in a cgroup at its limit in second 1000, and allocation stalls at every
+    /// kill.
     fn hour(seconds: &[usize]) -> Case {
         let mut kills = vec![0; 3600];
         let mut left = vec![Bytes::from_mib(350); 3601];
@@ -521,19 +518,19 @@ mod tests {
     }
 
     #[test]
-    fn kills_four_minutes_apart_are_two_incidents_of_an_hour_and_a_limits_is_none() {
+    fn kills_four_minutes_apart_are_two_incidents() {
         let finding = found(RULE, &hour(&[1000, 2000, 2240, 2243]));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(finding.confidence.word(), "confirmed");
         assert_eq!(times(&finding), [(2000, 2001), (2240, 2244)]);
         assert_eq!(finding.harm.killed, 3);
         assert!(clear(RULE, &hour(&[1000])).contains("oom-cgroup"));
-        // The files of one sample are read one after the other.
+        // Files of one sample are read one after the other.
         clear(RULE, &hour(&[1001]));
     }
 
     #[test]
-    fn a_kill_that_the_counter_and_the_kernels_report_tell_is_one() {
+    fn a_counted_and_reported_kill_is_one_incident() {
         let case = hour(&[2000]);
         let report = Report::of_a_host();
         let case = case.reporting(2002, report);
@@ -546,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_by_hand_is_not_the_hosts() {
+    fn clear_on_a_kill_by_hand() {
         let report = Report::of_a_host().asking(0xcc0, -1);
         assert!(clear(RULE, &hour(&[2000]).reporting(2001, report)).contains("by hand"));
     }

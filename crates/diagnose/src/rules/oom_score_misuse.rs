@@ -1,4 +1,4 @@
-//! Who may be killed, and who not, is set so that the wrong one dies.
+//! oom_score_adj settings make the kernel kill the wrong process.
 
 use timeline::kernel_report::Task;
 use timeline::signals::MEM_TOTAL;
@@ -7,22 +7,22 @@ use crate::oom::{self, Cause, Explained, held};
 use crate::prelude::*;
 
 declare_rule! {
-    /// A kill hit a small process because large ones are kept from being killed, or because it is marked as the first to go.
+    /// The kernel killed a small process because large ones are protected by oom_score_adj, or because it is marked as the first victim.
     ///
     /// ## What it means
-    /// The kernel kills whoever scores highest: what it holds, shifted by `oom_score_adj`, a thousandth of memory a point.
-    /// -1000 means never. Where what fills memory is protected like that, the kernel kills the innocent one after the other
-    /// and gains nothing.
+    /// The kernel kills the process with the highest score: its memory, shifted by `oom_score_adj`, one point per
+    /// thousandth of memory. -1000 means never. If the processes that fill memory are protected this way, the kernel
+    /// kills small ones one after the other and gains nothing.
     /// ## How it is recognised
-    /// The report's table of tasks: processes at -900 or less hold 20 % of memory or more (a warning), or the victim had
-    /// a positive adjustment and held less than a quarter of the largest that could be killed (a note, for it may be meant so:
-    /// Kubernetes marks its pods like that).
+    /// The report's task table: processes at -900 or less have 20 % of memory or more (a warning), or the victim had a
+    /// positive adjustment and less than a quarter of the memory of the largest killable process (informational,
+    /// because it may be intended: Kubernetes marks its pods like that).
     /// ## Not this
     /// - sshd, udevd, a container's pause process: protected and small, as they should be.
-    /// - `oom-global`, `oom-cgroup`: why memory ran out at all.
+    /// - `oom-global`, `oom-cgroup`: why memory ran out.
     /// ## What to do
-    /// Take the protection from what grows, and give it to the few that must live (sshd). For good: OOMScoreAdjust in the
-    /// unit. Verify: `choom -p PID`; the next kill, if there is one, hits what grew.
+    /// Remove the protection from what grows, and give it to the few processes that must survive (sshd). For good:
+    /// OOMScoreAdjust in the unit. Verify: `choom -p PID`; the next kill, if any, hits what grew.
     /// ## References
     /// - kernel mm/oom_kill.c, oom_badness
     /// - proc_pid_oom_score_adj(5), choom(1), systemd.exec(5) OOMScoreAdjust
@@ -32,9 +32,9 @@ declare_rule! {
     }
 }
 
-/// The catalogue's: what is protected should be small.
+/// An engineering choice: protected processes should be small.
 const MUCH: Ratio = Ratio::from_percent(20.0);
-/// An engineering choice: a victim of this part of the largest gained little.
+/// An engineering choice: killing a victim below this share of the largest gains little.
 const SMALL: Ratio = Ratio::from_percent(25.0);
 
 fn trigger() -> Trigger {
@@ -42,63 +42,68 @@ fn trigger() -> Trigger {
         find: |cx| Ok(oom::occurrences(cx, is_kill)),
         could: None,
         scope: Scope::each_cgroup(),
-        none: Some(|_| clear!("no kernel report of a kill for want of memory")),
+        none: Some(|_| clear!("no kernel report of an OOM kill")),
     })
 }
 
-fn is_kill(one: &Explained<'_>) -> bool {
-    one.is_kill() && one.cause != Cause::ByHand
+fn is_kill(explained: &Explained<'_>) -> bool {
+    explained.is_kill() && explained.cause != Cause::ByHand
 }
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let mut reports = oom::within(cx, &incident.stretch, is_kill);
-    reports.retain(|one| one.group() == incident.key);
-    if reports.iter().all(|one| one.report.tasks.is_empty()) {
-        return clear!("the report has no table of tasks");
+    reports.retain(|explained| explained.group() == incident.key);
+    if reports
+        .iter()
+        .all(|explained| explained.report.tasks.is_empty())
+    {
+        return clear!("the report has no task table");
     }
-    let hit = |one| protected(cx, one).or_else(|| marked(one));
-    let hits = reports.iter().rev();
-    let Some((one, finding)) = hits.filter_map(|one| Some((one, hit(one)?))).next() else {
+    let misuse = |explained| protected(cx, explained).or_else(|| marked(explained));
+    let last = reports
+        .iter()
+        .rev()
+        .find_map(|explained| Some((explained, misuse(explained)?)));
+    let Some((one, finding)) = last else {
         return clear!(
-            "no process that is kept from being killed holds much, and the victim was not marked"
+            "no protected process has much memory, and the victim had no positive oom_score_adj"
         );
     };
-    // The kill itself is counted by the rule that says why memory ran out.
+    // The rule that explains why memory ran out counts the kill.
     Ok(oom::tell(cx, one, finding)
-        .fix(Fix::say("Take the protection from what grows, and keep it for what must live: OOMScoreAdjust=0 in its unit file, choom for a process that runs (pods: the class follows from requests and limits)."))
-        .sure(oom::sure(one, 0.9, "whether it is meant so is not known"))
+        .fix(Fix::say("Remove the protection from what grows, and keep it for what must survive: OOMScoreAdjust=0 in its unit file, choom for a running process (pods: the class follows from requests and limits)."))
+        .sure(oom::sure(one, 0.9, "whether this is intended is unknown"))
         .into())
 }
 
-/// Memory that those kept from being killed hold.
+/// Protected processes with much memory.
 fn protected(cx: &Evidence<'_>, one: &Explained<'_>) -> Option<Finding> {
     let all = match &one.report.group {
         Some(group) => group.memory.filter(|m| m.is_limited())?.limit,
         None => cx.timeline.at(MEM_TOTAL, one.index)?,
     };
-    let shield = &one.holders.protected;
-    let sum: Bytes = shield.iter().map(|task| held(task)).sum();
-    // A container's own manager outside the group is in no table of it, so all of these count.
+    let protected = &one.holders.protected;
+    let sum: Bytes = protected.iter().map(|task| held(task)).sum();
+    // The table lists processes of the cgroup only, so all of them count.
     if sum < all.share(MUCH) {
         return None;
     }
-    let first = shield.first()?;
+    let first = protected.first()?;
     let victim = one.holders.victim.as_ref();
     let victim = victim.map_or("a process", |v| &v.killed.name);
+    let title = format!(
+        "{victim} was killed while protected processes have {sum} of {all}, {} most of it.",
+        first.name
+    );
     Some(
-        RULE.found(
-            Severity::Warning,
-            format!(                "{victim} was killed while processes that the kernel must spare hold {sum} of {all}, {} most of it.",
-                first.name
-            ),
-        )
-        .tells(format!("kept from being killed: {}", listed(shield)))
-        .cause("What fills memory is protected (oom_score_adj near -1000), so the kernel can only kill others.")
-        .affects(shield.iter().take(3).map(|task| affected(task))),
+        RULE.found(Severity::Warning, title)
+            .tells(format!("protected by oom_score_adj: {}", listed(protected)))
+            .cause("The processes that fill memory are protected (oom_score_adj near -1000), so the kernel can only kill others.")
+            .affects(protected.iter().take(3).map(|task| affected(task))),
     )
 }
 
-/// A victim that died for its mark, not for its size.
+/// A victim chosen for its oom_score_adj, not for its size.
 fn marked(one: &Explained<'_>) -> Option<Finding> {
     let victim = one.holders.victim.as_ref()?;
     let (adj, size, largest) = (victim.adj()?, victim.held()?, one.holders.largest?);
@@ -109,7 +114,7 @@ fn marked(one: &Explained<'_>) -> Option<Finding> {
         RULE.found(
             Severity::Info,
             format!(
-                "{} was killed for its oom_score_adj of {adj}, not for its size: it held {size}, {} held {}.",
+                "{} was killed for its oom_score_adj of {adj}, not for its size: it had {size}, {} had {}.",
                 victim.killed.name,
                 largest.name,
                 held(largest)
@@ -119,21 +124,26 @@ fn marked(one: &Explained<'_>) -> Option<Finding> {
             "{} has oom_score_adj {}",
             largest.name, largest.oom_score_adj
         ))
-        .cause("A positive oom_score_adj makes a process the first to go; 1000 makes it the victim whatever it holds.")
+        .cause("A positive oom_score_adj makes a process an early victim; 1000 makes it the first, whatever its size.")
         .affects([affected(largest)]),
     )
 }
 
 fn listed(tasks: &[&Task]) -> String {
-    let words = tasks
+    let tasks: Vec<String> = tasks
         .iter()
         .take(5)
-        .map(|task| format!("{} {} ({})", task.name, held(task), task.oom_score_adj));
-    words.collect::<Vec<_>>().join(" · ")
+        .map(|task| format!("{} {} ({})", task.name, held(task), task.oom_score_adj))
+        .collect();
+    tasks.join(" · ")
 }
 
 fn affected(task: &Task) -> Affected {
-    let what = format!("{} held, oom_score_adj {}", held(task), task.oom_score_adj);
+    let what = format!(
+        "{} of memory, oom_score_adj {}",
+        held(task),
+        task.oom_score_adj
+    );
     Affected::new("process", &task.name, what)
 }
 
@@ -157,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_memory_and_is_protected_makes_others_die() {
+    fn large_protected_processes_are_found() {
         let case = with(&[(20, "dbms", 9_000_000, -1000), (30, "web", 300_000, 0)]);
         let finding = found(RULE, &case);
         assert_eq!(finding.severity, Severity::Warning);
@@ -165,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn protected_and_small_is_as_it_should_be() {
+    fn clear_when_protected_processes_are_small() {
         clear(
             RULE,
             &with(&[
@@ -177,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_victim_that_was_marked_is_a_note() {
+    fn a_small_victim_with_a_positive_adjustment_is_informational() {
         let case = with(&[(20, "dbms", 9_000_000, 0), (30, "web", 300_000, 1000)]);
         assert_eq!(found(RULE, &case).severity, Severity::Info);
         clear(
@@ -187,19 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_report_it_is_clear() {
+    fn clear_without_a_kernel_report() {
         clear(RULE, &Case::once());
     }
 
     #[test]
-    fn within_an_hour_of_calm_it_is_found_with_its_time() {
+    fn finds_a_kernel_report_within_an_hour() {
         let hour = |adj| {
             let tasks = [(20, "dbms", 9_000_000, adj), (30, "web", 300_000, 0)];
             Case::over(3600).reporting(600, report(&tasks))
         };
         let finding = found(RULE, &hour(-1000));
         assert_eq!(finding.severity, Severity::Warning);
-        // The kill is counted where it is said why memory ran out.
+        // Another rule counts the kill.
         assert_eq!(
             (finding.harm.killed, times(&finding)),
             (0, vec![(600, 600)])

@@ -1,4 +1,4 @@
-//! The commit limit: allocations are refused although memory is free.
+//! The commit limit: the kernel refuses allocations although memory is free.
 
 use timeline::facts::{ADMIN_RESERVE, OVERCOMMIT_KBYTES, OVERCOMMIT_MEMORY, OVERCOMMIT_RATIO};
 use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, SWAP_TOTAL};
@@ -6,19 +6,19 @@ use timeline::signals::{COMMIT_LIMIT, COMMITTED_AS, MEM_AVAILABLE, MEM_HUGETLB, 
 use crate::prelude::*;
 
 declare_rule! {
-    /// Allocations are refused because promised memory has reached the commit limit, whatever is free.
+    /// The kernel refuses allocations because committed memory has reached the commit limit, whatever is free.
     ///
     /// ## What it means
-    /// With `vm.overcommit_memory=2` the kernel promises no more memory than `CommitLimit`: a share of RAM plus swap.
-    /// Programs promise themselves far more than they touch, so malloc and fork fail ("Cannot allocate memory") while
-    /// memory is free.
+    /// With `vm.overcommit_memory=2` the kernel commits to no more memory than `CommitLimit`: a share of RAM plus swap.
+    /// Programs reserve far more than they touch, so malloc and fork fail ("Cannot allocate memory") while memory is
+    /// free.
     /// ## How it is recognised
-    /// For 10 s, the mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so near to it that only the
-    /// reserve for root is left. From 85 % on it is worth knowing: a request larger than the rest is refused already, and refused
+    /// For 10 s, the mode is 2 and `Committed_AS` is at 95 % of `CommitLimit` or more, or so close that only the
+    /// reserve for root is left. From 85 % on it is informational: larger requests are refused already, and refused
     /// requests leave no trace in any counter.
     /// ## Not this
     /// - Mode 0 or 1: `Committed_AS` may exceed `CommitLimit` by far and means nothing.
-    /// - `RLIMIT_AS`, `RLIMIT_DATA`, `vm.max_map_count` or a cgroup's limits refuse as well; they do not move
+    /// - `RLIMIT_AS`, `RLIMIT_DATA`, `vm.max_map_count` or cgroup limits refuse as well; they do not bring
     ///   `Committed_AS` to the limit.
     /// - `available-exhaustion`: memory is really used up.
     /// ## What to do
@@ -41,34 +41,34 @@ declare_rule! {
 
 /// An engineering choice: one large request away from the limit.
 const SHARE: Ratio = Ratio::from_percent(95.0);
-/// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): the promises of a host whose
-/// requests of a tenth of the limit were refused stood at 88 % (a VM made for this, November 2026).
+/// Programs grow in steps (thread stacks and heaps of 64 MiB, a fork's copy of all): requests of a tenth of the limit were
+/// refused on a host at 88 % (a test VM, November 2026).
 const NEAR: Ratio = Ratio::from_percent(85.0);
-/// What mode 2 keeps for root unless set otherwise: 8 MiB (mm/mmap.c, init_admin_reserve).
+/// The default reserve for root in mode 2: 8 MiB (mm/mmap.c, init_admin_reserve).
 const ADMIN_RESERVE_DEFAULT: Bytes = Bytes::from_mib(8);
-/// How much larger than today's promises the advised limit is.
-const ROOM: f64 = 1.25;
-/// A ratio beyond this leaves nothing for the kernel itself ; an engineering choice.
+/// The advised limit, as a multiple of committed memory.
+const MARGIN: f64 = 1.25;
+/// A ratio beyond this leaves nothing for the kernel itself; an engineering choice.
 const MOST_RATIO: f64 = 95.0;
-/// The mode in which the limit is enforced; there is none above it.
+/// The mode that enforces the limit; there is none above it.
 const STRICT: Count = Count::new(2);
 
 fn trigger() -> Trigger {
-    let promised = || gauge(COMMITTED_AS);
-    let rest = gauge(COMMIT_LIMIT).minus(promised());
+    let committed = || gauge(COMMITTED_AS);
+    let left = gauge(COMMIT_LIMIT).minus(committed());
     Trigger::on_host(
         LEVEL,
         all![
             fact(OVERCOMMIT_MEMORY).at_least("vm.overcommit_memory", STRICT),
             any![
-                promised().at_least("promised memory", gauge(COMMIT_LIMIT).share(NEAR)),
-                rest.at_most("memory that may still be promised", reserve()),
+                committed().at_least("committed memory", gauge(COMMIT_LIMIT).share(NEAR)),
+                left.at_most("memory left to commit", reserve()),
             ],
         ],
     )
 }
 
-/// What is kept for root.
+/// The reserve for root.
 fn reserve() -> Reading<Bytes> {
     let set = fact(ADMIN_RESERVE).of_size(Reading::constant(Bytes::from_kib(1)));
     set.or(Reading::constant(ADMIN_RESERVE_DEFAULT))
@@ -76,52 +76,52 @@ fn reserve() -> Reading<Bytes> {
 
 fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Missing> {
     let stretch = &incident.stretch;
-    let (promised, limit) = (cx.gauge(COMMITTED_AS)?, cx.gauge(COMMIT_LIMIT)?);
-    let parts = promised.ratio_of(&limit);
+    let (committed, limit) = (cx.gauge(COMMITTED_AS)?, cx.gauge(COMMIT_LIMIT)?);
+    let parts = committed.ratio_of(&limit);
     let Some((part, index)) = parts.max_in(stretch) else {
-        return clear!("no memory may be promised at all");
+        return clear!("CommitLimit is 0");
     };
-    let most = promised.at(index).unwrap_or_default();
+    let most = committed.at(index).unwrap_or_default();
     let allowed = limit.at(index).unwrap_or_default();
     let reserve: Bytes = reserve().track(cx)?.at(index).unwrap_or_default();
     let available = cx.lowest_in(MEM_AVAILABLE, stretch).map(|(least, _)| least);
-    let although = available.map_or_else(String::new, |left| {
-        format!(" although {left} are available")
-    });
-    let rest = allowed.saturating_sub(most);
-    let is_full = part >= SHARE || rest <= reserve;
+    let although =
+        available.map_or_else(String::new, |left| format!(" although {left} is available"));
+    let remaining = allowed.saturating_sub(most);
+    let is_full = part >= SHARE || remaining <= reserve;
     let refused = if is_full {
-        "Allocations are refused".to_owned()
+        "The kernel refuses allocations".to_owned()
     } else {
-        format!("Any request above {rest} is refused")
+        format!("The kernel refuses any request above {remaining}")
     };
     let title = format!(
-        "{refused}{although}: {part} of the {allowed} that may be promised are promised, and vm.overcommit_memory is 2."
+        "{refused}{although}: {most} is committed, {part} of the commit limit of {allowed}, and vm.overcommit_memory is 2."
     );
-    let mode = "vm.overcommit_memory = 2: what exceeds the limit is refused";
-    let text = format!("{most} promised, {part} of CommitLimit {allowed}");
+    let mode = "vm.overcommit_memory = 2: the kernel refuses what exceeds the limit";
+    let text = format!("Committed_AS is {most}, {part} of CommitLimit {allowed}");
     let at = cx.time(index);
     let finding = RULE
         .found(Severity::warning_if(is_full), title)
-        .graph("promised", &promised)
+        .graph("committed", &committed)
         .shows_fact(OVERCOMMIT_MEMORY, STRICT.get(), mode)
         .counts_as("the setting")
         .shows_from(COMMITTED_AS, most, allowed.share(NEAR), at, text)
-        .counts_as("promises at the limit")
-        .with(available, |it, left| {
-            let text = format!("at least {left} available all the time");
-            it.shows(MEM_AVAILABLE, left, None, text)
+        .counts_as("committed memory at the limit")
+        .with(available, |finding, left| {
+            let text = format!("at least {left} available throughout");
+            finding
+                .shows(MEM_AVAILABLE, left, None, text)
                 .counts_as("available memory")
-                .not("available-exhaustion", format!("{left} are available"))
+                .not("available-exhaustion", format!("{left} is available"))
         });
     let limits = [(OVERCOMMIT_RATIO, " %"), (OVERCOMMIT_KBYTES, " kB")];
     let finding = limits.into_iter().fold(finding, |finding, (fact, unit)| {
         let value = cx.number(fact).ok().filter(|value| *value > 0);
-        finding.with(value, |it, value| {
-            it.shows_fact(fact, value, format!("{} = {value}{unit}", fact.name))
+        finding.with(value, |finding, value| {
+            finding.shows_fact(fact, value, format!("{} = {value}{unit}", fact.name))
         })
     });
-    let what = "Let the kernel judge by what is touched.";
+    let what = "Switch to the heuristic mode, which refuses only obvious overcommits.";
     let finding = finding.fix(Fix::tunable(cx, what, OVERCOMMIT_MEMORY, 0));
     Ok(raise_the_limit(cx, finding, most)
         .affects(processes::largest(cx, index, 3))
@@ -129,25 +129,25 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .into())
 }
 
-/// A limit with room above today's promises, by whichever setting rules it now; nothing where RAM cannot carry it.
-fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, promised: Bytes) -> Finding {
+/// Raises the limit above committed memory, by the setting in use; advises swap where RAM is too small for that.
+fn raise_the_limit(cx: &Evidence<'_>, finding: Finding, committed: Bytes) -> Finding {
     let (Ok(ram), Ok(swap)) = (cx.ram(), cx.last(SWAP_TOTAL)) else {
         return finding;
     };
-    // Kernels without huge pages have no such field.
+    // Kernels without huge pages lack the field.
     let countable = match cx.last(MEM_HUGETLB) {
         Ok(hugetlb) => ram.saturating_sub(hugetlb),
         Err(_) => ram,
     };
-    let wanted = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(swap);
+    let wanted = Bytes::from_f64(committed.as_f64() * MARGIN).saturating_sub(swap);
     let Some(share) = wanted.ratio_of(countable) else {
         return finding;
     };
     let percent = (share.get() * 100.0).ceil();
     if percent > MOST_RATIO {
         let allowed = cx.last(COMMIT_LIMIT).unwrap_or_default();
-        let missing = Bytes::from_f64(promised.as_f64() * ROOM).saturating_sub(allowed);
-        let what = "Or more swap: it counts towards the limit in full and need not be used.";
+        let missing = Bytes::from_f64(committed.as_f64() * MARGIN).saturating_sub(allowed);
+        let what = "Or add swap: all of it counts towards the limit, even if it is never used.";
         return finding.fix(Fix::swap_file(what, "/swapfile", missing));
     }
     let raised = |fact, value| Fix::tunable(cx, "Or keep the limit and raise it.", fact, value);
@@ -167,7 +167,7 @@ mod tests {
     use timeline::signals::MEM_TOTAL;
     use units::Span;
 
-    fn promised(mode: &str, mib: u64, limit: u64) -> Case {
+    fn committed(mode: &str, mib: u64, limit: u64) -> Case {
         Case::over(20)
             .gauge(MEM_TOTAL, Bytes::from_mib(720))
             .gauge(MEM_AVAILABLE, Bytes::from_mib(540))
@@ -179,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn promises_at_an_enforced_limit_are_found() {
-        let finding = found(RULE, &promised("2", 480, 488));
+    fn committed_memory_at_an_enforced_limit_is_found() {
+        let finding = found(RULE, &committed("2", 480, 488));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.confidence.word(), "confirmed");
         // 1.25 × 480 MiB − 128 MiB of swap is 66 % of 720 MiB.
@@ -188,30 +188,32 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_enforced_means_nothing() {
-        clear(RULE, &promised("0", 615, 360));
-        clear(RULE, &promised("1", 615, 360));
+    fn clear_when_the_limit_is_not_enforced() {
+        clear(RULE, &committed("0", 615, 360));
+        clear(RULE, &committed("1", 615, 360));
     }
 
     #[test]
-    fn room_below_the_limit_is_clear_but_not_the_reserve_of_root() {
-        clear(RULE, &promised("2", 400, 488));
-        found(RULE, &promised("2", 94, 100));
+    fn clear_below_the_limit_but_not_within_the_reserve_for_root() {
+        clear(RULE, &committed("2", 400, 488));
+        found(RULE, &committed("2", 94, 100));
     }
 
     #[test]
-    fn near_the_limit_large_requests_are_refused_already() {
-        let finding = found(RULE, &promised("2", 430, 488));
+    fn near_the_limit_it_is_informational() {
+        let finding = found(RULE, &committed("2", 430, 488));
         assert_eq!(finding.severity, Severity::Info);
         assert!(
-            finding.title.starts_with("Any request above 58 MiB"),
+            finding
+                .title
+                .starts_with("The kernel refuses any request above 58 MiB"),
             "{}",
             finding.title
         );
     }
 
     #[test]
-    fn one_look_is_enough() {
+    fn found_in_a_single_sample() {
         let case = Case::once()
             .gauge(COMMITTED_AS, Bytes::from_mib(480))
             .gauge(COMMIT_LIMIT, Bytes::from_mib(488))
@@ -220,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_ram_cannot_carry_is_raised_by_swap() {
-        let finding = found(RULE, &promised("2", 800, 810));
+    fn swap_is_advised_when_ram_is_too_small_for_the_limit() {
+        let finding = found(RULE, &committed("2", 800, 810));
         assert!(finding.fixes[1].now.contains("swapon"));
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found_and_so_is_the_time_of_the_mode() {
+    fn finds_30_s_within_an_hour_while_the_mode_is_2() {
         let near = [vec![200; 1800], vec![480; 30], vec![200]].concat();
         let near: Vec<Bytes> = near.into_iter().map(Bytes::from_mib).collect();
         let hour = |promised: &[Bytes]| {
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_mode_and_figures() {
+    fn not_evaluated_without_mode_and_figures() {
         assert_eq!(
             not_evaluated(RULE, &Case::once()).names,
             ["vm.overcommit_memory"]

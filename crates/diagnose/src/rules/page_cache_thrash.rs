@@ -109,19 +109,19 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("read again after eviction", &again)
         .shows_from(REFAULT_FILE, came_back, READ_AGAIN, None, text)
         .counts_as("refaults")
-        .with(of_reads(cx, stretch, came_back), |it, share| {
+        .with(of_reads(cx, stretch, came_back), |finding, share| {
             let text = format!("that is {share} of all that was read from disks");
-            it.shows_from(Computed(PGPGIN), share, OF_READS, None, text).counts_as("their share of disk reads")
+            finding.shows_from(Computed(PGPGIN), share, OF_READS, None, text).counts_as("their share of disk reads")
         })
         .shows_stalls(&stalls)
-        .with(least, |it, (cache, index)| it.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache down to {cache}")))
+        .with(least, |finding, (cache, index)| finding.shows(PAGE_CACHE, cache, cx.time(index), format!("page cache down to {cache}")))
         .shows_lowest(cx, MEM_AVAILABLE, stretch, |least| format!("available fell to {least}, cache in use included"))
-        .with(near, |it, (share, is_near)| {
+        .with(near, |finding, (share, is_near)| {
             let text = match is_near {
                 true => format!("{share} of it had been evicted only just before: a little more cache helps"),
                 false => format!("hardly any of it ({share}) had been evicted only just before: only room for all of the files helps"),
             };
-            it.shows(Computed(ACTIVATE_FILE), share, None, text)
+            finding.shows(Computed(ACTIVATE_FILE), share, None, text)
         })
         .and(|finding| excluded(cx, stretch, finding))
         .cause(cause(cx, stretch, near.map(|(_, is_near)| is_near)))
@@ -162,13 +162,13 @@ fn excluded(cx: &Evidence<'_>, stretch: &Stretch, finding: Finding) -> Finding {
     let swapped_in = swapped_in.and_then(|it| it.mean_in(stretch));
     finding
         .not("streaming-read", "the same pages were read more than once")
-        .when(scanned.is_some_and(|it| it.get() > 0.0), |it| {
+        .when(scanned.is_some_and(|it| it.get() > 0.0), |finding| {
             let why = "the host itself evicts, not a control group's limit";
-            it.not("cgroup-cache-starved", why)
+            finding.not("cgroup-cache-starved", why)
         })
         .not_where(cx, ZONE_RECLAIM_MODE, 0, "node-reclaim-on")
-        .with(swapped_in.filter(|it| it.get() < 10.0), |it, mean| {
-            it.not("swap-thrash", format!("{mean} came back from swap"))
+        .with(swapped_in.filter(|it| it.get() < 10.0), |finding, mean| {
+            finding.not("swap-thrash", format!("{mean} came back from swap"))
         })
 }
 

@@ -1,4 +1,4 @@
-//! Page tables: what it costs to map memory has become large itself.
+//! Page tables take a large share of RAM.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,30 @@ use timeline::signals::{
 use crate::prelude::*;
 
 declare_rule! {
-    /// The tables that map memory take a large share of RAM: many processes map the same segment with small pages.
+    /// Page tables take a large share of RAM: many processes map the same segment with small pages.
     ///
     /// ## What it means
-    /// Every process needs 8 bytes of page table for each page it maps, for itself alone. A shared segment of 64 GiB
-    /// mapped by 500 processes costs 62 GiB of page tables, although the segment is there once. Page tables cannot be
-    /// swapped out.
+    /// Every process needs its own 8 bytes of page table for each page it maps. A shared segment of 64 GiB mapped by
+    /// 500 processes costs 62 GiB of page tables, although the segment is in RAM once. Page tables cannot be swapped
+    /// out.
     /// ## How it is recognised
-    /// For 10 s, page tables are 3 % of RAM or more and 16 MiB or more; or 1.5 GiB or more and ten times what the mapped
-    /// memory would need once. Processes' own figures say who.
+    /// For 10 s, page tables are 3 % of RAM or more and 16 MiB or more; or 1.5 GiB or more and ten times what mapping
+    /// the memory once would need. Per-process figures name the owner.
     /// ## Not this
-    /// - A host whose many small processes need a few megabytes: below the thresholds.
+    /// - A host with many small processes that need a few megabytes: below the thresholds.
     /// - Nested paging of virtual machines (`SecPageTables`): not counted here.
     /// - `fork-cow-spike`: a fork doubles the page tables for as long as the child lives.
     /// ## What to do
-    /// Map the segment with huge pages: PostgreSQL `huge_pages=on`, Oracle `use_large_pages`, with `vm.nr_hugepages` set
-    /// to match; and fewer processes (a connection pooler). Verify: PageTables below 1 % of RAM at the same load.
+    /// Map the segment with huge pages: PostgreSQL `huge_pages=on`, Oracle `use_large_pages`, with `vm.nr_hugepages`
+    /// set to match; and use fewer processes (a connection pooler). Verify: PageTables below 1 % of RAM at the same
+    /// load.
     /// ## References
     /// - kernel Documentation/admin-guide/mm/hugetlbpage.rst
     /// - PostgreSQL documentation, Managing Kernel Resources: Linux Huge Pages
     pub(crate) RULE = {
         id: "page-tables-large", since: "0.1.0", class: Growth,
         trigger: trigger, story: story,
-        cause: "Each process has its own page tables, 8 bytes for each page it maps, also for memory that all share.",
+        cause: "Each process has its own page tables, 8 bytes for each page it maps, even for shared memory.",
         verify: "memtide check at the same load: page tables below 1 % of RAM",
         brings_about: WANT_AND_THRASH,
         aliases: &["page-table-bloat"],
@@ -42,17 +43,17 @@ declare_rule! {
 
 /// An engineering choice. Labelled captures, November 2026: 0.7 % on calm hosts, 20 % with 350 processes on one segment.
 const SHARE: Ratio = Ratio::from_percent(3.0);
-/// A hundred small processes need as much; the smallest hosts would exceed the share with them.
+/// A hundred small processes need this much, which exceeds the share on the smallest hosts.
 const LEAST: Bytes = Bytes::from_mib(16);
-/// So much matters on large hosts too; an engineering choice.
+/// This much matters on large hosts too; an engineering choice.
 const MUCH: Bytes = Bytes::from_mib(1536);
-/// 8 bytes for each 4 KiB are 0.2 % of what is mapped once; ten times that means sharing or sparse mappings.
+/// 8 bytes for each 4 KiB are 0.2 % of memory mapped once; ten times that means sharing or sparse mappings.
 const OF_MAPPED: Ratio = Ratio::from_percent(2.0);
 /// Shared memory mapped by fewer processes would not explain large page tables.
 const MANY_TIMES: f64 = 4.0;
-/// One entry.
+/// One page table entry.
 const ENTRY: Bytes = Bytes::new(8);
-/// The processes named hold at least this part of all page tables, else they do not explain them.
+/// Named processes must have at least this share of all page tables to explain them.
 const EXPLAINS: Ratio = Ratio::from_percent(50.0);
 
 fn trigger() -> Trigger {
@@ -62,7 +63,7 @@ fn trigger() -> Trigger {
     )
 }
 
-/// From where on they are large: for the host, or for what they map.
+/// The threshold: for the host, or for the mapped memory.
 fn large() -> Reading<Bytes> {
     let mapped = gauge(MEM_ANON).plus([gauge(MEM_MAPPED)]);
     let much = mapped.share(OF_MAPPED).max(MUCH);
@@ -79,24 +80,24 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         return clear!("page tables were not measured");
     };
     let part = cx.of_ram(most)?;
-    let groups = groups(cx, index);
-    let top = groups
+    let programs = programs(cx, index);
+    let top = programs
         .first()
-        .filter(|group| group.tables >= most.share(EXPLAINS));
+        .filter(|program| program.tables >= most.share(EXPLAINS));
     let who = top.map_or_else(
         || "the same memory is mapped many times, or sparsely".to_owned(),
-        |group| format!("{} with small pages", group.mapping()),
+        |program| format!("{} with small pages", program.mapping()),
     );
     let title = format!("Page tables take {most}, {part} of RAM: {who}.");
     let least = cx.ram()?.share(SHARE).max(LEAST);
     let edge = if most >= least { least } else { MUCH };
     let of_mapped = mapped(cx, index).and_then(|mapped| most.ratio_of(mapped));
     let shared = cx.level(MEM_SHMEM, index);
-    let segment = top.map(|group| group.shared).or(shared);
-    let open = match (top, groups.first()) {
+    let segment = top.map(|program| program.shared).or(shared);
+    let open = match (top, programs.first()) {
         (Some(_), _) => "",
-        (None, Some(_)) => "the processes seen have less than half of them",
-        (None, None) => "processes' VmPTE would say where they are",
+        (None, Some(_)) => "the known processes have less than half of them",
+        (None, None) => "processes' VmPTE would show where they are",
     };
     Ok(RULE
         .found(Severity::Warning, title)
@@ -109,50 +110,48 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             format!("page tables {most}, {part} of RAM"),
         )
         .counts_as("the size of page tables")
-        .with(of_mapped, |it, part| {
+        .with(of_mapped, |finding, part| {
             let text =
                 format!("that is {part} of the memory they map; mapped once it would be 0.2 %");
-            it.shows_from(Computed(MEM_MAPPED), part, OF_MAPPED, None, text)
-                .counts_if(part >= OF_MAPPED, "their proportion to what is mapped")
+            finding
+                .shows_from(Computed(MEM_MAPPED), part, OF_MAPPED, None, text)
+                .counts_if(part >= OF_MAPPED, "their ratio to mapped memory")
         })
-        .with(top, |it, group| {
-            let (tables, mapping) = (group.tables, group.mapping());
-            let all = predicted(cx, group.processes, group.shared);
-            let text = format!(
-                "{tables} of them where {mapping}; 8 bytes for each page of that predict {all}"
-            );
-            it.shows(PROC_PAGE_TABLES, tables, None, text)
+        .with(top, |finding, program| {
+            let (tables, mapping) = (program.tables, program.mapping());
+            let all = predicted(cx, program.processes, program.shared);
+            let text =
+                format!("{tables} of them: {mapping}; 8 bytes for each mapped page predict {all}");
+            finding
+                .shows(PROC_PAGE_TABLES, tables, None, text)
                 .counts_as("the processes' own figures")
         })
-        .with(shared.filter(|_| top.is_none()), |it, shared| {
-            sharing_shown_in(it, cx, most, shared)
+        .with(shared.filter(|_| top.is_none()), |finding, shared| {
+            show_sharing(finding, cx, most, shared)
         })
-        .not(
-            "unaccounted-memory",
-            "the kernel counts page tables; they are only easy to overlook",
-        )
+        .not("unaccounted-memory", "the kernel counts page tables")
         .fix(reserve(cx, segment))
         .fix(Fix::say(
-            "Fewer processes on the segment: a connection pooler in front of the database.",
+            "Use fewer processes on the segment: a connection pooler in front of the database.",
         ))
-        .affects(groups.iter().take(3).map(Group::affected))
+        .affects(programs.iter().take(3).map(PageTableUser::affected))
         .sure_by_kinds(cx, open)
         .into())
 }
 
-/// With how often shared memory would have to be mapped to explain them, where no processes do.
-fn sharing_shown_in(finding: Finding, cx: &Evidence<'_>, most: Bytes, shared: Bytes) -> Finding {
+/// Adds how often shared memory would have to be mapped to explain the page tables.
+fn show_sharing(finding: Finding, cx: &Evidence<'_>, most: Bytes, shared: Bytes) -> Finding {
     let times = most.ratio_of(predicted(cx, 1, shared));
-    finding.with(times.filter(|it| it.get() >= MANY_TIMES), |it, times| {
+    finding.with(times.filter(|times| times.get() >= MANY_TIMES), |finding, times| {
         let times = Count::from_f64(times.get());
         let text = format!(
-            "page tables for {shared} of shared memory, mapped about {times} times, would be as large"
+            "mapping {shared} of shared memory about {times} times needs page tables of this size"
         );
-        it.shows(MEM_SHMEM, shared, None, text)
+        finding.shows(MEM_SHMEM, shared, None, text)
     })
 }
 
-/// What page tables map at a sample.
+/// Mapped memory at a sample.
 fn mapped(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
     let level = |signal| cx.gauge(signal).ok()?.at(index);
     Some(level(MEM_ANON)? + level(MEM_MAPPED)?)
@@ -160,20 +159,21 @@ fn mapped(cx: &Evidence<'_>, index: usize) -> Option<Bytes> {
 
 /// Commands that reserve huge pages for a segment, for now and for good.
 fn reserve(cx: &Evidence<'_>, segment: Option<Bytes>) -> Fix {
-    let what = "Map the shared segment with huge pages; the program must ask for them (PostgreSQL: huge_pages = on) and be restarted.";
+    let what = "Map the shared segment with huge pages; the program must request them (PostgreSQL: huge_pages = on) and be restarted.";
     let size = cx
         .timeline
         .last(HUGEPAGE_SIZE)
         .filter(|size| *size > Bytes::ZERO)
         .unwrap_or(Bytes::from_mib(2));
     let pages = segment.map_or(0, |segment| segment.get().div_ceil(size.get()));
-    match pages {
-        0 => Fix::say(what),
-        pages => Fix::tunable(cx, what, NR_HUGEPAGES, pages),
+    if pages == 0 {
+        Fix::say(what)
+    } else {
+        Fix::tunable(cx, what, NR_HUGEPAGES, pages)
     }
 }
 
-/// 8 bytes for each page, in each process.
+/// 8 bytes for each page, for each process.
 fn predicted(cx: &Evidence<'_>, processes: u64, segment: Bytes) -> Bytes {
     let page = cx
         .facts
@@ -184,15 +184,15 @@ fn predicted(cx: &Evidence<'_>, processes: u64, segment: Bytes) -> Bytes {
 }
 
 /// Processes of one name.
-struct Group<'a> {
+struct PageTableUser<'a> {
     name: &'a str,
     processes: u64,
     tables: Bytes,
-    /// The largest shared memory that one of them has in RAM.
+    /// The largest resident shared memory of one of them.
     shared: Bytes,
 }
 
-impl Group<'_> {
+impl PageTableUser<'_> {
     fn affected(&self) -> Affected {
         let several = match self.processes {
             1 => String::new(),
@@ -212,9 +212,9 @@ impl Group<'_> {
     }
 }
 
-/// Groups of processes around sample `index`, by their page tables.
-fn groups<'a>(cx: &Evidence<'a>, index: usize) -> Vec<Group<'a>> {
-    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+/// Programs around sample `index`, largest page tables first.
+fn programs<'a>(cx: &Evidence<'a>, index: usize) -> Vec<PageTableUser<'a>> {
+    let mut by_name: BTreeMap<&str, PageTableUser<'_>> = BTreeMap::new();
     let Some(index) = cx.rows_at(Entity::Process, index) else {
         return Vec::new();
     };
@@ -222,21 +222,21 @@ fn groups<'a>(cx: &Evidence<'a>, index: usize) -> Vec<Group<'a>> {
         let Some(tables) = cx.timeline.at_of(process, PROC_PAGE_TABLES, index) else {
             continue;
         };
-        let group = groups.entry(&process.label).or_insert(Group {
+        let program = by_name.entry(&process.label).or_insert(PageTableUser {
             name: &process.label,
             processes: 0,
             tables: Bytes::ZERO,
             shared: Bytes::ZERO,
         });
-        group.processes += 1;
-        group.tables += tables;
+        program.processes += 1;
+        program.tables += tables;
         if let Some(shared) = cx.timeline.at_of(process, PROC_RSS_SHMEM, index) {
-            group.shared = group.shared.max(shared);
+            program.shared = program.shared.max(shared);
         }
     }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.tables));
-    groups
+    let mut programs: Vec<_> = by_name.into_values().collect();
+    programs.sort_by_key(|program| std::cmp::Reverse(program.tables));
+    programs
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_on_one_segment_are_named() {
+    fn the_title_names_processes_on_one_segment() {
         let mut case = tables(720, 140);
         for pid in 100..200 {
             let key = format!("{pid}@1");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn without_processes_it_is_probable() {
+    fn probable_without_processes() {
         let finding = found(RULE, &tables(720, 140));
         assert_eq!(finding.confidence.word(), "probable");
         let shared = found(
@@ -295,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_host_with_many_processes_is_clear() {
+    fn clear_on_a_small_host_with_many_processes() {
         clear(RULE, &tables(256, 12));
         clear(RULE, &tables(2048, 30));
     }
 
     #[test]
-    fn two_gib_are_much_only_for_what_they_map() {
+    fn two_gib_count_only_relative_to_mapped_memory() {
         let host = |mapped_gib| {
             tables(1_048_576, 2048)
                 .gauge(MEM_ANON, Bytes::from_gib(mapped_gib))
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passing_spike_is_clear() {
+    fn clear_after_a_short_spike() {
         let mut steps = vec![Bytes::from_mib(5); 20];
         steps[8] = Bytes::from_mib(200);
         let case = Case::over(20)
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_within_a_calm_hour_is_found() {
+    fn finds_30_s_within_an_hour() {
         let hour = |mib| {
             let steps = [vec![5; 1800], vec![mib; 30], vec![5]].concat();
             let steps: Vec<Bytes> = steps.into_iter().map(Bytes::from_mib).collect();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_the_figure() {
+    fn not_evaluated_without_page_tables() {
         assert_eq!(
             not_evaluated(RULE, &Case::once()).names,
             ["mem.page_tables"]

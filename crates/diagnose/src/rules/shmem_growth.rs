@@ -90,14 +90,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(severity, title)
         .graph("shared memory", &shmem)
-        .with(rise.as_ref(), |it, rise| {
+        .with(rise.as_ref(), |finding, rise| {
             let text = format!(
                 "Shmem rose from {} to {} in {}",
                 rise.from,
                 rise.to,
                 rise.stretch.elapsed()
             );
-            it.shows_from(MEM_SHMEM, rise.by(), least, Some(rise.stretch.to), text)
+            finding
+                .shows_from(MEM_SHMEM, rise.by(), least, Some(rise.stretch.to), text)
                 .counts_as("a rise")
         })
         .shows_level(

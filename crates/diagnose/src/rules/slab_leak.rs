@@ -121,15 +121,15 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
     Ok(RULE
         .found(severity, title)
         .graph("unreclaimable slab", &track)
-        .with(climb.as_ref(), |it, rise| {
+        .with(climb.as_ref(), |finding, rise| {
             let text = format!("SUnreclaim rose from {} to {}", rise.from, rise.to);
-            it.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
+            finding.shows_from(MEM_SLAB_UNRECLAIMABLE, rise.by(), least, Some(rise.stretch.to), text).counts_as("a climb")
         })
-        .when(level >= high, |it| it.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} unreclaimable{of_ram}")))
+        .when(level >= high, |finding| finding.shows_level(MEM_SLAB_UNRECLAIMABLE, level, high, None, format!("{level} unreclaimable{of_ram}")))
         // Seconds of growth are one observation, however it is looked at.
         .counts_once_if(!is_long && !too_high)
-        .with(grown.as_ref(), |it, cache| it.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
-        .with(reclaimable, |it, bytes| it.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
+        .with(grown.as_ref(), |finding, cache| finding.shows(SLAB_PAGES, cache.bytes, None, format!("{} grew by {}", cache.name, cache.bytes)))
+        .with(reclaimable, |finding, bytes| finding.not("dentry-inode-bloat", format!("reclaimable slab ({bytes}) is not counted here")))
         .fix(Fix::say("Find the cache that grows, then what was started, plugged in or updated when it began.").look("slabtop --once --sort=c | head -n 20"))
         .fix(Fix::say("Update the kernel or the driver that owns the cache; memory comes back with a restart of the machine."))
         .affects(slab::affected(&caches, 3))

@@ -98,9 +98,9 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
             let text = format!("the kernel split {pages} huge pages because most of them was empty");
             stalls.shown_in(it.shows(THP_UNDERUSED_SPLIT, pages, None, text)).counts_as("huge pages split as nearly empty")
         })
-        .with(filled, |it, none| {
+        .with(filled, |finding, none| {
             let text = format!("khugepaged fills in up to {none} untouched pages of a huge page");
-            it.shows_fact(THP_MAX_PTES_NONE, none, text)
+            finding.shows_fact(THP_MAX_PTES_NONE, none, text)
         })
         .not("hugetlb-unused", "these pages come from ordinary memory, none is reserved")
         .fix(Fix::file(

@@ -182,13 +182,13 @@ fn story<'a>(cx: &Evidence<'a>, incident: &Incident<'a>) -> Result<Outcome, Miss
         .graph("memory in no counter", &track)
         .shows_from(MEM_UNACCOUNTED, level, large, None, text)
         .counts_as("the level")
-        .with(growth, |it, rise| {
+        .with(growth, |finding, rise| {
             let (from, to) = (rise.stretch.from.as_clock(), rise.stretch.to.as_clock());
             let text = format!("{} at {from}, {} at {to}", rise.from, rise.to);
-            it.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
+            finding.shows(MEM_UNACCOUNTED, rise.by(), Some(rise.stretch.to), text).counts_as("a climb")
         })
         .counts_once_if(incomplete)
-        .when(lacks_lists, |it| it.not("per-CPU lists", "this source does not tell them; they take a few percent at most"))
+        .when(lacks_lists, |finding| finding.not("per-CPU lists", "this source does not tell them; they take a few percent at most"))
         .not("accounting-mismatch", "the zones agree with MemTotal, as far as the source tells")
         .not("hugetlb-unused", "huge pages are counted in a line of their own")
         .fix(Fix::say("Look at the usual owners: network rings (ethtool -g), ZFS, GPU, the hypervisor's balloon.")

@@ -1,4 +1,4 @@
-//! What a kernel report says of a kill by the host itself.
+//! A kernel report of a kill for a shortage of the host.
 
 use timeline::Stretch;
 use timeline::signals::{MEM_TOTAL, SWAP_FREE, SWAP_TOTAL};
@@ -10,32 +10,32 @@ use crate::finding::Fix;
 use crate::finding::{Finding, Severity};
 use crate::oom::{self, Cause, Explained, Filler, SwapState};
 
-pub(super) fn is_the_hosts(one: &Explained<'_>) -> bool {
-    one.is_kill() && !one.cause.is_not_the_hosts()
+pub(super) fn is_the_hosts(explained: &Explained<'_>) -> bool {
+    explained.is_kill() && !explained.cause.is_not_the_hosts()
 }
 
-/// What the last report says, where none is about a kill of the host; `None` without any report.
+/// Why the last report is not about a kill of the host; `None` without any report.
 pub(super) fn why_not_the_hosts(cx: &Evidence<'_>) -> Option<&'static str> {
     Some(match oom::last(cx, |_| true)?.cause {
         Cause::ByHand => "the kill was requested by hand (oom-manual)",
         Cause::GroupLimit(_) => {
-            "the kernel's report is about a control group's limit (oom-cgroup) and says nothing of the host"
+            "the kernel report is about a cgroup limit (oom-cgroup) and says nothing about the host"
         }
-        Cause::Confined(_) => "the request was confined to some nodes (oom-constrained)",
-        _ => "an allocation failed, and nobody was killed for it",
+        Cause::Confined(_) => "the allocation was confined to some nodes (oom-constrained)",
+        _ => "an allocation failed, and nothing was killed for it",
     })
 }
 
-/// What the last report of a stretch says; `None` where it has none.
+/// The finding of the last report of a stretch; `None` without a report.
 pub(super) fn finding(cx: &Evidence<'_>, stretch: &Stretch) -> Option<Finding> {
     let reports = oom::within(cx, stretch, is_the_hosts);
     let one = reports.last()?;
     let finding = RULE.found(severity(one), title(cx, one)).cause(cause(one));
     let finding = oom::tell_all(cx, stretch, &reports, oom::measures(cx, one, finding));
-    Some(rest(cx, one, finding))
+    Some(completed(cx, one, finding))
 }
 
-/// Where the host had memory, the kill is told, but what is wrong is another rule's.
+/// If the host had memory, the kill is reported, but another rule explains it.
 fn severity(one: &Explained<'_>) -> Severity {
     match one.cause {
         Cause::LowZone | Cause::CmaOnly | Cause::NoBlock => Severity::Info,
@@ -54,26 +54,22 @@ fn title(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
     )
 }
 
-/// What follows the report's lines.
-fn rest(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
-    let is_aside = one.holders.crowd().is_some() || is_beside(one);
-    let finding = match compared(one).filter(|_| is_aside) {
-        Some(compared) => finding.tells(format!("of single processes, {compared}")),
-        None => finding,
-    };
-    let finding = remedy(cx, finding, one);
-    let finding = if one.cause.is_shortage() {
-        ruled_out(finding, one)
-    } else {
-        finding
-    };
+/// Adds what follows the report's lines.
+fn completed(cx: &Evidence<'_>, one: &Explained<'_>, finding: Finding) -> Finding {
+    let is_secondary = one.holders.crowd().is_some() || is_not_programs(one);
+    let finding = finding.with(
+        compared(one).filter(|_| is_secondary),
+        |finding, compared| finding.tells(format!("of single processes, {compared}")),
+    );
+    let finding =
+        remedy(cx, finding, one).when(one.cause.is_shortage(), |finding| ruled_out(finding, one));
     let open = match one.cause {
         Cause::Unknown(missing) => format!("missing: {missing}"),
         _ => String::new(),
     };
     finding
         .verify(
-            "no further report in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable stays above 10 % of RAM over a work cycle",
+            "no further kill in the kernel log (journalctl -k -g 'Out of memory'); MemAvailable stays above 10 % of RAM over a work cycle",
         )
         .affects(oom::victim(one))
         .affects(one.holders.affected(4))
@@ -91,47 +87,44 @@ fn because(cx: &Evidence<'_>, one: &Explained<'_>) -> String {
                 SwapState::Unknown => "because RAM was used up".to_owned(),
                 SwapState::Room => match (at(SWAP_FREE), at(SWAP_TOTAL)) {
                     (Some(free), Some(total)) => {
-                        format!(
-                            "because RAM was used up, though {free} of {total} of swap were free"
-                        )
+                        format!("because RAM was used up, although {free} of {total} swap was free")
                     }
-                    _ => "because RAM was used up, though swap had room".to_owned(),
+                    _ => "because RAM was used up, although swap was free".to_owned(),
                 },
             };
             match (by.words(), at(MEM_TOTAL)) {
-                (Some((held, what)), Some(ram)) => {
-                    format!("{used_up}: {held} of {ram} were {what}")
+                (Some((bytes, what)), Some(ram)) => {
+                    format!("{used_up}: {bytes} of {ram} was {what}")
                 }
                 _ => used_up,
             }
         }
-        Cause::LowZone => "although memory was free: not in the zone that was asked for".to_owned(),
-        Cause::CmaOnly => "although memory was free: set aside for CMA".to_owned(),
-        Cause::NoBlock => "although memory was free: not in one piece".to_owned(),
+        Cause::LowZone => "although memory was free, but not in the requested zone".to_owned(),
+        Cause::CmaOnly => "although memory was free, but reserved for CMA".to_owned(),
+        Cause::NoBlock => "although memory was free, but not in one block".to_owned(),
         _ if !one.report.shows_scope() => {
-            "for want of memory; whether the host ran out or a control group, this line does not show"
+            "for lack of memory; this line does not show whether the host or a cgroup ran out"
                 .to_owned()
         }
-        _ => "for want of memory; the report does not show why".to_owned(),
+        _ => "for lack of memory; the report does not show why".to_owned(),
     }
 }
 
-/// Who held most, where that was many processes of one program; else whether the kernel chose the largest.
+/// The program with most memory if that is many processes; otherwise whether the kernel chose the largest.
 fn chosen(one: &Explained<'_>) -> String {
-    let crowd = one
-        .holders
+    one.holders
         .crowd()
-        .map(|crowd| format!("most was held by {}", crowd.words()));
-    let said = crowd.or_else(|| compared(one).filter(|_| !is_beside(one)));
-    said.map_or_else(String::new, |said| format!("; {said}"))
+        .map(|crowd| format!("most was used by {}", crowd.words()))
+        .or_else(|| compared(one).filter(|_| !is_not_programs(one)))
+        .map_or_else(String::new, |text| format!("; {text}"))
 }
 
-/// Whether something else than programs filled RAM, so that which of them was killed is beside the point.
-fn is_beside(one: &Explained<'_>) -> bool {
+/// Whether something other than programs filled RAM, so that the choice of the victim does not matter.
+fn is_not_programs(one: &Explained<'_>) -> bool {
     matches!(one.cause, Cause::UsedUp { by, .. } if by.words().is_some())
 }
 
-/// How the victim compares with the largest.
+/// The victim compared with the largest process.
 fn compared(one: &Explained<'_>) -> Option<String> {
     let victim = one.holders.victim.as_ref()?;
     victim.compared(&one.holders, one.report)
@@ -143,91 +136,93 @@ fn cause(one: &Explained<'_>) -> &'static str {
             by: Filler::Slab(_),
             ..
         } => {
-            "Kernel objects that cannot be dropped filled RAM; killing programs gives little of it back."
+            "Kernel objects that cannot be reclaimed filled RAM; killing programs frees little of it."
         }
         Cause::UsedUp {
             by: Filler::PageTables(_),
             ..
-        } => "Page tables filled RAM: many processes map the same large memory in small pages.",
+        } => "Page tables filled RAM: many processes map the same large segment with small pages.",
         Cause::UsedUp {
             by: Filler::Shared(_),
             ..
         } => {
-            "Shared memory and files in tmpfs filled RAM; they stay when the process that made them is killed."
+            "Shared memory and files in tmpfs filled RAM; they stay when the process that created them is killed."
         }
         Cause::UsedUp {
             by: Filler::HugePages(_),
             ..
-        } => "The pool of huge pages takes RAM that nothing else can use.",
+        } => "The huge page pool takes RAM that nothing else can use.",
         Cause::UsedUp {
             by: Filler::Unaccounted(_),
             ..
         } => {
-            "Something that the kernel does not count took RAM: a driver, a balloon, a hypervisor's share, ZFS."
+            "Memory that the kernel does not count filled RAM: a driver, a balloon, the hypervisor, ZFS."
         }
         Cause::UsedUp {
             by: Filler::Locked(_),
             ..
-        } => "Programs locked memory in RAM (mlock); neither swap nor reclaim may touch it.",
+        } => "Programs locked memory in RAM (mlock); neither swap nor reclaim can take it.",
         Cause::UsedUp {
             by: Filler::Files(_),
             ..
-        } => {
-            "Page cache filled RAM and could not be dropped in time: it waited to be written, or was in use."
-        }
+        } => "Page cache filled RAM and could not be evicted in time: it was dirty or in use.",
         Cause::UsedUp {
             swap: SwapState::Room,
             ..
         } => {
-            "What filled RAM could not be moved to swap in time: it is locked, or kernel memory, or swap is too slow."
+            "The memory that filled RAM could not be swapped out in time: it is locked, or kernel memory, or swap is too slow."
         }
         Cause::UsedUp {
             swap: SwapState::Full,
             ..
-        } => "Memory that cannot be dropped filled RAM, and swap could not take more.",
+        } => "Memory that cannot be reclaimed filled RAM, and swap could not take more.",
         Cause::UsedUp {
             swap: SwapState::None,
             ..
-        } => "Memory that cannot be dropped filled RAM, and there is no swap for it.",
-        Cause::UsedUp { .. } => "Memory that cannot be dropped filled RAM.",
-        Cause::LowZone | Cause::CmaOnly => "Only a part of memory would do, and that was full.",
-        Cause::NoBlock => "Free memory was in pieces smaller than what was asked for.",
-        _ => "What filled memory is not shown.",
+        } => "Memory that cannot be reclaimed filled RAM, and there is no swap for it.",
+        Cause::UsedUp { .. } => "Memory that cannot be reclaimed filled RAM.",
+        Cause::LowZone | Cause::CmaOnly => {
+            "The allocation could use only a part of memory, and that was full."
+        }
+        Cause::NoBlock => {
+            "Free memory was fragmented: its blocks were smaller than the allocation."
+        }
+        _ => "The report does not show what filled memory.",
     }
 }
 
 fn ruled_out(finding: Finding, one: &Explained<'_>) -> Finding {
     let small = oom::too_small(&one.report.host).into_iter();
     let finding = small.fold(
-        finding.not("oom-cgroup", "no limit of a control group is named"),
+        finding.not("oom-cgroup", "the report names no cgroup limit"),
         |finding, (rule, why)| finding.not(rule, why),
     );
     match &one.asked {
         Some(asked) if !one.zones.is_empty() => finding
             .not(
                 "lowmem-zone-exhausted",
-                "what low zones have free is what they keep from requests like this",
+                "the free memory of low zones is their reserve, which this allocation cannot use",
             )
             .not(
                 "external-fragmentation",
                 if asked.order == 0 {
-                    "a single page was asked for"
+                    "the allocation was a single page"
                 } else {
-                    "the zones were short of memory, whatever its pieces"
+                    "the zones were short of memory, fragmented or not"
                 },
             ),
         _ => finding,
     }
 }
 
-/// Where to look first, by what used memory up.
-fn first_look(cause: &Cause) -> (&'static str, &'static str) {
+/// The first step and its command, by what filled memory.
+fn first_step(cause: &Cause) -> (&'static str, &'static str) {
     match cause {
         Cause::UsedUp {
             by: Filler::Slab(_),
             ..
         } => (
-            "See which kernel objects grow, and what makes them.",
+            "Find out which kernel objects grow, and what creates them.",
             "slabtop -o -s c | head -20",
         ),
         Cause::UsedUp {
@@ -241,67 +236,67 @@ fn first_look(cause: &Cause) -> (&'static str, &'static str) {
             by: Filler::Shared(_),
             ..
         } => (
-            "Find the files and segments, delete what is left over, and limit each tmpfs (size=).",
+            "Find the files and segments, delete those no longer needed, and limit each tmpfs (size=).",
             "df -h -t tmpfs; ipcs -m -u; find /dev/shm /run /tmp -xdev -size +10M",
         ),
         Cause::UsedUp {
             by: Filler::HugePages(_),
             ..
         } => (
-            "Make the pool of huge pages as large as what uses it.",
+            "Make the huge page pool as large as its use.",
             "grep -E 'HugePages|Hugetlb' /proc/meminfo",
         ),
         Cause::UsedUp {
             by: Filler::Unaccounted(_),
             ..
         } => (
-            "Find what takes memory without being counted: drivers, a balloon, ZFS.",
+            "Find what uses memory without being counted: drivers, a balloon, ZFS.",
             "memtide where; cat /proc/spl/kstat/zfs/arcstats 2>/dev/null | grep -w size",
         ),
         Cause::UsedUp {
             by: Filler::Locked(_),
             ..
         } => (
-            "See who locks memory, and limit it (LimitMEMLOCK).",
+            "Find out which processes lock memory, and limit them (LimitMEMLOCK).",
             "grep -H VmLck /proc/[0-9]*/status | sort -nk2 | tail",
         ),
         Cause::UsedUp {
             by: Filler::Files(_),
             ..
         } => (
-            "See whether it waits for a slow disk: Dirty and Writeback beside what the disk writes.",
+            "Check whether it waits for a slow disk: compare Dirty and Writeback with the disk's throughput.",
             "grep -E 'Dirty|Writeback|Unevictable' /proc/meminfo; iostat -x 5 3",
         ),
         Cause::Unknown(_) => (
-            "Show memtide the whole report: from the line with \"invoked oom-killer\" on.",
+            "Give memtide the whole report, starting at the line with \"invoked oom-killer\".",
             "journalctl -k -b --no-pager | memtide check -",
         ),
         _ => (
-            "See whether it grows again, and cap it before it fills the host.",
+            "Check whether it grows again, and cap it before it fills the host.",
             "memtide check --for 10m",
         ),
     }
 }
 
 fn remedy(cx: &Evidence<'_>, finding: Finding, one: &Explained<'_>) -> Finding {
-    let (what, look) = first_look(&one.cause);
+    let (what, look) = first_step(&one.cause);
     let finding = finding.fix(Fix::say(what).look(look)).fix(Fix::cap(
         cx,
         one.index,
-        "Cap what grew: it is then slowed down or killed alone.",
+        "Cap what grew: then only it is throttled or killed.",
     ));
     let finding = match one.cause {
         Cause::UsedUp {
             swap: SwapState::None,
             ..
         } => finding.fix(Fix::swap_file(
-            "Give the kernel swap as a buffer; here there is none.",
+            "Add swap as a buffer; this host has none.",
             "/swapfile",
             Bytes::from_gib(2),
         )),
         _ => finding,
     };
-    finding.fix(Fix::say("Keep the service that must live from being chosen: OOMScoreAdjust=-500 in its unit file; choom sets it for a process that runs."))
+    finding.fix(Fix::say("Protect the service that must survive: OOMScoreAdjust=-500 in its unit file; choom sets it for a running process."))
 }
 
 #[cfg(test)]
@@ -312,7 +307,7 @@ mod tests {
     use timeline::signals::{MEM_ANON, MEM_SHMEM};
 
     #[test]
-    fn a_kill_names_its_victim_the_reason_and_the_choice() {
+    fn the_title_names_victim_reason_and_choice() {
         let finding = found(RULE, &Case::of_report(Report::of_a_host()));
         assert_eq!(finding.severity, Severity::Critical);
         assert_eq!(
@@ -320,17 +315,21 @@ mod tests {
             "The kernel killed doxygen (8.8 GiB resident) because RAM and swap were used up; it was the largest process."
         );
         assert_eq!(finding.confidence.word(), "confirmed");
-        let told = |what: &str| finding.evidence.iter().any(|e| e.text.contains(what));
-        assert!(told("asked for: 4 KiB (order 0)"), "{:?}", finding.evidence);
-        assert!(told("Normal: 60 MiB free, 48 KiB below its mark"));
-        assert!(told(
+        let has_line = |what: &str| finding.evidence.iter().any(|e| e.text.contains(what));
+        assert!(
+            has_line("asked for: 4 KiB (order 0)"),
+            "{:?}",
+            finding.evidence
+        );
+        assert!(has_line("Normal: 60 MiB free, 48 KiB below its mark"));
+        assert!(has_line(
             "49 MiB are kept for requests that have no higher zone"
         ));
-        assert!(told("by program: doxygen 8.8 GiB"));
+        assert!(has_line("by program: doxygen 8.8 GiB"));
     }
 
     #[test]
-    fn what_else_than_programs_fills_ram_is_in_the_title() {
+    fn the_title_names_what_else_than_programs_fills_ram() {
         let report = Report::of_a_host()
             .host(MEM_ANON, 2_000_000)
             .host(MEM_SHMEM, 11_000_000)
@@ -339,7 +338,7 @@ mod tests {
         assert!(
             finding
                 .title
-                .contains("there is no swap: 10 GiB of 15 GiB were shared memory"),
+                .contains("there is no swap: 10 GiB of 15 GiB was shared memory"),
             "{}",
             finding.title
         );
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_small_to_be_the_reason_is_ruled_out() {
+    fn causes_that_are_too_small_are_ruled_out() {
         let report = Report::of_a_host().host(MEM_SHMEM, 600_000);
         let finding = found(RULE, &Case::of_report(report));
         assert!(finding.ruled_out.iter().any(|r| r.id == "shmem-growth"));
@@ -357,12 +356,12 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_the_kill_alone_is_a_kill_without_a_reason() {
+    fn the_kill_line_alone_gives_no_reason() {
         let line = || Report::default().killing(5, "java");
         let bare = found(RULE, &Case::of_report(line()));
         assert_eq!(bare.severity, Severity::Info);
-        assert!(bare.title.contains("the host ran out or a control group"));
-        // `Out of memory:` in front of it is the host's.
+        assert!(bare.title.contains("whether the host or a cgroup ran out"));
+        // A line that starts with `Out of memory:` is about the host.
         let mut report = line();
         report.0.constraint = Some(timeline::kernel_report::Constraint::None);
         let hosts = found(RULE, &Case::of_report(report));
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_failed_requests_are_not_the_hosts_kills() {
+    fn clear_on_cgroup_limits_and_failed_allocations() {
         clear(RULE, &Case::of_report(Report::of_a_group(102_400, 102_400)));
         clear(
             RULE,
@@ -380,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn several_kills_are_told_as_a_history() {
+    fn several_kills_are_listed() {
         let case = Case::of_reports([Report::of_a_host(), Report::of_a_host()]);
         let finding = found(RULE, &case);
         assert!(
