@@ -22,9 +22,12 @@ export function variableName(colour: string): string {
   return colour.replace(/_/g, "-");
 }
 
-/** The name of a series' colour. Things alike have two tones in turn: more hues would say no more than their names. */
+/** So many owners of memory have a colour of their own; a stack has no more areas. */
+const OWNERS = 12;
+
+/** The name of a series' colour. `index` is that of an owner of memory among those of both sides. */
 export function seriesColour({ colour, is_alike }: Pick<Series, "colour" | "is_alike">, index: number): string {
-  return is_alike ? `alike_${(index % 2) + 1}` : colour;
+  return is_alike ? `line_${(index % OWNERS) + 1}` : colour;
 }
 
 /** The colour of a curve; what the style sheet does not know is drawn in ink. */

@@ -17,8 +17,7 @@ export class Findings {
     }
     for (const chip of this.#own(".evidence-for")) shorten(chip);
     this.#follow();
-    for (const title of this.#own(".finding > .title")) markSaid(title);
-    for (const spark of this.#own("svg.spark")) this.#sparkline(spark);
+    for (const spark of this.#own("svg.spark:not(.is-part)")) this.#sparkline(spark);
     for (const entry of this.#own("[data-at]")) this.#event(entry);
   }
 
@@ -131,12 +130,6 @@ function shorten(chip: HTMLElement): void {
     first.focus();
   });
   chip.replaceChildren("evidence for ", first.cloneNode(true), " and ", more);
-}
-
-/** A sentence that the verdict has in large letters need not shout a second time. */
-function markSaid(title: HTMLElement): void {
-  const said = document.querySelector("h1")?.textContent ?? "";
-  title.classList.toggle("is-said", title.textContent === said);
 }
 
 /** Copy buttons say what they did; where the browser gives no clipboard, the text is selected instead. */

@@ -35,7 +35,7 @@ function fixed(value: number, places: number): string {
 const PREFIXES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** A size with its binary prefix, in two parts: `["6.2", "MiB"]`. */
-function bytes(value: number): [string, string] {
+function bytes(value: number, digits = number): [string, string] {
   if (!Number.isFinite(value)) return ["unlimited", ""];
   let prefix = 0;
   // 1023.5 would print as "1,024"; it is carried into the next prefix instead.
@@ -43,7 +43,7 @@ function bytes(value: number): [string, string] {
     value /= 1024;
     prefix += 1;
   }
-  return [number(value), PREFIXES[prefix] ?? ""];
+  return [digits(value), PREFIXES[prefix] ?? ""];
 }
 
 const TIMES: readonly [below: number, times: number, by: number, unit: string][] = [
@@ -72,20 +72,20 @@ function whole(value: number): number {
   return Math.min(Math.floor(Math.abs(value) + 0.5), 2 ** 64);
 }
 
-function split(value: number, unit: Unit): [string, string] {
+function split(value: number, unit: Unit, exact = number): [string, string] {
   switch (unit) {
     case "bytes": {
-      const [digits, prefix] = bytes(whole(value));
+      const [digits, prefix] = bytes(whole(value), exact);
       return [value < 0 ? `-${digits}` : digits, prefix];
     }
     case "bytes/s": {
-      const [digits, prefix] = bytes(value);
+      const [digits, prefix] = bytes(value, exact);
       return [digits, `${prefix}/s`];
     }
     case "share":
-      return [number(value * 100), "%"];
+      return [exact(value * 100), "%"];
     case "pages/s":
-      return [number(value), "pages/s"];
+      return [exact(value), "pages/s"];
     case "ms":
       return time(value / 1000);
   }
@@ -111,10 +111,15 @@ export function range(min: number, max: number, unit: Unit): string {
     : `${parts(low, lowUnit)}–${parts(high, highUnit)}`;
 }
 
+/** All digits of a round number: `1.25`, where a measured value would be `1.2`. */
+function exact(value: number): string {
+  return Math.abs(value) < 1000 ? String(Number(value.toFixed(3))) : number(value);
+}
+
 /** A value on an axis. The word "pages" stands once, above the axis. */
 export function tick(value: number, unit: Unit): string {
-  if (unit === "pages/s") return number(value) + "/s";
-  return parts(...split(value, unit));
+  const [digits, prefix] = split(value, unit, exact);
+  return unit === "pages/s" ? digits + "/s" : parts(digits, prefix);
 }
 
 /** A part of a whole, where what is not nothing is never told as 0: `<1 %`. */

@@ -32,7 +32,9 @@ export interface EventLane {
 const BUCKET_PX = 100;
 const MOST_PER_BUCKET = 12;
 const MARK_PX = 8;
-const LONGEST = 40;
+/** What is longer is ended after a word between these lengths. */
+const SHORTEST = 24;
+const LONGEST = 100;
 
 export function eventLane(
   events: readonly HostEvent[],
@@ -70,10 +72,33 @@ interface Span {
   to: number;
 }
 
-/** A label right of its mark, else left of it, else none: its text is still in the mark's title and the list of events. */
+/**
+ * A label right of its mark, else left of it, whole or ended after a word, else none: its text is still in the mark's title
+ * and the list of events.
+ */
 function label(tick: Tick, width: number, widthOf: (text: string) => number, taken: Span[]): EventLabel | null {
+  for (const text of shortened(tick.event.text)) {
+    const placed = place(tick, text, width, widthOf, taken);
+    if (placed !== null) return placed;
+  }
+  return null;
+}
+
+/** A text, and the beginnings of it that end with a word, the longest first. */
+function shortened(text: string): string[] {
+  const ends = [...text.slice(0, LONGEST).matchAll(/[,;:]? /g)].map(({ index }) => index).filter((end) => end >= SHORTEST);
+  const parts = ends.reverse().map((end) => `${text.slice(0, end)} …`);
+  return text.length > LONGEST ? parts : [text, ...parts];
+}
+
+function place(
+  tick: Tick,
+  text: string,
+  width: number,
+  widthOf: (text: string) => number,
+  taken: Span[],
+): EventLabel | null {
   const { event } = tick;
-  const text = event.text.length > LONGEST ? `${event.text.slice(0, LONGEST - 1)}…` : event.text;
   const room = widthOf(text) + 6;
   const right = { from: tick.x + MARK_PX / 2 + 1, to: tick.x + MARK_PX / 2 + 1 + room };
   const left = { from: tick.x - MARK_PX / 2 - 1 - room, to: tick.x - MARK_PX / 2 - 1 };

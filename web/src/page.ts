@@ -16,7 +16,7 @@ export interface Series {
   /** The pale one of a pair of colours. */
   is_pale?: true;
   is_hatched?: true;
-  /** One of several alike in a stack: told apart by lines between them, not by hues. */
+  /** One of several owners in a stack: a thin line is drawn between neighbours. */
   is_alike?: true;
   /** The heading under which a table has it, with its neighbours of the same group. */
   group?: string;

@@ -64,7 +64,7 @@ function paintStack(frame: Frame, curves: Curves): void {
     }
     ctx.fill(shape);
     if (!series.is_alike) continue;
-    // Things alike are told apart by a thin line, terms of memory by their colours.
+    // A thin line separates owners of memory.
     ctx.strokeStyle = surface("panel", theme);
     stroke(frame, edge, 1);
   }

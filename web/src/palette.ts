@@ -37,8 +37,7 @@ export const DATA: Readonly<Record<string, Pair>> = {
   read: ["#2B7BBA", "#5AA9E6"],
   write: ["#A8641B", "#D99A4E"],
   limit: ["#15202B", "#E8EDF2"],
-  alike_1: ["#4F86B0", "#3F78A6"],
-  alike_2: ["#A3C3DC", "#86B4DA"],
+  others: ["#C9D1D9", "#3C4957"],
   line_1: ["#2166AC", "#6CA8E8"],
   line_2: ["#C26A12", "#F0A858"],
   line_3: ["#5E2B97", "#B48CF2"],
@@ -47,6 +46,10 @@ export const DATA: Readonly<Record<string, Pair>> = {
   line_6: ["#3F93A6", "#7FD6E0"],
   line_7: ["#6B4A2B", "#C99B6D"],
   line_8: ["#6F7F8F", "#DDE6EE"],
+  line_9: ["#C044DC", "#4A66F5"],
+  line_10: ["#8F8A00", "#1D9070"],
+  line_11: ["#2A2AD0", "#D9D62A"],
+  line_12: ["#0F3B24", "#F0703A"],
 };
 
 /** Text, icons and edges that tell how bad it is. Each level also has its own shape and word. */

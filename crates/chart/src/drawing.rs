@@ -103,6 +103,8 @@ pub enum Colour {
     Write,
     /// A limit or a floor.
     Limit,
+    /// Everything that has no series of its own.
+    Others,
     /// One of several alike (processes, disks, nodes), by number.
     Nth(usize),
 }
@@ -162,6 +164,7 @@ impl Colour {
             Self::Read => "read",
             Self::Write => "write",
             Self::Limit => "limit",
+            Self::Others => "others",
             Self::Nth(number) => return format!("line_{}", number % Self::LINES + 1),
         };
         name.to_owned()

@@ -20,6 +20,7 @@ mod memory;
 mod note;
 mod page;
 mod recorded;
+mod run_up;
 mod spark;
 mod verdict;
 

@@ -122,6 +122,24 @@ impl Picture {
             .get(at.series)
     }
 
+    /// The values of a series from one second of the picture to another, at the finest level that has them.
+    pub(crate) fn finest(
+        &self,
+        at: SeriesIndex,
+        (from, to): (f64, f64),
+    ) -> Option<(Vec<f64>, Vec<Option<f64>>)> {
+        let within = self.drawing.levels.iter().filter_map(|level| {
+            let values = &level.cells.get(at.chart)?.get(at.series)?.mean;
+            let seconds = level.times.iter().map(|time| time.as_secs_f64());
+            let known = seconds.zip(values.iter().copied());
+            let within = known.filter(|(second, _)| (from..=to).contains(second));
+            Some(within.unzip::<f64, Option<f64>, Vec<f64>, Vec<Option<f64>>>())
+        });
+        within
+            .max_by_key(|(_, values)| values.iter().flatten().count())
+            .filter(|(_, values)| values.iter().flatten().count() > 1)
+    }
+
     /// Series that show a signal: lines before stacks, where one term is hard to follow.
     pub(crate) fn showing(&self, signal: &str) -> Vec<SeriesIndex> {
         let of_chart = |(chart, it): (usize, &Chart)| {

@@ -4,7 +4,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { launch, obstacle, open, settled } from "./browser";
-import { cut, DIRTY, HEALTHY, HOSTILE, hostile, NODES, removePages, report, THRASH, week } from "./pages";
+import { cut, DIRTY, HEALTHY, HOSTILE, hostile, NODES, OOM, removePages, report, THRASH, week } from "./pages";
 
 const reason = obstacle();
 if (reason !== null) console.warn(`the page test is skipped: ${reason}`);
@@ -68,6 +68,14 @@ describe.skipIf(reason !== null)("the page in Chromium, from a file and offline"
   afterAll(async () => {
     removePages();
     await browser.close();
+  });
+
+  test("begins with the minute around an OOM kill", async () => {
+    const { page } = await open(browser, report(OOM));
+    const first = await page.$eval("#charts figure", (it) => [it.id, ...[...it.querySelectorAll("li")].map((li) => li.textContent)]);
+    expect(first).toEqual(["run-up", "grew from 0 B to 82 MiB in 2 s: 41 MiB/s", "337 ms to the limit at that rate", "killed again after 2 s"]);
+    expect(await page.$$eval("#run-up .kill", (all) => all.length)).toBe(2);
+    await page.close();
   });
 
   test.each([

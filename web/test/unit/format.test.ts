@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import { NBSP, number, range, share, value } from "../../src/format";
+import { NBSP, number, range, share, tick, value } from "../../src/format";
 import type { Unit } from "../../src/page";
 
 interface Case {
@@ -40,6 +40,13 @@ test("a tie goes to the even digit, as in Rust", () => {
 test("what was not measured is a dash, not 0", () => {
   expect(value(NaN, "bytes")).toBe("–");
   expect(share(NaN)).toBe("–");
+});
+
+test("an axis shows its values exactly", () => {
+  const gib = 1024 ** 3;
+  const ticks = [1, 1.25, 1.5, 1.125, 0].map((size) => tick(size * gib, "bytes"));
+  expect(ticks.map((text) => text.replaceAll(NBSP, " "))).toEqual(["1 GiB", "1.25 GiB", "1.5 GiB", "1.125 GiB", "0 B"]);
+  expect([tick(0.15000000000000002, "pages/s"), tick(0.25, "share")]).toEqual(["0.15/s", `25${NBSP}%`]);
 });
 
 test("a range names its unit once where it can", () => {

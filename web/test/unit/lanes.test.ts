@@ -32,9 +32,14 @@ describe("events under the navigator", () => {
     expect(labels.length).toBe(1);
   });
 
-  test("have long texts cut", () => {
-    const { labels } = eventLane([event(5, "x".repeat(4000))], same, 600, widthOf);
-    expect(labels[0]?.text.length).toBe(40);
+  test("have texts whole where there is room, else ended after a word", () => {
+    const text = "/app hit its limit of 96 MiB, 53 times in 2 s";
+    const shown = (width: number) => eventLane([event(5, text)], same, width, widthOf).labels.map((label) => label.text);
+    expect(shown(600)).toEqual([text]);
+    expect(shown(widthOf(text))).toEqual(["/app hit its limit of 96 MiB, 53 times …"]);
+    expect(shown(100)).toEqual([]);
+    const long = eventLane([event(5, "word ".repeat(800))], same, 2000, widthOf);
+    expect(long.labels[0]?.text.length).toBeLessThanOrEqual(102);
   });
 });
 

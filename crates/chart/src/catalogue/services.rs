@@ -167,13 +167,14 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
 
 /// One for each name, and one for the others if there are any.
 fn series(owners: &MemoryOwners, names: &[String], others: usize) -> Vec<ChartSeries> {
-    let of = |(n, label): (usize, String)| {
-        let signals = owners.signals.clone();
-        level(format!("owner-{n}"), label, Colour::Nth(n), signals)
+    let area = |n: usize, label: String, colour| {
+        level(format!("owner-{n}"), label, colour, owners.signals.clone())
     };
-    let rest = (others > 0).then(|| format!("others ({others})"));
-    let labels = names.iter().cloned().chain(rest);
-    labels.enumerate().map(of).collect()
+    let named = names.iter().enumerate();
+    let named = named.map(|(n, name)| area(n, name.clone(), Colour::Nth(n)));
+    let rest =
+        (others > 0).then(|| area(names.len(), format!("others ({others})"), Colour::Others));
+    named.chain(rest).collect()
 }
 
 fn ram_worth_showing(cx: &Evidence<'_>, largest: &[EntitySum]) -> Option<f64> {

@@ -2,7 +2,8 @@
 
 use super::block::section;
 use super::escape::{Html, Tag, tag};
-use super::{ComparedSide, Scene, memory};
+use super::{ComparedSide, Scene, memory, run_up};
+use crate::model::{Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
 /// So many moments of curves are in their table …
@@ -18,6 +19,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
         return;
     }
     section(html, ("charts", "charts-heading"), "Charts", |html| {
+        run_up::draw(html, scene);
         memory::draw(html, scene);
         if scene.picture.times().len() < 2 {
             html.tagged(
@@ -136,7 +138,7 @@ fn table(html: &mut Html, scene: &Scene<'_>, index: usize) {
             }
             html.raw("</tr></thead>");
             html.within(tag("tbody"), |html| {
-                for column in instants(scene, series.len()) {
+                for column in instants(scene, index, series.len()) {
                     row(html, scene, (index, &series), column);
                 }
             });
@@ -167,24 +169,66 @@ fn row(html: &mut Html, scene: &Scene<'_>, (chart, series): (usize, &[usize]), c
     });
 }
 
-/// Columns for the tables: spread over the picture, and the one of the moment that matters.
-fn instants(scene: &Scene<'_>, series: usize) -> Vec<usize> {
+/// Columns for a chart's table: spread over the picture, and the moments that matter.
+fn instants(scene: &Scene<'_>, chart: usize, series: usize) -> Vec<usize> {
     let times = scene.picture.times();
-    let last = times.len().saturating_sub(1);
-    let most = (MOST_VALUES / series.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
-    let rows = most - 1;
-    let mut columns: Vec<usize> = match times.len() <= rows {
-        true => (0..times.len()).collect(),
-        false => (0..rows).map(|row| row * last / (rows - 1)).collect(),
+    let Some(last) = times.len().checked_sub(1) else {
+        return Vec::new();
     };
-    let worst = scene.picture.worst_s(scene.report);
-    columns.push(
-        times
-            .partition_point(|time| time.as_secs_f64() < worst)
-            .min(last),
-    );
+    let most = (MOST_VALUES / series.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+    let mut columns = worst_columns(scene, chart);
+    columns.truncate(most / 2);
+    let rows = most - columns.len();
+    if times.len() <= rows {
+        columns.extend(0..times.len());
+    } else {
+        columns.extend((0..rows).map(|row| row * last / (rows - 1)));
+    }
     columns.sort_unstable();
     columns.dedup();
-    columns.truncate(if times.is_empty() { 0 } else { most });
     columns
+}
+
+/// Where the findings that a chart proves were worst: each at the peak of its evidence in this chart, and the moment that
+/// the report accounts for.
+fn worst_columns(scene: &Scene<'_>, chart: usize) -> Vec<usize> {
+    let picture = scene.picture;
+    let column = |at_s: f64| {
+        let at = picture
+            .times()
+            .partition_point(|time| time.as_secs_f64() < at_s);
+        at.min(picture.times().len().saturating_sub(1))
+    };
+    let proven = picture.evidence_of(chart).iter();
+    let peaks = proven.filter_map(|finding| {
+        let finding = &scene.report.findings[*finding];
+        let (from, to) = picture.stretch_of(finding)?;
+        let at = shown_by(scene, chart, finding)?;
+        let values = &picture.cells(at)?.mean;
+        let measured = (column(from)..=column(to)).filter_map(|i| Some((i, *values.get(i)?)));
+        let measured = measured.filter_map(|(i, value)| Some((i, value?)));
+        measured
+            .max_by(|(_, one), (_, other)| one.total_cmp(other))
+            .map(|(i, _)| i)
+    });
+    let mut columns: Vec<usize> = peaks.collect();
+    columns.push(column(picture.worst_s(scene.report)));
+    let mut seen = Vec::new();
+    columns.retain(|at| {
+        let is_new = !seen.contains(at);
+        seen.push(*at);
+        is_new
+    });
+    columns
+}
+
+/// The series of a chart that shows the first rising evidence of a finding.
+fn shown_by(scene: &Scene<'_>, chart: usize, finding: &Finding) -> Option<SeriesIndex> {
+    let rising = finding
+        .evidence
+        .iter()
+        .filter(|line| line.threshold_side != Some(ThresholdSide::Below));
+    rising
+        .filter_map(|line| scene.picture.proof(finding, line.signal.as_ref()?))
+        .find(|at| at.chart == chart)
 }

@@ -18,9 +18,9 @@ use self::table::{table, tables};
 use super::block::section;
 use super::escape::{Html, Tag, tag};
 use super::page;
-use super::{ComparedSide, Page, Scene, document, icon};
+use super::{ComparedSide, Page, Scene, document, icon, verdict};
 use crate::Screen;
-use crate::model::{CompareReport, Direction, Level, Severity};
+use crate::model::{CompareReport, Direction, Level, Severity, Side};
 use crate::phrases::compare::{self as phrases, Extent};
 use crate::phrases::source::host_items;
 
@@ -54,7 +54,7 @@ fn body(html: &mut Html, both: &Both<'_>) {
         .with("data-opens", opening::side(both).word())
         .with("data-beside", CursorAlignment::of(both).word());
     html.within(main, |html| {
-        verdict(html, report);
+        draw_verdict(html, report);
         sides(html, both);
         navigator(html, both);
         findings::draw(html, both);
@@ -97,7 +97,7 @@ fn names(report: &CompareReport) -> (String, String) {
     }
 }
 
-fn verdict(html: &mut Html, report: &CompareReport) {
+fn draw_verdict(html: &mut Html, report: &CompareReport) {
     // What is neither better nor worse has no sign and no colour of a severity.
     let level = match report.direction {
         Direction::Better | Direction::Same => Some(Level::Ok),
@@ -137,7 +137,7 @@ fn sides(html: &mut Html, both: &Both<'_>) {
                     html.tagged(Tag::of("p", "meta"), &items.join(" · "));
                     html.within(Tag::of("p", "stood"), |html| {
                         icon::of_level(html, side.verdict);
-                        html.raw(" ").text(&side.headline);
+                        html.raw(" ").text(&own_words(side, both.report));
                     });
                 });
             }
@@ -146,6 +146,20 @@ fn sides(html: &mut Html, both: &Both<'_>) {
             html.tagged(Tag::of("p", "part js-only"), &told);
         }
     });
+}
+
+/// A side's headline, without the sentence that the comparison's headline repeats.
+fn own_words(side: &Side, report: &CompareReport) -> String {
+    let (first, rest) = match side.headline.split_once(". ") {
+        Some((first, rest)) => (first, rest),
+        None => (side.headline.trim_end_matches('.'), ""),
+    };
+    if first.is_empty() || !report.headline.contains(first) {
+        return side.headline.clone();
+    }
+    format!("{}. {rest}", verdict::word(side.verdict))
+        .trim_end()
+        .to_owned()
 }
 
 /// Where the script puts what the cursor reads on each side.

@@ -22,7 +22,8 @@ struct KeyFigure<'a> {
     name: String,
     value: String,
     about: String,
-    at: SeriesIndex,
+    /// The series that it is taken from; `None` where no chart shows it.
+    at: Option<SeriesIndex>,
     spark: Spark<'a>,
 }
 
@@ -59,7 +60,7 @@ fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
             PSI_MEMORY_SOME.definition().name,
             "Peak memory stall (PSI some)",
         ),
-        most(scene, PSWPIN.definition().name, "Peak swap-in"),
+        swap_in(scene),
         most(scene, REFAULT_FILE.definition().name, "Peak file refaults"),
     ];
     for figure in usual.into_iter().flatten() {
@@ -78,7 +79,7 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<KeyFigure<'
         let Some((at, value)) = measured(scene, finding, evidence) else {
             continue;
         };
-        let is_known = figures.iter().any(|figure| figure.at == at);
+        let is_known = figures.iter().any(|figure| figure.at == Some(at));
         if is_known || evidence.signal.as_deref() == Some(MEM_AVAILABLE.definition().name) {
             continue;
         }
@@ -87,7 +88,7 @@ fn of_finding<'a>(scene: &'a Scene<'_>, finding: &'a Finding) -> Vec<KeyFigure<'
             name: name(scene, at, evidence.signal.as_deref()),
             value: value.to_owned(),
             about: threshold.map_or_else(String::new, |text| format!("threshold {text}")),
-            at,
+            at: Some(at),
             spark: of_evidence(scene, finding, evidence, at),
         });
     }
@@ -183,8 +184,22 @@ fn available<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
         name: "Lowest available".to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, least),
         about: ram.map_or_else(String::new, |ram| format!("of {}", Bytes::new(ram))),
-        at,
+        at: Some(at),
         spark: of_series(scene, at, Keep::Least),
+    })
+}
+
+/// The peak of swap-in, or that the host has no swap.
+fn swap_in<'a>(scene: &'a Scene<'_>) -> Option<KeyFigure<'a>> {
+    if scene.report.host.swap_bytes != Some(0) {
+        return most(scene, PSWPIN.definition().name, "Peak swap-in");
+    }
+    Some(KeyFigure {
+        name: "Swap".to_owned(),
+        value: "no swap".to_owned(),
+        about: String::new(),
+        at: None,
+        spark: Spark::default(),
     })
 }
 
@@ -195,7 +210,7 @@ fn most<'a>(scene: &'a Scene<'_>, signal: &str, name: &str) -> Option<KeyFigure<
         name: name.to_owned(),
         value: shown(scene.picture.charts[at.chart].unit, most),
         about: String::new(),
-        at,
+        at: Some(at),
         spark: of_series(scene, at, Keep::Most),
     })
 }

@@ -32,8 +32,15 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &F
     html.raw("\n")
         .within(numbered(article, scene, index), |html| {
             icon::of_severity(html, finding.severity);
-            html.tagged(Tag::of("h3", "title"), &finding.title);
-            inside(html, scene, index, finding);
+            // The page says the leading finding's sentence above.
+            let is_above = is_headline(scene, finding);
+            let title = if is_above {
+                &finding.id
+            } else {
+                &finding.title
+            };
+            html.tagged(Tag::of("h3", "title"), title);
+            inside(html, scene, (index, finding), is_above);
             for (index, consequence) in scene.report.consequences(index) {
                 folded(html, scene, index, consequence, "leads to");
             }
@@ -61,8 +68,14 @@ pub(super) fn folded(
                 let title = Tag::of("span", "title").with("role", "heading");
                 html.tagged(title.with("aria-level", "4"), &finding.title);
             });
-            inside(html, scene, index, finding);
+            inside(html, scene, (index, finding), false);
         });
+}
+
+/// Whether the report's headline is this finding's sentence.
+fn is_headline(scene: &Scene<'_>, finding: &Finding) -> bool {
+    let sentence = finding.title.trim_end_matches('.');
+    !sentence.is_empty() && scene.report.headline.starts_with(sentence)
 }
 
 fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
@@ -71,8 +84,9 @@ fn numbered(tag: Tag, scene: &Scene<'_>, index: usize) -> Tag {
         .showing("data-finding", index)
 }
 
-fn inside(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
-    meta(html, scene, index, finding);
+/// `is_named`: the heading is the rule's id already.
+fn inside(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding), is_named: bool) {
+    meta(html, scene, (index, finding), is_named);
     html.within(Tag::of("div", "columns"), |html| {
         html.within(Tag::of("div", "left"), |html| {
             evidence(html, scene, finding);
@@ -83,11 +97,13 @@ fn inside(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
     });
 }
 
-fn meta(html: &mut Html, scene: &Scene<'_>, index: usize, finding: &Finding) {
+fn meta(html: &mut Html, scene: &Scene<'_>, (index, finding): (usize, &Finding), is_named: bool) {
     html.within(Tag::of("p", "meta"), |html| {
         html.tagged(Tag::of("span", "chip severity"), finding.severity.word())
             .raw(" ");
-        html.tagged(Tag::of("code", "id"), &finding.id).raw(" ");
+        if !is_named {
+            html.tagged(Tag::of("code", "id"), &finding.id).raw(" ");
+        }
         if let Some(when) = when(scene, finding) {
             html.tagged(Tag::of("span", "when"), &when).raw(" ");
         }

@@ -33,7 +33,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
             let parts = parts(accounting);
             bar(html, &parts, accounting.total_bytes);
             table(html, &parts, accounting.total_bytes);
-            swap_and_nodes(html, accounting);
+            swap_and_nodes(html, scene, accounting);
         },
     );
 }
@@ -141,7 +141,7 @@ pub(super) fn key(html: &mut Html, colour: Colour) {
     });
 }
 
-fn swap_and_nodes(html: &mut Html, accounting: &Accounting) {
+fn swap_and_nodes(html: &mut Html, scene: &Scene<'_>, accounting: &Accounting) {
     html.within(Tag::of("ul", "places"), |html| {
         for node in &accounting.nodes {
             let (free, total) = (Bytes::new(node.free_bytes), Bytes::new(node.total_bytes));
@@ -153,6 +153,8 @@ fn swap_and_nodes(html: &mut Html, accounting: &Accounting) {
         if let Some(swap) = &accounting.swap {
             let (used, total) = (Bytes::new(swap.used_bytes), Bytes::new(swap.total_bytes));
             html.tagged(tag("li"), &format!("swap: {used} of {total} used"));
+        } else if scene.report.host.swap_bytes == Some(0) {
+            html.tagged(tag("li"), "no swap");
         }
     });
 }

@@ -5,7 +5,7 @@ use super::{
     Scene, chart, clear, document, events, facts, finding, headroom, note, recorded, verdict,
 };
 use crate::model::page::PageMeta;
-use crate::phrases::source::host_items;
+use crate::phrases::source::{hardware_items, source_items};
 use crate::picture::Picture;
 
 /// The page's script, made in `web/`.
@@ -85,21 +85,27 @@ fn host_line(html: &mut Html, scene: &Scene<'_>) {
         html.tagged(Tag::of("span", "brand"), "memtide");
         let name = name(scene);
         html.tagged(Tag::of("span", "host"), &name);
-        let items = host_items(&report.host, &report.source, &scene.clock);
-        for item in items.iter().filter(|item| **item != name) {
+        let mut hardware = hardware_items(&report.host);
+        hardware.extend(report.host.cpus.map(cpus));
+        for item in &hardware {
             html.tagged(Tag::of("span", "meta"), item);
         }
-        if let Some(cpus) = report.host.cpus {
-            let plural = if cpus == 1 { "" } else { "s" };
-            html.tagged(Tag::of("span", "meta"), &format!("{cpus} CPU{plural}"));
+        let source = source_items(&report.source, &scene.clock);
+        for item in source.iter().filter(|item| **item != name) {
+            html.tagged(Tag::of("span", "meta of-source"), item);
         }
         let range = scene.clock.whole();
         let ends = scene.clock.until();
-        let is_told = |word: &str| items.iter().any(|item| item.contains(word));
-        if report.source.samples > 1 && !is_told(&range) && !ends.is_some_and(|at| is_told(&at)) {
+        let is_shown = |text: &str| source.iter().any(|item| item.contains(text));
+        if report.source.samples > 1 && !is_shown(&range) && !ends.is_some_and(|at| is_shown(&at)) {
             html.tagged(Tag::of("span", "range"), &range);
         }
     });
+}
+
+fn cpus(count: u32) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} CPU{plural}")
 }
 
 /// What was wrong with the source, where a reader sees it before believing the rest.

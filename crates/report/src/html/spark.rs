@@ -41,6 +41,10 @@ pub(crate) struct Spark<'a> {
     pub(crate) threshold: Option<f64>,
     /// Whether it stands in the colour of what is found, not in that of text.
     pub(crate) is_loud: bool,
+    /// Moments that are marked with an upright line, in seconds.
+    pub(crate) marks: &'a [f64],
+    /// Whether it shows a part of the picture: larger, and no click moves the cursor.
+    pub(crate) is_part: bool,
 }
 
 /// Draws it; nothing where fewer than two values were measured.
@@ -61,7 +65,12 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
         true => "var(--s)",
         false => "var(--ink-2)",
     };
-    let svg = Tag::of("svg", "spark")
+    let class = if spark.is_part {
+        "spark is-part"
+    } else {
+        "spark"
+    };
+    let svg = Tag::of("svg", class)
         .with("viewBox", "0 0 240 56")
         .with("preserveAspectRatio", "none")
         .with("aria-hidden", "true")
@@ -73,6 +82,11 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
         let curve = curve.with("fill-opacity", ".14");
         html.open(&curve.with_own("d", &path(spark, place)))
             .raw("</path>");
+        for at in spark.marks {
+            let mark = Tag::of("path", "kill");
+            html.open(&mark.with_own("d", &format!("M{} 0v56", place.x(*at))))
+                .raw("</path>");
+        }
         if let Some(at) = shown {
             let limit = Tag::of("path", "limit");
             html.open(&limit.with_own("d", &format!("M0 {}h240", place.y(at))))

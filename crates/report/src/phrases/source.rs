@@ -25,15 +25,21 @@ pub(crate) fn unknown_fields(fields: &[String]) -> String {
     }
 }
 
-/// Who is meant and how long was looked: `Linux 6.1.0`, `470 MiB RAM, 512 MiB swap`, `capture of 39 s, 40 samples`.
+/// The host, then the source: `Linux 6.1.0`, `470 MiB RAM, 512 MiB swap`, `capture of 39 s, 40 samples`.
 pub(crate) fn host_items(host: &Host, source: &Source, clock: &ReportClock<'_>) -> Vec<String> {
-    let mut items = Vec::new();
-    items.extend(host.hostname.as_deref().map(|name| cut(name, 30)));
-    items.extend(
-        host.kernel
-            .as_ref()
-            .map(|kernel| format!("Linux {}", cut(kernel, 40))),
-    );
+    let mut items: Vec<String> = host.hostname.iter().map(|name| cut(name, 30)).collect();
+    items.extend(hardware_items(host));
+    items.extend(source_items(source, clock));
+    items
+}
+
+/// Kernel, RAM and swap.
+pub(crate) fn hardware_items(host: &Host) -> Vec<String> {
+    let kernel = host.kernel.as_ref();
+    let mut items: Vec<String> = kernel
+        .map(|kernel| format!("Linux {}", cut(kernel, 40)))
+        .into_iter()
+        .collect();
     let swap = match host.swap_bytes {
         None => String::new(),
         Some(0) => ", no swap".to_owned(),
@@ -46,14 +52,19 @@ pub(crate) fn host_items(host: &Host, source: &Source, clock: &ReportClock<'_>) 
     if host.container.is_some() {
         items.push("in a container".to_owned());
     }
-    items.push(looked(source, clock));
+    items
+}
+
+/// What was read: its kind, length and samples, and the name of its file.
+pub(crate) fn source_items(source: &Source, clock: &ReportClock<'_>) -> Vec<String> {
+    let mut items = vec![extent(source, clock)];
     items.extend(history(source, clock));
     // With several sources, each says which it is; the directory is known to whoever typed it.
     items.extend(source.file_name().map(|name| cut(name, 60)));
     items
 }
 
-fn looked(source: &Source, clock: &ReportClock<'_>) -> String {
+fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
     let watched = Span::from_secs_f64(source.watched_s);
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
