@@ -1,7 +1,7 @@
 //! What a chart is: its title, unit, series and limits, and the function that computes its curves.
 
 use diagnose::Evidence;
-use diagnose::accounting::Standing;
+use diagnose::accounting::{Standing, TermKind};
 use timeline::SignalId;
 
 /// A value for each sample of a timeline, in the chart's unit; `None` where nothing was measured.
@@ -110,26 +110,26 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// The colour of a term of [`diagnose::accounting`]. Terms that are one area for people have one.
-    pub fn of_term(id: &str) -> Self {
-        match id {
-            "kernel_stack" => Self::KernelStacks,
-            "page_tables" => Self::PageTables,
-            "percpu" => Self::Percpu,
-            "vmalloc" | "bounce" => Self::Vmalloc,
-            "slab" | "slab_unreclaimable" => Self::SlabUnreclaimable,
-            "balloon" | "hw_corrupted" => Self::Balloon,
-            "hugetlb_used" | "hugetlb_unused" => Self::Hugetlb,
-            "compressed_pool" => Self::Zram,
-            "shmem" => Self::Shared,
-            "anon" => Self::Anon,
-            "swapcache" => Self::SwapCache,
-            "slab_reclaimable" | "kernel_reclaimable" => Self::SlabReclaimable,
-            "buffers" => Self::Buffers,
-            "file_cache" => Self::FileCache,
-            "pcp" => Self::Pcp,
-            "free" => Self::Free,
-            _ => Self::Unaccounted,
+    /// The colour of a term. Terms that are drawn as one area have one.
+    pub const fn from_term(term: TermKind) -> Self {
+        match term {
+            TermKind::KernelStack => Self::KernelStacks,
+            TermKind::PageTables => Self::PageTables,
+            TermKind::Percpu => Self::Percpu,
+            TermKind::Vmalloc | TermKind::Bounce => Self::Vmalloc,
+            TermKind::Slab | TermKind::SlabUnreclaimable => Self::SlabUnreclaimable,
+            TermKind::Balloon | TermKind::HwCorrupted => Self::Balloon,
+            TermKind::Unaccounted => Self::Unaccounted,
+            TermKind::HugetlbUsed | TermKind::HugetlbUnused => Self::Hugetlb,
+            TermKind::CompressedPool => Self::Zram,
+            TermKind::Shmem => Self::Shared,
+            TermKind::Anon => Self::Anon,
+            TermKind::SwapCache => Self::SwapCache,
+            TermKind::SlabReclaimable | TermKind::KernelReclaimable => Self::SlabReclaimable,
+            TermKind::Buffers => Self::Buffers,
+            TermKind::FileCache => Self::FileCache,
+            TermKind::Pcp => Self::Pcp,
+            TermKind::Free => Self::Free,
         }
     }
 
@@ -313,19 +313,13 @@ mod tests {
     use super::Colour;
 
     #[test]
-    fn every_term_has_a_colour_and_terms_of_one_colour_lie_together() {
-        let coloured = |kind: &&TermKind| Colour::of_term(kind.id()) != Colour::Unaccounted;
-        let bare: Vec<_> = TermKind::ALL
-            .iter()
-            .filter(|kind| !coloured(kind))
-            .collect();
-        assert_eq!(bare, [&TermKind::Unaccounted]);
+    fn terms_of_one_colour_are_neighbours_in_the_stack() {
         let mut areas: Vec<Colour> = TermKind::ALL
             .iter()
-            .map(|kind| Colour::of_term(kind.id()))
+            .map(|term| Colour::from_term(*term))
             .collect();
         areas.dedup();
-        let again = |(i, area): (usize, &Colour)| areas[..i].contains(area);
-        assert!(!areas.iter().enumerate().any(again), "{areas:?}");
+        let repeated = |(i, area): (usize, &Colour)| areas[..i].contains(area);
+        assert!(!areas.iter().enumerate().any(repeated), "{areas:?}");
     }
 }

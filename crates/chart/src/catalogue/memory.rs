@@ -67,7 +67,7 @@ pub(super) fn parts() -> Vec<StackPart> {
     let part = |kind: &TermKind| StackPart {
         kind: *kind,
         label: kind.label(),
-        colour: Colour::of_term(kind.id()),
+        colour: Colour::from_term(*kind),
         signals: signals_of(*kind),
         is_rare: RARE.contains(kind),
     };

@@ -6,7 +6,7 @@ use units::{Bytes, Quantity as _, Ratio};
 
 use super::Scene;
 use super::escape::{Html, Tag, tag};
-use crate::model::{Accounting, Term};
+use crate::model::Accounting;
 
 /// A bar's length and height in its own units.
 const LENGTH: f64 = 1000.0;
@@ -53,16 +53,9 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
         true => TermKind::Unaccounted.label(),
         false => "not broken down",
     };
-    let of_term = |term: &'_ Term| {
-        (
-            TermKind::from_id(&term.id),
-            Colour::of_term(&term.id),
-            term.bytes,
-        )
-    };
     let named = accounting.terms.iter().map(|term| {
-        let (place, colour, bytes) = of_term(term);
-        (place, (term.label.as_str(), colour, bytes))
+        let part = (term.label.as_str(), colour(&term.id), term.bytes);
+        (TermKind::from_id(&term.id), part)
     });
     let unaccounted = (
         Some(TermKind::Unaccounted),
@@ -72,6 +65,11 @@ fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     all.retain(|(_, (_, _, bytes))| *bytes > 0);
     all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, part)| part).collect()
+}
+
+/// The colour of a term by its id in the report.
+pub(super) fn colour(id: &str) -> Colour {
+    TermKind::from_id(id).map_or(Colour::Unaccounted, Colour::from_term)
 }
 
 /// All of RAM as one bar; what is `total` is as wide as the page.

@@ -16,36 +16,33 @@ pub(super) struct BarFill {
     pub(super) style: Style,
 }
 
-/// Fills, left to right in a bar as [`TermKind::ALL`] has them, with the ids of the terms that they stand for.
-const FILLS: &[(BarFill, &[&str])] = &[
+/// Fills, left to right in a bar as [`TermKind::ALL`] has their terms.
+const FILLS: [BarFill; 10] = [
     KERNEL,
-    (fill("balloon", 'b', 245), &["balloon"]),
-    (fill(UNACCOUNTED, '?', 245), &[]),
-    (
-        fill("huge pages", 'H', 147),
-        &["hugetlb_used", "hugetlb_unused"],
-    ),
-    (
-        fill(TermKind::CompressedPool.label(), 'z', 28),
-        &["compressed_pool"],
-    ),
-    (fill(TermKind::Shmem.label(), '▒', 99), &["shmem"]),
-    (fill(TermKind::Anon.label(), '█', 32), &["anon"]),
-    (fill(TermKind::SwapCache.label(), '▓', 110), &["swapcache"]),
-    (fill("page cache", '░', 36), &["file_cache", "buffers"]),
-    (FREE, &["free", "pcp"]),
+    BALLOON,
+    UNACCOUNTED,
+    HUGE_PAGES,
+    COMPRESSED,
+    SHARED,
+    ANON,
+    SWAP_CACHE,
+    PAGE_CACHE,
+    FREE,
 ];
 
-/// What no term explains.
-const UNACCOUNTED: &str = TermKind::Unaccounted.label();
-/// The same where the source does not give the terms.
-const NOT_BROKEN_DOWN: &str = "not broken down";
-
-/// All other terms are the kernel's own.
-const KERNEL: (BarFill, &[&str]) = (fill("kernel", '#', 166), &[]);
-
-/// What holds nothing.
+const KERNEL: BarFill = fill("kernel", '#', 166);
+const BALLOON: BarFill = fill("balloon", 'b', 245);
+const UNACCOUNTED: BarFill = fill(TermKind::Unaccounted.label(), '?', 245);
+const HUGE_PAGES: BarFill = fill("huge pages", 'H', 147);
+const COMPRESSED: BarFill = fill(TermKind::CompressedPool.label(), 'z', 28);
+const SHARED: BarFill = fill(TermKind::Shmem.label(), '▒', 99);
+const ANON: BarFill = fill(TermKind::Anon.label(), '█', 32);
+const SWAP_CACHE: BarFill = fill(TermKind::SwapCache.label(), '▓', 110);
+const PAGE_CACHE: BarFill = fill("page cache", '░', 36);
 const FREE: BarFill = fill(TermKind::Free.label(), '·', 245);
+
+/// The name of what no term explains where the source does not give the terms.
+const NOT_BROKEN_DOWN: &str = "not broken down";
 
 /// What holds something, where it does not matter what.
 const USED: BarFill = fill("used", '█', 32);
@@ -58,20 +55,31 @@ const fn fill(name: &'static str, glyph: char, colour: u8) -> BarFill {
     }
 }
 
-/// What a term looks like.
-fn fill_of(id: &str) -> BarFill {
-    FILLS
-        .iter()
-        .find(|(_, ids)| ids.contains(&id))
-        .map_or(KERNEL.0, |(fill, _)| *fill)
+/// The fill of a term.
+const fn fill_of(term: TermKind) -> BarFill {
+    match term {
+        TermKind::KernelStack | TermKind::PageTables | TermKind::Percpu => KERNEL,
+        TermKind::Vmalloc | TermKind::Bounce | TermKind::HwCorrupted => KERNEL,
+        TermKind::Slab | TermKind::SlabUnreclaimable => KERNEL,
+        TermKind::SlabReclaimable | TermKind::KernelReclaimable => KERNEL,
+        TermKind::Balloon => BALLOON,
+        TermKind::Unaccounted => UNACCOUNTED,
+        TermKind::HugetlbUsed | TermKind::HugetlbUnused => HUGE_PAGES,
+        TermKind::CompressedPool => COMPRESSED,
+        TermKind::Shmem => SHARED,
+        TermKind::Anon => ANON,
+        TermKind::SwapCache => SWAP_CACHE,
+        TermKind::Buffers | TermKind::FileCache => PAGE_CACHE,
+        TermKind::Pcp | TermKind::Free => FREE,
+    }
 }
 
 /// What RAM held, as (fill, bytes) in the order of a bar; nothing empty.
 pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
     let part = |fill: &BarFill| {
-        if fill.name == UNACCOUNTED {
+        if *fill == UNACCOUNTED {
             let name = if accounting.broken_down {
-                UNACCOUNTED
+                fill.name
             } else {
                 NOT_BROKEN_DOWN
             };
@@ -79,11 +87,14 @@ pub(super) fn parts(accounting: &Accounting) -> Vec<(BarFill, u64)> {
             return (BarFill { name, ..*fill }, rest);
         }
         let terms = accounting.terms.iter();
-        let alike = terms.filter(|term| fill_of(&term.id) == *fill);
+        let alike = terms.filter(|term| {
+            let kind = TermKind::from_id(&term.id);
+            kind.map_or(KERNEL, fill_of) == *fill
+        });
         let sum = alike.fold(0u64, |sum, term| sum.saturating_add(term.bytes));
         (*fill, sum)
     };
-    let parts = FILLS.iter().map(|(fill, _)| part(fill));
+    let parts = FILLS.iter().map(part);
     parts.filter(|(_, bytes)| *bytes > 0).collect()
 }
 
@@ -189,13 +200,17 @@ mod tests {
 
     #[test]
     fn a_bar_has_its_terms_in_the_order_of_the_stack() {
-        let ids = FILLS.iter().filter_map(|(_, ids)| ids.iter().max());
-        assert!(ids.map(|id| TermKind::from_id(id)).is_sorted());
+        let last = |fill: &BarFill| {
+            let terms = TermKind::ALL.iter();
+            terms.filter(|term| fill_of(**term) == *fill).max()
+        };
+        // The kernel has terms at both ends of the stack.
+        assert!(FILLS[1..].iter().map(last).is_sorted());
     }
 
     #[test]
     fn every_fill_is_told_apart_without_colour() {
-        let mut glyphs: Vec<char> = FILLS.iter().map(|(fill, _)| fill.glyph).collect();
+        let mut glyphs: Vec<char> = FILLS.iter().map(|fill| fill.glyph).collect();
         glyphs.sort_unstable();
         glyphs.dedup();
         assert_eq!(glyphs.len(), FILLS.len());

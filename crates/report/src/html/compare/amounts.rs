@@ -1,6 +1,5 @@
 //! Where memory was: a bar of RAM for each side, both on one scale, with a legend that says what changed of each part.
 
-use chart::Colour;
 use diagnose::accounting::TermKind;
 use units::{Bytes, Span};
 
@@ -98,7 +97,7 @@ fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
             let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;
-            let part = (term.label.as_str(), Colour::of_term(&term.name), bytes);
+            let part = (term.label.as_str(), memory::colour(&term.name), bytes);
             Some((TermKind::from_id(&term.name), part))
         })
         .collect();
@@ -120,7 +119,7 @@ fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>)
     };
     table(html, &parts, |html, row| {
         if let Some(entry) = entry(report, row) {
-            memory::key(html, Colour::of_term(&entry.name));
+            memory::key(html, memory::colour(&entry.name));
         }
     });
 }

@@ -12,7 +12,7 @@ use super::*;
 use crate::Screen;
 use crate::model::{ClockStep, Source, SourceKind};
 
-const COLOURS: [Colour; 29] = [
+const COLOURS: [Colour; 30] = [
     Colour::Free,
     Colour::Pcp,
     Colour::FileCache,
@@ -41,6 +41,7 @@ const COLOURS: [Colour; 29] = [
     Colour::Read,
     Colour::Write,
     Colour::Limit,
+    Colour::Others,
     Colour::Nth(0),
 ];
 
@@ -54,7 +55,7 @@ const fn is_listed(colour: Colour) {
         Colour::Balloon | Colour::Unaccounted | Colour::SwapIn | Colour::SwapOut => {}
         Colour::Dirty | Colour::Writeback | Colour::PsiSome | Colour::PsiFull => {}
         Colour::Kswapd | Colour::Direct | Colour::Read | Colour::Write => {}
-        Colour::Limit | Colour::Nth(_) => {}
+        Colour::Limit | Colour::Others | Colour::Nth(_) => {}
     }
 }
 
