@@ -318,7 +318,7 @@ impl Reader {
                 self.out_of_order, self.first_disorder
             ));
         }
-        self.problems.note_crowd(&self.timeline);
+        self.problems.note_evicted(&self.timeline);
         Source {
             timeline: self.timeline,
             facts: self.facts,

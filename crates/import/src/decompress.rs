@@ -1,11 +1,11 @@
-//! Compression, recognised by content: gzip, zstd, xz, or none; and the start of what is inside.
+//! Decompresses gzip, zstd and xz, recognised by content.
 
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
-/// What an input is packed with.
+/// The compression of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
@@ -15,7 +15,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    pub(crate) fn of(start: &[u8]) -> Self {
+    pub(crate) fn recognise(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
@@ -35,17 +35,17 @@ impl Packing {
     }
 }
 
-/// What unpacking may take: 2^26 is 64 MiB. `zstd --ultra` and `xz --lzma2=dict=1GiB` need more; nobody packs logs so.
+/// Memory for zstd: 2^26 bytes are 64 MiB. `zstd --ultra` needs more.
 const WINDOW_LOG: u32 = 26;
-/// The same for xz, in KiB, with room for its tables: `xz -9` has a dictionary of 64 MiB.
+/// Memory for xz, in KiB: `xz -9` has a dictionary of 64 MiB, and tables. `xz --lzma2=dict=1GiB` needs more.
 const XZ_KIB: u32 = 96 << 10;
 
-/// The unpacked text of an input.
+/// Decompresses an input.
 pub(crate) fn unpack<'a>(
     mut input: impl BufRead + 'a,
 ) -> std::io::Result<(Packing, Box<dyn BufRead + 'a>)> {
     const BUFFER: usize = 64 << 10;
-    let packing = Packing::of(input.fill_buf()?);
+    let packing = Packing::recognise(input.fill_buf()?);
     let text: Box<dyn Read> = match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(input)),
         Packing::Zstd => {
@@ -59,28 +59,30 @@ pub(crate) fn unpack<'a>(
     Ok((packing, Box::new(BufReader::with_capacity(BUFFER, text))))
 }
 
-/// An input with its first bytes known, by which its kind is recognised.
+/// An input with its first bytes, for recognition.
 pub(crate) struct Started<'a> {
-    /// The first bytes, without the byte order mark that some editors put before UTF-8.
+    /// The first bytes, without a UTF-8 byte order mark.
     pub(crate) start: Vec<u8>,
-    /// All bytes, the first ones too.
+    /// All bytes, including the first ones.
     pub(crate) input: Box<dyn BufRead + 'a>,
 }
 
 impl<'a> Started<'a> {
-    /// A text's first lines, a header of an archive.
+    /// Enough for the first lines of a text, or the header of an archive.
     const START: u64 = 64 << 10;
     const BYTE_ORDER_MARK: &'static [u8] = b"\xef\xbb\xbf";
 
     /// Reads the start.
     ///
     /// # Errors
-    /// The input's, where it gives nothing at all; a later one comes after what was read before it.
+    /// Of the input, if nothing was read. A later error is returned after the bytes before it.
     pub(crate) fn read(mut input: impl BufRead + 'a) -> std::io::Result<Self> {
         let mut start = Vec::new();
         let end = (&mut input).take(Self::START).read_to_end(&mut start);
-        if let (true, Err(error)) = (start.is_empty(), end.as_ref()) {
-            return Err(std::io::Error::new(error.kind(), error.to_string()));
+        if start.is_empty()
+            && let Err(error) = end
+        {
+            return Err(error);
         }
         if start.starts_with(Self::BYTE_ORDER_MARK) {
             start.drain(..Self::BYTE_ORDER_MARK.len());
@@ -94,7 +96,7 @@ impl<'a> Started<'a> {
     }
 }
 
-/// What is left of an input that failed.
+/// The rest of an input that failed.
 struct Failed(std::io::Error);
 
 impl Read for Failed {
@@ -103,7 +105,7 @@ impl Read for Failed {
     }
 }
 
-/// What an error says of packed data, in words.
+/// Describes an error in packed data.
 pub(crate) fn damage(packing: Packing, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof => format!("the {} data ends early", packing.name()),
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_before_an_error_comes_before_it() {
+    fn bytes_before_an_error_are_returned_first() {
         let failing = b"text".chain(BufReader::new(Failed(ErrorKind::UnexpectedEof.into())));
         let mut started = Started::read(failing).unwrap();
         assert_eq!(started.start, b"text");
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_text() {
+    fn a_byte_order_mark_is_dropped() {
         let mut started = Started::read(&b"\xef\xbb\xbf{}"[..]).unwrap();
         let mut all = Vec::new();
         started.input.read_to_end(&mut all).unwrap();

@@ -66,7 +66,7 @@ pub fn watch(root: &Root, watch: Watch, progress: Progress<'_>) -> Source {
     for walked in [groups, tasks] {
         walked.finish(&mut timeline, &mut problems);
     }
-    problems.note_crowd(&timeline);
+    problems.note_evicted(&timeline);
     for problem in host.problems() {
         problems.note(problem.to_string());
     }

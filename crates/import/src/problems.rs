@@ -1,4 +1,4 @@
-//! What was wrong with a source, in words, each thing once and not without end.
+//! Problems of a source, human-readable: each once, and a bounded number.
 
 use timeline::{Entity, Evicted, Timeline};
 use units::Count;
@@ -11,9 +11,9 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// More than this many say nothing new.
+    /// Further problems are only counted.
     const MOST: usize = 20;
-    /// Characters of one: a quoted piece of a hostile line may be as long as the line.
+    /// Characters per problem: it may quote a hostile line.
     const LONGEST: usize = 300;
 
     /// Notes a problem.
@@ -33,21 +33,21 @@ impl Problems {
         }
     }
 
-    /// Notes which entities had no room in memory.
-    pub fn note_crowd(&mut self, timeline: &Timeline) {
+    /// Notes entities that were evicted to bound memory.
+    pub fn note_evicted(&mut self, timeline: &Timeline) {
         if timeline.dropped_entity_rows() > 0 {
             self.note(format!(
-                "{} rows of processes and control groups were dropped to bound memory",
+                "{} rows of processes and cgroups were dropped to bound memory",
                 timeline.dropped_entity_rows()
             ));
         }
         for entity in Entity::ALL {
             let Evicted { count, at_most } = timeline.evicted(entity);
             if count > 0 {
-                let none_held_more =
-                    at_most.map_or_else(String::new, |held| format!(", none of more than {held}"));
+                let at_most =
+                    at_most.map_or_else(String::new, |size| format!(", none larger than {size}"));
                 self.note(format!(
-                    "{} {} that had ended are told by name only, to bound memory{none_held_more}; a shorter range tells each",
+                    "{} {} that ended are known by name only, to bound memory{at_most}; a shorter range shows each",
                     Count::new(u64::try_from(count).unwrap_or(u64::MAX)),
                     plural(entity.name())
                 ));
@@ -55,7 +55,7 @@ impl Problems {
         }
     }
 
-    /// The problems, in the order in which they were met.
+    /// The problems, in order.
     pub fn into_texts(mut self) -> Vec<String> {
         if self.dropped > 0 {
             self.texts
@@ -66,10 +66,8 @@ impl Problems {
 }
 
 fn plural(name: &str) -> String {
-    match name.ends_with('s') {
-        true => format!("{name}es"),
-        false => format!("{name}s"),
-    }
+    let ending = if name.ends_with('s') { "es" } else { "s" };
+    format!("{name}{ending}")
 }
 
 #[cfg(test)]
@@ -77,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_problem_is_cut_and_a_repeated_one_is_kept_once() {
+    fn a_long_problem_is_truncated_and_a_repeated_one_is_listed_once() {
         let mut problems = Problems::default();
         problems.note("é".repeat(10_000));
         problems.note("é".repeat(20_000));

@@ -134,7 +134,7 @@ pub(crate) fn opened(loaded: Loaded) -> Source {
         problems.note(problem);
     }
     place_reports(&mut timeline, &loaded.reported, &mut problems);
-    problems.note_crowd(&timeline);
+    problems.note_evicted(&timeline);
     Source {
         timeline,
         facts: loaded.facts,

@@ -1,12 +1,12 @@
-//! Kernel reports that come with a time of their own, from a recorder's notes or from the kernel's log itself: each is put
-//! where a capture has it, on the sample that follows, whose levels it replaces, as they are of the moment and the sample's
-//! are of a little later. What was before the first sample belongs to none.
+//! Kernel reports with a time, from the events of a recording or from the kernel log. Each is added to the sample after it,
+//! as in a capture, and replaces levels of that sample: those of the report are of the right time. A report before the
+//! first sample is dropped.
 
 use timeline::{Stamp, Timeline};
 
 use crate::paste::Paste;
 
-/// Puts a report on the sample that it belongs to.
+/// Adds a report to its sample.
 pub(crate) fn place(timeline: &mut Timeline, stamp: Stamp, lines: &str, sample: Option<usize>) {
     let Some(snapshot) = Paste::report(lines) else {
         return;

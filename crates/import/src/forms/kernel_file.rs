@@ -1,9 +1,9 @@
-//! Text of kernel files without a capture around it: whole, cut off, grepped to a few lines, several in a row, several at
-//! once. What it says is read by the parsers that read live files; here it is only found out which file it is.
+//! Pasted text of kernel files: complete, truncated, a few lines of `grep`, one or several files. The parsers of live files
+//! read it; this module finds out which file it is.
 //!
-//! The path is taken from what stands before the lines (`/proc/meminfo:MemFree: …`), a heading (`==> /proc/vmstat <==`),
-//! or the command (`cat /proc/vmstat`); without one, the content tells. Where it does not (pressure of what? `pgfault` of
-//! the host or of a group?) the text is passed over and a problem says so.
+//! The path is before each line (`/proc/meminfo:MemFree: …`), in a heading (`==> /proc/vmstat <==`), or in the command
+//! (`cat /proc/vmstat`); else the content decides. If that is ambiguous (pressure of memory or of io? `pgfault` of the
+//! host or of a cgroup?), the text is skipped and a problem reports it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -33,13 +33,13 @@ pub(super) const FORM: Form = Form {
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     run::before_each_line(input)
         .or_else(|| run::with_headings(input))
-        .or_else(|| run::as_commanded(input))
+        .or_else(|| run::in_command(input))
         .or_else(|| run::by_shape(input))
         .or_else(|| run::by_fields(input))
         .or_else(|| uname(input))
 }
 
-/// `Linux db1 5.15.0-91-generic #101-Ubuntu SMP …`, and `uname -r`. The host's name is not kept.
+/// `Linux db1 5.15.0-91-generic #101-Ubuntu SMP …`, and `uname -r`. The host name is dropped.
 fn uname(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let line = *input.lines.first()?;
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
@@ -62,18 +62,18 @@ fn uname(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(reader.finish("the kernel's version", 1))
 }
 
-/// Reads files into looks and notes what was wrong.
+/// Reads files into snapshots and notes problems.
 struct KernelFileReader<'r, 'a> {
     input: &'r mut BlockReader<'a>,
     snapshot: Snapshot,
     block: TextBlock,
-    /// Files that the look has.
+    /// Files in the snapshot.
     paths: HashSet<String>,
-    /// What a size without a unit counts, in bytes, where the text says.
+    /// The unit of sizes without a unit, in bytes, if the heading has one.
     unit: Option<f64>,
 }
 
-/// Lines with their number in the block.
+/// Lines with their numbers in the block.
 type NumberedLines<'l> = [(usize, &'l str)];
 
 impl<'r, 'a> KernelFileReader<'r, 'a> {
@@ -90,20 +90,16 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         }
     }
 
-    /// Hands the look over and begins the next.
+    /// Adds the snapshot and begins the next.
     fn end_snapshot(&mut self) {
         let mut snapshot = std::mem::take(&mut self.snapshot);
         if let Some(signal) = plausible::drop_parts_above_total(&mut snapshot) {
             self.problem(0, plausible::parts_problem(signal));
         }
-        let is_empty = snapshot.sample.host.is_empty()
-            && Entity::ALL
-                .iter()
-                .all(|entity| snapshot.sample.table(*entity).rows().is_empty());
-        if !is_empty {
+        if snapshot.has_readings() {
             let mut paths = self.paths.iter();
             if let (Some(path), None) = (paths.next(), paths.next()) {
-                // Several files of one moment are several forms to the looks, although one form here.
+                // For the builder each file is a form of its own.
                 self.input.form = file_path::form(path);
             }
             self.input.add(snapshot);
@@ -122,7 +118,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         self.block.problems.push((line, text.into()));
     }
 
-    /// Reads the lines of the file at `path` into the look; a file that the look has already begins another.
+    /// Reads the lines of the file at `path`. The same file again begins another snapshot.
     fn file(&mut self, path: &str, shape: FileShape, lines: &NumberedLines<'_>) {
         if !self.paths.insert(path.to_owned()) {
             self.end_snapshot();
@@ -153,7 +149,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         *known.get_or_insert(PageSize::USUAL)
     }
 
-    /// Reads lines as they are.
+    /// Reads unchanged lines.
     fn raw(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let text = lines.iter().map(|(_, line)| *line);
         let text = text.collect::<Vec<_>>().join("\n");
@@ -174,20 +170,20 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         }
     }
 
-    /// Reads names and values; a name that comes again begins another look.
+    /// Reads names and values. The same name again begins another snapshot.
     fn fields(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let Some(file) = FieldFile::at(path) else {
             return self.raw(path, lines);
         };
-        let told = self.told_unit(file, lines);
-        let default = match told {
+        let total_unit = self.total_unit(file, lines);
+        let default = match total_unit {
             TotalUnit::BySize(unit) => Some(unit.bytes),
             TotalUnit::Kib | TotalUnit::Unknown => self.unit,
         };
         let mut text = FieldLines::default();
         let mut seen = HashSet::new();
         for (at, line) in lines {
-            let Some(pairs) = pairs::of(line) else {
+            let Some(pairs) = pairs::parse(line) else {
                 self.unread(*at, line, file);
                 continue;
             };
@@ -198,7 +194,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
                     self.paths.insert(path.to_owned());
                     seen = HashSet::from([pair.name.to_owned()]);
                 }
-                if told == TotalUnit::Unknown && file.is_size_without_unit(&pair) {
+                if total_unit == TotalUnit::Unknown && file.is_size_without_unit(&pair) {
                     continue;
                 }
                 match file.line(&pair, default) {
@@ -213,29 +209,29 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         self.parse_lines(path, &mut text);
     }
 
-    /// What sizes without a unit count, where no machine has so many KiB as `MemTotal` says.
-    fn told_unit(&mut self, file: FieldFile, lines: &NumberedLines<'_>) -> TotalUnit {
+    /// The unit of sizes without a unit, if `MemTotal` cannot be KiB.
+    fn total_unit(&mut self, file: FieldFile, lines: &NumberedLines<'_>) -> TotalUnit {
         if file != FieldFile::Meminfo || self.unit.is_some() {
             return TotalUnit::Kib;
         }
         let mut pairs = lines.iter().flat_map(|(at, line)| {
-            let pairs = pairs::of(line).unwrap_or_default().into_iter();
+            let pairs = pairs::parse(line).unwrap_or_default().into_iter();
             pairs.map(|pair| (*at, pair))
         });
         let total = pairs.find(|(_, pair)| pair.name == "MemTotal");
         let Some((at, FieldValue::Plain(digits))) = total.map(|(at, pair)| (at, pair.value)) else {
             return TotalUnit::Kib;
         };
-        let told = plausible::unit_of_total(digits.parse().unwrap_or(0.0));
-        if let Some(problem) = plausible::unit_problem(told) {
+        let unit = plausible::unit_of_total(digits.parse().unwrap_or(0.0));
+        if let Some(problem) = plausible::unit_problem(unit) {
             self.problem(at, problem);
         }
-        match told {
+        match unit {
             TotalUnit::Kib => {}
             TotalUnit::BySize(unit) => self.block.unit = unit.name,
             TotalUnit::Unknown => self.block.unit = "",
         }
-        told
+        unit
     }
 
     fn unread(&mut self, at: usize, line: &str, file: FieldFile) {
@@ -243,7 +239,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let name = line.split([':', ' ']).next().unwrap_or_default();
         if file.knows(name) {
             let shown: String = line.chars().take(40).collect();
-            self.problem(at, format!("`{shown}` has no number that can be used"));
+            self.problem(at, format!("`{shown}` has no usable number"));
         }
     }
 
@@ -265,7 +261,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         }
     }
 
-    /// Reads the meminfo of nodes; each line has its node's number.
+    /// Reads the meminfo of nodes, with the number of the node on each line.
     fn nodes(&mut self, lines: &NumberedLines<'_>) {
         let mut nodes: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
         for (at, line) in lines {
@@ -281,12 +277,12 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         }
     }
 
-    /// Reads `status` of a process: memory by kind, and what is resident in all.
+    /// Reads `status` of a process.
     fn status(&mut self, path: &str, lines: &NumberedLines<'_>) {
         let text: Vec<(usize, String)> = lines
             .iter()
             .map(|(at, line)| match line.strip_prefix("Name:") {
-                // Tabs became blanks when the text was made plain.
+                // Plain text has no tabs.
                 Some(name) => (*at, format!("Name:\t{}", name.trim())),
                 None => (*at, (*line).to_owned()),
             })
@@ -294,7 +290,9 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let text: Vec<(usize, &str)> = text.iter().map(|(at, line)| (*at, line.as_str())).collect();
         self.raw(path, &text);
         let resident = lines.iter().find_map(|(_, line)| {
-            let pair = pairs::of(line)?.into_iter().find(|p| p.name == "VmRSS")?;
+            let pair = pairs::parse(line)?
+                .into_iter()
+                .find(|p| p.name == "VmRSS")?;
             match pair.value {
                 FieldValue::Size(size) => crate::text::figure::raw(size.value),
                 FieldValue::Plain(_) => None,
@@ -315,7 +313,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for pair in lines
             .iter()
-            .filter_map(|(_, line)| pairs::of(line))
+            .filter_map(|(_, line)| pairs::parse(line))
             .flatten()
         {
             if let FieldValue::Size(size) = pair.value {
@@ -345,7 +343,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
         self.name_process();
     }
 
-    /// The process that was read last.
+    /// The last process read.
     fn process(&mut self) -> Option<&mut timeline::EntityRow> {
         let table = self.snapshot.sample.table_mut(Entity::Process);
         table.rows_mut().last_mut()
@@ -360,7 +358,7 @@ impl<'r, 'a> KernelFileReader<'r, 'a> {
     }
 }
 
-/// Lines as the kernel writes them, with their places.
+/// Lines in the notation of the kernel, with their numbers.
 #[derive(Debug, Default)]
 struct FieldLines {
     lines: Vec<(usize, String)>,
@@ -372,7 +370,7 @@ impl FieldLines {
     }
 }
 
-/// Whether a line cannot belong to a file's text: a prompt with a command.
+/// Whether a line is a prompt with a command, and so not part of a file.
 fn is_prompt(line: &str) -> bool {
     prompt::command(line).is_some()
 }

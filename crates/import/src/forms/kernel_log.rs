@@ -1,7 +1,7 @@
 //! Kernel logs: reports of OOM kills and of failed allocations, behind any prefix of `dmesg`, the journal, syslog or containers.
 //!
-//! The prefixes go first ([`prefix`]), lines that a terminal or a mail broke are joined again ([`messages`]); what the
-//! kernel said is `probe`'s matter. A report is a look of its own: of the moment it speaks of, whatever stands around it.
+//! Prefixes are removed ([`prefix`]), and lines broken by a terminal or mail are joined ([`messages`]); `probe` parses the
+//! messages. A report is a snapshot of its own time, wherever it was pasted.
 
 mod messages;
 mod prefix;
@@ -20,21 +20,21 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// So many reports are kept with all zones and tasks; of a log with more, further ones with the largest tasks.
+/// Reports with all zones and tasks; further ones are kept with the largest tasks only.
 const MOST_WHOLE: usize = 200;
-/// How many tasks those keep.
+/// Tasks of those.
 const LARGEST: usize = 20;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     if !messages::is_candidate(input.lines.first()?) {
         return None;
     }
-    let is_asked_for = is_asked_for(input.lines[0]);
-    let skipped = usize::from(is_asked_for);
-    let mut messages = LogMessages::of(&input.lines[skipped..]);
+    let is_sysrq = is_sysrq_m(input.lines[0]);
+    let skipped = usize::from(is_sysrq);
+    let mut messages = LogMessages::new(&input.lines[skipped..]);
     let (count, mut report) = kernel_report::read(&mut messages)?;
     let lines = skipped + messages.lines_of(count);
-    let is_dump = is_asked_for || report.is_memory_dump();
+    let is_dump = is_sysrq || report.is_memory_dump();
     if input.builder.reports() >= MOST_WHOLE {
         shorten(&mut report);
     }
@@ -51,7 +51,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     snapshot.when = messages
         .wall()
         .map_or(SnapshotTime::Unknown, SnapshotTime::At);
-    // A dump tells of memory, and of nothing that went wrong.
+    // A dump is no fault.
     if !is_dump {
         snapshot.report = Some(report);
         snapshot.text = Some(input.lines[..lines].join("\n").into());
@@ -61,7 +61,7 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
 }
 
 /// SysRq m: `sysrq: Show Memory`.
-fn is_asked_for(line: &str) -> bool {
+fn is_sysrq_m(line: &str) -> bool {
     let message = prefix::message(line);
     let text = message.text.to_ascii_lowercase();
     text.starts_with("sysrq") && text.ends_with("show memory")
@@ -69,10 +69,10 @@ fn is_asked_for(line: &str) -> bool {
 
 /// `kernel OOM report, 151 lines, 148 understood`.
 fn what(report: &KernelReport, is_dump: bool) -> String {
-    let kind = match (is_dump, report.kind) {
-        (true, _) => "kernel memory dump",
-        (_, ReportKind::OomKill) => "kernel OOM report",
-        (_, ReportKind::AllocationFailure) => "kernel report of a failed allocation",
+    let kind = match report.kind {
+        _ if is_dump => "kernel memory dump",
+        ReportKind::OomKill => "kernel OOM report",
+        ReportKind::AllocationFailure => "kernel report of a failed allocation",
     };
     let understood = report.lines.saturating_sub(report.not_understood_in_all);
     format!("{kind}, {} lines, {understood} understood", report.lines)
@@ -87,7 +87,7 @@ fn note_facts(report: &KernelReport, input: &mut BlockReader<'_>) {
     }
 }
 
-/// Leaves out what a log of thousands of reports would fill memory with.
+/// Bounds the memory of a log with thousands of reports.
 fn shorten(report: &mut KernelReport) {
     let size = |task: &timeline::kernel_report::Task| task.rss + task.swap;
     report

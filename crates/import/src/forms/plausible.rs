@@ -1,5 +1,5 @@
-//! What no machine has: a RAM of 16 MiB or of 20 TiB, more free than there is. Such figures are in another unit than they
-//! seem, or marks between digits were misread.
+//! Checks sizes that no host has: 16 MiB or 20 TiB of RAM, more free memory than RAM. Then the unit is another one, or
+//! a thousands separator was misread.
 
 use timeline::SignalId;
 use timeline::signals::{
@@ -10,29 +10,28 @@ use timeline::signals::{
 
 use super::size_unit::SizeUnit;
 use crate::builder::Snapshot;
+use crate::text::figure::{KIB, MIB, TIB};
 
-const MIB: f64 = 1_048_576.0;
-const TIB: f64 = MIB * MIB;
-/// What a host that is asked about may have.
+/// RAM of any host.
 const LEAST: f64 = 64.0 * MIB;
 const MOST: f64 = 16.0 * TIB;
-/// What a host has unless it is a rarity.
+/// RAM of most hosts.
 const USUAL: f64 = TIB;
 
-/// What the sizes beside a `MemTotal` without a unit count.
+/// The unit of sizes, as a `MemTotal` without a unit shows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TotalUnit {
-    /// KiB, as in the kernel's file.
+    /// KiB, as in `/proc/meminfo`.
     Kib,
-    /// The only unit in which a machine could have so much.
+    /// The only unit that gives a plausible size.
     BySize(SizeUnit),
-    /// Several, or none.
+    /// Several units do, or none.
     Unknown,
 }
 
-/// The unit of a `MemTotal` that is written without one.
+/// The unit of a `MemTotal` without a unit.
 pub(super) fn unit_of_total(total: f64) -> TotalUnit {
-    if (LEAST..=USUAL).contains(&(total * 1024.0)) {
+    if (LEAST..=USUAL).contains(&(total * KIB)) {
         return TotalUnit::Kib;
     }
     let units = [
@@ -51,16 +50,16 @@ pub(super) fn unit_of_total(total: f64) -> TotalUnit {
     }
 }
 
-/// What to tell people of a unit that was not written.
-pub(super) fn unit_problem(told: TotalUnit) -> Option<String> {
-    match told {
+/// The problem to report.
+pub(super) fn unit_problem(unit: TotalUnit) -> Option<String> {
+    match unit {
         TotalUnit::Kib => None,
         TotalUnit::BySize(unit) => Some(format!(
             "MemTotal has no unit and cannot be KiB: taken as {}, unit by the size",
             unit.name
         )),
         TotalUnit::Unknown => Some(
-            "MemTotal has no unit and can hardly be KiB: sizes not used; paste them with their kB"
+            "MemTotal has no unit and can hardly be KiB: sizes are not used; paste them with their kB"
                 .to_owned(),
         ),
     }
@@ -82,7 +81,7 @@ const PARTS: [SignalId; 12] = [
     MEM_INACTIVE.id(),
 ];
 
-/// Takes out the parts that are larger than the whole, beyond rounding; returns the first of them.
+/// Drops parts that are larger than the whole, beyond rounding. Returns the first of them.
 pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId> {
     let of_ram = PARTS.map(|part| (part, MEM_TOTAL.id()));
     let pairs = of_ram
@@ -104,33 +103,21 @@ pub(super) fn drop_parts_above_total(snapshot: &mut Snapshot) -> Option<SignalId
 }
 
 fn is_above(snapshot: &Snapshot, part: SignalId, whole: SignalId) -> bool {
-    let reading = |signal| {
-        let mut readings = snapshot.sample.host.iter();
-        readings.find(|(id, _)| *id == signal).map(|(_, raw)| raw)
-    };
-    let error = |signal| {
-        let of_it = snapshot
-            .error_at_most
-            .iter()
-            .filter(|(id, _)| *id == signal);
-        of_it.map(|(_, error)| *error).max().unwrap_or(0)
-    };
-    let (Some(a), Some(b)) = (reading(part), reading(whole)) else {
+    let (Some(a), Some(b)) = (snapshot.host(part), snapshot.host(whole)) else {
         return false;
     };
-    // The file's lines are not read at one instant.
-    let rounding = error(part)
-        .saturating_add(error(whole))
+    // The kernel does not read all figures at one instant.
+    let rounding = snapshot
+        .error(part)
+        .saturating_add(snapshot.error(whole))
         .saturating_add(b / 50);
     a > b.saturating_add(rounding)
 }
 
-/// What to tell people of parts that were taken out.
+/// The problem to report of dropped parts.
 pub(super) fn parts_problem(signal: SignalId) -> String {
-    let whole = match signal == SWAP_FREE.id() {
-        true => "SwapTotal",
-        false => "MemTotal",
-    };
+    let is_swap = signal == SWAP_FREE.id();
+    let whole = if is_swap { "SwapTotal" } else { "MemTotal" };
     let name = signal.def().field;
     format!("{name} is larger than {whole}: such figures are not used")
 }
@@ -140,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_total_without_unit_is_of_the_only_unit_that_it_can_be() {
+    fn a_total_without_a_unit_is_in_the_only_plausible_one() {
         let by_size = |name| TotalUnit::BySize(SizeUnit::named(name).unwrap());
-        for (total, told) in [
+        for (total, unit) in [
             (16_303_428.0, TotalUnit::Kib),
             (524_288.0, TotalUnit::Kib),
             (16_384.0, by_size("MiB")),
@@ -153,12 +140,12 @@ mod tests {
             (0.0, TotalUnit::Unknown),
             (1e30, TotalUnit::Unknown),
         ] {
-            assert_eq!(unit_of_total(total), told, "{total}");
+            assert_eq!(unit_of_total(total), unit, "{total}");
         }
     }
 
     #[test]
-    fn what_is_larger_than_the_whole_is_taken_out() {
+    fn parts_larger_than_the_whole_are_dropped() {
         let mut snapshot = Snapshot::default();
         let mut set = |signal: SignalId, raw| snapshot.sample.host.set_raw(signal, raw);
         set(MEM_TOTAL.id(), 8 << 30);

@@ -1,5 +1,5 @@
-//! Lines of `sysctl`: `vm.swappiness = 60`; of its configuration, `vm.swappiness=60`; of `grep . /proc/sys/vm/*`,
-//! `/proc/sys/vm/swappiness:60`.
+//! Lines of `sysctl` (`vm.swappiness = 60`), of its configuration (`vm.swappiness=60`), and of `grep . /proc/sys/vm/*`
+//! (`/proc/sys/vm/swappiness:60`).
 
 use timeline::{Fact, Sample, facts};
 
@@ -11,16 +11,15 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Where tunables are.
 const FOLDER: &str = "/proc/sys/";
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    let is_asked_for = input
+    let is_sysctl = input
         .command
         .is_some_and(|command| command.contains("sysctl"));
-    // One line alone counts where its name is known: prose is full of assignments.
+    // Without the command, the first name must be known: prose is full of assignments.
     let (name, _) = assignment(input.lines.first()?)?;
-    if !is_asked_for && fact(&name).is_none() {
+    if !is_sysctl && fact(&name).is_none() {
         return None;
     }
     let mut block = TextBlock {
@@ -48,13 +47,15 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(block)
 }
 
-/// A tunable by its dotted name. Those that are files elsewhere have a name of memtide's own.
+/// A tunable by its dotted name.
 fn fact(name: &str) -> Option<Fact> {
-    let is_it = |fact: &&Fact| fact.name == name && fact.file.starts_with(FOLDER);
-    facts::ALL.iter().find(is_it).copied()
+    facts::ALL
+        .iter()
+        .find(|fact| fact.name == name && fact.file.starts_with(FOLDER))
+        .copied()
 }
 
-/// The dotted name and the value of a line that is nothing but an assignment.
+/// The dotted name and the value on a line that is an assignment.
 fn assignment(line: &str) -> Option<(String, &str)> {
     let line = line.trim();
     let (name, value) = match line.strip_prefix(FOLDER) {
@@ -69,7 +70,7 @@ fn assignment(line: &str) -> Option<(String, &str)> {
                 .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     let is_name = name.contains('.') && name.len() <= 100 && name.split('.').all(is_part);
-    // A known tunable holds numbers; a sentence may begin like one.
+    // Known tunables are numbers; a sentence may begin with their name.
     let is_value = fact(&name).is_none()
         || value
             .split_whitespace()
@@ -84,7 +85,7 @@ mod tests {
     use timeline::facts::{MIN_FREE, NUMA_BALANCING, SWAPPINESS};
 
     #[test]
-    fn tunables_are_read_however_they_are_written() {
+    fn tunables_are_read_in_any_notation() {
         for text in [
             "$ sysctl vm.swappiness\nvm.swappiness = 60\n",
             "vm.swappiness=60\n",
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_tunable_is_none() {
+    fn lines_that_look_like_tunables_are_ignored() {
         for text in [
             "a.b = 7\n",
             "thp.enabled = always\n",

@@ -1,10 +1,9 @@
-//! Tables with a header of known names: home-made loggers, as CSV, in columns, in Markdown.
+//! Tables with a header of known names, as scripts log them: CSV, columns, Markdown.
 //!
-//! A size counts what its head says (`free_MB`), else what the heading above says (`series (MiB)`), else, for the kernel's
-//! own names, KiB; else it is not used, and a problem says so. The same holds for percent under the name of a size, and
-//! for figures that could be a thousand times as large (`1,925`). Rows with times are one timeline, rows without are looks
-//! that have nothing to do with each other. Rates become totals by the time between rows; shares of pressure over ten
-//! seconds count for the interval up to a minute.
+//! The unit of a size is in its head (`free_MB`) or in the heading above (`series (MiB)`); names of kernel fields are KiB.
+//! Otherwise the column is not used, and a problem reports it. The same applies to percentages under the name of a size,
+//! and to figures that are ambiguous by a factor of a thousand (`1,925`). Rows with times are one timeline, rows without
+//! are unrelated samples. Rates and shares of stall time become totals by the time between rows.
 
 use timeline::signals::{MEM_TOTAL, PROC_RSS};
 use timeline::{Entity, SignalId};
@@ -14,7 +13,7 @@ use super::size_unit::SizeUnit;
 use super::{Form, row_order};
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, SnapshotTime};
-use crate::text::figure::{self, PrintedFigure, raw};
+use crate::text::figure::{self, KIB, PrintedFigure, raw};
 use decimal_mark::{DecimalMark, MarksSeen};
 use header::TableHeader;
 use names::{ColumnMeaning, PressureKind, TableColumn};
@@ -30,20 +29,20 @@ pub(super) const FORM: Form = Form {
     read,
 };
 
-/// Rows beyond these are counted, not kept.
+/// Further rows are counted only.
 const MOST_ROWS: usize = 100_000;
-/// So many lines after the header decide whether a table follows.
+/// Lines between the header and the first row.
 const MOST_BEFORE_A_ROW: usize = 3;
 
 fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
-    // Most lines of most texts are prose: what follows a header shows it at once.
+    // This runs for every line of a text: the next lines decide quickly.
     let mut next = input.lines.iter().skip(1).take(MOST_BEFORE_A_ROW);
     if !next.any(|line| may_be_row(line)) {
         return None;
     }
     let heading = input.command.unwrap_or_default();
     let unit = SizeUnit::in_heading(heading);
-    let header = TableHeader::of(input.lines.first()?, unit.is_some())?;
+    let header = TableHeader::from_line(input.lines.first()?, unit.is_some())?;
     let mut block = TextBlock {
         what: "a table of memory figures".to_owned(),
         ..TextBlock::default()
@@ -63,19 +62,19 @@ fn read(input: &mut BlockReader<'_>) -> Option<TextBlock> {
         sums: vec![0.0; header.columns.len()],
         rows,
     };
-    table.drop_what_needs_times(&header, interval, &mut block);
-    table.builder(&header, interval, input, &mut block);
+    table.drop_rates_without_times(&header, interval, &mut block);
+    table.emit(&header, interval, input, &mut block);
     Some(block)
 }
 
-/// Whether a line ends or begins with a figure, or is a row of Markdown.
+/// Whether a line begins or ends with a digit, also in Markdown.
 fn may_be_row(line: &str) -> bool {
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let line = line.trim_matches([' ', '"', '\'', '|']);
     is_digit(line.chars().next()) || is_digit(line.chars().next_back())
 }
 
-/// A row: its time and its cells by column, those that have a figure.
+/// A row: its time, and its cells with figures by column.
 struct TableRow<'l> {
     time: Option<RowTime>,
     cells: Vec<Option<&'l str>>,
@@ -102,15 +101,16 @@ fn rows<'l>(header: &TableHeader, lines: &[&'l str], block: &mut TextBlock) -> V
                 bad = 0;
                 block.lines = at + 1;
             }
-            // Words behind the table are no part of it.
+            // It may be text after the table.
             None => bad += 1,
         }
-        let too_many = if rows.is_empty() {
-            MOST_BEFORE_A_ROW
-        } else {
-            2
-        };
-        if bad > too_many {
+        if bad
+            > if rows.is_empty() {
+                MOST_BEFORE_A_ROW
+            } else {
+                2
+            }
+        {
             break;
         }
     }
@@ -123,34 +123,39 @@ fn row<'l>(header: &TableHeader, line: &'l str) -> Option<TableRow<'l>> {
     if header.clock.is_some() && time.is_none() {
         return None;
     }
-    let mut kept = Vec::with_capacity(cells.len());
+    let mut figures = Vec::with_capacity(cells.len());
     for (column, cell) in header.columns.iter().zip(cells) {
         let is_missing = matches!(
             cell,
             "" | "-" | "NA" | "N/A" | "NaN" | "nan" | "null" | "None"
         );
         if !column.is_known() || is_missing {
-            kept.push(None);
+            figures.push(None);
             continue;
         }
-        kept.push(Some(cell).filter(|cell| decimal_mark::is_figure(cell)));
-        kept.last()?.as_ref()?;
+        if !decimal_mark::is_figure(cell) {
+            return None;
+        }
+        figures.push(Some(cell));
     }
-    let has_any = kept.iter().any(Option::is_some);
-    has_any.then_some(TableRow { time, cells: kept })
+    let has_any = figures.iter().any(Option::is_some);
+    has_any.then_some(TableRow {
+        time,
+        cells: figures,
+    })
 }
 
 /// How a column is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum ColumnUse {
-    /// Times so many bytes.
+    /// In units of this many bytes.
     Size(SignalId, f64),
     Resident(f64),
     Plain(SignalId),
     Rate(SignalId),
-    /// Percent over so many seconds.
+    /// Percent over this many seconds.
     Share(SignalId, f64),
-    Not,
+    Unused,
 }
 
 impl ColumnUse {
@@ -159,75 +164,84 @@ impl ColumnUse {
     }
 }
 
-/// The cells of a column that have a figure.
+/// The figures of a column.
 fn cells<'r>(rows: &'r [TableRow<'_>], column: usize) -> impl Iterator<Item = &'r str> + Clone {
     rows.iter()
         .filter_map(move |row| row.cells.get(column).copied().flatten())
 }
 
-/// What becomes of the columns, and the mark before their decimals; problems say what is left out.
+/// How the columns are used, and their decimal marks. Notes a problem for each column that is not.
 fn columns(
     header: &TableHeader,
     rows: &[TableRow<'_>],
     unit: Option<SizeUnit>,
     block: &mut TextBlock,
 ) -> Vec<(ColumnUse, DecimalMark)> {
-    let shown: Vec<MarksSeen> = (0..header.columns.len())
-        .map(|i| MarksSeen::of(cells(rows, i)))
+    let marks: Vec<MarksSeen> = (0..header.columns.len())
+        .map(|i| MarksSeen::in_cells(cells(rows, i)))
         .collect();
-    let all = shown
+    let all = marks
         .iter()
-        .fold(MarksSeen::default(), |all, one| all.and(*one));
+        .fold(MarksSeen::default(), |all, marks| all.and(*marks));
     let mut columns = Vec::with_capacity(header.columns.len());
-    for (column, shown) in header.columns.iter().zip(shown) {
-        let i = columns.len();
-        let first = cells(rows, i)
-            .next()
-            .and_then(|cell| DecimalMark::Point.figure(cell));
-        let told = column.unit.or(unit).map(|unit| unit.bytes);
-        let size = match column.meaning {
-            _ if told.is_some() => told,
-            // What a suffix stands for, roughly: the figure tells which.
-            _ if first.is_some_and(|figure| figure.has_unit) => suffix(rows, i),
-            ColumnMeaning::Size(_, own) => own,
-            _ => None,
-        };
-        let size = match column.meaning {
-            // Counts are whole, as bytes are; shares are below 100.
-            ColumnMeaning::Plain(_) | ColumnMeaning::Pressure(_, PressureKind::Total) => Some(1.0),
-            ColumnMeaning::Pressure(_, PressureKind::Average(_)) => Some(f64::INFINITY),
-            _ => size,
-        };
-        let decimals = shown.decimals(all, header.separator, size);
+    for (i, (column, marks)) in header.columns.iter().zip(marks).enumerate() {
+        let size = size_for_marks(column, rows, i, unit);
+        let decimals = marks.decimals(all, header.separator, size);
         let used = match decimals {
             Some(mark) => used(header, column, cells(rows, i), mark, unit),
-            None => Err("a mark in it may stand before decimals or between thousands"),
+            None => Err("a mark in it may be a decimal point or a thousands separator"),
         };
-        if let Ok(ColumnUse::Size(_, bytes)) = used
-            && block.unit.is_empty()
-        {
-            block.unit = unit_name(bytes);
-        }
-        if let Err(why) = used {
-            let shown: String = column.name.chars().take(40).collect();
-            let problem = format!("column `{shown}`: {why}; not used");
-            block.problems.push((0, problem));
+        match used {
+            Ok(ColumnUse::Size(_, bytes)) if block.unit.is_empty() => {
+                block.unit = unit_name(bytes);
+            }
+            Ok(_) => {}
+            Err(why) => {
+                let name: String = column.name.chars().take(40).collect();
+                block.problem(format!("column `{name}`: {why}; not used"));
+            }
         }
         let mark = decimals.unwrap_or(DecimalMark::Point);
-        columns.push((used.unwrap_or(ColumnUse::Not), mark));
+        columns.push((used.unwrap_or(ColumnUse::Unused), mark));
     }
     check_unit_of_total(header, rows, unit, &mut columns, block);
     columns
 }
 
-/// The size of the suffix in a column's first cell.
-fn suffix(rows: &[TableRow<'_>], column: usize) -> Option<f64> {
-    let cell = cells(rows, column).next()?;
+/// The size of one in a column, in bytes, as far as it helps to find the decimal mark.
+fn size_for_marks(
+    column: &TableColumn,
+    rows: &[TableRow<'_>],
+    index: usize,
+    unit: Option<SizeUnit>,
+) -> Option<f64> {
+    match column.meaning {
+        // Counts are whole, as bytes are; shares are below 100.
+        ColumnMeaning::Plain(_) | ColumnMeaning::Pressure(_, PressureKind::Total) => {
+            return Some(1.0);
+        }
+        ColumnMeaning::Pressure(_, PressureKind::Average(_)) => return Some(f64::INFINITY),
+        _ => {}
+    }
+    if let Some(unit) = column.unit.or(unit) {
+        return Some(unit.bytes);
+    }
+    let first = cells(rows, index).next();
+    let figure = first.and_then(|cell| DecimalMark::Point.figure(cell));
+    match column.meaning {
+        _ if figure.is_some_and(|figure| figure.has_unit) => suffix(first?),
+        ColumnMeaning::Size(_, implied) => implied,
+        _ => None,
+    }
+}
+
+/// The size of the suffix in a cell.
+fn suffix(cell: &str) -> Option<f64> {
     let suffix = cell.get(cell.find(|c: char| c.is_ascii_alphabetic())?..)?;
     PrintedFigure::binary(&format!("1{suffix}")).map(|one| one.value)
 }
 
-/// How a column is used; `Err` with what forbids it.
+/// How a column is used; `Err` with the reason if it is not.
 fn used<'c>(
     header: &TableHeader,
     column: &TableColumn,
@@ -236,33 +250,35 @@ fn used<'c>(
     unit: Option<SizeUnit>,
 ) -> Result<ColumnUse, &'static str> {
     let figures = || cells.clone().filter_map(|cell| mark.figure(cell));
-    let size = |own: Option<f64>| {
-        let told = column.unit.or(unit).map(|unit| unit.bytes).or(own);
-        // A suffix in every cell tells as well.
-        let told = told.or_else(|| figures().all(|f| f.has_unit).then_some(1.0));
-        told.ok_or("no unit is told")
+    let size = |implied: Option<f64>| {
+        let of_suffixes = || figures().all(|f| f.has_unit).then_some(1.0);
+        let bytes = column.unit.or(unit).map(|unit| unit.bytes);
+        bytes
+            .or(implied)
+            .or_else(of_suffixes)
+            .ok_or("it has no unit")
     };
     let is_share = matches!(column.meaning, ColumnMeaning::Pressure(..));
     if !is_share && cells.clone().any(|cell| cell.ends_with('%')) {
-        return Err("percent is no size");
+        return Err("a percentage is not a size");
     }
     let used = match column.meaning {
-        ColumnMeaning::Size(signal, own) => ColumnUse::Size(signal, size(own)?),
+        ColumnMeaning::Size(signal, implied) => ColumnUse::Size(signal, size(implied)?),
         ColumnMeaning::Resident if !header.has_keys() => ColumnUse::Resident(size(None)?),
         ColumnMeaning::Plain(signal) => ColumnUse::Plain(signal),
         ColumnMeaning::Rate(signal) => ColumnUse::Rate(signal),
-        ColumnMeaning::Pressure(signal, how) => {
-            pressure(signal, how, figures()).ok_or("neither percent nor a total")?
+        ColumnMeaning::Pressure(signal, kind) => {
+            pressure(signal, kind, figures()).ok_or("it is neither a percentage nor a total")?
         }
-        ColumnMeaning::Key | ColumnMeaning::Other | ColumnMeaning::Resident => ColumnUse::Not,
+        ColumnMeaning::Key | ColumnMeaning::Other | ColumnMeaning::Resident => ColumnUse::Unused,
     };
-    match falls(used, figures()) {
-        true => Err("a total does not fall"),
-        false => Ok(used),
+    if falls(used, figures()) {
+        return Err("a total does not fall");
     }
+    Ok(used)
 }
 
-/// The kernel's names without a unit are KiB, unless no machine has such a `MemTotal`.
+/// Corrects the unit of kernel fields without a unit, if `MemTotal` cannot be KiB.
 fn check_unit_of_total(
     header: &TableHeader,
     rows: &[TableRow<'_>],
@@ -270,32 +286,33 @@ fn check_unit_of_total(
     columns: &mut [(ColumnUse, DecimalMark)],
     block: &mut TextBlock,
 ) {
-    let is_kernels_own = |column: &TableColumn| {
-        let is_kib = matches!(column.meaning, ColumnMeaning::Size(_, Some(1024.0)));
+    let is_kernel_field = |column: &TableColumn| {
+        let is_kib = matches!(column.meaning, ColumnMeaning::Size(_, Some(KIB)));
         is_kib && unit.or(column.unit).is_none() && !column.name.starts_with("kb")
     };
     let is_total = |column: &TableColumn| {
         matches!(column.meaning, ColumnMeaning::Size(signal, _) if signal == MEM_TOTAL.id())
-            && is_kernels_own(column)
+            && is_kernel_field(column)
     };
     let total = header.columns.iter().position(is_total).and_then(|i| {
         let (used, mark) = columns.get(i)?;
         let figure = mark.figure(cells(rows, i).next()?)?;
-        (*used != ColumnUse::Not && !figure.has_unit).then_some(figure.value)
+        (*used != ColumnUse::Unused && !figure.has_unit).then_some(figure.value)
     });
-    let told = total.map_or(TotalUnit::Kib, plausible::unit_of_total);
-    let problem = plausible::unit_problem(told);
-    block.problems.extend(problem.map(|text| (0, text)));
+    let total_unit = total.map_or(TotalUnit::Kib, plausible::unit_of_total);
+    if let Some(problem) = plausible::unit_problem(total_unit) {
+        block.problem(problem);
+    }
     for (column, (used, _)) in header.columns.iter().zip(columns) {
-        if let (ColumnUse::Size(signal, _), true) = (*used, is_kernels_own(column)) {
-            *used = match told {
+        if let (ColumnUse::Size(signal, _), true) = (*used, is_kernel_field(column)) {
+            *used = match total_unit {
                 TotalUnit::Kib => continue,
                 TotalUnit::BySize(unit) => ColumnUse::Size(signal, unit.bytes),
-                TotalUnit::Unknown => ColumnUse::Not,
+                TotalUnit::Unknown => ColumnUse::Unused,
             };
         }
     }
-    match told {
+    match total_unit {
         TotalUnit::Kib => {}
         TotalUnit::BySize(unit) => block.unit = unit.name,
         TotalUnit::Unknown => block.unit = "",
@@ -309,35 +326,29 @@ fn unit_name(bytes: f64) -> &'static str {
         .unwrap_or("")
 }
 
-/// Whether a column that is used as a total falls: then it is something else, counts of an interval perhaps.
+/// Whether a column that is used as a total falls: then it is something else.
 fn falls(used: ColumnUse, figures: impl Iterator<Item = PrintedFigure>) -> bool {
     let ColumnUse::Plain(signal) = used else {
         return false;
     };
-    let mut last = 0.0;
-    let mut is_any = |figure: PrintedFigure| {
-        let falls = figure.value < last;
-        last = figure.value;
-        falls
-    };
-    signal.def().is_counter && figures.into_iter().any(&mut is_any)
+    signal.def().is_counter && !figures.map(|figure| figure.value).is_sorted()
 }
 
-/// Averages are percent. Where the name does not tell, large whole numbers that never fall are a total.
+/// Averages are percentages. Of an unknown kind, figures above 100 are a total.
 fn pressure(
     signal: SignalId,
-    how: PressureKind,
+    kind: PressureKind,
     figures: impl Iterator<Item = PrintedFigure>,
 ) -> Option<ColumnUse> {
     let mut values = figures
         .map(|figure| (figure.value, figure.error))
         .peekable();
     let is_first_large = values.peek().is_some_and(|(value, _)| *value > 100.0);
-    match how {
+    match kind {
         PressureKind::Average(window) => Some(ColumnUse::Share(signal, window)),
         PressureKind::Total => Some(ColumnUse::Plain(signal)),
-        PressureKind::NotTold if is_first_large => Some(ColumnUse::Plain(signal)),
-        PressureKind::NotTold => values
+        PressureKind::Unknown if is_first_large => Some(ColumnUse::Plain(signal)),
+        PressureKind::Unknown => values
             .all(|(value, error)| value <= 100.0 && (error < 1.0 || value == 0.0))
             .then_some(ColumnUse::Share(signal, 10.0)),
     }
@@ -351,7 +362,7 @@ struct TableReader<'l> {
 }
 
 impl TableReader<'_> {
-    fn drop_what_needs_times(
+    fn drop_rates_without_times(
         &mut self,
         header: &TableHeader,
         interval: Option<f64>,
@@ -361,17 +372,16 @@ impl TableReader<'_> {
             return;
         }
         if self.columns.iter().any(|(used, _)| used.needs_times()) {
-            let text = "rates and shares need the time between rows; not used";
-            block.problems.push((0, text.to_owned()));
+            block.problem("rates and shares need the time between rows; not used");
         }
         for (used, _) in &mut self.columns {
             if used.needs_times() {
-                *used = ColumnUse::Not;
+                *used = ColumnUse::Unused;
             }
         }
     }
 
-    fn builder(
+    fn emit(
         &mut self,
         header: &TableHeader,
         interval: Option<f64>,
@@ -402,14 +412,13 @@ impl TableReader<'_> {
                 }
             }
             above_total = above_total.or(plausible::drop_parts_above_total(&mut snapshot));
-            let is_empty = snapshot.sample.host.is_empty()
-                && snapshot.sample.table(Entity::Process).rows().is_empty();
-            if !is_empty {
+            if snapshot.has_readings() {
                 input.add(snapshot);
             }
         }
-        let problem = above_total.map(plausible::parts_problem);
-        block.problems.extend(problem.map(|text| (0, text)));
+        if let Some(signal) = above_total {
+            block.problem(plausible::parts_problem(signal));
+        }
     }
 
     fn fill(
@@ -448,7 +457,7 @@ impl TableReader<'_> {
                 self.set_sum(column, signal, snapshot);
             }
             ColumnUse::Share(signal, window) => {
-                // An average of ten seconds says nothing of ten minutes.
+                // An average over ten seconds is no measure of ten minutes.
                 let seconds = between.unwrap_or(0.0);
                 if seconds <= window * 6.0 {
                     let micros = figure.value.min(100.0) / 100.0 * seconds * 1e6;
@@ -456,11 +465,11 @@ impl TableReader<'_> {
                     self.set_sum(column, signal, snapshot);
                 }
             }
-            ColumnUse::Not => {}
+            ColumnUse::Unused => {}
         }
     }
 
-    /// A look that follows on none begins its totals anew.
+    /// Adds to a total, which starts again if the time since the row before is unknown.
     fn add(&mut self, column: usize, more: f64, between: Option<f64>) {
         let sum = &mut self.sums[column];
         *sum = if between.is_some() { *sum + more } else { 0.0 };
@@ -473,7 +482,7 @@ impl TableReader<'_> {
     }
 }
 
-/// How many of the catalogue's unit one of the kernel file's is.
+/// The factor from the unit of the kernel file to that of the catalogue.
 fn scale(signal: SignalId) -> f64 {
     // 1, 512 or 1024.
     u32::try_from(signal.def().scale).map_or(1.0, f64::from)
@@ -513,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_times_are_looks_of_their_own() {
+    fn rows_without_times_are_unrelated() {
         let opened = paste("$ series (MiB)\nmem_avail\n1503\n1420\n1337\n");
         assert_eq!(shape(&opened.timeline).1, 3);
         assert_eq!(
@@ -549,21 +558,21 @@ mod tests {
     }
 
     #[test]
-    fn percent_under_the_name_of_a_size_is_no_size() {
+    fn percentages_under_the_name_of_a_size_are_not_used() {
         let opened = paste(
             "time MemTotal MemAvailable SwapFree\n10:00:00 100% 4% 50%\n10:01:00 100% 3% 7\n",
         );
         assert!(opened.timeline.is_empty());
         assert_eq!(opened.problems.len(), 3);
         assert!(
-            opened.problems[0].contains("percent"),
+            opened.problems[0].contains("percentage"),
             "{:?}",
             opened.problems
         );
     }
 
     #[test]
-    fn marks_are_read_alike_in_all_cells_of_a_column() {
+    fn all_cells_of_a_column_have_one_decimal_mark() {
         let mib = |mib: f64| crate::text::figure::raw(mib * 1_048_576.0).map(Bytes::new);
         for (text, available) in [
             (
@@ -595,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_has_is_not_used() {
+    fn implausible_sizes_are_not_used() {
         let opened = paste("time MemTotal_MB MemFree_MB MemAvailable_MB\n10:00 7746 500 4102250\n");
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_mib(500)));
         assert_eq!(opened.timeline.last(MEM_AVAILABLE), None);
@@ -613,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_first_is_turned_round_and_repeated_times_count_once() {
+    fn a_reversed_order_is_corrected_and_repeated_times_dropped() {
         let opened = paste("time,MemFree\n10:02:00,3\n10:01:00,2\n10:01:00,9\n10:00:00,1\n");
         assert_eq!(shape(&opened.timeline), (3, 1, 120));
         assert_eq!(opened.timeline.last(MEM_FREE), Some(Bytes::from_kib(3)));
@@ -621,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_stay_totals_and_rates_become_totals() {
+    fn rates_become_totals() {
         let text = "ts pswpin pswpout/s MemFree\n1795305527 100 0 5\n1795305537 600 50 5\n1795305547 600 70.5 5\n";
         let timeline = paste(text).timeline;
         assert_eq!(timeline.last(PSWPIN), Some(Pages::new(600)));
@@ -638,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_pressure_count_for_the_interval() {
+    fn shares_of_stall_time_become_totals() {
         let text = "time some_avg10 full MemFree\n10:00:00 0.00 0.00 5\n10:00:10 50.00 12.50 5\n10:00:20 10.00 0.00 5\n";
         let timeline = paste(text).timeline;
         assert_eq!(
@@ -660,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_begins_anew_and_keys_part_rows() {
+    fn another_boot_or_host_starts_a_segment() {
         let boots = paste("uptime_s MemFree\n10 5\n20 5\n3 5\n9 5\n").timeline;
         assert_eq!(shape(&boots).1, 2);
         let hosts = paste("host MemFree\na 5\nb 5\nc 5\n").timeline;
@@ -668,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_its_own_has_a_row() {
+    fn rss_without_a_name_is_a_process() {
         let timeline = paste("uptime_min rss_GB\n65 6.8\n125 8.5\n").timeline;
         let series = timeline.entity(Entity::Process, "0@0").unwrap();
         assert_eq!(

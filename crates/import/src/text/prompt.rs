@@ -1,13 +1,12 @@
-//! What stands around pasted blocks and tells something of them: the command behind a shell prompt, the time.
+//! Lines around pasted blocks that describe them: the command behind a shell prompt, the host, the time.
 
 use units::{Span, WallClock};
 
 use crate::text::times::PrintedTime;
 
-/// The command that was typed on this line: behind a shell prompt, or alone where it is one that memtide reads the output
-/// of.
+/// The command on a line: behind a shell prompt, or alone if memtide reads its output.
 pub(crate) fn command(line: &str) -> Option<&str> {
-    behind_prompt(line).or_else(|| alone(line))
+    behind_prompt(line).or_else(|| bare_command(line))
 }
 
 /// `$ `, `# `, `> `, `user@host:~$ `, `[root@host ~]# `, `host% `, `➜  ~ `.
@@ -27,7 +26,7 @@ fn behind_prompt(line: &str) -> Option<&str> {
         .then_some(command)
 }
 
-/// The host that a line names: in its shell prompt, or as a heading (`== web2 ==`, `web2:`) that is one word with a number.
+/// The host on a line: in its shell prompt, or a heading that is one word with a number (`== web2 ==`, `web2:`).
 pub(crate) fn host(line: &str) -> Option<&str> {
     if line.len() > 400 {
         return None;
@@ -39,8 +38,8 @@ fn prompted_host(line: &str) -> Option<&str> {
     let command = behind_prompt(line)?;
     let prompt = line.strip_suffix(command).unwrap_or(line);
     let (user, rest) = prompt.trim_start_matches([' ', '[']).split_once('@')?;
-    let host = rest.split(|c| !is_of_host(c)).next()?;
-    let is_user = !user.is_empty() && user.chars().all(|c| is_of_host(c) || c == '_');
+    let host = rest.split(|c| !is_host_char(c)).next()?;
+    let is_user = !user.is_empty() && user.chars().all(|c| is_host_char(c) || c == '_');
     (is_user && !host.is_empty()).then_some(host)
 }
 
@@ -50,8 +49,8 @@ fn headed_host(line: &str) -> Option<&str> {
     let is_name = name.len() <= 40
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.contains(|c: char| c.is_ascii_digit())
-        && name.chars().all(is_of_host);
-    // Parts of a machine have numbers, too.
+        && name.chars().all(is_host_char);
+    // Parts of a host and steps of a test have numbers, too.
     let is_part = [
         "node", "cpu", "step", "run", "round", "try", "sample", "test", "day", "t",
     ]
@@ -64,19 +63,18 @@ fn headed_host(line: &str) -> Option<&str> {
     (is_heading && is_name && !is_part).then_some(name)
 }
 
-fn is_of_host(c: char) -> bool {
+fn is_host_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '.'
 }
 
-/// Programs whose name alone on a line is a command and not a word.
+/// Programs that are a command when alone on a line.
 const PROGRAMS: [&str; 12] = [
     "free", "vmstat", "slabtop", "numastat", "swapon", "sysctl", "sar", "smem", "ps", "top", "cat",
     "sudo",
 ];
 
-/// A command that stands alone on its line, with the marks of a heading or of a quotation at most: `vmstat 2 20`,
-/// `` Output of `free -m`: ``.
-fn alone(line: &str) -> Option<&str> {
+/// A command alone on its line, in a heading or in quotation marks: `vmstat 2 20`, `` Output of `free -m`: ``.
+fn bare_command(line: &str) -> Option<&str> {
     if line.len() > 120 {
         return None;
     }
@@ -100,8 +98,8 @@ fn is_argument(word: &str) -> bool {
     word.starts_with(['-', '/']) || word.parse::<f64>().is_ok()
 }
 
-/// What was typed behind `program`, up to the next command of the line: of `sudo free -m; uptime` and `free` it is `-m`.
-/// `None` where the program was not run.
+/// The arguments of `program`, up to the next command on the line: of `sudo free -m; uptime` and `free` it is `-m`. `None`
+/// if the program was not run.
 pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a str>> {
     command.split([';', '|', '&']).find_map(|part| {
         let mut words = part.split_whitespace();
@@ -110,13 +108,13 @@ pub(crate) fn arguments<'a>(command: &'a str, program: &str) -> Option<Vec<&'a s
     })
 }
 
-/// How often a loop runs: `while true; do free -m; sleep 5; done`.
+/// The interval of a loop: `while true; do free -m; sleep 5; done`.
 pub(crate) fn loop_interval(command: &str) -> Option<Span> {
     let arguments = arguments(command, "sleep")?;
     interval(arguments.first()?.trim_end_matches('s'))
 }
 
-/// An interval in seconds, as an argument.
+/// Parses an interval in seconds.
 pub(crate) fn interval(word: &str) -> Option<Span> {
     let seconds: f64 = word.replace(',', ".").parse().ok()?;
     (0.001..=86_400.0)
@@ -124,8 +122,7 @@ pub(crate) fn interval(word: &str) -> Option<Span> {
         .then(|| Span::from_secs_f64(seconds))
 }
 
-/// The time that this line is, if it is nothing but a time (with a word or two around it at most): the output of `date`,
-/// ISO 8601, seconds since 1970.
+/// The time on a line with nothing else, or a word before it: the output of `date`, ISO 8601, seconds since 1970.
 pub(crate) fn time(line: &str) -> Option<WallClock> {
     PrintedTime::whole(line)?.wall()
 }
@@ -135,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_stand_behind_prompts() {
+    fn commands_are_found_behind_prompts() {
         for (line, found) in [
             ("$ free -m", Some("free -m")),
             ("# cat /proc/meminfo", Some("cat /proc/meminfo")),
@@ -151,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_stand_alone_where_they_can_be_nothing_else() {
+    fn commands_without_a_prompt_are_found() {
         for (line, found) in [
             ("vmstat 2 20", Some("vmstat 2 20")),
             ("=== free -m ===", Some("free -m")),
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_and_simple_headings_name_hosts() {
+    fn hosts_are_found_in_prompts_and_headings() {
         for (line, found) in [
             ("root@web1:~# free -k", Some("web1")),
             ("[user@db-2.lan ~]$ sar -B", Some("db-2.lan")),
@@ -185,8 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_those_of_the_program() {
-        let of = |command| arguments(command, "free").map(|words| words.join(" "));
+    fn arguments_belong_to_the_program() {
         for (command, found) in [
             ("free -m before", Some("-m before")),
             ("sudo /usr/bin/free -h; uptime -p", Some("-h")),
@@ -194,7 +190,8 @@ mod tests {
             ("watch -n 5 free -g", Some("-g")),
             ("cat free.log", None),
         ] {
-            assert_eq!(of(command).as_deref(), found, "{command}");
+            let words = arguments(command, "free").map(|words| words.join(" "));
+            assert_eq!(words.as_deref(), found, "{command}");
         }
         let looped = "while true; do free -m; sleep 5; done";
         assert_eq!(loop_interval(looped), Some(Span::from_secs(5)));

@@ -1,7 +1,7 @@
-//! Which kernel file lines of names and values are from: the file that knows most of the names.
+//! Finds the kernel file that names and values are from: the one that has most of the names.
 //!
-//! Some names are in several files (`pgfault`, `shmem`, `AnonHugePages`), and some are everyday words (`Cached`,
-//! `Active`): those alone decide nothing.
+//! Some names are in several files (`pgfault`, `shmem`, `AnonHugePages`), and some are common words (`Cached`, `Active`):
+//! those alone decide nothing.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use timeline::signals::{
     SMAPS_ROLLUP,
 };
 
-use crate::text::figure::{PrintedFigure, raw};
+use crate::text::figure::{KIB, PrintedFigure, raw};
 
 use super::pairs::{FieldPair, FieldValue};
 
@@ -47,7 +47,7 @@ impl FieldFile {
         1 << self as u16
     }
 
-    /// The names that it has and the catalogue does not: they tell the file all the same.
+    /// Names that are not in the catalogue, but are typical of the file.
     const fn more_names(self) -> &'static [&'static str] {
         match self {
             Self::Meminfo => &[
@@ -117,13 +117,13 @@ impl FieldFile {
         }
     }
 
-    /// The catalogue's name of the file.
+    /// The name of the file in the catalogue.
     const fn source(self) -> &'static str {
         match self {
             Self::Meminfo => MEMINFO,
             Self::Vmstat => signals::VMSTAT,
             Self::CgroupStat => CGROUP_STAT,
-            // v1 is read into the signals of v2; its own names stand above.
+            // v1 is read into the signals of v2; its names are above.
             Self::CgroupStatV1 => "",
             Self::CgroupEvents => CGROUP_EVENTS,
             Self::NodeNumastat => NODE_NUMASTAT,
@@ -133,9 +133,9 @@ impl FieldFile {
         }
     }
 
-    /// Whether it knows the name.
+    /// Whether it has this name.
     pub(super) fn knows(self, name: &str) -> bool {
-        files_of(name) & self.bit() != 0
+        files_with(name) & self.bit() != 0
     }
 
     /// Whether its lines are `name: value`, not `name value`.
@@ -168,22 +168,21 @@ impl FieldFile {
         }
     }
 
-    /// The file that the pairs are from; `Err` with what is missing where they could be from several, or where it is
-    /// not told whose file it is; `None` where they are from none.
-    pub(super) fn of(pairs: &[FieldPair<'_>]) -> Option<Result<Self, &'static str>> {
+    /// The file that the pairs are from; `None` if from none, `Err` with the reason if it is ambiguous.
+    pub(super) fn find(pairs: &[FieldPair<'_>]) -> Option<Result<Self, &'static str>> {
         let known = |file: Self| pairs.iter().filter(|p| file.knows(p.name)).count();
-        let own = |file: Self| pairs.iter().any(|p| files_of(p.name) == file.bit());
+        let is_only = |file: Self| pairs.iter().any(|p| files_with(p.name) == file.bit());
         let most = Self::ALL.into_iter().map(known).max().filter(|n| *n > 0)?;
         let mut best: Vec<Self> = Self::ALL
             .into_iter()
             .filter(|file| known(*file) == most)
             .collect();
-        if best.len() > 1 && best.iter().any(|file| own(*file)) {
-            best.retain(|file| own(*file));
+        if best.len() > 1 && best.iter().any(|file| is_only(*file)) {
+            best.retain(|file| is_only(*file));
         }
         match best.as_slice() {
             [file] if file.is_sure(most, pairs) => Some(match file {
-                Self::NodeNumastat => Err("it is not told which node this is"),
+                Self::NodeNumastat => Err("the number of the node is missing"),
                 file => Ok(*file),
             }),
             [_] => None,
@@ -203,7 +202,7 @@ impl FieldFile {
                     })
             }
             Self::Vmstat => mine().any(|p| p.name.contains('_') || p.name.starts_with('p')),
-            // `Size: 8192 MB` and `Swap: 0 kB` may be of anything.
+            // `Size: 8192 MB` and `Swap: 0 kB` occur anywhere.
             Self::SmapsRollup | Self::Status => mine().any(|p| {
                 (is_distinct(p.name) || matches!(p.name, "Pss" | "Rss"))
                     && (known > 1 || matches!(p.value, FieldValue::Size(_)))
@@ -212,14 +211,14 @@ impl FieldFile {
         }
     }
 
-    /// Whether a value is a size whose unit is left to the file.
+    /// Whether a value is a size without a unit.
     pub(super) fn is_size_without_unit(self, pair: &FieldPair<'_>) -> bool {
         let is_count = pair.name.starts_with("HugePages_");
         self.is_in_kib() && !is_count && matches!(pair.value, FieldValue::Plain(_))
     }
 
-    /// The line as the kernel writes it; sizes in `default` bytes where they are without a unit. The second is how far
-    /// the true size may lie from it, in bytes. `None` where the value is none for this file.
+    /// The line in the notation of the kernel, and its rounding error in bytes. Sizes without a unit count `default` bytes.
+    /// `None` if the value does not fit the file.
     pub(super) fn line(self, pair: &FieldPair<'_>, default: Option<f64>) -> Option<(String, f64)> {
         let name = pair.name;
         let is_count = |name: &str| name.starts_with("HugePages_");
@@ -232,8 +231,8 @@ impl FieldFile {
             (FieldValue::Size(size), _) => Some(*size),
         };
         let digits = match (&pair.value, size) {
-            (_, Some(size)) if self.is_in_kib() => raw(size.value / 1024.0)?.to_string(),
-            // `anon 12 MB`: v2 and v1 count bytes.
+            (_, Some(size)) if self.is_in_kib() => raw(size.value / KIB)?.to_string(),
+            // `anon 12 MB`: the kernel prints bytes.
             (_, Some(size)) => raw(size.value)?.to_string(),
             (FieldValue::Plain(digits), None) => digits.to_string(),
             (FieldValue::Size(_), None) => return None,
@@ -247,8 +246,8 @@ impl FieldFile {
     }
 }
 
-/// The files that know a name, as bits.
-pub(super) fn files_of(name: &str) -> u16 {
+/// The files with a name, as bits.
+pub(super) fn files_with(name: &str) -> u16 {
     static FILES: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
         let mut files: HashMap<&'static str, u16> = HashMap::new();
         for file in FieldFile::ALL {
@@ -260,13 +259,14 @@ pub(super) fn files_of(name: &str) -> u16 {
         files
     });
     let found = FILES.get(name).copied().unwrap_or(0);
-    match saved::is_split_by_zone(name) {
-        true => found | FieldFile::Vmstat.bit(),
-        false => found,
+    if saved::is_split_by_zone(name) {
+        found | FieldFile::Vmstat.bit()
+    } else {
+        found
     }
 }
 
-/// Whether a name is no everyday word: `MemFree`, `Active(anon)`, `HugePages_Total`.
+/// Whether a name is not a common word: `MemFree`, `Active(anon)`, `HugePages_Total`.
 fn is_distinct(name: &str) -> bool {
     name.contains(['_', '('])
         || name.bytes().filter(u8::is_ascii_uppercase).count() > 1

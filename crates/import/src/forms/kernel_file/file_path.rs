@@ -1,16 +1,16 @@
-//! Where a pasted kernel text is from: the path in the command, in a heading, or before each line.
+//! The path of pasted kernel text: in the command, in a heading, or before each line.
 //!
-//! Files of a control group are often shown from within its directory, by name alone; then the group is not known and
-//! is called [`UNNAMED_GROUP`], not `/`, which is the machine's own.
+//! Files of a cgroup are often shown from its directory, by name only. Then the cgroup is unknown and is called
+//! [`UNNAMED_CGROUP`]; `/` would be the root cgroup.
 
 use probe::CgroupFiles;
 use timeline::facts::CgroupMode;
 use timeline::signals;
 
-/// The group whose name the text does not tell.
-pub(super) const UNNAMED_GROUP: &str = "(pasted group)";
+/// An unknown cgroup.
+pub(super) const UNNAMED_CGROUP: &str = "(pasted cgroup)";
 
-/// A command with more shows the first ones only: each is looked for at every line behind it.
+/// Further paths of a command are ignored: each one costs time on every line.
 const MOST_PATHS: usize = 32;
 
 /// The paths of kernel files that a command shows, in its order: `cat /proc/meminfo /proc/vmstat`.
@@ -47,7 +47,7 @@ pub(super) fn in_heading(line: &str) -> Option<String> {
     full(line)
 }
 
-/// The path before a line, and what follows on it: `/proc/meminfo:MemFree: 12 kB`, `memory.max:max`.
+/// The path before a line, and the rest of the line: `/proc/meminfo:MemFree: 12 kB`, `memory.max:max`.
 pub(super) fn before(line: &str) -> Option<(String, &str)> {
     let (path, rest) = line.split_once(':')?;
     if path.len() > 300 || path.contains(' ') || rest.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn before(line: &str) -> Option<(String, &str)> {
     Some((full(path)?, rest))
 }
 
-/// The full path of a kernel file: of one with a path, and of a control group's file by its name alone.
+/// The full path of a kernel file, also of a file of a cgroup given by its name only.
 fn full(word: &str) -> Option<String> {
     let word = word.trim_end_matches(',');
     if word.contains('*') || word.ends_with('/') {
@@ -72,30 +72,30 @@ fn full(word: &str) -> Option<String> {
         }
     }
     let name = word.strip_prefix("./").unwrap_or(word);
-    let is_of = |mode| CgroupFiles::names(mode).contains(&name);
-    if is_of(CgroupMode::V2) {
-        return Some(of_unnamed_group(name));
+    let is_file_of = |mode| CgroupFiles::names(mode).contains(&name);
+    if is_file_of(CgroupMode::V2) {
+        return Some(in_unnamed_cgroup(name));
     }
-    is_of(CgroupMode::V1).then(|| format!("/sys/fs/cgroup/memory/{UNNAMED_GROUP}/{name}"))
+    is_file_of(CgroupMode::V1).then(|| format!("/sys/fs/cgroup/memory/{UNNAMED_CGROUP}/{name}"))
 }
 
-/// The path of a file of the group that is not named.
-pub(super) fn of_unnamed_group(name: &str) -> String {
-    format!("/sys/fs/cgroup/{UNNAMED_GROUP}/{name}")
+/// The path of a file of an unknown cgroup.
+pub(super) fn in_unnamed_cgroup(name: &str) -> String {
+    format!("/sys/fs/cgroup/{UNNAMED_CGROUP}/{name}")
 }
 
-/// The name under which looks know the file at a path: two of one name are two looks.
+/// The name of the form for the file at a path.
 pub(super) fn form(path: &str) -> &'static str {
     let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
-    let is_it = |file: &str| match file.contains(['*', 'P']) {
-        true => {
-            let start = file.split(['*', 'P']).next().unwrap_or(file);
-            path.starts_with(start) && last(file) == last(path)
-        }
-        false => file == path,
+    let matches = |file: &str| match file.split_once(['*', 'P']) {
+        Some((start, _)) => path.starts_with(start) && last(file) == last(path),
+        None => file == path,
     };
-    let mut files = signals::ALL.iter().map(|def| def.file);
-    files.find(|file| is_it(file)).unwrap_or("kernel file")
+    signals::ALL
+        .iter()
+        .map(|def| def.file)
+        .find(|file| matches(file))
+        .unwrap_or("kernel file")
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_tell_the_paths_that_they_show() {
+    fn paths_are_found_in_commands() {
         for (command, paths) in [
             ("cat /proc/meminfo", vec!["/proc/meminfo"]),
             ("sudo cat /proc/vmstat | grep pgscan", vec!["/proc/vmstat"]),
@@ -113,11 +113,11 @@ mod tests {
             ),
             (
                 "cat memory.max",
-                vec!["/sys/fs/cgroup/(pasted group)/memory.max"],
+                vec!["/sys/fs/cgroup/(pasted cgroup)/memory.max"],
             ),
             (
                 "cat memory.limit_in_bytes",
-                vec!["/sys/fs/cgroup/memory/(pasted group)/memory.limit_in_bytes"],
+                vec!["/sys/fs/cgroup/memory/(pasted cgroup)/memory.limit_in_bytes"],
             ),
             ("cat /sys/fs/cgroup/*/memory.max", vec![]),
             ("echo 1 > /proc/sys/vm/drop_caches", vec![]),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_and_prefixes_tell_the_path() {
+    fn paths_are_found_in_headings_and_before_lines() {
         for line in [
             "==> /proc/vmstat <==",
             "/proc/vmstat:",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_the_catalogues_name() {
+    fn a_path_has_the_name_in_the_catalogue() {
         for (path, name) in [
             ("/proc/meminfo", signals::MEMINFO),
             ("/sys/fs/cgroup/a/b/memory.stat", signals::CGROUP_STAT),

@@ -1,5 +1,5 @@
-//! Lines of names and values, however they were written down: `MemFree:  349408 kB`, `pswpin 12`, `MemFree=12kB`, several
-//! on a line, in a Markdown table, as JSON members.
+//! Names and values in any notation: `MemFree:  349408 kB`, `pswpin 12`, `MemFree=12kB`, several on a line, in a Markdown
+//! table, as members of JSON.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use crate::text::figure::PrintedFigure;
 pub(super) struct FieldPair<'a> {
     pub(super) name: &'a str,
     pub(super) value: FieldValue<'a>,
-    /// Whether a `:` or `=` stood between them.
+    /// Whether a `:` or `=` separates them.
     pub(super) has_colon: bool,
 }
 
 /// A value as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum FieldValue<'a> {
-    /// Digits without a unit, without marks between thousands.
+    /// Digits without a unit and without thousands separators.
     Plain(Cow<'a, str>),
     /// A size with its unit; `Figure::value` is in bytes.
     Size(PrintedFigure),
 }
 
-/// The pairs of a line; `None` where it is anything but pairs.
-pub(super) fn of(line: &str) -> Option<Vec<FieldPair<'_>>> {
+/// Parses the pairs on a line; `None` if there is anything else.
+pub(super) fn parse(line: &str) -> Option<Vec<FieldPair<'_>>> {
     if line.len() > 2000 || !line.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -33,10 +33,9 @@ pub(super) fn of(line: &str) -> Option<Vec<FieldPair<'_>>> {
         .map(|word| word.trim_matches(['"', '\'', '`', '*']))
         .filter(|word| !word.is_empty())
         .peekable();
-    // Marks between thousands would be taken for marks between pairs.
-    let has_marks = has_marks_between_thousands(line);
-    if has_marks {
-        return of_marked(line);
+    // A thousands separator looks like a separator of pairs.
+    if has_thousands_separators(line) {
+        return parse_one(line);
     }
     let mut pairs = Vec::new();
     while let Some(word) = words.next() {
@@ -61,8 +60,8 @@ pub(super) fn of(line: &str) -> Option<Vec<FieldPair<'_>>> {
     (!pairs.is_empty()).then_some(pairs)
 }
 
-/// One pair whose value has marks between thousands: `MemFree:  1,028 kB`.
-fn of_marked(line: &str) -> Option<Vec<FieldPair<'_>>> {
+/// Parses one pair with thousands separators in its value: `MemFree:  1,028 kB`.
+fn parse_one(line: &str) -> Option<Vec<FieldPair<'_>>> {
     let mut words = line.split([' ', '|']).filter(|word| !word.is_empty());
     let (name, has_colon, glued) = name_of(words.next()?)?;
     let value = if glued.is_empty() {
@@ -82,14 +81,14 @@ fn of_marked(line: &str) -> Option<Vec<FieldPair<'_>>> {
     })
 }
 
-fn has_marks_between_thousands(line: &str) -> bool {
+fn has_thousands_separators(line: &str) -> bool {
     let bytes = line.as_bytes();
     bytes
         .windows(3)
         .any(|three| three[0].is_ascii_digit() && three[1] == b',' && three[2].is_ascii_digit())
 }
 
-/// A field's name, whether a `:` or `=` follows on it, and what is glued to that.
+/// The name of a field, whether a `:` or `=` follows it, and the rest of the word.
 fn name_of(word: &str) -> Option<(&str, bool, &str)> {
     let split = word.split_once([':', '=']);
     let (name, glued) = split.unwrap_or((word, ""));
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<Vec<(String, String, bool)>> {
-        let pairs = of(line)?.into_iter();
+        let pairs = parse(line)?.into_iter();
         let shown = |value: &FieldValue<'_>| match value {
             FieldValue::Plain(digits) => digits.to_string(),
             FieldValue::Size(figure) => format!("{} B", figure.value),
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_read_however_it_is_written() {
+    fn a_pair_is_read_in_any_notation() {
         for line in [
             "MemFree:         12 kB",
             "MemFree:12kB",
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn several_stand_on_a_line() {
+    fn a_line_may_have_several_pairs() {
         let names = |line| read(line).map(|pairs| pairs.len());
         assert_eq!(names("MemTotal 16407076 MemFree 15582272"), Some(2));
         assert_eq!(names("MemTotal: 1 kB MemFree: 2 kB, Cached: 3 kB"), Some(3));
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_tables_are_no_pairs() {
+    fn prose_and_tables_are_not_pairs() {
         for line in [
             "",
             "MemFree",

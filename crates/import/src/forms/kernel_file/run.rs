@@ -1,18 +1,18 @@
-//! Which of the next lines belong to kernel files, and to which.
+//! Finds the lines that belong to kernel files, and their paths.
 
 use super::field_file::{self, FieldFile};
 use super::shape::{self, FileShape};
 use super::{KernelFileReader, file_path, is_prompt, pairs};
 use crate::block::{BlockReader, TextBlock};
 
-/// Lines that stand between two fields and are none (`…`, `[snip]`): at most so many.
+/// Other lines between two fields (`…`, `[snip]`).
 const MOST_BETWEEN: usize = 2;
-/// A text that was cut may begin with so many fields that nobody knows.
+/// Unknown fields at the start of a truncated text.
 const MOST_BEFORE_KNOWN: usize = 4;
-/// So many lines decide which file it is.
+/// Lines that decide which file it is.
 const MOST_LOOKED_AT: usize = 64;
 
-/// Lines that each have their path before them, as `grep` prints several files.
+/// Lines with their path before them, as `grep` prints several files.
 pub(super) fn before_each_line(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let (path, _) = file_path::before(input.lines.first()?)?;
     FileShape::at(&path)?;
@@ -63,7 +63,7 @@ pub(super) fn with_headings(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(reader.finish(&what, at))
 }
 
-/// The file whose heading stands at a line, or behind one blank line: path, shape, first line and end of its text.
+/// The file with its heading at a line, or after one blank line: path, shape, first line and end of its text.
 fn headed(lines: &[&str], at: usize) -> Option<(String, FileShape, usize, usize)> {
     let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.is_empty());
     let at = at + usize::from(at > 0 && is_blank(at));
@@ -75,7 +75,7 @@ fn headed(lines: &[&str], at: usize) -> Option<(String, FileShape, usize, usize)
     (to > from).then_some((path, shape, from, to))
 }
 
-/// `memory:` or `io pressure` over lines of pressure.
+/// `memory:` or `io pressure` above lines of pressure.
 fn pressure_heading(line: &str) -> Option<String> {
     let line = line.trim_matches(|c: char| "=-#*<>:[] ".contains(c));
     if line.len() > 40 {
@@ -84,7 +84,7 @@ fn pressure_heading(line: &str) -> Option<String> {
     named_pressure(&line.to_ascii_lowercase()).filter(|_| line.split_whitespace().count() <= 3)
 }
 
-/// The pressure file that words speak of, where it is one.
+/// The pressure file named by words, if it is one.
 fn named_pressure(words: &str) -> Option<String> {
     let words: Vec<&str> = words
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -103,8 +103,8 @@ fn named_pressure(words: &str) -> Option<String> {
     named.all(|other| other == first).then_some(first)
 }
 
-/// Files whose paths the command tells, in its order.
-pub(super) fn as_commanded(input: &mut BlockReader<'_>) -> Option<TextBlock> {
+/// Files with their paths in the command, in that order.
+pub(super) fn in_command(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let lines = input.lines;
     let mut paths = file_path::in_command(input.command?);
     with_irq(&mut paths, lines);
@@ -134,38 +134,39 @@ pub(super) fn as_commanded(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let one = files.len() == 1;
     let mut reader = KernelFileReader::new(input);
     for (path, shape, from, to) in &files {
-        match one {
-            true => repeated(&mut reader, path, *shape, *from, *to),
-            false => reader.file(path, *shape, &numbered(lines, *from, *to)),
+        if one {
+            repeated(&mut reader, path, *shape, *from, *to);
+        } else {
+            reader.file(path, *shape, &numbered(lines, *from, *to));
         }
     }
     Some(reader.finish(&what, at))
 }
 
-/// It has the line `full` only, and no signal.
+/// It has only the line `full`, and no signal.
 const IRQ: &str = "/proc/pressure/irq";
 
-/// `cat /proc/pressure/*` shows the file of interrupts between the others on kernels that have it: seven lines, not six.
+/// Newer kernels have `irq` between the other files of `/proc/pressure/*`: seven lines, not six.
 fn with_irq(paths: &mut Vec<String>, lines: &[&str]) {
-    let pressure = |line: &&&str| FileShape::Pressure.goes_on(line);
+    let is_pressure = |line: &&&str| FileShape::Pressure.continues(line);
     let names = [
         "/proc/pressure/cpu",
         "/proc/pressure/io",
         "/proc/pressure/memory",
     ];
-    if *paths == names && lines.iter().take(8).take_while(pressure).count() == 7 {
+    if *paths == names && lines.iter().take(8).take_while(is_pressure).count() == 7 {
         paths.insert(2, IRQ.to_owned());
     }
 }
 
-/// Where a line comes that the file had already: there the next file begins.
+/// The first line that the file already had: there the next file begins.
 fn first_repeated(lines: &[&str], from: usize, to: usize, shape: FileShape) -> usize {
     let mut seen = std::collections::HashSet::new();
     let is_new = |line: &&&str| seen.insert(shape.identity(line));
     from + lines[from..to].iter().take_while(is_new).count()
 }
 
-/// Where the text of a file that begins at `from` ends.
+/// The end of the text of a file that begins at `from`.
 fn end(lines: &[&str], from: usize, shape: FileShape, path: &str) -> usize {
     let rest = lines.get(from..).unwrap_or_default();
     let first = rest.first().copied().unwrap_or_default();
@@ -173,30 +174,30 @@ fn end(lines: &[&str], from: usize, shape: FileShape, path: &str) -> usize {
         return from;
     }
     match (shape, FieldFile::at(path)) {
-        (FileShape::Fields, Some(file)) => from + fields_of(rest, file),
-        _ if shape.is_one_line() => from + usize::from(shape.goes_on(first)),
-        _ => from + rest.iter().take_while(|l| shape.goes_on(l)).count(),
+        (FileShape::Fields, Some(file)) => from + count_fields(rest, file),
+        _ if shape.is_one_line() => from + usize::from(shape.continues(first)),
+        _ => from + rest.iter().take_while(|l| shape.continues(l)).count(),
     }
 }
 
-/// How many of the lines are fields of a file: the first must be known to it; a line or two that are none may stand
-/// between fields.
-fn fields_of(lines: &[&str], file: FieldFile) -> usize {
+/// How many of the lines are fields of a file. One of the first must be known; one or two other lines may be between
+/// fields.
+fn count_fields(lines: &[&str], file: FieldFile) -> usize {
     let mut end = 0;
     let mut knows_any = false;
     for (at, line) in lines.iter().enumerate() {
         if line.is_empty() || is_prompt(line) || at > end + MOST_BETWEEN {
             break;
         }
-        match pairs::of(line) {
+        match pairs::parse(line) {
             Some(pairs) => {
                 let knows = pairs.iter().any(|pair| file.knows(pair.name));
-                let is_of_another = !knows && field_file::files_of(pairs[0].name) != 0;
-                // A new kernel's field may have a name that another file has, too: then known ones follow.
+                let is_of_another = !knows && field_file::files_with(pairs[0].name) != 0;
+                // A field of a new kernel may have a name from another file: then known fields follow.
                 if is_of_another && !knows_next(lines.get(at + 1), file) {
                     break;
                 }
-                // After a line that is no field, only a known name shows that the file goes on.
+                // After another line, only a known name shows that the file continues.
                 if at > end && !knows {
                     break;
                 }
@@ -214,27 +215,25 @@ fn fields_of(lines: &[&str], file: FieldFile) -> usize {
 }
 
 fn knows_next(line: Option<&&str>, file: FieldFile) -> bool {
-    let pairs = line.and_then(|line| pairs::of(line));
+    let pairs = line.and_then(|line| pairs::parse(line));
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| file.knows(pair.name)))
 }
 
-/// A file that its lines show by their form.
+/// A file that is recognised by the shape of its lines.
 pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let lines = input.lines;
-    let shape = FileShape::of(lines)?;
-    let taken = match shape.is_one_line() {
-        true => 1,
-        false => lines
-            .iter()
-            .take_while(|line| shape.goes_on(line))
-            .count()
-            .max(1),
-    };
+    let shape = FileShape::recognise(lines)?;
+    let most = if shape.is_one_line() { 1 } else { lines.len() };
+    let taken = lines[..most]
+        .iter()
+        .take_while(|line| shape.continues(line))
+        .count()
+        .max(1);
     let lines = &lines[..taken];
     let Some(path) = path_of(shape, lines, input.command) else {
-        let problem = "pressure of memory, io or cpu? Neither a path nor a heading tells; not read";
+        let problem = "pressure of memory, io or cpu? There is no path or heading; not read";
         return Some(TextBlock {
-            what: "pressure of something".to_owned(),
+            what: "pressure of an unknown resource".to_owned(),
             lines: taken,
             problems: vec![(0, problem.to_owned())],
             not_understood: taken,
@@ -251,7 +250,7 @@ pub(super) fn by_shape(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     Some(reader.finish(what, taken))
 }
 
-/// Reads a file that may have been shown several times.
+/// Reads a file that may have been printed several times.
 fn repeated(
     reader: &mut KernelFileReader<'_, '_>,
     path: &str,
@@ -260,7 +259,7 @@ fn repeated(
     to: usize,
 ) {
     let all = reader.input.lines;
-    // A process has any number of mappings of the same form.
+    // These repeat their lines.
     if matches!(
         shape,
         FileShape::Smaps | FileShape::Fields | FileShape::Pagetypeinfo
@@ -278,7 +277,7 @@ fn repeated(
     }
 }
 
-/// The path of a file of this shape; `None` where neither the lines nor the command tell.
+/// The path of a file of this shape; `None` if it is unknown.
 fn path_of(shape: FileShape, lines: &[&str], command: Option<&str>) -> Option<String> {
     let path = match shape {
         FileShape::Pressure => return named_pressure(&command?.to_ascii_lowercase()),
@@ -299,25 +298,27 @@ fn path_of(shape: FileShape, lines: &[&str], command: Option<&str>) -> Option<St
             let pid = lines.iter().find_map(|line| line.strip_prefix("Pid:"));
             return Some(format!("/proc/{}/status", pid.unwrap_or("0").trim()));
         }
-        // PID 0 is nobody's: the text does not tell whose mappings these are.
+        // PID 0 stands for an unknown process.
         FileShape::Smaps => "/proc/0/smaps",
         FileShape::Fields | FileShape::OneLine => return None,
     };
     Some(path.to_owned())
 }
 
-/// Names and values that only their names tell from which file.
+/// Names and values that are recognised by the names.
 pub(super) fn by_fields(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     let lines = input.lines;
-    let first = pairs::of(lines.first()?)?;
-    let known = first.iter().map(|pair| field_file::files_of(pair.name));
+    let first = pairs::parse(lines.first()?)?;
+    let known = first.iter().map(|pair| field_file::files_with(pair.name));
     if known.fold(0, |all, files| all | files) == 0 {
         return None;
     }
     let mut names = std::collections::HashSet::new();
     let mut head = Vec::new();
     'lines: for line in lines.iter().take(MOST_LOOKED_AT) {
-        let Some(pairs) = pairs::of(line) else { break };
+        let Some(pairs) = pairs::parse(line) else {
+            break;
+        };
         for pair in pairs {
             if pair.has_colon != first[0].has_colon || !names.insert(pair.name) {
                 break 'lines;
@@ -325,22 +326,22 @@ pub(super) fn by_fields(input: &mut BlockReader<'_>) -> Option<TextBlock> {
             head.push(pair);
         }
     }
-    match FieldFile::of(&head)? {
+    match FieldFile::find(&head)? {
         Ok(file) => {
             let path = path_of_fields(file);
-            let taken = fields_of(lines, file).max(1);
+            let taken = count_fields(lines, file).max(1);
             let mut reader = KernelFileReader::new(input);
             reader.file(&path, FileShape::Fields, &numbered(lines, 0, taken));
             reader.name_process();
             Some(reader.finish(what(file), taken))
         }
         Err(reason) => {
-            let same = |line: &&&str| pairs::of(line).is_some();
+            let same = |line: &&&str| pairs::parse(line).is_some();
             let taken = lines.iter().take_while(same).count().max(1);
             Some(TextBlock {
                 what: "names and values of a kernel file".to_owned(),
                 lines: taken,
-                problems: vec![(0, format!("{reason}, and no path tells; not read"))],
+                problems: vec![(0, format!("{reason}, and there is no path; not read"))],
                 not_understood: taken,
                 ..TextBlock::default()
             })
@@ -348,17 +349,17 @@ pub(super) fn by_fields(input: &mut BlockReader<'_>) -> Option<TextBlock> {
     }
 }
 
-/// The path under which a file's text is read where only its content is known.
+/// The path to read a file under if only its content is known.
 fn path_of_fields(file: FieldFile) -> String {
     match file {
         FieldFile::Meminfo => "/proc/meminfo".to_owned(),
         FieldFile::Vmstat => "/proc/vmstat".to_owned(),
-        FieldFile::CgroupStat => file_path::of_unnamed_group("memory.stat"),
+        FieldFile::CgroupStat => file_path::in_unnamed_cgroup("memory.stat"),
         FieldFile::CgroupStatV1 => format!(
             "/sys/fs/cgroup/memory/{}/memory.stat",
-            file_path::UNNAMED_GROUP
+            file_path::UNNAMED_CGROUP
         ),
-        FieldFile::CgroupEvents => file_path::of_unnamed_group("memory.events"),
+        FieldFile::CgroupEvents => file_path::in_unnamed_cgroup("memory.events"),
         FieldFile::NodeNumastat => "/sys/devices/system/node/node0/numastat".to_owned(),
         FieldFile::SmapsRollup => "/proc/0/smaps_rollup".to_owned(),
         FieldFile::Status => "/proc/0/status".to_owned(),
@@ -366,16 +367,16 @@ fn path_of_fields(file: FieldFile) -> String {
     }
 }
 
-/// What a file is called for people.
+/// The name of a file, human-readable.
 const fn what(file: FieldFile) -> &'static str {
     match file {
         FieldFile::Meminfo => "/proc/meminfo",
         FieldFile::Vmstat => "/proc/vmstat",
-        FieldFile::CgroupStat => "memory.stat of a control group that is not named",
-        FieldFile::CgroupStatV1 => "memory.stat (v1) of a control group that is not named",
-        FieldFile::CgroupEvents => "memory.events of a control group that is not named",
+        FieldFile::CgroupStat => "memory.stat of an unknown cgroup",
+        FieldFile::CgroupStatV1 => "memory.stat (v1) of an unknown cgroup",
+        FieldFile::CgroupEvents => "memory.events of an unknown cgroup",
         FieldFile::NodeNumastat => "numastat of a node",
-        FieldFile::SmapsRollup => "shares of a process that is not named",
+        FieldFile::SmapsRollup => "smaps_rollup of an unknown process",
         FieldFile::Status => "/proc/PID/status",
         FieldFile::Io => "/proc/PID/io",
     }

@@ -1,13 +1,13 @@
-//! Kernel files that are no lines of names and values: how their lines look, and which line begins one.
+//! The shape of the lines of kernel files, to recognise them and to find their end.
 
 use super::{field_file, pairs};
 
-/// The form of a kernel file's lines.
+/// The shape of the lines of a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileShape {
     /// `name: value`, `name value`.
     Fields,
-    /// One line that says it all.
+    /// One line of values.
     OneLine,
     /// One line of words: the kernel's version, its parameters.
     Words,
@@ -57,8 +57,8 @@ impl FileShape {
         })
     }
 
-    /// The shape that begins with a line, where the line tells; its file's path follows from shape and line.
-    pub(super) fn of(lines: &[&str]) -> Option<Self> {
+    /// The shape that begins at the first line, if it is unique to one file.
+    pub(super) fn recognise(lines: &[&str]) -> Option<Self> {
         let line = *lines.first()?;
         [
             Self::Pressure,
@@ -78,7 +78,7 @@ impl FileShape {
         .or_else(|| is_status(lines).then_some(Self::Status))
     }
 
-    /// Whether a line alone shows that such a file begins here.
+    /// Whether such a file begins with this line.
     fn begins(self, line: &str) -> bool {
         match self {
             Self::Pressure => is_pressure(line),
@@ -99,7 +99,7 @@ impl FileShape {
             Self::Diskstats => is_disk(line),
             Self::Sockstat => line.starts_with("sockets: used "),
             Self::NodeMeminfo => node_field(line)
-                .and_then(|(_, rest)| pairs::of(rest))
+                .and_then(|(_, rest)| pairs::parse(rest))
                 .is_some_and(|pairs| pairs.iter().all(|p| p.has_colon)),
             Self::Smaps => is_mapping(line),
             Self::Words => line.starts_with("Linux version ") || line.starts_with("BOOT_IMAGE="),
@@ -107,8 +107,8 @@ impl FileShape {
         }
     }
 
-    /// Whether a line goes on with such a file.
-    pub(super) fn goes_on(self, line: &str) -> bool {
+    /// Whether such a file may continue with this line.
+    pub(super) fn continues(self, line: &str) -> bool {
         match self {
             Self::Pressure => is_pressure(line),
             Self::Zoneinfo => line.starts_with("Node ") || line.starts_with("  "),
@@ -129,7 +129,7 @@ impl FileShape {
             Self::NodeMeminfo => self.begins(line),
             Self::Status => is_status_field(line),
             Self::Smaps => is_mapping(line) || is_field_of_mapping(line),
-            Self::Fields => pairs::of(line).is_some(),
+            Self::Fields => pairs::parse(line).is_some(),
             Self::OneLine => is_one_value(line),
             Self::Words => line.starts_with("Linux version ") || line.contains('='),
         }
@@ -140,7 +140,7 @@ impl FileShape {
         matches!(self, Self::OneLine | Self::Words)
     }
 
-    /// What tells the lines of such a file apart: where the first line's comes again, the file was shown again.
+    /// The key of a line: the file was printed again when that of the first line is repeated.
     pub(super) fn identity(self, line: &str) -> String {
         let words = match self {
             Self::Zoneinfo | Self::Buddyinfo => 4,
@@ -159,7 +159,7 @@ fn is_pressure(line: &str) -> bool {
     (line.starts_with("some ") || line.starts_with("full ")) && line.contains("avg10=")
 }
 
-/// What follows on `Node 0, zone   Normal`.
+/// The rest of a line `Node 0, zone   Normal …`.
 fn zone(line: &str) -> Option<&str> {
     let (node, rest) = line.strip_prefix("Node ")?.split_once(", zone ")?;
     let rest = rest.trim_start();
@@ -168,12 +168,13 @@ fn zone(line: &str) -> Option<&str> {
     (is_node && !name.is_empty()).then(|| behind.trim())
 }
 
-/// How many numbers a line is, 0 where anything else stands in it.
+/// How many numbers a line has; 0 if it has anything else.
 fn numbers(line: &str) -> usize {
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
-    match line.split_whitespace().all(is_number) {
-        true => line.split_whitespace().count(),
-        false => 0,
+    if line.split_whitespace().all(is_number) {
+        line.split_whitespace().count()
+    } else {
+        0
     }
 }
 
@@ -226,14 +227,14 @@ fn is_sockets(line: &str) -> bool {
     .any(|name| line.starts_with(name))
 }
 
-/// The node of a line of its meminfo, and the rest: `Node 0 MemTotal:  1 kB`.
+/// The node and the rest of a line of its meminfo: `Node 0 MemTotal:  1 kB`.
 pub(super) fn node_field(line: &str) -> Option<(&str, &str)> {
     let (node, rest) = line.strip_prefix("Node ")?.split_once(' ')?;
     let is_number = !node.is_empty() && node.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| (node, rest.trim_start()))
 }
 
-/// `Name:` of a process, then `State:`; `Umask:` stands between them since 4.7.
+/// `Name:`, then `State:`; `Umask:` is between them since 4.7.
 fn is_status(lines: &[&str]) -> bool {
     lines[0].starts_with("Name:")
         && lines
@@ -261,10 +262,10 @@ pub(super) fn is_mapping(line: &str) -> bool {
 }
 
 fn is_field_of_mapping(line: &str) -> bool {
-    line.starts_with("VmFlags:") || pairs::of(line).is_some_and(|p| p[0].has_colon)
+    line.starts_with("VmFlags:") || pairs::parse(line).is_some_and(|p| p[0].has_colon)
 }
 
-/// The text of a file of one line: a number or several, `max`, `[always] madvise never`. Prose and messages are none.
+/// Whether a line is one or several numbers, `max`, or `[always] madvise never`; not prose.
 fn is_one_value(line: &str) -> bool {
     let is_value = |word: &str| {
         let word = word.trim_matches(['[', ']']);
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_its_file() {
+    fn a_file_is_recognised_by_a_line() {
         for (line, shape) in [
             (
                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=0",
@@ -318,10 +319,10 @@ mod tests {
                 FileShape::Smaps,
             ),
         ] {
-            assert_eq!(FileShape::of(&[line]), Some(shape), "{line}");
+            assert_eq!(FileShape::recognise(&[line]), Some(shape), "{line}");
         }
         assert_eq!(
-            FileShape::of(&["Name:        bash", "Umask:        0022", "State:        S"]),
+            FileShape::recognise(&["Name:        bash", "Umask:        0022", "State:        S"]),
             Some(FileShape::Status)
         );
         for line in [
@@ -332,7 +333,7 @@ mod tests {
             "8 0 sda 1 2 3",
             "",
         ] {
-            assert_eq!(FileShape::of(&[line, "b", "c"]), None, "{line}");
+            assert_eq!(FileShape::recognise(&[line, "b", "c"]), None, "{line}");
         }
     }
 

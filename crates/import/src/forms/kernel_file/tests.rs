@@ -183,8 +183,8 @@ fn a_groups_files_are_read_with_and_without_its_name() {
     let v2 = "anon 4096\nfile 8192\nslab_reclaimable 5\n";
     let v1 = "rss 4096\ncache 8192\nmapped_file 3\npgpgin 7\n";
     for (text, key) in [
-        (v2.to_owned(), "/(pasted group)"),
-        (v1.to_owned(), "/(pasted group)"),
+        (v2.to_owned(), "/(pasted cgroup)"),
+        (v1.to_owned(), "/(pasted cgroup)"),
         (
             format!("$ cat /sys/fs/cgroup/system.slice/x.service/memory.stat\n{v2}"),
             "/system.slice/x.service",
@@ -226,11 +226,11 @@ fn single_numbers_of_a_group_need_their_path() {
     );
     assert_eq!(timeline.last_of(series, CGROUP_ANON), Some(Bytes::new(77)));
     let opened = paste("$ cat memory.limit_in_bytes\n268435456\n");
-    let series = opened.timeline.entity(Entity::Cgroup, "/(pasted group)");
+    let series = opened.timeline.entity(Entity::Cgroup, "/(pasted cgroup)");
     assert!(series.is_some());
     assert!(paste("268435456\n").origin.inputs.is_empty());
     let events = paste("low 0 high 0 max 3 oom 1 oom_kill 1\n").timeline;
-    let series = events.entity(Entity::Cgroup, "/(pasted group)").unwrap();
+    let series = events.entity(Entity::Cgroup, "/(pasted cgroup)").unwrap();
     assert_eq!(
         events.last_of(series, CGROUP_EVENTS_MAX),
         Some(Count::new(3))

@@ -1,4 +1,4 @@
-//! The messages of a log, one after the other: without prefixes, and whole where a terminal or a mail broke them.
+//! The messages of a log, one after the other, without prefixes. Lines broken by a terminal or mail are joined.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,24 +10,24 @@ use units::WallClock;
 
 use super::prefix;
 
-/// A log being read.
+/// Reads the messages of a log.
 #[derive(Debug)]
 pub(super) struct LogMessages<'a> {
     lines: &'a [&'a str],
     at: usize,
-    /// Where each message ends, in lines.
+    /// The end of each message, in lines.
     ends: Vec<usize>,
     wall: Option<WallClock>,
     stamp: Option<LogStamp>,
 }
 
 impl<'a> LogMessages<'a> {
-    /// Lines longer than this are not joined with others.
+    /// Longest joined line.
     const MOST_BYTES: usize = 4096;
-    /// A zone's line of 600 characters in a mail of 72 columns has nine.
+    /// The line of a zone (600 characters) has nine pieces in a mail of 72 columns.
     const MOST_PIECES: usize = 12;
 
-    pub(super) fn of(lines: &'a [&'a str]) -> Self {
+    pub(super) fn new(lines: &'a [&'a str]) -> Self {
         Self {
             lines,
             at: 0,
@@ -37,26 +37,26 @@ impl<'a> LogMessages<'a> {
         }
     }
 
-    /// How many lines the first messages have.
+    /// How many lines the first `messages` have.
     pub(super) fn lines_of(&self, messages: usize) -> usize {
         let last = messages.checked_sub(1).and_then(|last| self.ends.get(last));
         last.copied().unwrap_or(0)
     }
 
-    /// When the first dated message was written.
+    /// The time of the first dated message.
     pub(super) fn wall(&self) -> Option<WallClock> {
         self.wall
     }
 
-    /// The stamp of the first message, where it lacks the year and no message has a whole date.
+    /// The stamp of the first message, if it lacks the year and no message has a full date.
     pub(super) fn stamp(&self) -> Option<LogStamp> {
         self.stamp.clone().filter(|_| self.wall.is_none())
     }
 
-    /// Joins the lines that follow with one that they go on from: lines without a prefix that say nothing by themselves,
-    /// and make a line of a report together with it. The last such whole counts.
-    fn whole(&mut self, text: Cow<'a, str>, is_prefixed: bool) -> Cow<'a, str> {
-        if !may_go_on(&text) {
+    /// Joins a broken line with the next ones: those have no prefix, are no message themselves, and complete a message of a
+    /// report. The longest such message is taken.
+    fn joined(&mut self, text: Cow<'a, str>, is_prefixed: bool) -> Cow<'a, str> {
+        if !may_be_broken(&text) {
             return text;
         }
         let mut joined = text.to_string();
@@ -91,26 +91,24 @@ impl<'a> LogMessages<'a> {
     }
 }
 
-/// Whether more of a line could follow: it is long of nature, or says nothing without its end. The fields that follow on
-/// the title of a group are lines of their own.
-fn may_go_on(line: &str) -> bool {
+/// Whether a line may be broken: messages of its kind are long, or it is incomplete. Fields after the title of a cgroup are
+/// lines of their own.
+fn may_be_broken(line: &str) -> bool {
     let is_long = || marks::LONG.iter().any(|mark| line.contains(mark));
     let is_of_report = line.starts_with('[') || is_candidate(line);
-    // The last field of its line.
+    // `adj=` is the last field.
     if line.contains("oom-killer: ") && line.contains("adj=") && is_line(line) {
         return false;
     }
     !line.starts_with("Memory cgroup stats") && is_of_report && (is_long() || !is_line(line))
 }
 
-/// Two pieces as one line of a report: broken between words, or within one.
+/// Joins two pieces to a message: broken between words, or within a word.
 fn joins(front: &str, back: &str) -> Option<String> {
     let back = back.trim_start();
-    let apart = format!("{front} {back}");
-    let together = || format!("{front}{back}");
-    Some(apart)
-        .filter(|line| is_line(line))
-        .or_else(|| Some(together()).filter(|line| is_line(line)))
+    [format!("{front} {back}"), format!("{front}{back}")]
+        .into_iter()
+        .find(|line| is_line(line))
 }
 
 impl<'a> Iterator for LogMessages<'a> {
@@ -121,19 +119,19 @@ impl<'a> Iterator for LogMessages<'a> {
         let message = prefix::message(line);
         self.at += 1;
         self.wall = self.wall.or(message.wall);
-        // What stands behind the report may be stamped where it is not.
+        // Messages after the report may have a stamp if it has none.
         if self.ends.is_empty() {
             self.stamp = message.stamp;
         }
-        let text = self.whole(message.text, message.is_prefixed);
+        let text = self.joined(message.text, message.is_prefixed);
         self.ends.push(self.at);
         Some(text)
     }
 }
 
-/// Whether a line could be one of a report.
+/// Whether a line may be part of a report.
 pub(super) fn is_candidate(line: &str) -> bool {
-    // Every line of a log is asked: searchers are made once.
+    // This runs for every line of a log.
     static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
         marks::BEGINS
             .iter()

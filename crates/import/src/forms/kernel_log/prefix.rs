@@ -1,4 +1,4 @@
-//! What stands before a kernel's message in logs: stamps, levels, hosts, the containers' JSON.
+//! Prefixes of kernel messages in logs: stamps, levels, hosts, JSON of containers.
 
 use std::borrow::Cow;
 
@@ -7,24 +7,24 @@ use units::WallClock;
 
 use crate::text::times::PrintedTime;
 
-/// A line without what its log put before it.
+/// A message without its prefix.
 #[derive(Debug, Clone)]
 pub(super) struct LogMessage<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Whether anything stood before it. Broken lines go on without.
+    /// Whether it has a prefix: the second half of a broken line has none.
     pub(super) is_prefixed: bool,
-    /// When, where the log has dates with years.
+    /// Its time, if the date has a year.
     pub(super) wall: Option<WallClock>,
-    /// When, where its dates lack the year.
+    /// Its time, if the date lacks the year.
     pub(super) stamp: Option<LogStamp>,
 }
 
-/// A prefix has no more parts: level, date, host, name, stamp, caller.
+/// Enough for level, date, host, name, stamp, caller.
 const MOST_PARTS: usize = 8;
-/// A name of a host with all that can stand around it is shorter.
+/// Longest prefix up to `kernel: `.
 const MOST_PREFIX: usize = 160;
 
-/// Takes the prefix off a line.
+/// Removes the prefix of a line.
 pub(super) fn message(line: &str) -> LogMessage<'_> {
     if let Some(inner) = json(line) {
         return inner;
@@ -38,7 +38,7 @@ pub(super) fn message(line: &str) -> LogMessage<'_> {
     }
 }
 
-/// The stamp of a line, as written.
+/// The stamp of a line, as printed.
 fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
     let of_year = time.since_new_year()?;
     let line = line.trim_start();
@@ -50,7 +50,7 @@ fn stamp(line: &str, time: PrintedTime) -> Option<LogStamp> {
     })
 }
 
-/// The message, and its time: one with a year where there is one.
+/// The message and its time, preferably one with a year.
 fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
     let mut text = line.trim_start();
     let mut known: Option<PrintedTime> = None;
@@ -67,7 +67,7 @@ fn stripped(line: &str) -> (&str, Option<PrintedTime>) {
     (text, known)
 }
 
-/// The text behind the first part of a prefix, and the time that the part is.
+/// Removes the first part of a prefix. Returns its time, if it is one.
 fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let plain = |rest| Some((rest, None));
     if let Some(rest) = level(text) {
@@ -84,11 +84,11 @@ fn part(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
         .or_else(|| dated(text))
 }
 
-/// `Nov 21 23:58:47 host kernel: `: what stands before and behind that name.
+/// Splits `Nov 21 23:58:47 host kernel: message` at `kernel: `.
 fn named(text: &str) -> Option<(&str, &str)> {
     let (before, rest) = text.split_once("kernel: ")?;
     let is_word = before.is_empty() || before.ends_with([' ', '.', ']', '>']);
-    // The name of a host may be anything, but a prefix is words, not a sentence of the kernel.
+    // A sentence of the kernel is longer.
     let is_prefix = before.len() < MOST_PREFIX && before.split_whitespace().count() <= 8;
     (is_word && is_prefix).then_some((before, rest))
 }
@@ -139,8 +139,7 @@ fn container(text: &str) -> Option<&str> {
     .then_some(rest)
 }
 
-/// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and behind them the caller `[ T1598]`. A task of a report stands in
-/// brackets too.
+/// `[12345.678901]`, `[Sat Nov 21 23:58:47 2026]`, and the caller `[ T1598]` after them. Reports have PIDs in brackets, too.
 fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let inner = inner.trim();
@@ -152,7 +151,7 @@ fn bracket(text: &str, is_inner: bool) -> Option<(&str, Option<PrintedTime>)> {
     if is_stamp || is_caller {
         return Some((rest, None));
     }
-    // Months in the reader's language make a date that only its time of day shows.
+    // With the month in another language, only the time of day is recognised.
     let is_date = inner.len() < 60 && inner.split(' ').any(|word| word.matches(':').count() == 2);
     is_date.then(|| (rest, PrintedTime::leading(inner).map(|(time, _)| time)))
 }
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_what_remains_without_its_log() {
+    fn prefixes_of_logs_are_removed() {
         let bare = "94990 total pagecache pages";
         for (prefix, has_date) in [
             ("", false),
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_without_year_is_kept_as_written() {
+    fn a_stamp_without_a_year_is_kept_as_printed() {
         let stamp = |line: &str| message(line).stamp;
         let first = stamp("Nov 21 23:58:47 db1 kernel: [12345.678901] Mem-Info:").unwrap();
         assert_eq!(first.text, "Nov 21 23:58:47");
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_hold_their_message() {
+    fn messages_are_read_from_json() {
         for line in [
             r#"{"log":"[1.5] Mem-Info:\n","stream":"stdout","time":"2026-11-21T23:58:47.123Z"}"#,
             r#"{"MESSAGE":"Mem-Info:","__REALTIME_TIMESTAMP":"1795305527000000","_TRANSPORT":"kernel"}"#,
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_has_in_brackets_is_its_own() {
+    fn brackets_in_a_report_are_not_a_prefix() {
         for line in [
             "[ 1234]     0  1234     5678      900    57344        0             0 bash",
             "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",

@@ -1,14 +1,13 @@
-//! Whether `1,925` in a column is over a thousand or a little under two.
+//! Decides whether `1,925` in a column is 1925 or 1.925.
 //!
-//! One cell cannot tell, all cells together often can: `0,955` or `7.746,125` show which mark stands before decimals,
-//! `1,234,567` which one does not. Where nothing tells, the column is not used: one of the readings is wrong by a factor
-//! of a thousand.
+//! Often the other cells show it: in `0,955` and `7.746,125` the comma is the decimal mark, in `1,234,567` it is not. If
+//! nothing decides, the column is not used: it would be wrong by a factor of a thousand.
 
-use crate::text::figure::PrintedFigure;
+use crate::text::figure::{MIB, PrintedFigure};
 
 use super::header::Separator;
 
-/// What a column's cells may have that is no digit.
+/// A decimal mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecimalMark {
     Comma,
@@ -30,7 +29,7 @@ impl DecimalMark {
         }
     }
 
-    /// A cell's figure, where this mark stands before decimals; blanks may stand before the unit: `349408 kB`.
+    /// The figure in a cell with this decimal mark; blanks before the unit are allowed: `349408 kB`.
     pub(super) fn figure(self, cell: &str) -> Option<PrintedFigure> {
         let cell = cell.trim_end_matches('%').replace(' ', "");
         let plain = cell.replace(self.other().char(), "");
@@ -41,45 +40,46 @@ impl DecimalMark {
     }
 }
 
-/// Whether a cell is a figure, whatever its marks mean.
+/// Whether a cell is a figure with any decimal mark.
 pub(super) fn is_figure(cell: &str) -> bool {
     [DecimalMark::Point, DecimalMark::Comma]
         .iter()
         .any(|mark| mark.figure(cell).is_some())
 }
 
-/// Which marks the cells show to stand before decimals.
+/// Which decimal marks the cells show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MarksSeen {
     comma: bool,
     point: bool,
-    /// A mark that may mean either, and whether there are two kinds of them.
+    /// An ambiguous mark.
     open: Option<DecimalMark>,
+    /// Whether both marks are ambiguous.
     both_open: bool,
-    /// Whole figures below a thousand: beside `1,025` they show that there are no decimals.
+    /// Whole figures below a thousand: together with `1,025` they show that there are no decimals.
     small: bool,
 }
 
 impl MarksSeen {
-    /// What these cells show.
-    pub(super) fn of<'c>(cells: impl Iterator<Item = &'c str>) -> Self {
-        let mut shown = Self::default();
-        cells.for_each(|cell| shown.look_at(cell));
-        shown
+    /// Checks all cells of a column.
+    pub(super) fn in_cells<'c>(cells: impl Iterator<Item = &'c str>) -> Self {
+        let mut seen = Self::default();
+        cells.for_each(|cell| seen.add(cell));
+        seen
     }
 
-    fn look_at(&mut self, cell: &str) {
+    fn add(&mut self, cell: &str) {
         let is_other = |c: char| !(c.is_ascii_digit() || ",.".contains(c));
         let number = cell.split(is_other).next().unwrap_or_default();
-        let of = |mark: DecimalMark| number.matches(mark.char()).count();
-        match (of(DecimalMark::Comma), of(DecimalMark::Point)) {
+        let count = |mark: DecimalMark| number.matches(mark.char()).count();
+        match (count(DecimalMark::Comma), count(DecimalMark::Point)) {
             (0, 0) => self.small |= number.len() < 4 && number.parse() != Ok(0),
             (1, 0) => self.single(number, DecimalMark::Comma),
             (0, 1) => self.single(number, DecimalMark::Point),
-            (_, 0) => self.tell(DecimalMark::Point),
-            (0, _) => self.tell(DecimalMark::Comma),
-            _ if number.rfind(',') > number.rfind('.') => self.tell(DecimalMark::Comma),
-            _ => self.tell(DecimalMark::Point),
+            (_, 0) => self.set(DecimalMark::Point),
+            (0, _) => self.set(DecimalMark::Comma),
+            _ if number.rfind(',') > number.rfind('.') => self.set(DecimalMark::Comma),
+            _ => self.set(DecimalMark::Point),
         }
     }
 
@@ -87,20 +87,20 @@ impl MarksSeen {
         let (head, tail) = number.split_once(mark.char()).unwrap_or((number, ""));
         let may_be_thousands = tail.len() == 3 && (1..=3).contains(&head.len()) && head != "0";
         if !may_be_thousands {
-            return self.tell(mark);
+            return self.set(mark);
         }
         self.both_open |= self.open.is_some_and(|open| open != mark);
         self.open = Some(mark);
     }
 
-    fn tell(&mut self, decimals: DecimalMark) {
+    fn set(&mut self, decimals: DecimalMark) {
         match decimals {
             DecimalMark::Comma => self.comma = true,
             DecimalMark::Point => self.point = true,
         }
     }
 
-    /// What one table's columns show together.
+    /// Combines the marks of all columns of a table.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             comma: self.comma || other.comma,
@@ -109,8 +109,8 @@ impl MarksSeen {
         }
     }
 
-    /// The one mark that was shown to stand before decimals.
-    const fn one(self) -> Option<DecimalMark> {
+    /// The decimal mark, if only one was seen.
+    const fn single_mark(self) -> Option<DecimalMark> {
         match (self.comma, self.point) {
             (true, false) => Some(DecimalMark::Comma),
             (false, true) => Some(DecimalMark::Point),
@@ -118,38 +118,45 @@ impl MarksSeen {
         }
     }
 
-    /// The mark before the decimals of a column of sizes of `unit` bytes, in a table that shows `table`; `None` where
-    /// nothing tells, or cells contradict each other.
+    /// The decimal mark of a column of sizes in `unit` bytes; `table` are the marks of all columns. `None` if it is unknown
+    /// or cells contradict each other.
     pub(super) fn decimals(
         mut self,
         table: Self,
         separator: Separator,
         unit: Option<f64>,
     ) -> Option<DecimalMark> {
-        const MIB: f64 = 1_048_576.0;
         if self.both_open || (self.comma && self.point) {
             return None;
         }
         let Some(open) = self.open else {
-            return Some(self.one().or(table.one()).unwrap_or(DecimalMark::Point));
+            return Some(
+                self.single_mark()
+                    .or(table.single_mark())
+                    .unwrap_or(DecimalMark::Point),
+            );
         };
         if self.small {
-            self.tell(open.other());
+            self.set(open.other());
         }
-        // Nobody's machine has thousands of GiB without a cell that shows it.
+        // No host has thousands of GiB.
         if unit.is_some_and(|unit| unit > MIB) {
-            self.tell(open);
+            self.set(open);
         }
         if self.comma && self.point {
             return None;
         }
         let is_between_semicolons = separator == Separator::Semicolon && open == DecimalMark::Comma;
-        // The kernel's own figures are whole.
+        // Figures of the kernel are whole.
         let is_whole = unit.is_some_and(|unit| unit < MIB);
-        self.one().or(table.one()).or(match is_between_semicolons {
-            true => Some(open).filter(|_| !is_whole),
-            false => Some(open.other()).filter(|_| is_whole),
-        })
+        let guess = || {
+            if is_between_semicolons {
+                (!is_whole).then_some(open)
+            } else {
+                is_whole.then_some(open.other())
+            }
+        };
+        self.single_mark().or(table.single_mark()).or_else(guess)
     }
 }
 
@@ -158,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_s_cells_tell_together() {
+    fn the_cells_of_a_column_decide_together() {
         use DecimalMark::{Comma, Point};
         const KIB: Option<f64> = Some(1024.0);
         const MIB: Option<f64> = Some(1_048_576.0);
@@ -179,22 +186,22 @@ mod tests {
             (&["1,925", "1.925"], KIB, None),
             (&["12", "0"], MIB, Some(Point)),
         ] {
-            let shown = MarksSeen::of(cells.iter().copied());
+            let shown = MarksSeen::in_cells(cells.iter().copied());
             let found = shown.decimals(MarksSeen::default(), Separator::Blanks, unit);
             assert_eq!(found, decimals, "{cells:?} {unit:?}");
         }
     }
 
     #[test]
-    fn the_table_tells_where_the_column_does_not() {
-        let open = MarksSeen::of(["1,925"].into_iter());
+    fn the_table_decides_if_the_column_does_not() {
+        let open = MarksSeen::in_cells(["1,925"].into_iter());
         let mib = Some(1_048_576.0);
         for (other, decimals) in [
             ("0.5", Some(DecimalMark::Point)),
             ("0,5", Some(DecimalMark::Comma)),
             ("5", None),
         ] {
-            let table = MarksSeen::of([other].into_iter()).and(open);
+            let table = MarksSeen::in_cells([other].into_iter()).and(open);
             let found = open.decimals(table, Separator::Blanks, mib);
             assert_eq!(found, decimals, "{other}");
         }
@@ -203,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_read_by_their_mark() {
+    fn figures_are_read_with_their_decimal_mark() {
         for (mark, cell, value) in [
             (DecimalMark::Comma, "1,925", Some(1.925)),
             (DecimalMark::Point, "1,925", Some(1925.0)),

@@ -1,9 +1,9 @@
-//! How a table is laid out: what stands between its cells, and its header.
+//! The header of a table, and the separator of its cells.
 
 use super::names::{self, ColumnMeaning, TableColumn};
 use super::row_time::TimeColumn;
 
-/// What stands between cells.
+/// The separator of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
     Comma,
@@ -13,7 +13,7 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    fn of(header: &str) -> Self {
+    fn recognise(header: &str) -> Self {
         if header.contains('|') {
             Self::Bar
         } else if header.contains(';') {
@@ -39,12 +39,12 @@ impl Separator {
     }
 }
 
-/// A table's header.
+/// The header of a table.
 #[derive(Debug)]
 pub(super) struct TableHeader {
     pub(super) separator: Separator,
     pub(super) columns: Vec<TableColumn>,
-    /// The first column's clock.
+    /// The meaning of the first column, if it has times.
     pub(super) clock: Option<TimeColumn>,
     /// Whether date and time are two columns.
     pub(super) has_date: bool,
@@ -52,17 +52,17 @@ pub(super) struct TableHeader {
 }
 
 impl TableHeader {
-    /// Longer lines are no header that anybody wrote.
+    /// Longer lines are not headers.
     const LONGEST: usize = 4000;
 
-    /// Reads a header; `None` where none of its words surely means memory. `has_unit`: the heading tells one.
-    pub(super) fn of(line: &str, has_unit: bool) -> Option<Self> {
+    /// Reads a header; `None` if none of its words clearly means memory. `has_unit`: the heading above has a unit.
+    pub(super) fn from_line(line: &str, has_unit: bool) -> Option<Self> {
         if line.is_empty() || line.len() > Self::LONGEST {
             return None;
         }
         let plain = line.trim_start_matches(['#', ' ']);
         let plain = plain.strip_prefix("columns:").unwrap_or(plain);
-        let separator = Separator::of(plain);
+        let separator = Separator::recognise(plain);
         let heads = joined(separator.cells(plain), separator);
         let is_head = |head: &String| {
             head.is_empty()
@@ -71,24 +71,22 @@ impl TableHeader {
         if !heads.iter().all(is_head) || heads.iter().any(|head| names::is_part(head)) {
             return None;
         }
-        let clock = heads.first().and_then(|head| TimeColumn::of(head));
+        let clock = heads.first().and_then(|head| TimeColumn::from_head(head));
         let has_date = clock == Some(TimeColumn::Time)
             && heads[0].eq_ignore_ascii_case("date")
             && heads
                 .get(1)
-                .is_some_and(|head| TimeColumn::of(head) == Some(TimeColumn::Time));
+                .is_some_and(|head| TimeColumn::from_head(head) == Some(TimeColumn::Time));
         let times = usize::from(clock.is_some()) + usize::from(has_date);
         let columns: Vec<TableColumn> = heads
             .iter()
             .enumerate()
-            .map(|(i, head)| match i < times {
-                true => TableColumn {
-                    name: head.clone(),
-                    meaning: ColumnMeaning::Other,
-                    unit: None,
-                    is_sure: false,
-                },
-                false => TableColumn::of(head),
+            .map(|(i, head)| {
+                if i < times {
+                    TableColumn::unused(head)
+                } else {
+                    TableColumn::from_head(head)
+                }
             })
             .collect();
         let known = || columns.iter().filter(|column| column.is_known());
@@ -103,19 +101,19 @@ impl TableHeader {
         })
     }
 
-    /// Whether rows are of several machines.
+    /// Whether rows are of several hosts.
     pub(super) fn has_keys(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.meaning == ColumnMeaning::Key)
     }
 
-    /// Whether a line is the header again, or the rule below it.
+    /// Whether a line repeats the header, or is a rule below it.
     pub(super) fn is_repeated(&self, line: &str) -> bool {
         let is_rule = line.len() > 2 && line.bytes().all(|b| b" |-+:=".contains(&b));
         is_rule || line == self.line
     }
 
-    /// The cells of a row, its time first where date and time stand apart; `None` where they do not fit the columns.
+    /// The time and the cells of a row; `None` if they do not fit the columns.
     pub(super) fn cells<'l>(&self, line: &'l str) -> Option<(Option<String>, Vec<&'l str>)> {
         let cells = self.separator.cells(line);
         let n = self.columns.len();
@@ -126,7 +124,7 @@ impl TableHeader {
             let time = self.clock.map(|_| cells[0].to_owned());
             return Some((time, cells));
         }
-        // One head over a date and a time.
+        // One column for date and time, separated by a blank.
         if self.clock == Some(TimeColumn::Time)
             && self.separator == Separator::Blanks
             && cells.len() == n + 1
@@ -138,7 +136,7 @@ impl TableHeader {
     }
 }
 
-/// Joins a unit that stands apart to its head: `MemFree (kB)`.
+/// Joins a separate unit to its head: `MemFree (kB)`.
 fn joined(cells: Vec<&str>, separator: Separator) -> Vec<String> {
     let mut heads: Vec<String> = Vec::with_capacity(cells.len());
     for cell in cells {
@@ -156,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_needs_a_name_of_memory() {
+    fn a_header_has_a_name_that_means_memory() {
         for (line, has_unit, is_header) in [
             ("uptime_min Slab SReclaimable SUnreclaim", false, true),
             ("mem_avail", true, true),
@@ -183,7 +181,7 @@ mod tests {
             ("", true, false),
         ] {
             assert_eq!(
-                TableHeader::of(line, has_unit).is_some(),
+                TableHeader::from_line(line, has_unit).is_some(),
                 is_header,
                 "{line}"
             );
@@ -191,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn cells_fit_the_columns_or_are_no_row() {
-        let header = TableHeader::of("time MemFree", false).unwrap();
+    fn a_row_has_a_cell_for_each_column() {
+        let header = TableHeader::from_line("time MemFree", false).unwrap();
         assert!(header.cells("23:58:47 12").is_some());
         let (time, cells) = header.cells("2026-11-21 23:58:47 12").unwrap();
         assert_eq!(
@@ -200,7 +198,7 @@ mod tests {
             (Some("2026-11-21 23:58:47"), "12")
         );
         assert!(header.cells("12").is_none() && header.cells("1 2 3 4").is_none());
-        let header = TableHeader::of("| MemFree (kB) | x |", false).unwrap();
+        let header = TableHeader::from_line("| MemFree (kB) | x |", false).unwrap();
         assert!(header.is_repeated("|---|:--|"));
         assert_eq!(header.cells("| 12 | y |").unwrap().1, ["12", "y"]);
     }

@@ -1,7 +1,7 @@
-//! What the head of a column says: which signal, in which unit, as a level, a total or a rate.
+//! The meaning of the head of a column: which signal, in which unit, as a level, a total or a rate.
 //!
-//! Names are compared without case and marks between words: `MemAvailable`, `mem_available` and `mem.available` are one.
-//! Everyday words (`free`, `cached`) mean memory only beside other evidence.
+//! Names are compared without case and punctuation: `MemAvailable`, `mem_available` and `mem.available` are equal. Common
+//! words (`free`, `cached`) mean memory only together with other evidence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,32 +13,36 @@ use timeline::signals::{
 use timeline::{Entity, SignalId};
 
 use crate::forms::size_unit::SizeUnit;
+use crate::text::figure::KIB;
 
-/// What a column holds.
+/// What a column means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ColumnMeaning {
-    /// A size. The unit that its name brings along, in bytes: meminfo's own names are KiB.
+    /// A size, and the unit that its name implies, in bytes: names of meminfo are KiB.
     Size(SignalId, Option<f64>),
-    /// A level or a total in the kernel file's own unit.
+    /// A level or a total in the unit of the kernel file.
     Plain(SignalId),
     /// Per second.
     Rate(SignalId),
-    /// Stalled time: a share in percent over so many seconds, or a total; where the name does not tell, the figures do.
+    /// Stall time.
     Pressure(SignalId, PressureKind),
-    /// Resident memory of a process that is not named.
+    /// RSS of an unknown process.
     Resident,
-    /// Whose the row is: rows are of several things.
+    /// The name of a host: rows are of several hosts.
     Key,
-    /// Nothing that is read.
+    /// Not used.
     Other,
 }
 
-/// How pressure is given.
+/// How stall time is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PressureKind {
+    /// A share in percent over this many seconds.
     Average(f64),
+    /// A total.
     Total,
-    NotTold,
+    /// Either: the figures decide.
+    Unknown,
 }
 
 /// A column.
@@ -46,20 +50,19 @@ pub(super) enum PressureKind {
 pub(super) struct TableColumn {
     pub(super) name: String,
     pub(super) meaning: ColumnMeaning,
-    /// The unit written in its head.
+    /// The unit in its head.
     pub(super) unit: Option<SizeUnit>,
-    /// Whether its name means memory wherever it stands.
+    /// Whether its name means memory without other evidence.
     pub(super) is_sure: bool,
 }
 
 impl TableColumn {
     /// The column with this head.
-    pub(super) fn of(head: &str) -> Self {
+    pub(super) fn from_head(head: &str) -> Self {
         let plain = |meaning, is_sure| Self {
-            name: head.to_owned(),
             meaning,
-            unit: None,
             is_sure,
+            ..Self::unused(head)
         };
         if let Some(found) = find(head) {
             return plain(found.meaning, found.is_sure);
@@ -73,21 +76,31 @@ impl TableColumn {
             );
             return Self {
                 unit: Some(unit).filter(|_| is_size),
-                // A size that tells its unit is no everyday word any more.
+                // With a unit, a common word is a size.
                 ..plain(found.meaning, found.is_sure || is_size)
             };
         }
         if let Some(meaning) = pressure(head) {
-            let says_so = matches!(
+            let is_sure = matches!(
                 meaning,
                 ColumnMeaning::Pressure(_, PressureKind::Average(_))
             );
-            return plain(meaning, says_so);
+            return plain(meaning, is_sure);
         }
-        plain(ColumnMeaning::Other, false)
+        Self::unused(head)
     }
 
-    /// Whether it is read.
+    /// A column that is not used.
+    pub(super) fn unused(head: &str) -> Self {
+        Self {
+            name: head.to_owned(),
+            meaning: ColumnMeaning::Other,
+            unit: None,
+            is_sure: false,
+        }
+    }
+
+    /// Whether it is used.
     pub(super) const fn is_known(&self) -> bool {
         !matches!(self.meaning, ColumnMeaning::Key | ColumnMeaning::Other)
     }
@@ -99,8 +112,8 @@ struct KnownName {
     is_sure: bool,
 }
 
-/// Words that mean memory only beside other evidence.
-const EVERYDAY: [&str; 24] = [
+/// Words that mean memory only together with other evidence.
+const COMMON: [&str; 24] = [
     "active",
     "inactive",
     "available",
@@ -127,7 +140,7 @@ const EVERYDAY: [&str; 24] = [
     "buffcache",
 ];
 
-/// What people call things besides the kernel's names.
+/// Other names of the fields of meminfo.
 const ALIASES: [(&str, SignalId); 21] = [
     ("memavail", MEM_AVAILABLE.id()),
     ("available", MEM_AVAILABLE.id()),
@@ -152,10 +165,10 @@ const ALIASES: [(&str, SignalId); 21] = [
     ("totalswap", SWAP_TOTAL.id()),
 ];
 
-/// Columns that say of which machine a row is.
+/// Columns with the name of a host.
 const KEYS: [&str; 5] = ["host", "hostname", "instance", "machine", "vm"];
 
-/// Columns that say that a row is of a part of a machine: nothing of it is the machine's.
+/// Columns with the name of a part of a host: such rows are not of the host.
 const PARTS: [&str; 19] = [
     "node",
     "pod",
@@ -178,7 +191,7 @@ const PARTS: [&str; 19] = [
     "namespace",
 ];
 
-/// Whether a column with this head says that rows are of parts of a machine.
+/// Whether rows of a table with this column are of parts of a host.
 pub(super) fn is_part(head: &str) -> bool {
     PARTS.contains(&normal(head).as_str())
 }
@@ -192,7 +205,7 @@ fn all_names() -> HashMap<String, KnownName> {
     let mut names = HashMap::new();
     let mut add = |name: &str, meaning| {
         let key = normal(name);
-        let is_sure = !EVERYDAY.contains(&key.as_str());
+        let is_sure = !COMMON.contains(&key.as_str());
         if !name.is_empty() {
             names.entry(key).or_insert(KnownName { meaning, is_sure });
         }
@@ -201,13 +214,13 @@ fn all_names() -> HashMap<String, KnownName> {
         let defs = signals::ALL.iter().filter(|def| def.entity == Entity::Host);
         defs.filter_map(|def| Some((def.id()?, def)))
     };
-    let own = |id: SignalId, scale: f64| match id.def().unit {
+    let with_scale = |id: SignalId, scale: f64| match id.def().unit {
         "bytes" if !id.def().is_counter => ColumnMeaning::Size(id, Some(scale)),
         _ => ColumnMeaning::Plain(id),
     };
     for (id, def) in host() {
         if def.file == MEMINFO || def.file == VMSTAT {
-            add(def.field, own(id, 1024.0));
+            add(def.field, with_scale(id, KIB));
         }
     }
     for (name, id) in ALIASES {
@@ -221,7 +234,7 @@ fn all_names() -> HashMap<String, KnownName> {
         if def.is_counter && def.sar.ends_with("/s") {
             add(def.sar, ColumnMeaning::Rate(id));
         } else if def.sar.starts_with("kb") {
-            add(def.sar, own(id, 1024.0));
+            add(def.sar, with_scale(id, KIB));
         }
         if def.is_counter && def.file == VMSTAT {
             add(&format!("{}/s", def.field), ColumnMeaning::Rate(id));
@@ -230,18 +243,18 @@ fn all_names() -> HashMap<String, KnownName> {
             .iter()
             .any(|start| def.pcp.starts_with(start))
         {
-            add(def.pcp, own(id, 1024.0));
+            add(def.pcp, with_scale(id, KIB));
         }
         if def.node_exporter.starts_with("node_memory_")
             || def.node_exporter.starts_with("node_vmstat_")
         {
-            add(def.node_exporter, own(id, 1.0));
+            add(def.node_exporter, with_scale(id, 1.0));
         }
     }
     names
 }
 
-/// A name without case and marks between its words; `/s` stays.
+/// A name without case and punctuation; `/s` is kept.
 fn normal(name: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || *c == '/';
     name.chars()
@@ -250,7 +263,7 @@ fn normal(name: &str) -> String {
         .collect()
 }
 
-/// A head without its unit, and the unit: `free_MB`, `MemFree(kB)`, `Slab [MiB]`, `mem_avail_kb`.
+/// A head and its unit: `free_MB`, `MemFree(kB)`, `Slab [MiB]`, `mem_avail_kb`.
 fn split_unit(head: &str) -> Option<(&str, SizeUnit)> {
     if let Some(inside) = head.strip_suffix([')', ']']) {
         let (base, unit) = inside.rsplit_once(['(', '['])?;
@@ -266,7 +279,7 @@ fn split_unit(head: &str) -> Option<(&str, SizeUnit)> {
         .find_map(|unit| Some((head.strip_suffix(unit)?, SizeUnit::named(unit)?)))
 }
 
-/// `some_avg10`, `psi_io_full_total`, `mem some`. Without a resource it is memory, the subject here.
+/// `some_avg10`, `psi_io_full_total`, `mem some`. The default resource is memory.
 fn pressure(head: &str) -> Option<ColumnMeaning> {
     let lower = head.to_ascii_lowercase();
     let words: Vec<&str> = lower
@@ -302,7 +315,7 @@ fn pressure(head: &str) -> Option<ColumnMeaning> {
     } else if has("total") {
         PressureKind::Total
     } else {
-        PressureKind::NotTold
+        PressureKind::Unknown
     };
     Some(ColumnMeaning::Pressure(signal.id(), how))
 }
@@ -313,19 +326,19 @@ mod tests {
     use timeline::signals::{MEM_ACTIVE_ANON, MEM_SLAB_UNRECLAIMABLE, PGPGIN, PSI_IO_FULL, PSWPIN};
 
     #[test]
-    fn heads_are_known_however_they_are_written() {
+    fn heads_are_known_in_any_notation() {
         for (head, signal, bytes) in [
-            ("MemAvailable", MEM_AVAILABLE, Some(1024.0)),
-            ("mem_available", MEM_AVAILABLE, Some(1024.0)),
+            ("MemAvailable", MEM_AVAILABLE, Some(KIB)),
+            ("mem_available", MEM_AVAILABLE, Some(KIB)),
             ("mem_avail", MEM_AVAILABLE, None),
-            ("SUnreclaim", MEM_SLAB_UNRECLAIMABLE, Some(1024.0)),
-            ("active(anon)", MEM_ACTIVE_ANON, Some(1024.0)),
-            ("kbmemfree", MEM_FREE, Some(1024.0)),
-            ("mem.util.free", MEM_FREE, Some(1024.0)),
+            ("SUnreclaim", MEM_SLAB_UNRECLAIMABLE, Some(KIB)),
+            ("active(anon)", MEM_ACTIVE_ANON, Some(KIB)),
+            ("kbmemfree", MEM_FREE, Some(KIB)),
+            ("mem.util.free", MEM_FREE, Some(KIB)),
             ("node_memory_MemFree_bytes", MEM_FREE, Some(1.0)),
             ("free", MEM_FREE, None),
         ] {
-            let column = TableColumn::of(head);
+            let column = TableColumn::from_head(head);
             assert_eq!(
                 column.meaning,
                 ColumnMeaning::Size(signal.id(), bytes),
@@ -341,14 +354,14 @@ mod tests {
             ("MemFreeGiB", "GiB"),
             ("mem_free_bytes", "bytes"),
         ] {
-            let column = TableColumn::of(head);
+            let column = TableColumn::from_head(head);
             assert_eq!(column.unit.map(|unit| unit.name), Some(unit), "{head}");
             assert!(column.is_sure, "{head}");
         }
     }
 
     #[test]
-    fn totals_rates_and_pressure_are_told_apart() {
+    fn totals_rates_and_pressure_are_distinguished() {
         for (head, meaning) in [
             ("pswpin", ColumnMeaning::Plain(PSWPIN.id())),
             ("pswpin/s", ColumnMeaning::Rate(PSWPIN.id())),
@@ -361,9 +374,11 @@ mod tests {
             ("swap_used_pct", ColumnMeaning::Other),
             ("used", ColumnMeaning::Other),
         ] {
-            assert_eq!(TableColumn::of(head).meaning, meaning, "{head}");
+            assert_eq!(TableColumn::from_head(head).meaning, meaning, "{head}");
         }
-        assert!(!TableColumn::of("free").is_sure && !TableColumn::of("Active").is_sure);
-        assert!(TableColumn::of("SwapFree").is_sure);
+        assert!(
+            !TableColumn::from_head("free").is_sure && !TableColumn::from_head("Active").is_sure
+        );
+        assert!(TableColumn::from_head("SwapFree").is_sure);
     }
 }

@@ -1,4 +1,4 @@
-//! When the rows of a table were written: its first columns, or the heading.
+//! The times of the rows of a table: in its first columns, or by an interval in the heading.
 
 use std::cmp::Ordering;
 
@@ -7,30 +7,30 @@ use units::{Span, WallClock};
 use crate::builder::SnapshotTime;
 use crate::text::prompt;
 
-/// How a column tells the time.
+/// The meaning of a column of times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TimeColumn {
     /// Date and time, seconds since 1970, or a time of day.
     Time,
-    /// Since some start, in so many seconds.
+    /// Time since some start, in units of this many seconds.
     Elapsed(f64),
 }
 
-/// What a cell says.
+/// The time in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum RowTime {
     Wall(WallClock),
     /// Seconds since midnight.
     OfDay(f64),
-    /// Seconds since a start that is not known.
+    /// Seconds since an unknown start.
     Since(f64),
 }
 
 const DAY: f64 = 86_400.0;
 
 impl TimeColumn {
-    /// The clock of a column with this head.
-    pub(super) fn of(head: &str) -> Option<Self> {
+    /// The meaning of a column with this head.
+    pub(super) fn from_head(head: &str) -> Option<Self> {
         let lower = head.to_ascii_lowercase();
         let (base, unit) = match lower
             .trim_end_matches([')', ']'])
@@ -60,7 +60,7 @@ impl TimeColumn {
         }
     }
 
-    /// What a cell says.
+    /// Reads a cell.
     pub(super) fn read(self, cell: &str) -> Option<RowTime> {
         let number = || {
             cell.replace(',', ".")
@@ -96,7 +96,7 @@ fn wall(seconds: f64) -> Option<RowTime> {
     )))
 }
 
-/// How many seconds a unit of time has.
+/// A unit of time in seconds.
 fn seconds(unit: &str) -> Option<f64> {
     Some(match unit {
         "ms" | "msec" => 0.001,
@@ -121,7 +121,7 @@ fn of_day(cell: &str) -> Option<f64> {
     is_time.then_some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
-/// When a row was written, seen from the row before it; and how long after that, where known.
+/// The time of a row, and the seconds since the row before it, if known.
 pub(super) fn when(before: Option<RowTime>, now: Option<RowTime>) -> (SnapshotTime, Option<f64>) {
     let between = match (before, now) {
         (Some(RowTime::Wall(a)), Some(RowTime::Wall(b))) => {
@@ -130,13 +130,13 @@ pub(super) fn when(before: Option<RowTime>, now: Option<RowTime>) -> (SnapshotTi
             Some(nanos as f64 / 1e9)
         }
         (Some(RowTime::Since(a)), Some(RowTime::Since(b))) => Some(b - a),
-        // Past midnight, unless that would be more than half a day: then the rows are in no order.
+        // Past midnight. More than half a day means that the rows are not in order.
         (Some(RowTime::OfDay(a)), Some(RowTime::OfDay(b))) => {
             Some((b - a).rem_euclid(DAY)).filter(|s| *s <= DAY / 2.0)
         }
         _ => None,
     };
-    // A clock that goes back is another boot, or another series.
+    // If the clock goes back, it is another boot or another series.
     let between = between.filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
     let when = match (now, between) {
         (Some(RowTime::Wall(wall)), Some(_)) => SnapshotTime::At(wall),
@@ -147,7 +147,7 @@ pub(super) fn when(before: Option<RowTime>, now: Option<RowTime>) -> (SnapshotTi
     (when, between)
 }
 
-/// How the times of two rows lie, where they tell time alike.
+/// Compares the times of two rows, if they are of the same kind.
 pub(super) fn compare(a: Option<RowTime>, b: Option<RowTime>) -> Option<Ordering> {
     match (a?, b?) {
         (RowTime::Wall(a), RowTime::Wall(b)) => Some(a.unix_nanos().cmp(&b.unix_nanos())),
@@ -158,7 +158,7 @@ pub(super) fn compare(a: Option<RowTime>, b: Option<RowTime>) -> Option<Ordering
     }
 }
 
-/// The interval that a heading tells: `every 10 s`, `interval 60s`, `each 5 minutes`.
+/// The interval in a heading: `every 10 s`, `interval 60s`, `each 5 minutes`.
 pub(super) fn interval_in(heading: &str) -> Option<f64> {
     let words: Vec<&str> = heading
         .split([' ', '(', ')', ',', '='])
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_tell_clocks() {
+    fn columns_of_times_are_recognised() {
         for (head, clock) in [
             ("time", Some(TimeColumn::Time)),
             ("Timestamp", Some(TimeColumn::Time)),
@@ -196,12 +196,12 @@ mod tests {
             ("MemFree", None),
             ("min_free", None),
         ] {
-            assert_eq!(TimeColumn::of(head), clock, "{head}");
+            assert_eq!(TimeColumn::from_head(head), clock, "{head}");
         }
     }
 
     #[test]
-    fn cells_tell_moments() {
+    fn times_in_cells_are_read() {
         let wall = Some(RowTime::Wall(WallClock::from_unix_nanos(
             1_795_305_527_000_000_000,
         )));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn time_passes_midnight_and_does_not_go_back() {
+    fn time_continues_past_midnight_and_does_not_go_back() {
         let day = |s| Some(RowTime::OfDay(s));
         assert_eq!(when(day(86_390.0), day(5.0)).1, Some(15.0));
         assert_eq!(when(day(500.0), day(400.0)), (SnapshotTime::Unknown, None));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_tell_intervals() {
+    fn intervals_are_found_in_headings() {
         for (heading, seconds) in [
             ("series (MiB, every 10 s)", Some(10.0)),
             ("memory, interval=60s", Some(60.0)),
