@@ -157,7 +157,7 @@ fn sars_data_in_a_bundle_are_read_and_what_is_not_is_told() {
     assert_eq!(source["samples"], 4, "zeros, two rows, the kernel files");
     let problems = source["problems"].to_string();
     assert!(problems.contains("is an archive"), "{problems}");
-    assert!(problems.contains("1 logs are no text"), "{problems}");
+    assert!(problems.contains("1 logs are not text"), "{problems}");
 
     let output = memtide(&["check", plain.to_str().unwrap(), "--format", "json"]);
     assert_eq!(json(&output)["source"]["samples"], 3);
