@@ -15,8 +15,8 @@ use timeline::facts::CgroupMode;
 use timeline::{BreakKind, Entity, Event, Facts, Sample, Stamp, Timeline};
 use units::Span;
 
-use crate::capture::{Header, KERNEL_LOG, SampleLine, Writer};
 use crate::paste::Paste;
+use store::capture::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
 use timeline::Source;
 
 /// What came of it.
@@ -41,9 +41,9 @@ pub struct Converted {
 pub fn convert(opened: &Source, output: impl Write) -> std::io::Result<Converted> {
     let timeline = &opened.timeline;
     let every = timeline.interval().unwrap_or(Span::from_secs(1));
-    let mut header = Header::new(&opened.facts, every);
+    let mut header = CaptureHeader::new(&opened.facts, every);
     header.rounded = rounded(timeline);
-    let mut writer = Writer::new(output, &header)?;
+    let mut writer = CaptureWriter::new(output, &header)?;
     let mut converted = Converted {
         events_left_out: events_left_out(timeline),
         fields_left_out: timeline.unknown().count(),
@@ -74,7 +74,7 @@ pub fn convert(opened: &Source, output: impl Write) -> std::io::Result<Converted
         converted.note_lost(&sample, &files, &mut parsers);
         files.extend(report.map(|text| (KERNEL_LOG.to_owned(), text.to_owned())));
         files.extend(facts_at(&opened.facts, timeline, index));
-        let mut line = SampleLine::new(origin, sample.stamp, files);
+        let mut line = CaptureSample::new(origin, sample.stamp, files);
         line.unrelated = unrelated.contains(&index);
         writer.sample(&line)?;
         converted.samples += 1;

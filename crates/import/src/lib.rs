@@ -14,8 +14,7 @@
 mod block;
 mod builder;
 mod bundle;
-pub mod capture;
-mod collect;
+mod capture;
 mod compress;
 mod content;
 mod convert;
@@ -23,13 +22,8 @@ mod decompress;
 pub mod export;
 mod forms;
 mod history;
-mod live;
-mod live_log;
 mod open;
-mod pace;
 mod paste;
-mod problems;
-mod record;
 mod recording;
 mod reports;
 mod sar;
@@ -37,15 +31,10 @@ mod sar;
 mod testing;
 mod text;
 
-pub use collect::Secrets;
 pub use compress::Packed;
 pub use convert::{Converted, convert};
 pub use history::with_history;
-pub use live::{RECENT, Watch, watch};
 pub use open::{
     OpenError, OpenOptions, Screen, is_recording, open, open_bytes, open_part, open_stdin, scan,
 };
-pub use pace::Progress;
-pub use problems::Problems;
-pub use record::{Recording, record};
 pub use store::Resolution;

@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 
 use probe::ParseError;
 use probe::saved::Parsers;
-use timeline::{Facts, Input, Origin, Sample, Source, SourceKind};
+use timeline::{Facts, Input, Origin, Problems, Sample, Source, SourceKind};
 use units::WallClock;
 
 use crate::block::{BlockReader, TextBlock};
 use crate::builder::{Snapshot, TimelineBuilder};
 use crate::forms;
-use crate::problems::Problems;
 use crate::sar::SarDocument;
 use crate::text::{PlainText, figure, prompt};
 

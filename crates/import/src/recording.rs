@@ -6,10 +6,11 @@
 use std::path::Path;
 
 use store::{Loaded, Recording, Resolution, Selection, StoreError};
-use timeline::{Event, Origin, OutOfRange, SignalId, Source, SourceKind, TimeRange, Timeline};
+use timeline::{
+    Event, Origin, OutOfRange, Problems, SignalId, Source, SourceKind, TimeRange, Timeline,
+};
 use units::{Span, WallClock};
 
-use crate::problems::Problems;
 use crate::{OpenError, OpenOptions, Screen, reports};
 
 /// As many reports as a text may have looks of which nothing is known in time.

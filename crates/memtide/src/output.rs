@@ -3,11 +3,12 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 
-use import::{OpenError, Progress};
+use import::OpenError;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::tz::TimeZone;
 use report::plain::escape;
 use report::{ColourMode, Screen};
+use sampler::Progress;
 use store::StoreError;
 use units::Span;
 

@@ -1,5 +1,5 @@
 //! The host's own files: `/proc/meminfo`, `/proc/vmstat` and the others that stand for the whole machine, a node or a
-//! device. One file here for each kernel interface; [`file`] is the table of all, [`live`] and [`texts`] read them.
+//! device. One file here for each kernel interface; [`file`] is the table of all, [`live`] reads them.
 
 pub(crate) mod buddyinfo;
 pub(crate) mod container;
@@ -16,7 +16,6 @@ pub(crate) mod slabinfo;
 pub(crate) mod sockstat;
 pub(crate) mod stat;
 pub(crate) mod swaps;
-pub(crate) mod texts;
 pub(crate) mod vmstat;
 pub(crate) mod zoneinfo;
 pub(crate) mod zram;

@@ -3,7 +3,6 @@
 pub(crate) mod cells;
 pub(crate) mod files;
 pub(crate) mod pss;
-pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod smaps_rollup;
 pub(crate) mod stat;

@@ -1,30 +1,36 @@
-//! All processes once per call, straight into cells: what a recorder of thousands of them walks every second.
+//! All processes once per call, straight into cells or as rows of a sample.
 //!
 //! There are two ways, and [`Tasks`] takes the better one that works here: an iterator of the kernel's tasks
-//! ([`bpf::tasks`](crate::bpf::tasks), needs BPF, root and the kernel's types) and a walk over `/proc`
-//! ([`process::scan`](crate::process::scan), works everywhere, also below a foreign root). Both visit processes by ascending
-//! PID, keep their buffers and allocate nothing in steady state; neither makes strings nor looks names up.
+//! ([`bpf::tasks`](crate::bpf::tasks), needs BPF, root and the kernel's types) and a scan of `/proc`
+//! ([`process::scan`](crate::process::scan), works everywhere, also below a foreign root). Both visit processes by
+//! ascending PID, reuse their buffers and allocate nothing in steady state; neither looks names up.
+
+use timeline::{Entity, Sample};
 
 use crate::bpf;
 use crate::bpf::tasks::TaskIter;
 use crate::cgroup::service;
-use crate::directory::{Directory, Walk};
+use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
-use crate::process::scan::TaskScan;
+use crate::process::scan::{ProcessDetail, TaskScan};
+use crate::process::stat;
 use crate::process::task::Task;
+use crate::text;
 
 /// Which way processes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskSource {
     /// The kernel's iterator of tasks: exact, all of memory by kind and I/O for every process.
     Bpf,
-    /// Files below `/proc`: `stat` for all, the dearer files for the largest.
+    /// Files below `/proc`: `stat` for all, the expensive files for those that matter.
     Proc,
 }
 
-/// The processes below a root, ready to be walked again and again.
+/// The processes below a root, ready to be read again and again.
 #[derive(Debug)]
 pub struct Tasks {
+    /// What the next scan of `/proc` reads; the iterator reads everything but shares.
+    pub detail: ProcessDetail,
     way: Way,
     why_not_bpf: Option<String>,
 }
@@ -36,19 +42,21 @@ enum Way {
 }
 
 impl Tasks {
-    /// Opens the way that is wanted, or the best that works. Where BPF does not work, the other way is taken and the
-    /// reason remembered. Costs about 30 ms and 35 MiB for a moment where BPF is tried, which it is where there is room.
+    /// Opens the requested way, or the best that works. Where BPF does not work, the other way is taken and the
+    /// reason remembered. Costs about 30 ms and 35 MiB for a moment where BPF is tried, which it is where there is memory for it.
     pub fn open(root: &Root, want: Option<TaskSource>) -> Self {
         let iter = match want {
-            Some(TaskSource::Proc) => Err("not wanted".to_owned()),
+            Some(TaskSource::Proc) => Err("not requested".to_owned()),
             Some(TaskSource::Bpf) | None => bpf::tasks::open(root),
         };
         match iter {
             Ok(iter) => Self {
+                detail: ProcessDetail::INCREMENTAL,
                 way: Way::Bpf(Box::new(iter)),
                 why_not_bpf: None,
             },
             Err(reason) => Self {
+                detail: ProcessDetail::INCREMENTAL,
                 way: Way::Proc(Box::new(TaskScan::new(root))),
                 why_not_bpf: Some(reason),
             },
@@ -79,15 +87,34 @@ impl Tasks {
 
     /// Shows every process once, by ascending PID.
     pub fn each(&mut self, visit: &mut dyn FnMut(Task<'_>)) -> Walk {
+        self.each_showing(visit, &mut |_, _| ())
+    }
+
+    /// Reads the processes into rows of a sample, and shows each text that is read below `/proc`.
+    pub fn rows(&mut self, sample: &mut Sample, sink: Sink<'_>) -> Walk {
+        let table = sample.table_mut(Entity::Process);
+        let visit = &mut |task: Task<'_>| {
+            let process = table.add();
+            stat::set_key(task.pid, task.start_ticks, process);
+            text::push_lossy(&mut process.label, task.name);
+            process.group.push_str(task.service);
+            for (signal, value) in task.cells.iter() {
+                process.row.set_raw(signal, value);
+            }
+        };
+        self.each_showing(visit, sink)
+    }
+
+    fn each_showing(&mut self, visit: &mut dyn FnMut(Task<'_>), sink: Sink<'_>) -> Walk {
         match &mut self.way {
             Way::Bpf(iter) => iter.each(visit),
-            Way::Proc(scan) => scan.each(visit),
+            Way::Proc(scan) => scan.each(self.detail, visit, sink),
         }
     }
 }
 
 /// Reads which service a process belongs to (`/proc/PID/cgroup`) into `into`, which is empty where it is in none or has
-/// ended. `scratch` is room for the text, kept by the caller.
+/// ended. `scratch` is a buffer that the caller reuses.
 pub fn service_of(root: &Root, pid: u32, scratch: &mut Vec<u8>, into: &mut String) {
     into.clear();
     let Ok(proc) = Directory::open(&root.path("/proc")) else {

@@ -1,13 +1,21 @@
-//! Samples a host on a beat, and hands the samples to a recording.
+//! Samples a host, one loop for all who need that: a watch, a capture and a recording.
 //!
-//! Three nouns: a **recorder** ([`Recorder`]) samples until it is told to stop; its **settings** ([`Settings`]) say how
-//! often and how much; its **health** ([`Health`]) is what others may know of it while it runs. It never waits for a
-//! disk, for another process's lock or for another thread, and in steady state it allocates nothing.
+//! Three nouns: a **sampler** ([`Sampler`]) reads the host on a beat, one sample for each call; a **watcher** ([`Watcher`])
+//! puts samples into a timeline, [`capture()`] the files' texts into a capture; a **recorder** ([`Recorder`]) hands samples
+//! to a recording until it is stopped. A recorder never waits for a disk, for another process's lock or for another
+//! thread, and in steady state it allocates nothing.
 
+mod capture;
 mod pace;
 mod record;
+mod sampler;
+mod watch;
 
+pub use capture::{CaptureOptions, Secrets, capture};
+pub use pace::{Beat, LastDone};
 pub use record::{
     Control, Figures, Health, Housekeeper, INBOX, Kept, Message, Recorder, Settings, privilege,
     status,
 };
+pub use sampler::{Progress, Rates, Sampler, Taken};
+pub use watch::{RECENT, WatchOptions, Watcher, watch};

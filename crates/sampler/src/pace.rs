@@ -9,17 +9,29 @@ use units::Span;
 
 /// A beat of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
+pub struct Beat {
     /// How long after it was due the sample was taken.
-    pub(crate) late: Span,
+    pub late: Span,
     /// Beats that passed meanwhile; they get no samples of their own.
-    pub(crate) missed: u64,
+    pub missed: u64,
+}
+
+/// In which beat something that is not due with every sample was done last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastDone(Option<u64>);
+
+impl LastDone {
+    /// Whether it was never done.
+    pub fn is_never(self) -> bool {
+        self.0.is_none()
+    }
 }
 
 /// The beat of the samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     every: Span,
+    start: Span,
     due: Span,
     /// Number of the beat that is due.
     number: u64,
@@ -33,14 +45,25 @@ impl Pace {
     pub(crate) fn from(start: Span, every: Span) -> Self {
         Self {
             every: every.max(Self::SHORTEST),
+            start,
             due: start,
             number: 0,
         }
     }
 
+    /// When the first sample was due.
+    pub(crate) fn start(&self) -> Span {
+        self.start
+    }
+
     /// When the next sample is due.
     pub(crate) fn due(&self) -> Span {
         self.due
+    }
+
+    /// The same, since the first sample was due.
+    pub(crate) fn due_after_start(&self) -> Span {
+        self.due.saturating_sub(self.start)
     }
 
     /// The sample that was due has been begun at `now`: several beats that were missed are one late sample.
@@ -54,23 +77,23 @@ impl Pace {
         Beat { late, missed }
     }
 
-    /// Whether something that is due once in `period`, and was last done in the beat `last`, is due again in the one that
-    /// has begun.
-    pub(crate) fn is_due(&self, last: Option<u64>, period: Span) -> bool {
+    /// Whether something that is due once in `period` is due again in the beat that has begun, and notes it as done.
+    pub(crate) fn takes(&self, done: &mut LastDone, period: Span) -> bool {
         let beats = period.as_nanos().div_ceil(self.every.as_nanos()).max(1);
-        last.is_none_or(|last| self.current() >= last.saturating_add(beats))
-    }
-
-    /// Number of the beat that has begun.
-    pub(crate) fn current(&self) -> u64 {
-        self.number.saturating_sub(1)
+        let current = self.number.saturating_sub(1);
+        let is_due = done
+            .0
+            .is_none_or(|last| current >= last.saturating_add(beats));
+        if is_due {
+            done.0 = Some(current);
+        }
+        is_due
     }
 }
 
-/// Sleeps until `time` on the clock that stands still in suspend, or until a signal comes, and at most for a second, so
-/// that a flag that another thread set is seen.
-pub(crate) fn sleep_until(time: Span, now: Span) {
-    let until = time.min(now.plus(Span::from_secs(1))).as_nanos();
+/// Sleeps until `time` on the clock that stands still in suspend, or until a signal comes.
+pub(crate) fn sleep_until(time: Span) {
+    let until = time.as_nanos();
     let whole = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
     let wake = Timespec {
         tv_sec: whole(until / 1_000_000_000),
@@ -109,12 +132,11 @@ mod tests {
     #[test]
     fn what_is_done_more_rarely_keeps_to_the_beat_and_is_made_up_for_once() {
         let mut pace = Pace::from(Span::ZERO, SECOND);
-        let mut last = None;
+        let mut last = LastDone::default();
         let mut done = Vec::new();
         for now in [0, 1, 2, 3, 4, 5, 13, 14, 15, 16] {
             pace.begin(Span::from_secs(now));
-            if pace.is_due(last, Span::from_millis(2_500)) {
-                last = Some(pace.current());
+            if pace.takes(&mut last, Span::from_millis(2_500)) {
                 done.push(now);
             }
         }

@@ -24,16 +24,16 @@ pub mod status;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use probe::{Cgroups, HostProbe, Root, now};
-use rustix::time::{ClockId, clock_gettime};
+use probe::{Root, now};
 use store::{StoreError, Writer};
 use timeline::signals::{RECORDER_LATE, RECORDER_LOST};
-use timeline::{Absence, Event, Sample, Stamp};
-use units::{Count, Micros, Ratio, Span};
+use timeline::{Absence, Event, Stamp};
+use units::{Count, Micros, Span};
 
-use crate::pace::{Pace, sleep_until};
+use crate::pace::{Beat, LastDone};
 use crate::record::own_cost::OwnCost;
 use crate::record::processes::Processes;
+use crate::sampler::Sampler;
 pub use control::{Control, INBOX, Message};
 pub use health::{Figures, Health};
 pub use housekeeper::{Housekeeper, Kept};
@@ -43,31 +43,24 @@ pub use settings::Settings;
 #[derive(Debug)]
 pub struct Recorder {
     settings: Settings,
+    sampler: Sampler,
     writer: Writer,
     health: Arc<Health>,
     inbox: Receiver<Message>,
-    host: HostProbe,
-    groups: Option<Cgroups>,
-    /// From look to look at the control groups, as their cost allows.
-    groups_every: Span,
     processes: Option<Processes>,
     own: OwnCost,
-    sample: Sample,
-    pace: Pace,
-    /// In which beats these were done last.
     done: Done,
     last: Option<Stamp>,
-    /// What is to be kept when the sample is complete.
+    /// What is to be stored when the sample is complete.
     events: Vec<Event>,
     absent: Vec<(&'static str, Absence)>,
 }
 
 #[derive(Debug, Default)]
 struct Done {
-    own: Option<u64>,
-    groups: Option<u64>,
-    processes: Option<u64>,
-    refresh: Option<u64>,
+    own: LastDone,
+    processes: LastDone,
+    refresh: LastDone,
 }
 
 impl Recorder {
@@ -83,28 +76,20 @@ impl Recorder {
         health: Arc<Health>,
         inbox: Receiver<Message>,
     ) -> Self {
-        let host = HostProbe::open(root)
-            .slow_every(settings.samples_in(settings.slow))
-            .slabinfo_every(settings.samples_in(settings.slabs));
         let processes = settings
             .processes
             .map(|every| Processes::open(root, &settings, every));
         if let Some(processes) = &processes {
             health.tell_tasks_source(processes.source());
         }
-        let start = now();
         Self {
             settings,
+            sampler: Sampler::open(root, settings.rates()),
             writer,
             health,
             inbox,
-            host,
-            groups: settings.groups.map(|_| Cgroups::new(root)),
-            groups_every: Span::ZERO,
             processes,
             own: OwnCost::open(),
-            sample: Sample::default(),
-            pace: Pace::from(start.awake.unwrap_or(start.boot), settings.every),
             done: Done::default(),
             last: None,
             events: Vec::new(),
@@ -119,10 +104,8 @@ impl Recorder {
     pub fn run(mut self, control: &Control) -> Result<(), StoreError> {
         privilege::wake_exactly();
         while !control.is_stopped() {
-            let now = now();
-            let now = now.awake.unwrap_or(now.boot);
-            if now < self.pace.due() {
-                sleep_until(self.pace.due(), now);
+            // A flag that another thread sets is seen within a second.
+            if !self.sampler.wait(Span::from_secs(1)) {
                 continue;
             }
             self.take();
@@ -136,14 +119,16 @@ impl Recorder {
     /// Takes the sample that is due, at once. [`run`](Self::run) does it on the beat; taken faster, samples are never
     /// late.
     pub fn take(&mut self) {
-        self.sample.clear();
-        self.host.sample(&mut self.sample);
-        let stamp = self.sample.stamp;
-        self.note_self(stamp);
-        self.scan_cgroups();
+        let taken = self.sampler.take();
+        let stamp = taken.stamp;
+        self.note_self(stamp, taken.beat);
+        if let Some(walk) = &taken.cgroups {
+            let every = self.sampler.cgroups_every();
+            self.health.groups(walk.read, walk.left_out, every);
+        }
         self.writer.begin(stamp);
         self.scan_processes(stamp);
-        self.writer.rows(&self.sample);
+        self.writer.rows(self.sampler.sample());
         self.writer.end();
         self.after(stamp);
         self.last = Some(stamp);
@@ -161,36 +146,14 @@ impl Recorder {
     }
 
     /// The recorder's own figures are a part of each sample: a host that holds it up holds others up too.
-    fn note_self(&mut self, stamp: Stamp) {
-        let beat = self.pace.begin(stamp.awake.unwrap_or(stamp.boot));
-        let host = &mut self.sample.host;
+    fn note_self(&mut self, stamp: Stamp, beat: Beat) {
+        let is_whole = self.sampler.takes(&mut self.done.own, self.settings.slow);
+        let host = &mut self.sampler.sample().host;
         host.set(RECORDER_LATE, Micros::new(beat.late.as_nanos() / 1_000));
         host.set(RECORDER_LOST, Count::new(self.writer.lost()));
         self.health.sampled(stamp.boot, beat, self.settings.every);
-        let is_whole = self.pace.is_due(self.done.own, self.settings.slow);
-        if is_whole {
-            self.done.own = Some(self.pace.current());
-        }
         let (cpu, rss) = self.own.read(host, is_whole);
         self.health.cost(cpu, rss, self.writer.lost());
-    }
-
-    fn scan_cgroups(&mut self) {
-        let Some((groups, every)) = self.groups.as_mut().zip(self.settings.groups) else {
-            return;
-        };
-        if self
-            .pace
-            .is_due(self.done.groups, every.max(self.groups_every))
-        {
-            self.done.groups = Some(self.pace.current());
-            let before = thread_cpu();
-            let walk = groups.sample(&mut self.sample);
-            let cost = thread_cpu().saturating_sub(before);
-            self.groups_every = every.max(between(cost, self.settings.groups_share));
-            self.health
-                .groups(walk.read, walk.left_out, self.groups_every);
-        }
     }
 
     fn scan_processes(&mut self, stamp: Stamp) {
@@ -199,12 +162,12 @@ impl Recorder {
         };
         self.events
             .extend(processes.blocked(stamp).inspect(|_| self.health.blocked()));
-        if self.pace.is_due(self.done.processes, every) {
-            self.done.processes = Some(self.pace.current());
+        if self.sampler.takes(&mut self.done.processes, every) {
             let events = &mut self.events;
             let tell = &mut |event| events.push(event);
-            let look = processes.look(stamp, &mut self.writer, &mut self.sample, tell);
-            self.health.looked(&look);
+            let sample = self.sampler.sample();
+            let scan = processes.look(stamp, &mut self.writer, sample, tell);
+            self.health.looked(&scan);
         }
     }
 
@@ -217,18 +180,18 @@ impl Recorder {
                     .extend(recorder_events::between(last, stamp, self.settings.every))
             }
         }
-        if self.pace.is_due(self.done.refresh, Self::REFRESH) {
-            if self.done.refresh.is_some() {
-                self.host.refresh();
+        let is_first = self.done.refresh.is_never();
+        if self.sampler.takes(&mut self.done.refresh, Self::REFRESH) {
+            if !is_first {
+                self.sampler.refresh();
             }
-            self.done.refresh = Some(self.pace.current());
             self.note_absent();
         }
         self.hand_over();
     }
 
     fn begun(&mut self, stamp: Stamp) {
-        let absent = self.host.absent().collect::<Vec<_>>();
+        let absent = self.sampler.host().absent().collect::<Vec<_>>();
         let source = self.health.tasks_source();
         self.events.push(recorder_events::started(
             stamp,
@@ -240,7 +203,7 @@ impl Recorder {
 
     /// Keeps which kernel files cannot be read, where that is news.
     fn note_absent(&mut self) {
-        let absent = self.host.absent().collect::<Vec<_>>();
+        let absent = self.sampler.host().absent().collect::<Vec<_>>();
         for (file, why) in absent.iter().filter(|known| !self.absent.contains(known)) {
             self.writer.absent(file, why);
         }
@@ -262,15 +225,4 @@ impl Recorder {
             }
         }
     }
-}
-
-/// CPU time of this thread.
-fn thread_cpu() -> Span {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_nanos(time.tv_nsec.unsigned_abs()))
-}
-
-/// How far apart things that cost this much are, for them to take such a share of a CPU.
-fn between(cost: Span, share: Ratio) -> Span {
-    Span::from_secs_f64(cost.as_secs_f64() / share.get().max(f64::MIN_POSITIVE))
 }

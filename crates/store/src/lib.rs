@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::string_slice))] // tests cut texts of their own
 
+pub mod capture;
 mod disk;
 mod error;
 mod facts;

@@ -24,6 +24,7 @@ mod events;
 pub mod facts;
 mod identity;
 pub mod kernel_report;
+mod problems;
 mod roll_ups;
 mod sample;
 pub mod signals;
@@ -41,6 +42,7 @@ pub use events::{
 };
 pub use facts::{Fact, Facts};
 pub use kernel_report::KernelReport;
+pub use problems::Problems;
 pub use roll_ups::{EntityRollUps, Minute, RollUp, RollUps};
 pub use sample::{EntityRow, EntityTable, Row, Sample, Stamp, UnknownField, UnknownFields};
 pub use signals::{AnySignal, Counter, Entity, Gauge, Kind, Signal, SignalDef, SignalId};

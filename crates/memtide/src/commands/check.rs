@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use import::Watch;
-use probe::{Closeness, Root};
+use probe::{ProcessDetail, Root};
 use report::text::Detail;
 use report::{Answer, Report};
+use sampler::WatchOptions;
 
 use crate::cli::{Check, Format};
 use crate::commands::source;
@@ -47,13 +47,13 @@ pub(crate) fn run(args: &Check, output: &Output) -> anyhow::Result<Exit> {
 
 /// This host, live, after the recording of it.
 fn live(args: &Check, output: &Output) -> Report {
-    let watch = Watch {
-        lasts: args.lasts,
+    let options = WatchOptions {
+        duration: args.lasts,
         every: args.every,
-        last: Closeness::default(),
+        last: ProcessDetail::COMPLETE,
         recent: args.recent,
     };
-    let mut source = source::watch(watch, output);
+    let mut source = source::watch(options, output);
     if !args.no_history {
         source = answers::this_host::with_history(source, &Root::default());
     }

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use anyhow::bail;
-use import::{OpenError, OpenOptions, Watch};
+use import::{OpenError, OpenOptions};
+use sampler::WatchOptions;
 use timeline::{Source, TimeRange};
 use units::Span;
 
@@ -15,9 +16,9 @@ use crate::output::Output;
 const AROUND: Span = Span::from_mins(5);
 
 /// Watches this host.
-pub(crate) fn watch(watch: Watch, output: &Output) -> Source {
-    output.watching("watching this host", watch.lasts, |progress| {
-        import::watch(&probe::Root::default(), watch, progress)
+pub(crate) fn watch(options: WatchOptions, output: &Output) -> Source {
+    output.watching("watching this host", options.duration, |progress| {
+        sampler::watch(&probe::Root::default(), options, progress)
     })
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use answers::recording_directory;
 use anyhow::Context;
-use import::{OpenOptions, Resolution, Watch};
-use probe::Closeness;
+use import::{OpenOptions, Resolution};
+use probe::ProcessDetail;
+use sampler::WatchOptions;
 use timeline::{Source, SourceKind, TimePoint, TimeRange};
 use units::{Count, Span};
 
@@ -62,23 +63,24 @@ fn last_sample(file: &Path, at: Option<TimePoint>) -> OpenOptions {
 }
 
 /// One sample of this host.
-fn once(deep: bool) -> Watch {
+fn once(deep: bool) -> WatchOptions {
     let detail = if deep {
-        Closeness {
+        ProcessDetail {
             largest: usize::MAX,
-            shares: Some(ALL_SHARES),
+            pss: Some(ALL_SHARES),
+            ..ProcessDetail::COMPLETE
         }
     } else {
-        Closeness {
-            shares: Some(SHARES),
-            ..Closeness::default()
+        ProcessDetail {
+            pss: Some(SHARES),
+            ..ProcessDetail::COMPLETE
         }
     };
-    Watch {
-        lasts: Span::ZERO,
+    WatchOptions {
+        duration: Span::ZERO,
         every: Span::from_secs(1),
         last: detail,
-        recent: import::RECENT,
+        recent: sampler::RECENT,
     }
 }
 

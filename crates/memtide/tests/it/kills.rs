@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::SystemTime;
 
-use import::Watch;
-use probe::{Closeness, Root};
+use probe::{ProcessDetail, Root};
+use sampler::WatchOptions;
 use serde_json::Value;
 use timeline::recent_kills;
 use units::Span;
@@ -88,14 +88,14 @@ fn a_kill_is_one_event_with_its_own_time_also_from_before_the_recording() {
 fn a_look_without_a_recorder_knows_who_was_killed_before_it_and_while_it_lasts() {
     let Some(group) = group("look") else { return };
     let mut killed = vec![group.have_one_killed()];
-    let watch = Watch {
-        lasts: Span::from_secs(2),
+    let options = WatchOptions {
+        duration: Span::from_secs(2),
         every: Span::from_millis(200),
-        last: Closeness::default(),
+        last: ProcessDetail::COMPLETE,
         recent: Span::from_mins(15),
     };
     let mut during = None;
-    let opened = import::watch(&Root::default(), watch, &mut |_| {
+    let opened = sampler::watch(&Root::default(), options, &mut |_| {
         during.get_or_insert_with(|| group.have_one_killed());
         ControlFlow::Continue(())
     });

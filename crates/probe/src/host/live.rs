@@ -17,6 +17,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use timeline::{Absence, Sample, Stamp};
 use units::{Span, WallClock};
 
+use crate::directory::Sink;
 use crate::error::{ParseError, ReadError};
 use crate::host::file::{Cadence, HostFile, HostParsers};
 use crate::kernel_file::{KernelFile, Root};
@@ -45,7 +46,7 @@ pub fn now() -> Stamp {
 #[derive(Debug)]
 pub struct HostProbe {
     root: Root,
-    sources: Vec<Source>,
+    sources: Vec<HostSource>,
     parsers: HostParsers,
     buffer: Vec<u8>,
     problems: Vec<ParseError>,
@@ -81,8 +82,10 @@ impl Turn {
 
 /// One file of the host.
 #[derive(Debug)]
-struct Source {
+struct HostSource {
     kind: HostFile,
+    /// As captures have it.
+    path: String,
     instance: String,
     /// None where it could not be opened, or its device is gone.
     file: Option<KernelFile>,
@@ -138,7 +141,7 @@ impl HostProbe {
                 });
                 self.sources.push(match kept {
                     Some(kept) => before.swap_remove(kept),
-                    None => Source::open(&self.root, kind, &path, instance),
+                    None => HostSource::open(&self.root, kind, &path, instance),
                 });
             }
         }
@@ -146,6 +149,11 @@ impl HostProbe {
 
     /// Reads all files into the sample and stamps it. The caller empties the sample before.
     pub fn sample(&mut self, sample: &mut Sample) {
+        self.sample_showing(sample, &mut |_, _| ());
+    }
+
+    /// The same, and shows each text that is read.
+    pub fn sample_showing(&mut self, sample: &mut Sample, sink: Sink<'_>) {
         sample.stamp = now();
         let (with_slow, with_rare) = (self.slow.takes(), self.rare.takes());
         if !with_slow {
@@ -166,6 +174,7 @@ impl HostProbe {
             let Some(text) = source.text.clone().and_then(|text| self.buffer.get(text)) else {
                 continue;
             };
+            sink(&source.path, text);
             let parsed = self
                 .parsers
                 .parse(source.kind, &source.instance, text, sample);
@@ -211,12 +220,13 @@ impl HostProbe {
     }
 }
 
-impl Source {
+impl HostSource {
     fn open(root: &Root, kind: HostFile, path: &str, instance: String) -> Self {
         let opened = KernelFile::open(root, path).map(|file| file.shaped(kind.shape()));
         let absence = opened.as_ref().err().map(ReadError::absence);
         Self {
             kind,
+            path: path.to_owned(),
             instance,
             file: opened.ok(),
             absence,

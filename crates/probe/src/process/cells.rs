@@ -2,12 +2,12 @@
 //!
 //! The parsers are those of [`files`](super::files) and [`stat`](super::stat).
 
-use std::io::Write as _;
+use std::fmt::Write as _;
 
 use rustix::io::Errno;
 use timeline::{EntityRow, ProcessCells};
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Sink};
 use crate::error::ParseError;
 use crate::process::files::ProcessFiles;
 use crate::process::stat;
@@ -21,17 +21,20 @@ pub(crate) enum Failure {
     Malformed(ParseError),
 }
 
-/// Reads files of processes; keeps its buffers.
+/// Reads files of processes into buffers that it reuses.
 #[derive(Debug, Default)]
 pub(crate) struct CellReader {
     files: ProcessFiles,
     /// Where the parsers of files with names put their readings.
     row: EntityRow,
-    path: Vec<u8>,
+    path: String,
     text: Vec<u8>,
     /// Where in `text` the name of the last `stat` stands.
     name: (usize, usize),
 }
+
+/// Where paths begin, by which the catalogue and captures know a process's file.
+const PROC: &str = "/proc/";
 
 impl CellReader {
     /// Reads `stat`, which has the process's identity: its start, in ticks since boot. Its name is then in
@@ -41,9 +44,13 @@ impl CellReader {
         proc: &Directory,
         pid: u32,
         cells: &mut ProcessCells,
+        sink: Sink<'_>,
     ) -> (Option<u64>, Result<(), Failure>) {
-        self.name_path(pid, "stat");
-        self.stat_at(proc, cells)
+        self.name = (0, 0);
+        if let Err(errno) = self.read(proc, pid, "stat", sink) {
+            return (None, Err(Failure::Unread(errno)));
+        }
+        self.parse_stat(cells)
     }
 
     /// The same in the process's own directory.
@@ -52,20 +59,14 @@ impl CellReader {
         process: &Directory,
         cells: &mut ProcessCells,
     ) -> (Option<u64>, Result<(), Failure>) {
-        self.path.clear();
-        self.path.extend_from_slice(b"stat");
-        self.stat_at(process, cells)
-    }
-
-    fn stat_at(
-        &mut self,
-        directory: &Directory,
-        cells: &mut ProcessCells,
-    ) -> (Option<u64>, Result<(), Failure>) {
         self.name = (0, 0);
-        if let Err(errno) = directory.read_record(&self.path, &mut self.text) {
+        if let Err(errno) = process.read_record(b"stat", &mut self.text) {
             return (None, Err(Failure::Unread(errno)));
         }
+        self.parse_stat(cells)
+    }
+
+    fn parse_stat(&mut self, cells: &mut ProcessCells) -> (Option<u64>, Result<(), Failure>) {
         let (identity, result) =
             stat::read(&self.text, |signal, value| cells.set_raw(signal, value));
         let result = result.map_err(Failure::Malformed);
@@ -89,9 +90,10 @@ impl CellReader {
         pid: u32,
         name: &str,
         cells: &mut ProcessCells,
+        sink: Sink<'_>,
     ) -> Result<(), Failure> {
-        self.name_path(pid, name);
-        self.file_at(proc, pid, name, cells)
+        self.read(proc, pid, name, sink).map_err(Failure::Unread)?;
+        self.parse(pid, name, cells)
     }
 
     /// The same in the process's own directory.
@@ -102,20 +104,12 @@ impl CellReader {
         name: &str,
         cells: &mut ProcessCells,
     ) -> Result<(), Failure> {
-        self.path.clear();
-        self.path.extend_from_slice(name.as_bytes());
-        self.file_at(process, pid, name, cells)
+        let read = process.read_record(name.as_bytes(), &mut self.text);
+        read.map_err(Failure::Unread)?;
+        self.parse(pid, name, cells)
     }
 
-    fn file_at(
-        &mut self,
-        directory: &Directory,
-        pid: u32,
-        name: &str,
-        cells: &mut ProcessCells,
-    ) -> Result<(), Failure> {
-        let read = directory.read_record(&self.path, &mut self.text);
-        read.map_err(Failure::Unread)?;
+    fn parse(&mut self, pid: u32, name: &str, cells: &mut ProcessCells) -> Result<(), Failure> {
         self.row.row.clear();
         let result = self.files.parse(pid, name, &self.text, &mut self.row);
         for (signal, value) in self.row.row.iter() {
@@ -124,9 +118,31 @@ impl CellReader {
         result.map(|_| ()).map_err(Failure::Malformed)
     }
 
-    fn name_path(&mut self, pid: u32, name: &str) {
+    /// Reads the service of a process from its `cgroup`; as it was where that cannot be read.
+    pub(crate) fn service(
+        &mut self,
+        proc: &Directory,
+        pid: u32,
+        service: &mut String,
+        sink: Sink<'_>,
+    ) -> Result<(), Failure> {
+        self.file(proc, pid, "cgroup", &mut ProcessCells::default(), sink)?;
+        service.clone_from(&self.row.group);
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        proc: &Directory,
+        pid: u32,
+        name: &str,
+        sink: Sink<'_>,
+    ) -> Result<(), Errno> {
         self.path.clear();
-        // Writing to a vector cannot fail.
-        let _ = write!(self.path, "{pid}/{name}");
+        // Writing to a string cannot fail.
+        let _ = write!(self.path, "{PROC}{pid}/{name}");
+        proc.read_record(&self.path.as_bytes()[PROC.len()..], &mut self.text)?;
+        sink(&self.path, &self.text);
+        Ok(())
     }
 }

@@ -1,40 +1,86 @@
-//! Processes by files below `/proc`: `stat` for all, the dearer files for those that matter.
+//! Processes by files below `/proc`: `stat` for all, the expensive files for those that matter.
 //!
 //! `stat` has a process's identity, name, sizes, faults and CPU time. `status` (memory by kind, swap), `io` and
-//! `oom_score_adj` are read of a process that is new, and afterwards when its `stat` changed: of the 64 that hold the
-//! most at once, of a few others in turn. What is not read anew is remembered, so that a process has the same readings in
-//! every walk; how long ago it was read is the task's age.
+//! `oom_score_adj` are read of a process that is new, and afterwards when its `stat` changed: of the largest at once, of a
+//! few others in turn. What is not read anew is remembered, so that a process has the same readings in every scan; how
+//! many scans ago it was read is the task's age. "The largest" counts swap, so a process that was swapped out stays among
+//! them. `smaps_rollup` only on request, within a time budget, because it holds the mmap lock of its process.
 //!
-//! Bounds: 65,536 processes; of 1,024 new ones a walk the dearer files are read, of the others later. Cost on 6.18: 6 µs
-//! a process (0.16 µs for each of its threads), 15 µs for its dearer files.
+//! Bounds: 65,536 processes; the expensive files of so many new ones as [`ProcessDetail`] says, of the others later.
+//! Processes that end meanwhile are skipped; files that this user may not read are counted. Cost on 6.18: 6 µs a process
+//! (0.16 µs for each of its threads), 15 µs for its expensive files.
 
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use timeline::signals::{PROC_MAJFLT, PROC_MINFLT, PROC_RSS, PROC_SIZE, PROC_SWAP};
+use timeline::signals::{
+    PROC_MAJFLT, PROC_MINFLT, PROC_RSS, PROC_SIZE, PROC_STIME, PROC_SWAP, PROC_UTIME,
+};
 use timeline::{Entity, ProcessCells};
 use units::{Bytes, Pages};
 
-use crate::directory::{Directory, Walk};
+use crate::directory::{Directory, Sink, Walk};
 use crate::kernel_file::Root;
 use crate::process::cells::{CellReader, Failure};
-use crate::process::rows::Processes;
-use crate::process::task::Task;
+use crate::process::task::{MOST_PROCESSES, Task};
+use crate::text;
 
-/// A walk over `/proc`, ready to be done again and again.
+/// Of which processes a scan of `/proc` reads the expensive files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessDetail {
+    /// Of so many of the largest processes.
+    pub largest: usize,
+    /// Of so many new processes a scan: a fork bomb must not make it long.
+    pub new: usize,
+    /// Whether each scan stands for itself: files of the largest are read although nothing changed, and the service is
+    /// read with them.
+    pub is_complete: bool,
+    /// How long reading proportional shares (PSS) may take in all, largest process first. `None`: they are not read.
+    /// No single process is held for longer than what is left of it, as far as its size foretells.
+    pub pss: Option<Duration>,
+}
+
+impl ProcessDetail {
+    /// What is remembered from scan to scan is not read again. On a host of 2,000 processes 64 hold nearly all.
+    pub const INCREMENTAL: Self = Self {
+        largest: 64,
+        new: 1_024,
+        is_complete: false,
+        pss: None,
+    };
+
+    /// Each scan stands for itself. The first one of a large host takes 60 ms longer.
+    pub const COMPLETE: Self = Self {
+        largest: 64,
+        new: 4_096,
+        is_complete: true,
+        pss: None,
+    };
+}
+
+/// Processes that are not among the largest, of which a scan reads the expensive files in turn.
+const MOST_OTHERS: usize = 16;
+/// Cost of `smaps_rollup` for each resident MiB: the upper end of what was measured on 6.18 with 4 KiB pages.
+const PSS_COST_PER_MIB: Duration = Duration::from_nanos(3_500);
+
+/// A scan of `/proc`, ready to be repeated.
 #[derive(Debug)]
 pub(crate) struct TaskScan {
     proc: PathBuf,
     files: CellReader,
     pids: Vec<u32>,
-    /// The processes of the last walk by ascending PID.
+    /// The processes of the last scan by ascending PID.
     known: Vec<Known>,
-    /// Those that the current walk met first.
-    born: Vec<Known>,
-    /// What each process of the current walk holds.
-    held: Vec<Bytes>,
-    budget: Budget,
-    name: Vec<u8>,
+    /// Those of the scan before, empty between scans.
+    before: Vec<Known>,
+    /// The names of all, one after the other.
+    names: Vec<u8>,
+    /// What processes hold and where in `known` they are, to find the largest.
+    sizes: Vec<(Bytes, usize)>,
+    /// Processes that are not among the largest have their turn from this PID on.
+    turn: u32,
 }
 
 /// A process as it was read last.
@@ -42,34 +88,22 @@ pub(crate) struct TaskScan {
 struct Known {
     pid: u32,
     start: u64,
+    /// Where in `names` its name stands.
+    name: Range<usize>,
     cells: ProcessCells,
-    /// Walks since the dearer files were read.
+    /// Empty where it is in none, or was not read.
+    service: String,
+    /// Scans since the expensive files were read.
     age: u32,
     /// Whether they were read at all, and whether `stat` changed since.
     is_read: bool,
     is_changed: bool,
-    is_alive: bool,
-    /// This user may not read its `io`: it is not asked for again.
+    is_large: bool,
+    /// This user may not read its `io`: it is not tried again.
     is_io_denied: bool,
 }
 
-/// Whose dearer files the walk reads.
-#[derive(Debug, Default)]
-struct Budget {
-    /// Who holds as much is among the largest: by the last walk.
-    large: Bytes,
-    /// How many new ones, and how many changed ones that are not among the largest, may still be read.
-    new: usize,
-    others: usize,
-    /// The others have their turn from this PID on.
-    turn: u32,
-}
-
 impl TaskScan {
-    const LARGEST: usize = 64;
-    const MOST_NEW: usize = 1_024;
-    const MOST_OTHERS: usize = 16;
-
     /// Of the processes below `root`.
     pub(crate) fn new(root: &Root) -> Self {
         Self {
@@ -77,143 +111,176 @@ impl TaskScan {
             files: CellReader::default(),
             pids: Vec::new(),
             known: Vec::new(),
-            born: Vec::new(),
-            held: Vec::new(),
-            budget: Budget::default(),
-            name: Vec::new(),
+            before: Vec::new(),
+            names: Vec::new(),
+            sizes: Vec::new(),
+            turn: 0,
         }
     }
 
-    /// Shows every process once, by ascending PID.
-    pub(crate) fn each(&mut self, visit: &mut dyn FnMut(Task<'_>)) -> Walk {
+    /// Shows every process once, by ascending PID, and each text as it is read.
+    pub(crate) fn each(
+        &mut self,
+        detail: ProcessDetail,
+        visit: &mut dyn FnMut(Task<'_>),
+        sink: Sink<'_>,
+    ) -> Walk {
         let mut walk = Walk::default();
         let proc = match self.list(&mut walk) {
             Ok(proc) => proc,
             Err(errno) => return Walk::absent(errno),
         };
-        self.begin();
-        let mut place = 0;
-        for i in 0..self.pids.len() {
-            let pid = self.pids[i];
-            while self.known.get(place).is_some_and(|known| known.pid < pid) {
-                place += 1;
-            }
-            let is_known = self.known.get(place).is_some_and(|known| known.pid == pid);
-            self.task(&proc, pid, is_known.then_some(place), visit, &mut walk);
+        self.read_stat(&proc, sink, &mut walk);
+        self.rank(detail.largest);
+        self.read_expensive(&proc, detail, sink, &mut walk);
+        if let Some(budget) = detail.pss {
+            // What new processes have in swap is known only now.
+            self.rank(detail.largest);
+            self.read_pss(&proc, budget, sink, &mut walk);
         }
-        self.end();
+        for known in &self.known {
+            visit(Task {
+                pid: known.pid,
+                start_ticks: known.start,
+                name: &self.names[known.name.clone()],
+                cgroup_id: None,
+                service: &known.service,
+                age: known.age,
+                cells: &known.cells,
+            });
+        }
         walk
     }
 
     /// Opens `/proc` and notes the PIDs in it, ascending.
     fn list(&mut self, walk: &mut Walk) -> Result<Directory, Errno> {
-        let proc = Processes::list(&self.proc, &mut self.pids, walk)?;
+        let pids = &mut self.pids;
+        pids.clear();
+        let proc = Directory::open(&self.proc)?;
+        proc.each_directory(b".", |name| {
+            if let Some(pid) = text::number(name).and_then(|pid| u32::try_from(pid).ok()) {
+                if pids.len() < MOST_PROCESSES {
+                    pids.push(pid);
+                } else {
+                    walk.left_out += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
         // The kernel lists them so; a directory of saved files need not.
-        if !self.pids.is_sorted() {
-            self.pids.sort_unstable();
+        if !pids.is_sorted() {
+            pids.sort_unstable();
         }
         Ok(proc)
     }
 
-    fn begin(&mut self) {
-        self.held.clear();
-        self.born.clear();
-        self.budget.new = Self::MOST_NEW;
-        self.budget.others = Self::MOST_OTHERS;
-        for known in &mut self.known {
-            known.is_alive = false;
+    /// Reads `stat` of all, and joins them with those of the scan before.
+    fn read_stat(&mut self, proc: &Directory, sink: Sink<'_>, walk: &mut Walk) {
+        std::mem::swap(&mut self.known, &mut self.before);
+        self.known.reserve(self.before.len());
+        self.names.clear();
+        let mut before = self.before.drain(..).peekable();
+        for &pid in &self.pids {
+            let mut cells = ProcessCells::default();
+            let (start, result) = self.files.stat(proc, pid, &mut cells, sink);
+            note(walk, "stat", result);
+            let Some(start) = start else {
+                continue; // It ended, or its text has no identity.
+            };
+            while before.next_if(|known| known.pid < pid).is_some() {}
+            let same = before.next_if(|known| known.pid == pid && known.start == start);
+            let mut known = match same {
+                Some(mut known) => {
+                    known.renew(&cells);
+                    known
+                }
+                None => Known::new(pid, start, cells),
+            };
+            let name_start = self.names.len();
+            self.names.extend_from_slice(self.files.name());
+            known.name = name_start..self.names.len();
+            self.known.push(known);
+            walk.read += 1;
         }
     }
 
-    /// Reads and shows one process, which was at `place` in the last walk.
-    fn task(
+    /// Marks the largest, whose sizes are then the first ones.
+    fn rank(&mut self, largest: usize) {
+        self.sizes.clear();
+        for (index, known) in self.known.iter_mut().enumerate() {
+            known.is_large = false;
+            if !known.has_no_memory() {
+                self.sizes.push((known.size(), index));
+            }
+        }
+        if 0 < largest && largest < self.sizes.len() {
+            self.sizes
+                .select_nth_unstable_by(largest - 1, |a, b| b.cmp(a));
+        }
+        self.sizes.truncate(largest);
+        for (_, index) in &self.sizes {
+            self.known[*index].is_large = true;
+        }
+    }
+
+    fn read_expensive(
         &mut self,
         proc: &Directory,
-        pid: u32,
-        place: Option<usize>,
-        visit: &mut dyn FnMut(Task<'_>),
+        detail: ProcessDetail,
+        sink: Sink<'_>,
         walk: &mut Walk,
     ) {
-        let mut fresh = ProcessCells::default();
-        let (start, result) = self.files.stat(proc, pid, &mut fresh);
-        note(walk, "stat", result);
-        let Some(start) = start else {
-            return; // It ended, or its text has no identity.
-        };
-        self.name.clear();
-        self.name.extend_from_slice(self.files.name());
-        walk.read += 1;
-        let same = place.filter(|place| self.known[*place].start == start);
-        let known = match same {
-            Some(place) => {
-                let known = &mut self.known[place];
-                known.renew(&fresh);
-                known
+        let (mut new, mut others) = (detail.new, MOST_OTHERS);
+        // Where all had their turn, the first ones are next.
+        let mut next_turn = 0;
+        for known in &mut self.known {
+            let is_due = if known.has_no_memory() {
+                false
+            } else if known.is_large {
+                detail.is_complete || known.is_changed
+            } else if !known.is_read {
+                spend(&mut new)
+            } else if known.is_changed && known.pid >= self.turn && spend(&mut others) {
+                if others == 0 {
+                    next_turn = known.pid.saturating_add(1);
+                }
+                true
+            } else {
+                false
+            };
+            if is_due {
+                known.read(proc, &mut self.files, detail.is_complete, sink, walk);
             }
-            None => {
-                self.born.push(Known::new(pid, start, fresh));
-                let last = self.born.len() - 1;
-                &mut self.born[last]
-            }
-        };
-        if self.budget.allows(known) {
-            known.read(proc, &mut self.files, walk);
         }
-        self.held.push(known.held());
-        visit(Task {
-            pid,
-            start_ticks: start,
-            name: &self.name,
-            cgroup_id: None,
-            age: known.age,
-            cells: &known.cells,
-        });
+        self.turn = next_turn;
     }
 
-    /// Forgets who ended, and finds what the largest hold at least.
-    fn end(&mut self) {
-        self.budget.end_turn();
-        if !self.born.is_empty() || self.known.iter().any(|known| !known.is_alive) {
-            self.known.retain(|known| known.is_alive);
-            self.known.append(&mut self.born);
-            self.known.sort_unstable_by_key(|known| known.pid);
-        }
-        self.budget.large = Bytes::ZERO;
-        if self.held.len() > Self::LARGEST {
-            let nth = Self::LARGEST - 1;
-            let (_, large, _) = self.held.select_nth_unstable_by(nth, |a, b| b.cmp(a));
-            self.budget.large = *large;
+    /// Reads the shares of the largest, largest first, as far as the time allows.
+    fn read_pss(&mut self, proc: &Directory, budget: Duration, sink: Sink<'_>, walk: &mut Walk) {
+        self.sizes.sort_unstable_by(|a, b| b.cmp(a));
+        // This crate reads the machine, and its clock is a part of that; the pure crates have none.
+        #[allow(clippy::disallowed_methods)]
+        let started = Instant::now();
+        for (_, index) in &self.sizes {
+            let left = budget.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            let known = &mut self.known[*index];
+            // The largest may not fit where a smaller one still does.
+            if pss_cost(known.resident()) <= left {
+                let (pid, cells) = (known.pid, &mut known.cells);
+                let result = self.files.file(proc, pid, "smaps_rollup", cells, sink);
+                note(walk, "smaps_rollup", result);
+            }
         }
     }
 }
 
-impl Budget {
-    /// Whether the dearer files of a process are to be read now.
-    fn allows(&mut self, known: &Known) -> bool {
-        if known.has_no_memory() || (known.is_read && !known.is_changed) {
-            return false;
-        }
-        if !known.is_read {
-            return spend(&mut self.new);
-        }
-        if known.held() >= self.large {
-            return true;
-        }
-        if known.pid < self.turn || !spend(&mut self.others) {
-            return false;
-        }
-        if self.others == 0 {
-            self.turn = known.pid.saturating_add(1);
-        }
-        true
-    }
-
-    /// Whoever was behind the last one had no turn; when none is left, the first ones are next.
-    fn end_turn(&mut self) {
-        if self.others > 0 {
-            self.turn = 0;
-        }
-    }
+/// How long `smaps_rollup` will hold the mmap lock of a process of this size.
+fn pss_cost(resident: Bytes) -> Duration {
+    let mib = u32::try_from(resident.get() >> 20).unwrap_or(u32::MAX);
+    PSS_COST_PER_MIB.saturating_mul(mib.saturating_add(1))
 }
 
 fn spend(left: &mut usize) -> bool {
@@ -227,18 +294,19 @@ impl Known {
         Self {
             pid,
             start,
+            name: 0..0,
             cells,
+            service: String::new(),
             age: 0,
             is_read: false,
             is_changed: true,
-            is_alive: true,
+            is_large: false,
             is_io_denied: false,
         }
     }
 
     /// Takes over what `stat` says now.
     fn renew(&mut self, stat: &ProcessCells) {
-        self.is_alive = true;
         self.age = self.age.saturating_add(1);
         self.is_changed |= differs(&self.cells, stat);
         // What became a zombie has no memory that `status` would show; it must not keep what it had.
@@ -257,17 +325,27 @@ impl Known {
         self.cells.get(PROC_SIZE).unwrap_or_default() == Bytes::ZERO
     }
 
-    /// What it has in memory and in swap.
-    fn held(&self) -> Bytes {
+    fn resident(&self) -> Bytes {
         // Only the order of processes depends on the page size here, so this machine's serves below a foreign root too.
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         let pages = self.cells.get(PROC_RSS).unwrap_or(Pages::ZERO);
-        let swapped = self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO);
-        Bytes::new(pages.get().saturating_mul(page)) + swapped
+        Bytes::new(pages.get().saturating_mul(page))
     }
 
-    /// Reads the dearer files.
-    fn read(&mut self, proc: &Directory, files: &mut CellReader, walk: &mut Walk) {
+    /// What it has in memory and in swap.
+    fn size(&self) -> Bytes {
+        self.resident() + self.cells.get(PROC_SWAP).unwrap_or(Bytes::ZERO)
+    }
+
+    /// Reads the expensive files.
+    fn read(
+        &mut self,
+        proc: &Directory,
+        files: &mut CellReader,
+        with_service: bool,
+        sink: Sink<'_>,
+        walk: &mut Walk,
+    ) {
         self.is_read = true;
         self.is_changed = false;
         self.age = 0;
@@ -275,17 +353,20 @@ impl Known {
             if name == "io" && self.is_io_denied {
                 continue;
             }
-            let result = files.file(proc, self.pid, name, &mut self.cells);
+            let result = files.file(proc, self.pid, name, &mut self.cells, sink);
             let denied = matches!(result, Err(Failure::Unread(Errno::ACCESS | Errno::PERM)));
             self.is_io_denied |= name == "io" && denied;
             note(walk, name, result);
         }
+        if with_service {
+            let result = files.service(proc, self.pid, &mut self.service, sink);
+            note(walk, "cgroup", result);
+        }
     }
 }
 
-/// Whether a process did anything that would show in its dearer files. All of it takes faults or CPU time.
+/// Whether a process did anything that would show in its expensive files. All of it takes faults or CPU time.
 fn differs(before: &ProcessCells, now: &ProcessCells) -> bool {
-    use timeline::signals::{PROC_STIME, PROC_UTIME};
     before.get(PROC_MINFLT) != now.get(PROC_MINFLT)
         || before.get(PROC_MAJFLT) != now.get(PROC_MAJFLT)
         || before.get(PROC_RSS) != now.get(PROC_RSS)
@@ -299,5 +380,248 @@ fn note(walk: &mut Walk, name: &str, result: Result<(), Failure>) {
         Ok(()) => {}
         Err(Failure::Unread(errno)) => walk.note_errno_of(Entity::Process, name, errno),
         Err(Failure::Malformed(error)) => walk.note_parse::<()>(Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{TaskSource, Tasks};
+    use std::fs;
+    use std::path::Path;
+    use timeline::signals::{PROC_OOM_ADJ, PROC_PSS, PROC_RSS_ANON};
+    use timeline::{EntityRow, Sample};
+    use units::Count;
+
+    /// A process with `pages` resident and `swap` KiB swapped out.
+    fn process(root: &Path, pid: u32, start: u64, pages: u64, swap: u64) {
+        let at = root.join(format!("proc/{pid}"));
+        fs::create_dir_all(&at).unwrap();
+        let size = pages << 12;
+        let stat = format!(
+            "{pid} (p{pid}) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} {size} {pages} 0"
+        );
+        fs::write(at.join("stat"), stat).unwrap();
+        let status =
+            format!("Name:\tp{pid}\nVmSize:\t{size} kB\nRssAnon:\t9 kB\nVmSwap:\t{swap} kB\n");
+        fs::write(at.join("status"), status).unwrap();
+        fs::write(at.join("oom_score_adj"), "0\n").unwrap();
+        fs::write(
+            at.join("cgroup"),
+            format!("0::/system.slice/p{pid}.service\n"),
+        )
+        .unwrap();
+        fs::write(
+            at.join("smaps_rollup"),
+            "0-1 ---p 0 0:0 0 [rollup]\nPss: 7 kB\n",
+        )
+        .unwrap();
+    }
+
+    fn tasks(root: &tempfile::TempDir, largest: usize) -> Tasks {
+        let mut tasks = Tasks::open(&Root::at(root.path()), Some(TaskSource::Proc));
+        tasks.detail = ProcessDetail {
+            largest,
+            ..ProcessDetail::COMPLETE
+        };
+        tasks
+    }
+
+    fn rows(tasks: &mut Tasks) -> (Sample, Walk) {
+        let mut sample = Sample::default();
+        let walk = tasks.rows(&mut sample, &mut |_, _| ());
+        (sample, walk)
+    }
+
+    fn row<'a>(sample: &'a Sample, key: &str) -> Option<&'a EntityRow> {
+        let rows = sample.table(Entity::Process).rows();
+        rows.iter().find(|row| row.key == key)
+    }
+
+    #[test]
+    fn every_process_has_a_row_and_the_largest_are_read_again() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 1, 17, 10, 0);
+        process(root.path(), 20, 100, 5_000, 0);
+        process(root.path(), 30, 200, 20, 0);
+        fs::create_dir_all(root.path().join("proc/sys")).unwrap();
+        let mut tasks = tasks(&root, 1);
+        rows(&mut tasks);
+        for pid in [20, 30] {
+            let status = root.path().join(format!("proc/{pid}/status"));
+            fs::write(status, "RssAnon:\t11 kB\n").unwrap();
+        }
+        let (sample, walk) = rows(&mut tasks);
+        let all = Walk {
+            read: 3,
+            ..Walk::default()
+        };
+        assert_eq!(walk, all);
+        let large = row(&sample, "20@100").unwrap();
+        assert_eq!(large.label, "p20");
+        assert_eq!(large.row.get(PROC_RSS), Some(Pages::new(5_000)));
+        assert_eq!(large.row.get(PROC_RSS_ANON), Some(Bytes::from_kib(11)));
+        assert_eq!(large.row.get(PROC_OOM_ADJ), Some(Count::new(1000)));
+        let small = row(&sample, "30@200").unwrap();
+        assert_eq!(small.row.get(PROC_RSS), Some(Pages::new(20)));
+        assert_eq!(
+            small.row.get(PROC_RSS_ANON),
+            Some(Bytes::from_kib(9)),
+            "remembered from the first scan"
+        );
+        assert_eq!(small.group, "p30.service");
+        assert_eq!(small.row.get(PROC_PSS), None, "PSS was not requested");
+    }
+
+    #[test]
+    fn an_incremental_scan_reads_the_largest_only_when_they_changed() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        let mut tasks = tasks(&root, 9);
+        tasks.detail = ProcessDetail::INCREMENTAL;
+        let anon = |tasks: &mut Tasks| {
+            let (sample, _) = rows(tasks);
+            row(&sample, "10@1").unwrap().row.get(PROC_RSS_ANON)
+        };
+        let status = root.path().join("proc/10/status");
+        assert_eq!(anon(&mut tasks), Some(Bytes::from_kib(9)));
+        fs::write(status, "RssAnon:\t11 kB\n").unwrap();
+        assert_eq!(anon(&mut tasks), Some(Bytes::from_kib(9)));
+        let stat = "10 (p10) S 1 0 0 0 -1 0 7 0 0 0 0 0 0 0 20 0 1 0 1 4096 100 0";
+        fs::write(root.path().join("proc/10/stat"), stat).unwrap();
+        assert_eq!(anon(&mut tasks), Some(Bytes::from_kib(11)));
+    }
+
+    #[test]
+    fn processes_beyond_the_largest_have_their_turn() {
+        let root = tempfile::tempdir().unwrap();
+        let processes = 2 * MOST_OTHERS + 3;
+        let pids = || (1..).take(processes);
+        for pid in pids() {
+            process(root.path(), pid, 1, 100, 0);
+        }
+        let mut scan = TaskScan::new(&Root::at(root.path()));
+        let detail = ProcessDetail {
+            largest: 0,
+            ..ProcessDetail::INCREMENTAL
+        };
+        let mut read_in = |resident: u64| {
+            for pid in pids() {
+                process(root.path(), pid, 1, resident, 0);
+            }
+            let mut read = Vec::new();
+            let visit = &mut |task: Task<'_>| {
+                if task.age == 0 {
+                    read.push(task.pid);
+                }
+            };
+            scan.each(detail, visit, &mut |_, _| ());
+            read.len()
+        };
+        let counts = [1, 2, 3, 4, 5].map(&mut read_in);
+        assert_eq!(counts, [processes, 16, 16, 3, 16]);
+    }
+
+    #[test]
+    fn texts_are_shown_as_they_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        let mut shown = std::collections::BTreeMap::new();
+        tasks(&root, 9).rows(&mut Sample::default(), &mut |path, text| {
+            shown.insert(path.to_owned(), text.to_vec());
+        });
+        let paths: Vec<&str> = shown.keys().map(String::as_str).collect();
+        let expected = ["cgroup", "oom_score_adj", "stat", "status"];
+        assert_eq!(paths, expected.map(|name| format!("/proc/10/{name}")));
+        assert_eq!(shown["/proc/10/oom_score_adj"], b"0\n");
+    }
+
+    #[test]
+    fn a_swapped_out_process_stays_among_the_largest() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        process(root.path(), 11, 1, 3, 9_000);
+        let mut tasks = tasks(&root, 1);
+        rows(&mut tasks);
+        for pid in [10, 11] {
+            fs::write(root.path().join(format!("proc/{pid}/oom_score_adj")), "5\n").unwrap();
+        }
+        let (sample, _) = rows(&mut tasks);
+        let adjusted = |key| row(&sample, key).unwrap().row.get(PROC_OOM_ADJ);
+        assert_eq!(adjusted("11@1"), Some(Count::new(1005)));
+        assert_eq!(adjusted("10@1"), Some(Count::new(1000)));
+    }
+
+    #[test]
+    fn a_process_that_ends_is_skipped_and_forgotten() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        process(root.path(), 11, 1, 100, 0);
+        let mut tasks = tasks(&root, 9);
+        rows(&mut tasks);
+        // Its directory is still listed, its files are gone: a process that ends during the scan.
+        fs::remove_dir_all(root.path().join("proc/11")).unwrap();
+        fs::create_dir(root.path().join("proc/11")).unwrap();
+        // Another process with a PID that was used before.
+        process(root.path(), 10, 500, 100, 0);
+        let (sample, walk) = rows(&mut tasks);
+        let one = Walk {
+            read: 1,
+            ..Walk::default()
+        };
+        assert_eq!(walk, one);
+        assert!(row(&sample, "10@500").is_some());
+        assert_eq!(sample.table(Entity::Process).rows().len(), 1);
+    }
+
+    #[test]
+    fn pss_is_read_within_the_budget_only() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 1 << 28, 0); // 1 TiB: 3.7 s of its mmap lock
+        process(root.path(), 11, 1, 100, 0);
+        let mut tasks = tasks(&root, 9);
+        tasks.detail.pss = Some(Duration::from_secs(3));
+        let (sample, _) = rows(&mut tasks);
+        assert_eq!(row(&sample, "10@1").unwrap().row.get(PROC_PSS), None);
+        let small = row(&sample, "11@1").unwrap();
+        assert_eq!(small.row.get(PROC_PSS), Some(Bytes::from_kib(7)));
+    }
+
+    #[test]
+    fn a_malformed_stat_drops_its_process_only() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 10, 1, 100, 0);
+        process(root.path(), 11, 1, 100, 0);
+        fs::write(root.path().join("proc/11/stat"), "nonsense").unwrap();
+        let (_, walk) = rows(&mut tasks(&root, 9));
+        assert_eq!(walk.read, 1);
+        let error = walk.malformed.unwrap().to_string();
+        assert!(error.contains("found `nonsense`"), "{error}");
+    }
+
+    #[test]
+    fn without_proc_it_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        let (_, walk) = rows(&mut tasks(&root, 9));
+        assert_eq!(walk.absent, Some(timeline::Absence::NotFound));
+    }
+
+    #[test]
+    fn this_process_finds_itself() {
+        let mut tasks = Tasks::open(&Root::default(), Some(TaskSource::Proc));
+        tasks.detail = ProcessDetail {
+            largest: usize::MAX,
+            pss: Some(Duration::from_millis(200)),
+            ..ProcessDetail::COMPLETE
+        };
+        let (sample, walk) = rows(&mut tasks);
+        assert!(walk.malformed.is_none(), "{:?}", walk.malformed);
+        let key = format!("{}@", std::process::id());
+        let rows = sample.table(Entity::Process).rows();
+        let own = rows.iter().find(|row| row.key.starts_with(&key)).unwrap();
+        assert!(own.row.get(PROC_RSS).unwrap() > Pages::ZERO);
+        assert!(own.row.get(PROC_RSS_ANON).unwrap() > Bytes::ZERO);
+        assert!(own.row.get(PROC_OOM_ADJ).is_some());
+        assert!(own.label.starts_with("probe"), "{}", own.label);
     }
 }

@@ -1,8 +1,11 @@
-//! A process as it is shown to who walks over all of them.
+//! A process as a scan shows it.
 
 use timeline::ProcessCells;
 
-/// One process as a walk met it.
+/// Processes that are read; the default `pid_max` of a 64-bit kernel with few CPUs is half of it.
+pub(crate) const MOST_PROCESSES: usize = 65_536;
+
+/// One process.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// Its number: that of the thread group.
@@ -11,9 +14,11 @@ pub struct Task<'a> {
     pub start_ticks: u64,
     /// Its name as the kernel has it: at most 15 bytes (of a kernel's worker more), any but 0.
     pub name: &'a [u8],
-    /// The inode number of its group in the unified hierarchy, where the way knows it.
+    /// The inode number of its cgroup in the unified hierarchy, where the way knows it.
     pub cgroup_id: Option<u64>,
-    /// For how many walks its dearer readings, those that are not of `stat`, are remembered ones; 0 where all are new.
+    /// Its service, where a complete scan of `/proc` read it; else empty.
+    pub service: &'a str,
+    /// For how many scans its expensive readings, those that are not of `stat`, are remembered ones; 0 where all are new.
     pub age: u32,
     /// Its readings in the catalogue's units.
     pub cells: &'a ProcessCells,

@@ -3,6 +3,8 @@
 use probe::TaskSource;
 use units::{Ratio, Span};
 
+use crate::sampler::Rates;
+
 /// How a recorder samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -48,9 +50,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How many samples there are in a span, rounded up.
-    pub(crate) fn samples_in(&self, span: Span) -> u32 {
-        let samples = span.as_nanos().div_ceil(self.every.as_nanos().max(1));
-        u32::try_from(samples).unwrap_or(u32::MAX)
+    /// How often the sampler reads what.
+    pub(crate) fn rates(&self) -> Rates {
+        Rates {
+            every: self.every,
+            slow: self.slow,
+            slabs: self.slabs,
+            cgroups: self.groups,
+            cgroups_share: self.groups_share,
+        }
     }
 }

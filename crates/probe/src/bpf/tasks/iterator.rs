@@ -21,8 +21,7 @@ use crate::bpf::loader::{IteratorProgram, check_capabilities, iterate};
 use crate::bpf::tasks::record::{PROCESS, Record, Remembered, Scale, THREAD, ids};
 use crate::directory::Walk;
 use crate::kernel_file::{KernelFile, Root, Shape};
-use crate::process::rows::Processes;
-use crate::process::task::Task;
+use crate::process::task::{MOST_PROCESSES, Task};
 use crate::text;
 
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
@@ -49,7 +48,7 @@ impl TaskIter {
     /// The kernel's buffer of a sequence of records is 8 pages; a read gives at most that.
     const CHUNK: usize = 64 << 10;
     /// As many as of processes, beyond which a host is broken in other ways.
-    const MOST_EARLY: usize = Processes::MOST;
+    const MOST_EARLY: usize = MOST_PROCESSES;
     /// `MOST_CPUS` of the program.
     const MOST_CPUS: u32 = 512;
 
@@ -207,6 +206,7 @@ impl TaskIter {
                 start_ticks: record.start_ticks(self.scale),
                 name: &name[..length],
                 cgroup_id: record.cgroup_id(),
+                service: "",
                 age: 0,
                 cells: &self.cells,
             });
@@ -244,7 +244,7 @@ fn push_process(records: &mut Vec<Record>, bytes: &[u8], walk: &mut Walk) {
     let Some(record) = Record::read(bytes) else {
         return;
     };
-    if records.len() >= Processes::MOST {
+    if records.len() >= MOST_PROCESSES {
         walk.left_out += 1;
     } else if records.last().is_none_or(|last| last.pid() < record.pid()) {
         records.push(record);

@@ -110,10 +110,10 @@ fn choose(all: &[Seen]) -> Vec<u32> {
 
 fn from_proc(proc: &Directory, files: &mut CellReader, pid: u32) -> Option<Seen> {
     let mut cells = ProcessCells::default();
-    let (start, _) = files.stat(proc, pid, &mut cells);
+    let (start, _) = files.stat(proc, pid, &mut cells, &mut |_, _| ());
     for name in ["status", "io", "oom_score_adj"] {
         // Without the right to read one, the others are compared.
-        let _ = files.file(proc, pid, name, &mut cells);
+        let _ = files.file(proc, pid, name, &mut cells, &mut |_, _| ());
     }
     Some(Seen {
         pid,

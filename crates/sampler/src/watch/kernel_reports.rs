@@ -1,20 +1,17 @@
-//! The kernel's log beside a look at this host: who was killed shortly before it and while it lasts, without a recorder.
+//! The kernel's log while a host is watched: who was killed shortly before that and meanwhile, without a recorder.
 
 use probe::kmsg::KMSG;
-use probe::{LogWatch, Root, Written, host_facts};
+use probe::{LogWatch, Root, Written, host_facts, kernel_report};
 use timeline::signals::OOM_KILLS;
-use timeline::{Absence, Timeline};
+use timeline::{Absence, Problems, Sample, Timeline};
 use units::{Count, Span};
 
-use crate::problems::Problems;
-use crate::reports;
-
-/// So many reports are kept, the last ones: a storm of kills tells no more.
+/// So many reports are used, the last ones: more of a storm of kills says nothing new.
 const MOST: usize = 1_000;
 
 /// The log while a host is watched.
 #[derive(Debug)]
-pub(crate) struct LiveLog {
+pub(crate) struct KernelReports {
     watch: LogWatch,
     /// What was written before this, on the boot clock, is passed over.
     from: Span,
@@ -23,7 +20,7 @@ pub(crate) struct LiveLog {
     read: Option<Span>,
 }
 
-impl LiveLog {
+impl KernelReports {
     /// Opens the log and reads what it holds of a time before now.
     pub(crate) fn open(root: &Root, recent: Span) -> Self {
         let mut log = Self {
@@ -32,28 +29,41 @@ impl LiveLog {
             found: Vec::new(),
             read: None,
         };
-        log.look(false);
+        log.read_new(false);
         log
     }
 
     /// Reads what has come since.
-    pub(crate) fn look(&mut self, is_end: bool) {
+    pub(crate) fn read_new(&mut self, is_end: bool) {
         let now = probe::now();
         let since = self.read.map(|read| now.boot - read);
         self.watch.read(now, since);
         self.read = Some(now.boot);
         let written = self.watch.settled(now, is_end).into_iter();
         self.found
-            .extend(written.filter(|it| it.stamp.boot >= self.from));
+            .extend(written.filter(|report| report.stamp.boot >= self.from));
         let too_many = self.found.len().saturating_sub(MOST);
         self.found.drain(..too_many);
     }
 
-    /// Puts what was found into the timeline, and says what could not be looked up where that matters.
+    /// Adds the reports to the timeline: each to the sample that follows, where it replaces levels by those of its moment. A
+    /// log that cannot be read is a problem where processes were killed.
     pub(crate) fn finish(mut self, timeline: &mut Timeline, problems: &mut Problems) {
-        self.look(true);
-        for Written { stamp, lines, .. } in &self.found {
-            reports::place(timeline, *stamp, lines, None);
+        self.read_new(true);
+        for Written {
+            stamp,
+            report,
+            lines,
+        } in self.found
+        {
+            let mut sample = Sample::default();
+            kernel_report::fill(&report, &mut sample);
+            let Some(index) = timeline.report_by_time(stamp, report, Some(lines.into())) else {
+                continue;
+            };
+            for (signal, raw) in sample.host.iter() {
+                timeline.amend(index, signal, raw);
+            }
         }
         let counted = timeline.last(OOM_KILLS).map_or(0, Count::get);
         if let (Some(absence), true) = (self.watch.absence(), counted > 0) {
@@ -62,7 +72,7 @@ impl LiveLog {
     }
 }
 
-/// What nobody can tell of kills that were counted.
+/// What stays unknown of kills that were counted.
 fn unread(why: &Absence, counted: u64) -> String {
     let kills = match counted {
         1 => "an OOM kill".to_owned(),
@@ -93,7 +103,7 @@ mod tests {
 
     fn finished(kills: u64) -> Vec<String> {
         let nowhere = tempfile::tempdir().unwrap();
-        let log = LiveLog::open(&Root::at(nowhere.path()), Span::from_mins(15));
+        let log = KernelReports::open(&Root::at(nowhere.path()), Span::from_mins(15));
         let mut timeline = Timeline::default();
         let mut sample = Sample::at(Span::from_secs(1));
         sample.host.set(OOM_KILLS, Count::new(kills));

@@ -1,6 +1,6 @@
 //! Problems of a source, human-readable: each once, and a bounded number.
 
-use timeline::{Entity, Evicted, Timeline};
+use crate::{Entity, Evicted, Timeline};
 use units::Count;
 
 /// Collects problems.

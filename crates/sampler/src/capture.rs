@@ -1,0 +1,336 @@
+//! Taking a capture: this host's kernel files over time as they are, to be read on another machine.
+//!
+//! What is decided here is how often a file is read, which processes are too small to matter, and what must stay out:
+//! environments always; command lines unless requested; mounts other than memory's.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use probe::{ProcessDetail, Root, TaskSource, Tasks, host_facts, text};
+use store::capture::{CaptureHeader, CaptureSample, CaptureWriter};
+use timeline::signals::{PROC_RSS, PROC_SWAP};
+use timeline::{Entity, EntityRow, Facts, Stamp, facts};
+use units::{Bytes, PageSize, Span};
+
+use crate::sampler::{Progress, Rates, Sampler};
+
+/// What a capture may contain beyond the kernel's own numbers and names of programs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Secrets {
+    /// Command lines of processes and of the kernel.
+    pub command_lines: bool,
+    /// The host's name.
+    pub hostname: bool,
+}
+
+/// How long to capture, how often, and what may be in it.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureOptions {
+    /// From the first sample to the last; zero takes one sample.
+    pub duration: Span,
+    /// From sample to sample.
+    pub every: Span,
+    /// What may be in it.
+    pub secrets: Secrets,
+}
+
+/// Captures the host below `root` into `output`; returns the number of samples.
+///
+/// # Errors
+/// The output's; samples written before it are whole.
+pub fn capture(
+    root: &Root,
+    options: CaptureOptions,
+    output: impl Write,
+    progress: Progress<'_>,
+) -> std::io::Result<u64> {
+    let mut facts = Facts::default();
+    host_facts::read(root, Span::ZERO, &mut facts);
+    if options.secrets.hostname {
+        facts.hostname = host_facts::hostname(root);
+    }
+    let mut writer = CaptureWriter::new(output, &CaptureHeader::new(&facts, options.every))?;
+    let mut collector = Collector::new(root, &facts, options);
+    let mut first = None;
+    loop {
+        let begun = Instant::now();
+        let (stamp, files) = collector.sample();
+        let cost = begun.elapsed();
+        writer.sample(&CaptureSample {
+            cost_ms: Some(cost.as_secs_f64() * 1e3),
+            ..CaptureSample::new(*first.get_or_insert(stamp), stamp, files)
+        })?;
+        let sampler = &collector.sampler;
+        if sampler.due() > options.duration || sampler.wait_unless_ended(progress).is_break() {
+            return Ok(collector.taken);
+        }
+    }
+}
+
+/// Reads a host's kernel files, sample by sample.
+#[derive(Debug)]
+struct Collector {
+    root: Root,
+    secrets: Secrets,
+    page_size: Option<PageSize>,
+    sampler: Sampler,
+    tasks: Tasks,
+    taken: u64,
+}
+
+/// Proportional shares are read with the first sample and every fifth, as slab caches are: they cost more and change slowly.
+const EVERY_FIFTH: u64 = 5;
+/// Processes that hold less than this are left out, as nothing that fills memory is that small.
+const SMALLEST_PROCESS: Bytes = Bytes::from_mib(1);
+/// Processes of one sample, the largest: with 2 KiB for each, a sample stays well below a line's bound.
+const MOST_PROCESSES: usize = 5_000;
+/// The largest processes, of which the expensive files are read: more than live (20 µs for each), as the host cannot be
+/// asked again.
+const LARGEST: usize = 1_000;
+/// How long reading proportional shares may take in all, which is also the longest that a process can be held: 14 GiB
+/// of it.
+const PSS: Duration = Duration::from_millis(50);
+/// Kernel threads hold nothing, but the CPU time of these is the cost of reclaim.
+const RECLAIM: [&str; 3] = ["kswapd", "kcompactd", "khugepaged"];
+
+impl Collector {
+    /// For the host below `root`, of which these facts are known.
+    fn new(root: &Root, facts: &Facts, options: CaptureOptions) -> Self {
+        Self {
+            root: root.clone(),
+            secrets: options.secrets,
+            page_size: facts.page_size,
+            tasks: Tasks::open(root, Some(TaskSource::Proc)),
+            sampler: Sampler::open(root, Rates::all(options.every)),
+            taken: 0,
+        }
+    }
+
+    /// Reads one sample: kernel path → text. What cannot be read is left out.
+    fn sample(&mut self) -> (Stamp, BTreeMap<String, String>) {
+        let mut files = BTreeMap::new();
+        let mut keep = |path: &str, text: &[u8]| {
+            files.insert(path.to_owned(), text::lossy(text).into_owned());
+        };
+        let taken = self.sampler.take_showing(&mut keep);
+        if self.taken == 0 {
+            self.facts(&mut keep);
+        }
+        self.tasks.detail = ProcessDetail {
+            largest: LARGEST,
+            pss: self.taken.is_multiple_of(EVERY_FIFTH).then_some(PSS),
+            ..ProcessDetail::COMPLETE
+        };
+        self.tasks.rows(self.sampler.sample(), &mut keep);
+        self.keep_large_processes(&mut files);
+        self.taken += 1;
+        (taken.stamp, files)
+    }
+
+    /// What changes rarely.
+    fn facts(&self, keep: &mut dyn FnMut(&str, &[u8])) {
+        for path in host_facts::files(&self.root) {
+            let is_secret = path == facts::KERNEL_CMDLINE.file;
+            if is_secret && !self.secrets.command_lines {
+                continue;
+            }
+            if let Ok(text) = self.root.read(&path) {
+                keep(&path, &host_facts::without_private(&path, &text));
+            }
+        }
+    }
+
+    /// Drops processes that are too small, and adds the command lines of the others where requested.
+    fn keep_large_processes(&mut self, files: &mut BTreeMap<String, String>) {
+        let page_size = self.page_size.unwrap_or(PageSize::USUAL);
+        let rows = self.sampler.sample().table(Entity::Process).rows();
+        let mut large: Vec<(Bytes, &str)> = rows
+            .iter()
+            .filter_map(|process| {
+                let (pid, _) = process.key.split_once('@')?;
+                let size = size(process, page_size);
+                let reclaims = RECLAIM.iter().any(|name| process.label.starts_with(name));
+                if reclaims {
+                    return Some((Bytes::new(u64::MAX), pid));
+                }
+                (size >= SMALLEST_PROCESS).then_some((size, pid))
+            })
+            .collect();
+        large.sort_unstable_by(|a, b| b.cmp(a));
+        large.truncate(MOST_PROCESSES);
+        let large: HashSet<&str> = large.into_iter().map(|(_, pid)| pid).collect();
+        files.retain(|path, _| pid_of(path).is_none_or(|pid| large.contains(pid)));
+        if self.secrets.command_lines {
+            for pid in large {
+                let path = format!("/proc/{pid}/cmdline");
+                if let Ok(text) = self.root.read(&path) {
+                    files.insert(path, text::lossy(&text).into_owned());
+                }
+            }
+        }
+    }
+}
+
+/// What a process has in RAM and in swap, as far as it is known. Where the page size is not, as below a foreign root, 4 KiB
+/// is the least that it can be.
+fn size(process: &EntityRow, page: PageSize) -> Bytes {
+    let swapped = process.row.get(PROC_SWAP).unwrap_or_default();
+    let resident = process.row.get(PROC_RSS).unwrap_or_default();
+    resident.to_bytes(page) + swapped
+}
+
+/// The PID of a process's file.
+fn pid_of(path: &str) -> Option<&str> {
+    let (pid, _) = path.strip_prefix("/proc/")?.split_once('/')?;
+    text::number(pid.as_bytes()).map(|_| pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use import::open_bytes;
+    use std::fs;
+    use std::ops::ControlFlow;
+
+    fn collect(root: &Root, secrets: Secrets) -> BTreeMap<String, String> {
+        let mut facts = Facts::default();
+        host_facts::read(root, units::Span::ZERO, &mut facts);
+        let options = CaptureOptions {
+            duration: Span::ZERO,
+            every: Span::from_secs(1),
+            secrets,
+        };
+        Collector::new(root, &facts, options).sample().1
+    }
+
+    #[test]
+    fn secrets_stay_out_unless_requested() {
+        let quiet = collect(&Root::default(), Secrets::default());
+        assert!(quiet.contains_key("/proc/meminfo"));
+        assert!(quiet.contains_key("/proc/sys/vm/swappiness"));
+        let loud = quiet.keys().find(|path| {
+            ["/cmdline", "/environ", "hostname"]
+                .iter()
+                .any(|name| path.ends_with(name))
+        });
+        assert_eq!(loud, None);
+        let mounts = quiet.iter().filter(|(path, _)| path.ends_with("/mounts"));
+        for (_, mounts) in mounts {
+            assert!(!mounts.contains(" ext4 ") && !mounts.contains(" proc "));
+        }
+    }
+
+    #[test]
+    fn command_lines_are_there_when_requested() {
+        let secrets = Secrets {
+            command_lines: true,
+            hostname: false,
+        };
+        let files = collect(&Root::default(), secrets);
+        assert!(files.contains_key("/proc/cmdline"));
+        assert!(files.contains_key(&format!("/proc/{}/cmdline", std::process::id())));
+    }
+
+    #[test]
+    fn small_processes_are_left_out_and_those_that_reclaim_or_are_swapped_out_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        for (pid, name, size, pages, swap) in [
+            (1, "init", 1 << 20, 10, 0),
+            (20, "server", 1 << 30, 5_000, 0),
+            (30, "idle", 1 << 30, 3, 4_096),
+            (40, "kswapd0", 0, 0, 0),
+            (41, "kworker", 0, 0, 0),
+        ] {
+            let at = directory.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&at).unwrap();
+            let stat = format!(
+                "{pid} ({name}) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 7 {size} {pages} 0"
+            );
+            fs::write(at.join("stat"), stat).unwrap();
+            fs::write(at.join("status"), format!("VmSwap:\t{swap} kB\n")).unwrap();
+        }
+        let files = collect(&Root::at(directory.path()), Secrets::default());
+        let stats: Vec<&str> = files
+            .keys()
+            .filter(|path| path.ends_with("/stat"))
+            .map(String::as_str)
+            .collect();
+        assert_eq!(stats, ["/proc/20/stat", "/proc/30/stat", "/proc/40/stat"]);
+    }
+
+    fn recorded(root: &Root, secrets: Secrets) -> timeline::Source {
+        let mut bytes = Vec::new();
+        let options = CaptureOptions {
+            duration: Span::from_millis(40),
+            every: Span::from_millis(20),
+            secrets,
+        };
+        super::capture(
+            root,
+            options,
+            &mut bytes,
+            &mut |_| ControlFlow::Continue(()),
+        )
+        .unwrap();
+        open_bytes("capture", &bytes).unwrap()
+    }
+
+    #[test]
+    fn what_live_knows_of_the_host_survives_a_capture() {
+        let root = Root::default();
+        let secrets = Secrets {
+            command_lines: true,
+            hostname: true,
+        };
+        let read = recorded(&root, secrets);
+        assert_eq!(read.problems, Vec::<String>::new());
+        let mut live = Facts::default();
+        host_facts::read(&root, Span::ZERO, &mut live);
+        let facts = read.facts;
+        assert_eq!(
+            facts.iter().collect::<Vec<_>>(),
+            live.iter().collect::<Vec<_>>()
+        );
+        assert_eq!(facts.changes(), []);
+        assert_eq!(facts.page_size, live.page_size);
+        assert_eq!(facts.ticks_per_second, live.ticks_per_second);
+        assert_eq!(facts.cpus, live.cpus);
+        assert_eq!(facts.nodes, live.nodes);
+        assert_eq!(facts.disks, live.disks);
+        assert_eq!(facts.memory_mounts, live.memory_mounts);
+        assert_eq!(facts.cgroup_mode, live.cgroup_mode);
+        assert_eq!(facts.own_cgroup, live.own_cgroup);
+        assert_eq!(facts.container, live.container);
+        assert!(facts.hostname.is_some_and(|name| !name.is_empty()));
+    }
+
+    #[test]
+    fn samples_carry_all_three_clocks() {
+        let opened = recorded(&Root::default(), Secrets::default());
+        assert_eq!(opened.facts.hostname, None);
+        assert!(opened.timeline.len() >= 2);
+        for i in 0..opened.timeline.len() {
+            let stamp = opened.timeline.stamp(i).unwrap();
+            assert!(stamp.awake.is_some() && stamp.wall.is_some());
+        }
+        assert_eq!(opened.timeline.stamp(0).unwrap().boot, Span::ZERO);
+        assert_eq!(opened.timeline.breaks(), []);
+    }
+
+    #[test]
+    fn a_capture_that_is_ended_early_keeps_what_it_has() {
+        let mut bytes = Vec::new();
+        let options = CaptureOptions {
+            duration: Span::from_hours(1),
+            every: Span::from_secs(60),
+            secrets: Secrets::default(),
+        };
+        let end = &mut |_| ControlFlow::Break(());
+        assert_eq!(
+            super::capture(&Root::default(), options, &mut bytes, end).unwrap(),
+            1
+        );
+        assert_eq!(open_bytes("capture", &bytes).unwrap().timeline.len(), 1);
+    }
+}

@@ -1,0 +1,164 @@
+//! A capture's lines: raw text of kernel files over time, one JSON object a line.
+//!
+//! The first line may be a header (`kernel`, `interval_s`, `page_size`, …); every other line is a sample: `t`, seconds
+//! on the boot clock since the first sample, and `files`, kernel path → text. A path that is absent was not there; an
+//! empty text was an empty file. The spacing is what it was: a recorder on a sick host is late itself.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use timeline::facts::{self, Container};
+use timeline::{Facts, Stamp};
+use units::{PageSize, Span, WallClock};
+
+/// The header: all of it optional.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CaptureHeader {
+    /// `memtide-capture/1`; absent in captures of other makers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The text of `/proc/version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Nominal distance between samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_s: Option<f64>,
+    /// Size of a base page in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<u64>,
+    /// USER_HZ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_hz: Option<u64>,
+    /// CPUs online.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Name of the host, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The control group that the capture was taken in, where that limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_cgroup: Option<String>,
+    /// What gave a container away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Vec<String>>,
+    /// Whether `/proc/meminfo` shows that container instead of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meminfo_is_own: Option<bool>,
+    /// Signals of the host that were rounded when they were printed, and how far the true readings may lie from those
+    /// given: captures that were converted from text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounded: BTreeMap<String, u64>,
+}
+
+impl CaptureHeader {
+    /// What a capture says of the host apart from its kernel files.
+    pub fn new(facts: &Facts, every: Span) -> Self {
+        let container = facts.container.as_ref();
+        Self {
+            format: Some("memtide-capture/1".to_owned()),
+            kernel: facts.text(facts::KERNEL_VERSION).map(str::to_owned),
+            interval_s: Some(every.as_secs_f64()),
+            page_size: facts.page_size.map(|page| page.bytes().get()),
+            user_hz: facts.ticks_per_second,
+            cpus: facts.cpus,
+            hostname: facts.hostname.clone(),
+            own_cgroup: facts.own_cgroup.clone(),
+            container: container.map(|container| container.signs.clone()),
+            meminfo_is_own: container.map(|container| container.meminfo_is_own),
+            rounded: BTreeMap::new(),
+        }
+    }
+
+    /// The same, as facts.
+    pub fn into_facts(self, facts: &mut Facts) {
+        if let Some(kernel) = &self.kernel {
+            facts.record(Span::ZERO, facts::KERNEL_VERSION, kernel);
+        }
+        facts.page_size = self.page_size.and_then(PageSize::from_bytes);
+        facts.ticks_per_second = self.user_hz.filter(|hz| (1..=10_000).contains(hz));
+        facts.cpus = self.cpus;
+        facts.hostname = self.hostname;
+        facts.own_cgroup = self.own_cgroup;
+        facts.container = self.container.map(|signs| Container {
+            signs,
+            // Other makers' headers do not tell; then the signs do not either.
+            meminfo_is_own: self.meminfo_is_own == Some(true),
+        });
+    }
+}
+
+/// One sample.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CaptureSample {
+    /// Seconds on the boot clock since the first sample.
+    pub t: f64,
+    /// The wall clock, nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ns: Option<i64>,
+    /// Seconds on the monotonic clock, which stands still in suspend, since the first sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake: Option<f64>,
+    /// What taking the sample cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_ms: Option<f64>,
+    /// Whether how it lies in time to the sample before it is not known: `t` only keeps the order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unrelated: bool,
+    /// Kernel path → text. [`KERNEL_LOG`] holds a report of the kernel, which is of the sample's moment.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The kernel's log.
+pub const KERNEL_LOG: &str = "/dev/kmsg";
+
+impl CaptureSample {
+    /// A sample taken at `stamp`; `first` is when the first one was.
+    pub fn new(first: Stamp, stamp: Stamp, files: BTreeMap<String, String>) -> Self {
+        let awake = stamp.awake.zip(first.awake);
+        Self {
+            t: (stamp.boot - first.boot).as_secs_f64(),
+            wall_ns: stamp.wall.map(WallClock::unix_nanos),
+            awake: awake.map(|(now, then)| now.saturating_sub(then).as_secs_f64()),
+            cost_ms: None,
+            unrelated: false,
+            files,
+        }
+    }
+}
+
+/// Writes a capture.
+#[derive(Debug)]
+pub struct CaptureWriter<W> {
+    output: W,
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Starts a capture with its header.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn new(mut output: W, header: &CaptureHeader) -> std::io::Result<Self> {
+        line(&mut output, header)?;
+        Ok(Self { output })
+    }
+
+    /// Appends a sample and hands it on, so that a full disk or a crash costs no earlier one.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn sample(&mut self, sample: &CaptureSample) -> std::io::Result<()> {
+        line(&mut self.output, sample)?;
+        self.output.flush()
+    }
+
+    /// The output, to be finished.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+}
+
+fn line(output: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *output, value)?;
+    output.write_all(b"\n")
+}
