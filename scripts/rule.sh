@@ -76,7 +76,18 @@ mod tests {
 EOF
 sed -i "0,/^mod /s//mod $file;\nmod /; s/^    unexplained_stall::RULE,/    $file::RULE,\n&/" "$rules.rs"
 rustfmt --edition 2024 --config skip_children=true "$rules.rs" 2>/dev/null || cargo fmt
-answer=crates/memtide/tests/it/answers/$id.txt
-printf '# %s\n' 'host of 60 s' 'mem.total 16G' 'mem.available 8G' 'psi.memory.some +200000' >"$answer"
+case=corpus/made-up/$id
+mkdir -p "$case"
+printf '%s\n' 'host of 60 s' 'mem.total 16G' 'mem.available 8G' 'psi.memory.some +200000' >"$case/host.txt"
+cat >"$case/case.toml" <<EOF
+[labels]
+must_find = ["$id"]
+must_not_find = []
+calm = false
+
+[made]
+by = "hand"
+load = "invented readings, no host had them"
+EOF
 echo "$rules/$file.rs: write the rule and its tests (CONTRIBUTING.md)"
-echo "$answer: describe a host that shows it, or name a capture"
+echo "$case/host.txt: describe a host that shows it, or remove it and label a real case"

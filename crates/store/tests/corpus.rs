@@ -14,15 +14,12 @@ fn host() -> Identity {
     }
 }
 
-/// Captures of the corpus, and of the directory that `MEMTIDE_CAPTURES` names.
+/// Captures of the corpus.
 fn captures() -> Vec<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let more = std::env::var_os("MEMTIDE_CAPTURES").map(PathBuf::from);
-    let folders = [Some(corpus), more].into_iter().flatten();
-    let entries = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");
+    let cases = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = cases
+        .map(|case| case.unwrap().path().join("capture.jsonl.gz"))
         .collect();
     paths.sort();
     paths
@@ -107,7 +104,7 @@ fn a_recording_of_an_earlier_memtide_is_read() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let loaded = load(&here.join("tests/data/format-2"));
     assert_eq!(loaded.problems, Vec::<String>::new());
-    let capture = here.join("../../corpus/cgroup-oom--96m.jsonl.gz");
+    let capture = here.join("../../corpus/captures/cgroup-oom--96m/capture.jsonl.gz");
     let source = import::open(&capture, &mut |_| ()).unwrap();
     // A later memtide may read more of a capture than was kept then, but nothing of what was kept is other.
     assert_eq!(loaded.timeline.len(), source.timeline.len());

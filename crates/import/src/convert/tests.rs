@@ -14,8 +14,8 @@ use timeline::{EventKind, SourceKind};
 use units::{Bytes, Limit, Micros, Pages, WallClock};
 
 fn corpus(name: &str) -> Source {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    open(&path.join(name), &mut |_| ()).unwrap()
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/captures");
+    open(&captures.join(name).join("capture.jsonl.gz"), &mut |_| ()).unwrap()
 }
 
 fn converted(opened: &Source) -> (Source, Converted) {
@@ -48,11 +48,11 @@ fn rows(sample: &Sample) -> Rows {
 #[test]
 fn a_capture_of_a_capture_is_the_same() {
     for name in [
-        "node-reclaim--dist21.jsonl.gz",
-        "cgroup-oom--96m.jsonl.gz",
-        "healthy--5.10-768m-build.jsonl.gz",
-        "healthy--7.2-1g-streamwrite.jsonl.gz",
-        "swap-thrash--512m-swapdisk.jsonl.gz",
+        "node-reclaim--dist21",
+        "cgroup-oom--96m",
+        "healthy--5.10-768m-build",
+        "healthy--7.2-1g-streamwrite",
+        "swap-thrash--512m-swapdisk",
     ] {
         let before = corpus(name);
         let (after, converted) = converted(&before);

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use crate::support::{capture, complaints, file, folded, json, memtide, root, stderr, stdout};
+use crate::support::{capture, complaints, file, folded, json, memtide, stderr, stdout};
 
 fn healthy() -> Vec<u8> {
-    std::fs::read(root().join("corpus/healthy--idle.jsonl.gz")).unwrap()
+    std::fs::read(&crate::cases::named("healthy--idle").source).unwrap()
 }
 
 /// Exit code and message of `memtide check` on a file, with the faults that the answer names.

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chart::{Chart, ChartKind, Curve, charts};
 use diagnose::Evidence;
-use timeline::Source;
 use timeline::signals::{MEM_TOTAL, by_name};
 use units::Quantity;
 
-use crate::support::root;
+use crate::cases;
 
 /// Signals that findings rest on and that no chart shows, and why.
 const NOT_DRAWN: [(&str, &str); 15] = [
@@ -62,26 +61,6 @@ const NOT_DRAWN: [(&str, &str); 15] = [
     ("zone.min", "of one zone; the floor is drawn for the host"),
 ];
 
-fn captures() -> impl Iterator<Item = (String, Source)> {
-    opened("corpus", ".jsonl.gz")
-}
-
-fn pastes() -> impl Iterator<Item = (String, Source)> {
-    opened("corpus/pasted", ".paste")
-}
-
-fn opened(folder: &str, ending: &str) -> impl Iterator<Item = (String, Source)> {
-    let folder = std::fs::read_dir(root().join(folder)).unwrap();
-    let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.to_string_lossy().ends_with(ending));
-    paths.sort();
-    assert!(paths.len() > 20);
-    paths.into_iter().map(|path| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        (name, import::open(&path, &mut |_| ()).unwrap())
-    })
-}
-
 fn drawn(chart: &Chart, cx: &Evidence<'_>, name: &str) -> Vec<Curve> {
     let curves = (chart.draw)(cx);
     assert_eq!(curves.len(), chart.series.len(), "{name}: {}", chart.id);
@@ -100,8 +79,8 @@ fn sum(curves: &[Curve], index: usize) -> f64 {
 #[test]
 fn the_stack_of_memory_adds_up_to_memtotal_at_every_sample_of_every_capture() {
     let mut samples = 0;
-    for (name, source) in captures() {
-        let cx = Evidence::new(&source.timeline, &source.facts);
+    for case in cases::captures() {
+        let (name, cx) = (&case.id, case.judged().evidence());
         let charts = charts(&cx);
         let memory = &charts[0];
         assert_eq!(
@@ -109,15 +88,15 @@ fn the_stack_of_memory_adds_up_to_memtotal_at_every_sample_of_every_capture() {
             ("where", &None),
             "{name}"
         );
-        let curves = drawn(memory, &cx, &name);
-        for index in 0..source.timeline.len() {
-            let total = source.timeline.at(MEM_TOTAL, index).unwrap().as_f64();
+        let curves = drawn(memory, &cx, name);
+        for index in 0..cx.timeline.len() {
+            let total = cx.timeline.at(MEM_TOTAL, index).unwrap().as_f64();
             assert_eq!(sum(&curves, index), total, "{name} at {index}");
             samples += 1;
         }
         assert_eq!(
             memory.top,
-            Some(source.timeline.last(MEM_TOTAL).unwrap().as_f64())
+            Some(cx.timeline.last(MEM_TOTAL).unwrap().as_f64())
         );
     }
     assert!(samples > 1000);
@@ -125,13 +104,13 @@ fn the_stack_of_memory_adds_up_to_memtotal_at_every_sample_of_every_capture() {
 
 #[test]
 fn charts_of_captures_and_pastes_are_whole() {
-    for (name, source) in captures().chain(pastes()) {
-        let cx = Evidence::new(&source.timeline, &source.facts);
+    for case in cases::captures().chain(cases::pastes()) {
+        let (name, cx) = (&case.id, case.judged().evidence());
         let charts = charts(&cx);
         let ids: BTreeSet<_> = charts.iter().map(|chart| chart.id.as_str()).collect();
         assert_eq!(ids.len(), charts.len(), "{name}");
         for chart in &charts {
-            let curves = drawn(chart, &cx, &name);
+            let curves = drawn(chart, &cx, name);
             assert_eq!(
                 chart.absent.is_some(),
                 curves.is_empty(),
@@ -154,13 +133,13 @@ fn charts_of_captures_and_pastes_are_whole() {
 #[test]
 fn what_a_finding_rests_on_is_seen_on_a_chart() {
     let mut not_drawn: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (name, source) in captures() {
-        let cx = Evidence::new(&source.timeline, &source.facts);
+    for case in cases::captures() {
+        let (name, cx) = (&case.id, case.judged().evidence());
         let charts = charts(&cx);
         let shown = charts.iter().flat_map(|chart| &chart.series);
         let shown = shown.flat_map(|series| series.covered());
         let shown: BTreeSet<&str> = shown.map(|id| id.def().name).collect();
-        for finding in diagnose::diagnose(&source.timeline, &source.facts).findings {
+        for finding in &case.judged().diagnosis.findings {
             let measured = finding
                 .evidence
                 .iter()

@@ -6,7 +6,7 @@ use std::io::Read;
 use serde_json::{Value, json};
 
 use crate::report::read;
-use crate::support::{file, json as answer, memtide, root, stderr, stdout};
+use crate::support::{file, json as answer, memtide, stderr, stdout};
 
 /// 11:06:40 UTC.
 const BEGIN: i32 = 1_795_000_000;
@@ -14,7 +14,7 @@ const BEGIN: i32 = 1_795_000_000;
 /// 39 s of swap thrash in a recording whose wall clock shows so much at the first sample, and is set by so many seconds
 /// before one of the others.
 fn recorded(directory: &tempfile::TempDir, begin: i32, (at, by): (u32, i32)) -> String {
-    let case = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let case = &crate::cases::named("swap-thrash--512m-swapdisk").source;
     let mut text = String::new();
     let packed = std::fs::File::open(&case).unwrap();
     flate2::read::GzDecoder::new(packed)

@@ -1,10 +1,9 @@
 //! `memtide compare`: what people see of three pairs, and what scripts read.
 
-use crate::support::{capture, file, folded, json, memtide, root, stderr, stdout};
+use crate::support::{capture, file, folded, json, memtide, stderr, stdout};
 
-fn corpus(name: &str) -> String {
-    let path = root().join("corpus").join(name);
-    path.to_str().unwrap().to_owned()
+fn corpus(id: &str) -> String {
+    crate::cases::path(id)
 }
 
 fn compared(before: &str, after: &str, more: &[&str]) -> std::process::Output {
@@ -12,10 +11,10 @@ fn compared(before: &str, after: &str, more: &[&str]) -> std::process::Output {
     memtide(&[&["compare", &before, &after], more].concat())
 }
 
-const RECLAIM: &str = "node-reclaim--dist21.jsonl.gz";
-const NO_RECLAIM: &str = "healthy--numa-mode0.jsonl.gz";
-const IDLE: &str = "healthy--idle.jsonl.gz";
-const THRASH: &str = "swap-thrash--512m-swapdisk.jsonl.gz";
+const RECLAIM: &str = "node-reclaim--dist21";
+const NO_RECLAIM: &str = "healthy--numa-mode0";
+const IDLE: &str = "healthy--idle";
+const THRASH: &str = "swap-thrash--512m-swapdisk";
 
 #[test]
 fn a_fix_names_the_setting_that_was_the_cause() {
@@ -39,11 +38,7 @@ fn more_load_is_told_by_what_differs_most() {
 
 #[test]
 fn huge_pages_under_another_setting() {
-    let output = compared(
-        "healthy--thp-never.jsonl.gz",
-        "thp-bloat--always.jsonl.gz",
-        &[],
-    );
+    let output = compared("healthy--thp-never", "thp-bloat--always", &[]);
     assert_eq!(output.status.code(), Some(0));
     insta::assert_snapshot!(stdout(&output));
 }
@@ -307,37 +302,26 @@ fn a_page_shows_names_from_the_host_as_text() {
 #[test]
 fn any_two_captures_are_compared_and_one_with_itself_shows_nothing() {
     use diagnose::compare::{Compared, Direction, compare};
-    let all = std::fs::read_dir(root().join("corpus")).unwrap();
-    let mut paths: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "gz"));
-    paths.sort();
-    let opened: Vec<_> = paths
-        .iter()
-        .map(|path| import::open(path, &mut |_| ()).unwrap())
-        .collect();
-    let judged: Vec<_> = opened
-        .iter()
-        .map(|it| diagnose::diagnose(&it.timeline, &it.facts))
-        .collect();
+    let cases: Vec<_> = crate::cases::captures().collect();
     let side = |at: usize| Compared {
-        timeline: &opened[at].timeline,
-        facts: &opened[at].facts,
-        diagnosis: &judged[at],
+        timeline: &cases[at].judged().source.timeline,
+        facts: &cases[at].judged().source.facts,
+        diagnosis: &cases[at].judged().diagnosis,
     };
-    for at in 0..paths.len() {
+    for at in 0..cases.len() {
         let same = compare(side(at), side(at));
         assert!(
             matches!(same.direction, Direction::Same | Direction::Unknown),
             "{:?}",
-            paths[at]
+            cases[at].id
         );
         assert!(
             same.rates.iter().all(|rate| !rate.is_clear()) && same.facts.is_empty(),
             "{:?}",
-            paths[at]
+            cases[at].id
         );
         // Each against two others: neighbours are of one kind, the far one is of another.
-        for other in [(at + 1) % paths.len(), (at + 37) % paths.len()] {
+        for other in [(at + 1) % cases.len(), (at + 37) % cases.len()] {
             let (there, back) = (
                 compare(side(at), side(other)),
                 compare(side(other), side(at)),
@@ -347,8 +331,8 @@ fn any_two_captures_are_compared_and_one_with_itself_shows_nothing() {
                 both,
                 (Direction::Better, Direction::Better),
                 "{:?} {:?}",
-                paths[at],
-                paths[other]
+                cases[at].id,
+                cases[other].id
             );
             for rate in &there.rates {
                 let same = back.rates.iter().find(|it| it.name == rate.name).unwrap();

@@ -1,230 +1,157 @@
 //! The labelled captures and pastes: every rule on every case. Precision before recall; a calm case has no warning.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+mod expected;
+mod labels;
+mod layout;
 
-use diagnose::{Diagnosis, Severity};
+use std::collections::BTreeSet;
 
-use crate::labels;
-use crate::support::root;
+use diagnose::{Finding, Rule, Severity};
 
-struct Case {
-    name: String,
-    want: Vec<String>,
-    forbid: Vec<String>,
-    calm: bool,
-    loud: BTreeSet<&'static str>,
-    said: BTreeSet<&'static str>,
-    /// What stands behind copy buttons.
-    commands: BTreeSet<String>,
-    /// Of these what changes something, and what takes it back.
-    changes: BTreeSet<(String, String)>,
-    /// Rules that found nothing and do not say what they looked at.
-    silent: Vec<&'static str>,
+use crate::cases::{self, Case, on_each};
+
+/// Rules that must not be reported and are, and rules that must be and are not.
+struct Score<'a> {
+    case: &'a Case,
+    missed: Vec<&'a str>,
+    false_alarms: Vec<&'a str>,
 }
 
-impl Case {
-    fn new(path: &Path, want: Vec<String>, forbid: Vec<String>, diagnosis: &Diagnosis) -> Case {
-        Case {
-            name: path.file_name().unwrap().to_string_lossy().into_owned(),
-            calm: want.iter().all(|id| id.contains("-harmless")),
-            want,
-            forbid,
-            loud: diagnosis
-                .findings
-                .iter()
-                .filter(|f| f.severity > Severity::Info)
-                .map(|f| f.id)
-                .collect(),
-            said: diagnosis
-                .findings
-                .iter()
-                .chain(&diagnosis.notes)
-                .flat_map(|f| std::iter::once(f.id).chain(f.aliases.iter().copied()))
-                .collect(),
-            commands: diagnosis
-                .findings
-                .iter()
-                .chain(&diagnosis.notes)
-                .flat_map(|f| &f.fixes)
-                .flat_map(|fix| [&fix.now, &fix.persistent, &fix.undo])
-                .flat_map(|lines| lines.lines().map(str::to_owned))
-                .collect(),
-            changes: diagnosis
-                .findings
-                .iter()
-                .chain(&diagnosis.notes)
-                .flat_map(|f| &f.fixes)
-                .filter(|fix| !fix.now.is_empty() && !fix.is_look)
-                .map(|fix| (fix.now.clone(), fix.undo.clone()))
-                .collect(),
-            silent: diagnosis
-                .clear
-                .iter()
-                .filter(|(_, why)| why.is_empty() || why == "nothing showed it")
-                .map(|(id, _)| *id)
-                .collect(),
-        }
-    }
-
-    fn missed(&self) -> Vec<&str> {
-        self.want
+impl<'a> Score<'a> {
+    fn new(case: &'a Case) -> Option<Self> {
+        let labels = case.file.labels.as_ref()?;
+        let reported = reported_ids(case);
+        let judged = case.judged();
+        let loud = judged
+            .diagnosis
+            .findings
             .iter()
-            .map(String::as_str)
-            .filter(|want| !want.split('|').any(|id| self.said.contains(id)))
-            .collect()
+            .filter(|finding| finding.severity > Severity::Info);
+        let loud: BTreeSet<&str> = loud.map(|finding| finding.id).collect();
+        let is_forbidden =
+            |id: &&str| labels.calm || labels.must_not_find.iter().any(|forbidden| forbidden == id);
+        let wanted = labels.must_find.iter().map(String::as_str);
+        Some(Self {
+            case,
+            missed: wanted
+                .filter(|ids| !ids.split('|').any(|id| reported.contains(id)))
+                .collect(),
+            false_alarms: loud.into_iter().filter(is_forbidden).collect(),
+        })
     }
-
-    fn false_alarms(&self) -> Vec<&str> {
-        self.loud
-            .iter()
-            .copied()
-            .filter(|id| self.calm || self.forbid.iter().any(|forbidden| forbidden == id))
-            .collect()
-    }
 }
 
-pub(crate) fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join(folder))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(ending))
-        .collect();
-    paths.sort();
-    paths
-}
-
-fn captured(path: &Path) -> Case {
-    let opened = import::open(path, &mut |_| ()).unwrap();
-    assert_eq!(opened.problems, Vec::<String>::new(), "{}", path.display());
-    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
-    let labels = labels::of(path);
-    Case::new(
-        path,
-        labels.expected.clone(),
-        labels.not_expected.clone(),
-        &diagnosis,
-    )
-}
-
-static CAPTURED: LazyLock<Vec<Case>> = LazyLock::new(|| {
-    files("corpus", ".jsonl.gz")
-        .iter()
-        .map(|path| captured(path))
+/// Ids under which something is reported of a case, aliases too.
+fn reported_ids(case: &Case) -> BTreeSet<&'static str> {
+    let findings = case.judged().reported();
+    findings
+        .flat_map(|finding| std::iter::once(finding.id).chain(finding.aliases.iter().copied()))
         .collect()
-});
+}
 
-/// The labels of a pasted case are in the head of its `.txt`; the text that memtide reads lies beside it as `.paste`.
-/// Also what no figures can decide must be readable.
-fn pasted(path: &Path) -> Case {
-    let text = std::fs::read_to_string(path).unwrap();
-    let (head, _) = text.split_once("\n===").unwrap();
-    let ids = |key: &str| -> Vec<String> {
-        head.lines()
-            .find_map(|line| {
-                line.strip_prefix(key)?
-                    .strip_prefix(": [")?
-                    .strip_suffix(']')
-            })
-            .unwrap_or_default()
-            .split(',')
-            .map(|id| id.trim().to_owned())
-            .filter(|id| !id.is_empty())
-            .collect()
-    };
-    let opened = import::open(&path.with_extension("paste"), &mut |_| ())
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let diagnosis = diagnose::diagnose(&opened.timeline, &opened.facts);
-    Case::new(path, ids("score"), ids("score_not"), &diagnosis)
+fn findings() -> impl Iterator<Item = &'static Finding> {
+    cases::all()
+        .iter()
+        .flat_map(|case| case.judged().reported())
 }
 
 #[test]
 fn every_labelled_case_is_judged_right() {
-    let cases = &*CAPTURED;
-    assert!(cases.len() >= 20, "the corpus has {} cases", cases.len());
+    assert!(cases::captures().count() >= 85 && cases::pastes().count() >= 55);
+    let scores = on_each(cases::all(), Score::new);
     let mut wrong = String::new();
-    for case in cases {
-        for want in case.missed() {
-            wrong += &format!("{}: misses {want}; said {:?}\n", case.name, case.said);
+    for score in scores.iter().flatten() {
+        let (id, labels) = (&score.case.id, score.case.file.labels.as_ref().unwrap());
+        for rule in &score.false_alarms {
+            wrong += &format!("{id}: wrongly reports {rule}\n");
         }
-        for id in case.false_alarms() {
-            wrong += &format!("{}: wrongly says {id}\n", case.name);
+        let known: Vec<&str> = labels.not_yet.keys().map(String::as_str).collect();
+        if score.missed != known {
+            wrong += &format!(
+                "{id}: misses {:?}, known to be missed are {known:?}; reported {:?}\n",
+                score.missed,
+                reported_ids(score.case)
+            );
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
 #[test]
-fn a_rule_that_found_nothing_says_what_it_looked_at() {
-    for case in &*CAPTURED {
-        assert_eq!(case.silent, Vec::<&str>::new(), "{}", case.name);
+fn every_capture_is_read_without_a_problem() {
+    for case in cases::all().iter().filter(|case| case.is_capture()) {
+        assert_eq!(
+            case.judged().source.problems,
+            Vec::<String>::new(),
+            "{}",
+            case.id
+        );
     }
 }
-
-/// Rules that no labelled capture or paste makes fire.
-pub(crate) fn without_a_case() -> Vec<&'static str> {
-    let covered: BTreeSet<&str> = CAPTURED
-        .iter()
-        .chain(&*PASTED)
-        .flat_map(|case| case.want.iter().map(move |want| (case, want)))
-        .flat_map(|(case, want)| want.split('|').filter(|id| case.said.contains(id)))
-        .collect();
-    let ids = diagnose::rules::ALL.iter().map(|rule| rule.id);
-    ids.filter(|id| !covered.contains(id)).collect()
-}
-
-/// What memtide does not say about a paste although it should, and why. Whoever mends one removes its line.
-const NOT_YET: [(&str, &str, &str); 2] = [
-    (
-        "lowmem-1m-free-27g-high.txt",
-        "lowmem-zone-exhausted",
-        "LowTotal and LowFree of a 32-bit kernel's /proc/meminfo are not read",
-    ),
-    (
-        "slabtop-kmem-cache-objects-2g.txt",
-        "slab-leak",
-        "where RAM is not known, 2.3 GiB are no more than a large host's usual share",
-    ),
-];
-
-/// The pasted cases that are judged: some cannot be decided from what was posted.
-static PASTED: LazyLock<Vec<Case>> = LazyLock::new(|| {
-    files("corpus/pasted", ".txt")
-        .iter()
-        .map(|path| pasted(path))
-        .filter(|case| case.want != ["skip"])
-        .collect()
-});
 
 #[test]
-fn every_pasted_case_is_judged_right() {
-    assert!(PASTED.len() >= 40, "{} pasted cases", PASTED.len());
-    let mut alarms = String::new();
-    let mut missed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for case in &*PASTED {
-        for id in case.false_alarms() {
-            alarms += &format!("{}: wrongly says {id}\n", case.name);
-        }
-        if !case.missed().is_empty() {
-            missed.insert(&case.name, case.missed());
+fn a_rule_that_found_nothing_says_what_it_looked_at() {
+    for case in cases::captures() {
+        let clear = &case.judged().diagnosis.clear;
+        let silent = clear
+            .iter()
+            .filter(|(_, why)| why.is_empty() || why == "nothing showed it");
+        let silent: Vec<&str> = silent.map(|(id, _)| *id).collect();
+        assert_eq!(silent, Vec::<&str>::new(), "{}", case.id);
+    }
+}
+
+/// Every rule is shown by a case, a made-up host where nothing real shows it.
+#[test]
+fn every_rule_is_reported_of_a_case() {
+    let reported: BTreeSet<&str> = findings().map(|finding| finding.id).collect();
+    for rule in diagnose::rules::ALL {
+        assert!(
+            reported.contains(rule.id),
+            "{}: no case shows it: CONTRIBUTING.md, Add a rule",
+            rule.id
+        );
+    }
+}
+
+/// What was ruled out and is written like an id is a rule's: somebody will ask `memtide rules` for it.
+#[test]
+fn what_is_ruled_out_is_a_rule_or_a_phrase() {
+    for finding in findings() {
+        for other in &finding.ruled_out {
+            let is_id = !other.id.contains(' ') && other.id.contains('-');
+            assert!(
+                !is_id || is_rule(&other.id),
+                "{}: no rule is called {}",
+                finding.id,
+                other.id
+            );
         }
     }
-    assert!(alarms.is_empty(), "\n{alarms}");
-    let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, id, _why) in NOT_YET {
-        known.entry(name).or_default().push(id);
+}
+
+fn is_rule(id: &str) -> bool {
+    diagnose::rules::by_id(id).is_some()
+}
+
+/// A reader of the documentation and a reader of a finding are sent to the same places.
+#[test]
+fn references_of_findings_are_those_of_the_documentation() {
+    for finding in findings() {
+        let rule = diagnose::rules::by_id(finding.id).unwrap();
+        assert_eq!(finding.references, documented(rule), "{}", finding.id);
     }
-    assert_eq!(missed, known, "missed, and known to be missed");
+}
+
+fn documented(rule: &Rule) -> Vec<&str> {
+    rule.references().collect()
 }
 
 #[test]
 fn every_command_runs_as_it_stands() {
-    let commands: BTreeSet<&str> = CAPTURED
-        .iter()
-        .chain(&*PASTED)
-        .flat_map(|case| case.commands.iter().map(String::as_str))
-        .collect();
+    let fixes = findings().flat_map(|finding| &finding.fixes);
+    let blocks = fixes.flat_map(|fix| [&fix.now, &fix.persistent, &fix.undo]);
+    let commands: BTreeSet<&str> = blocks.flat_map(|block| block.lines()).collect();
     assert!(commands.len() > 40, "{} commands", commands.len());
     for command in commands {
         let parsed = std::process::Command::new("sh")
@@ -271,8 +198,13 @@ fn setting(command: &str) -> Option<&str> {
 
 #[test]
 fn a_change_is_taken_back_where_a_capture_tells_what_was_before() {
-    let changes: BTreeSet<&(String, String)> =
-        CAPTURED.iter().flat_map(|case| &case.changes).collect();
+    let findings = cases::captures().flat_map(|case| case.judged().reported());
+    let fixes = findings
+        .flat_map(|finding| &finding.fixes)
+        .filter(|fix| !fix.now.is_empty() && !fix.is_look);
+    let changes: BTreeSet<(&str, &str)> = fixes
+        .map(|fix| (fix.now.as_str(), fix.undo.as_str()))
+        .collect();
     assert!(changes.len() > 10, "{} changes", changes.len());
     for (now, undo) in changes {
         let is_known = NOT_TAKEN_BACK

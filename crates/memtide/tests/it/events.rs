@@ -3,8 +3,7 @@
 use crate::support::{capture, file, json, memtide, root, stderr, stdout};
 
 fn case(name: &str) -> String {
-    let path = root().join("corpus").join(name);
-    path.to_str().unwrap().to_owned()
+    crate::cases::path(name)
 }
 
 fn events(source: &str, more: &[&str]) -> String {
@@ -16,15 +15,12 @@ fn events(source: &str, more: &[&str]) -> String {
 #[test]
 fn labelled_captures_show_what_their_labels_say() {
     for (name, line) in [
-        ("cgroup-oom--96m.jsonl.gz", "OOM kill in /app"),
-        ("cgroup-oom--96m.jsonl.gz", "/app hit its limit of 96 MiB"),
-        ("oom-cgroup--6.18-640m-64m.jsonl.gz", "OOM kill in /pod"),
+        ("cgroup-oom--96m", "OOM kill in /app"),
+        ("cgroup-oom--96m", "/app hit its limit of 96 MiB"),
+        ("oom-cgroup--6.18-640m-64m", "OOM kill in /pod"),
+        ("global-oom--512m", "OOM kill, by the host's counter"),
         (
-            "global-oom--512m.jsonl.gz",
-            "OOM kill, by the host's counter",
-        ),
-        (
-            "cgroup-high-throttle--6.12-1g-200m.jsonl.gz",
+            "cgroup-high-throttle--6.12-1g-200m",
             "/batch was throttled at memory.high of 200 MiB",
         ),
     ] {
@@ -35,7 +31,7 @@ fn labelled_captures_show_what_their_labels_say() {
             "{text}"
         );
     }
-    let quiet = events(&case("healthy--idle.jsonl.gz"), &[]);
+    let quiet = events(&case("healthy--idle"), &[]);
     assert_eq!(quiet, "Nothing happened that memtide counts as an event.\n");
 }
 
@@ -66,7 +62,7 @@ fn every_kernel_report_that_is_no_dump_is_an_event_with_the_kernels_lines() {
 
 #[test]
 fn events_are_chosen_by_kind_and_time() {
-    let source = case("cgroup-oom--96m.jsonl.gz");
+    let source = case("cgroup-oom--96m");
     let kinds = events(&source, &["--kind", "cgroup-limit"]);
     assert_eq!(kinds.lines().count(), 1, "{kinds}");
     let late = events(

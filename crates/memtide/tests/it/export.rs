@@ -6,11 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{capture, file, has, json, memtide, promtool, root, stderr, stdout};
+use crate::support::{capture, file, has, json, memtide, promtool, stderr, stdout};
 
-fn case(name: &str) -> String {
-    let path = root().join("corpus").join(name);
-    path.to_str().unwrap().to_owned()
+fn case(id: &str) -> String {
+    crate::cases::path(id)
 }
 
 fn export(source: &str, more: &[&str]) -> String {
@@ -35,7 +34,7 @@ fn promtool_has_nothing_to_say_about_any_table() {
     }
     let directory = tempfile::tempdir().unwrap();
     let live = live(&directory);
-    let cgroups = case("cgroup-oom--96m.jsonl.gz");
+    let cgroups = case("cgroup-oom--96m");
     let metrics = ["--format", "openmetrics"];
     for (source, table) in [
         (&live, ""),
@@ -164,7 +163,7 @@ fn under_node_exporters_names_are_node_exporters_values() {
 
 #[test]
 fn csv_is_one_table_and_a_file_is_not_overwritten_unless_asked() {
-    let source = case("cgroup-oom--96m.jsonl.gz");
+    let source = case("cgroup-oom--96m");
     let text = export(
         &source,
         &[
@@ -216,7 +215,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     let directory = tempfile::tempdir().unwrap();
     let to = directory.path().join("rec");
     let to = to.to_str().unwrap();
-    let source = case("cgroup-oom--96m.jsonl.gz");
+    let source = case("cgroup-oom--96m");
     let kept = memtide(&["record", "--from", &source, "--to", to]);
     assert!(kept.status.success(), "{}", stderr(&kept));
     let ids = |of: &str| {
@@ -229,9 +228,12 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     };
     assert_eq!(ids(to), ids(&source));
     assert!(!ids(to).is_empty());
+    // Without a machine id a host goes by the name of its file.
+    let other = std::fs::read(case("healthy--idle")).unwrap();
+    let other = file(&directory, "other.jsonl.gz", other);
     for (source, says) in [
         (source, "cannot be added"),
-        (case("healthy--idle.jsonl.gz"), "holds the recording of"),
+        (other, "holds the recording of"),
     ] {
         let refused = memtide(&["record", "--from", &source, "--to", to]);
         assert_eq!(refused.status.code(), Some(3), "{source}");
@@ -245,7 +247,7 @@ fn a_source_becomes_a_recording_with_the_same_findings_and_is_added_to_once() {
     let refused = memtide(&[
         "record",
         "--from",
-        &case("healthy--idle.jsonl.gz"),
+        &case("healthy--idle"),
         "--to",
         directory.path().to_str().unwrap(),
     ]);
@@ -292,7 +294,7 @@ fn parquet_is_a_directory_that_was_not_there() {
     let out = directory.path().join("pq");
     let arguments = [
         "export",
-        &case("cgroup-oom--96m.jsonl.gz"),
+        &case("cgroup-oom--96m"),
         "--format",
         "parquet",
         "-o",
@@ -319,11 +321,11 @@ fn parquet_is_a_directory_that_was_not_there() {
 fn the_capture_of_a_recording_says_what_the_recording_says() {
     let directory = tempfile::tempdir().unwrap();
     for name in [
-        "node-reclaim--dist21.jsonl.gz",
-        "cgroup-oom--96m.jsonl.gz",
-        "global-oom--512m.jsonl.gz",
-        "dirty-throttle--7.2-1280m-ratio5.jsonl.gz",
-        "healthy--5.10-768m-build.jsonl.gz",
+        "node-reclaim--dist21",
+        "cgroup-oom--96m",
+        "global-oom--512m",
+        "dirty-throttle--7.2-1280m-ratio5",
+        "healthy--5.10-768m-build",
     ] {
         let recording = directory.path().join(name);
         let recording = recording.to_str().unwrap();

@@ -6,13 +6,12 @@ mod tape;
 use std::fmt;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use diagnose::{Diagnosis, Need, Severity};
 use timeline::{Facts, SignalId, Timeline};
 use units::Span;
 
+use crate::cases::on_each;
 use tape::{CORPUS, Capture, Tape, facts_from, named, one_of_each};
 
 /// An incident of weight, at a time on the clock of the capture that shows it.
@@ -118,29 +117,6 @@ fn differences(name: &str, expected: &[Seen], found: &[Seen]) -> Vec<String> {
     }
     lines.extend(new.iter().map(|one| format!("{name}: has {one}")));
     lines
-}
-
-/// Does something with each, on two threads; gives what came of it, in order.
-fn on_each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(one) = all.get(at) else {
-                        break;
-                    };
-                    let result = work(one);
-                    done.lock().unwrap().push((at, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap();
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn assert_none(wrong: &[String]) {

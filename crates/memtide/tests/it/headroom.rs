@@ -1,11 +1,16 @@
 //! `memtide headroom`: what fits, judged on captures in which so much was added until it hurt.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use diagnose::headroom::{Demand, DemandKind, Question};
+use report::model::headroom::{FitAnswer, HeadroomReport};
 use serde_json::Value;
+use timeline::signals::MEM_TOTAL;
+use timeline::{Source, TimePoint, TimeRange};
+use units::{Bytes, Quantity, Span};
 
-use crate::support::{capture, file, json, memtide, root, stderr, stdout};
+use crate::cases::{self, Case};
+use crate::support::{capture, file, json, memtide, stderr, stdout};
 
 /// What `free` printed on the article's first host, where 500 MB did not fit though 9.4 GiB were available.
 const ARTICLE: &str = "# free -m
@@ -14,55 +19,89 @@ Mem:          80429       58906         579        1028       20943        9662
 Swap:         20480        1402       19077
 ";
 
-fn captures() -> Vec<PathBuf> {
-    let all = std::fs::read_dir(root().join("corpus/headroom")).unwrap();
-    let mut paths: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "gz"));
-    paths.sort();
-    paths
-}
-
-/// The capture's header: what was added from when on, and how much was held when it began to hurt.
-fn header(path: &Path) -> Value {
-    let file = std::fs::File::open(path).unwrap();
-    let mut line = String::new();
-    BufReader::new(flate2::read::GzDecoder::new(file))
-        .read_line(&mut line)
-        .unwrap();
-    serde_json::from_str(&line).unwrap()
-}
-
 /// So long is watched before anything is added; for these loads it is all of their cycle.
 const WATCHED: &str = "15s";
+const WATCHED_SPAN: Span = Span::from_secs(15);
 
 /// The answer from what was watched before anything was added.
-fn before(path: &Path, more: &[&str]) -> std::process::Output {
-    let until = header(path)["add_at_s"].as_f64().unwrap() - 0.5;
-    let until = format!("+{until:.1}s");
-    let path = path.to_str().unwrap();
-    memtide(&[&["headroom", path, "--until", &until], more].concat())
+fn before(case: &Case, more: &[&str]) -> std::process::Output {
+    let add_at = case.file.headroom.as_ref().unwrap().add_at_s;
+    let until = format!("+{:.1}s", add_at - 0.5);
+    memtide(&[&["headroom", case.path(), "--until", &until], more].concat())
 }
+
+/// How much fits into a host according to the time before memory was added.
+struct Estimate {
+    case: &'static Case,
+    held: f64,
+    ram: f64,
+    source: Source,
+}
+
+impl Estimate {
+    fn new((case, known): (&'static Case, &'static cases::Headroom)) -> Self {
+        let range = TimeRange {
+            since: None,
+            until: Some(TimePoint::AfterStart(Span::from_secs_f64(
+                known.add_at_s - 0.5,
+            ))),
+        };
+        let source = answers::open_screened(&case.source, range, &mut |_| ()).unwrap();
+        Self {
+            case,
+            held: known.held_bytes,
+            ram: source.timeline.last(MEM_TOTAL).unwrap().as_f64(),
+            source,
+        }
+    }
+
+    /// Only bounds are known of a host with multi-generational LRU: nothing says what of the cache is read again.
+    fn is_open(&self) -> bool {
+        self.case.id.contains("mglru")
+    }
+
+    fn ask(&self, question: &Question) -> HeadroomReport {
+        answers::headroom(&self.source, question)
+    }
+
+    /// The answer to whether so much more fits.
+    fn fits(&self, bytes: f64) -> FitAnswer {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // whole bytes of a small host
+        let bytes = Bytes::new(bytes as u64);
+        let add = Some(Demand {
+            bytes,
+            kind: DemandKind::Anon,
+        });
+        self.ask(&Question {
+            add,
+            cycle: WATCHED_SPAN,
+            ..Question::default()
+        })
+        .answer
+    }
+}
+
+static ESTIMATES: LazyLock<Vec<Estimate>> =
+    LazyLock::new(|| cases::with_headroom().map(Estimate::new).collect());
 
 #[test]
 fn the_estimate_lies_within_a_tenth_of_ram_of_what_could_be_added() {
-    let captures = captures();
-    assert!(captures.len() >= 15);
-    for path in captures {
-        let held = header(&path)["held_bytes"].as_f64().unwrap();
-        let answer = json(&before(&path, &["--format", "json"]));
-        let ram = answer["host"]["ram_bytes"].as_f64().unwrap();
+    assert!(ESTIMATES.len() >= 15);
+    for estimate in &*ESTIMATES {
+        let (id, held) = (&estimate.case.id, estimate.held);
+        let answer = serde_json::to_value(estimate.ask(&Question::default())).unwrap();
         let last = &answer["room"]["last"];
         let bound = |name: &str| last[name].as_f64().map(|room| room.min(binding(&answer)));
         let (lower, upper) = (bound("lower_bytes").unwrap(), bound("upper_bytes").unwrap());
-        let slack = ram * 0.1;
+        let slack = estimate.ram * 0.1;
         assert!(
             lower - slack < held && held < upper + slack,
-            "{path:?}: {held} {last}"
+            "{id}: {held} {last}"
         );
         match bound("likely_bytes") {
-            Some(likely) => assert!((likely - held).abs() < slack, "{path:?}: {held} {last}"),
-            // Nothing of such a host tells what of the cache is used again, so there are bounds only.
-            None => assert!(path.to_string_lossy().contains("mglru"), "{path:?}: {last}"),
+            Some(likely) => assert!((likely - held).abs() < slack, "{id}: {held} {last}"),
+            None => assert!(estimate.is_open(), "{id}: {last}"),
         }
     }
 }
@@ -77,27 +116,24 @@ fn binding(answer: &Value) -> f64 {
 
 #[test]
 fn what_fitted_is_said_to_fit_and_what_hurt_is_not() {
-    for path in captures() {
-        let held = header(&path)["held_bytes"].as_f64().unwrap();
-        let ram = json(&before(&path, &["--format", "json"]))["host"]["ram_bytes"]
-            .as_f64()
-            .unwrap();
-        let code = |bytes: f64| {
-            let add = format!("{bytes:.0}");
-            let asked = ["--add", &add, "--cycle", WATCHED];
-            before(&path, &asked).status.code().unwrap()
+    for estimate in &*ESTIMATES {
+        let id = &estimate.case.id;
+        let unknown = |answer| {
+            estimate.is_open() && matches!(answer, FitAnswer::Unknown | FitAnswer::FitsSoFar)
         };
-        let is_open = path.to_string_lossy().contains("mglru");
-        let more = code(held + ram * 0.1);
-        let least = held - ram * 0.15;
+        let least = estimate.held - estimate.ram * 0.15;
         if least > 0.0 {
-            let less = code(least);
+            let less = estimate.fits(least);
             assert!(
-                [0, 1].contains(&less) || (is_open && less == 3),
-                "{path:?}: {less}"
+                matches!(less, FitAnswer::Fits | FitAnswer::Tight) || unknown(less),
+                "{id}: {less:?}"
             );
         }
-        assert!(more == 2 || (is_open && more == 3), "{path:?}: {more}");
+        let more = estimate.fits(estimate.held + estimate.ram * 0.1);
+        assert!(
+            more == FitAnswer::DoesNotFit || unknown(more),
+            "{id}: {more:?}"
+        );
     }
 }
 
@@ -105,44 +141,33 @@ fn what_fitted_is_said_to_fit_and_what_hurt_is_not() {
 fn exit_codes_say_whether_it_fits() {
     let directory = tempfile::tempdir().unwrap();
     let article = file(&directory, "article.txt", ARTICLE);
-    let case = |name: &str| {
-        root()
-            .join("corpus")
-            .join(name)
-            .to_str()
-            .unwrap()
-            .to_owned()
-    };
+    let case = cases::path;
     for (source, more, code) in [
         (
-            case("healthy--idle.jsonl.gz"),
+            case("healthy--idle"),
             &["--add", "100M", "--cycle", WATCHED][..],
             0,
         ),
         // So little of a week shows a lack, and never that there is enough.
-        (case("healthy--idle.jsonl.gz"), &["--add", "100M"], 3),
-        (case("healthy--idle.jsonl.gz"), &["--add", "360M"], 1),
+        (case("healthy--idle"), &["--add", "100M"], 3),
+        (case("healthy--idle"), &["--add", "360M"], 1),
+        (case("healthy--idle"), &["--add", "1G", "--as", "tmpfs"], 2),
         (
-            case("healthy--idle.jsonl.gz"),
-            &["--add", "1G", "--as", "tmpfs"],
-            2,
-        ),
-        (
-            case("overcommit-limit--6.1-768m-ratio50-swap.jsonl.gz"),
+            case("overcommit-limit--6.1-768m-ratio50-swap"),
             &["--add", "100M"],
             2,
         ),
-        (case("swap-thrash--512m-swapdisk.jsonl.gz"), &[], 2),
-        (case("page-cache-thrash--512m.jsonl.gz"), &[], 2),
+        (case("swap-thrash--512m-swapdisk"), &[], 2),
+        (case("page-cache-thrash--512m"), &[], 2),
         (
-            case("swap-cold-harmless--512m.jsonl.gz"),
+            case("swap-cold-harmless--512m"),
             &["--add", "64M", "--cycle", WATCHED],
             0,
         ),
         (article.clone(), &["--add", "500M"], 3),
         (article.clone(), &["--add", "12G"], 2),
         (article, &["--at", "p10"], 3),
-        (case("no-such-file"), &[], 3),
+        ("/no/such/file".to_owned(), &[], 3),
     ] {
         let output = memtide(&[&["headroom", &source], more].concat());
         let said = stdout(&output) + &stderr(&output);
@@ -182,13 +207,10 @@ fn one_look_says_what_is_missing_and_takes_nothing_for_zero() {
 
 #[test]
 fn text_and_json_say_the_same() {
-    let path = root().join("corpus/headroom/hot-files--6.1-512m.jsonl.gz");
+    let case = cases::named("headroom-hot-files--6.1-512m");
     let asked = ["--add", "100M", "--cycle", WATCHED];
-    let answer = json(&before(
-        &path,
-        &[&asked[..], &["--format", "json"]].concat(),
-    ));
-    let text = stdout(&before(&path, &asked));
+    let answer = json(&before(case, &[&asked[..], &["--format", "json"]].concat()));
+    let text = stdout(&before(case, &asked));
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
@@ -220,8 +242,8 @@ fn text_and_json_say_the_same() {
 fn programs_get_the_bounds_that_people_read() {
     // A node whose files nothing tells the use of, and a group of others.
     for (name, add) in [("node-reclaim--dist21", "100M"), ("cgroup-oom--96m", "50M")] {
-        let path = root().join(format!("corpus/{name}.jsonl.gz"));
-        let path = path.to_str().unwrap();
+        let path = cases::path(name);
+        let path = path.as_str();
         let answer = json(&memtide(&[
             "headroom", path, "--add", add, "--format", "json",
         ]));
@@ -239,10 +261,7 @@ fn programs_get_the_bounds_that_people_read() {
     }
     let text = stdout(&memtide(&[
         "headroom",
-        root()
-            .join("corpus/cgroup-oom--96m.jsonl.gz")
-            .to_str()
-            .unwrap(),
+        &cases::path("cgroup-oom--96m"),
         "--add",
         "50M",
     ]));
@@ -278,8 +297,8 @@ fn a_hostile_name_is_shown_harmless_and_whole_to_programs() {
 
 #[test]
 fn a_range_without_samples_is_an_error_that_says_what_there_is() {
-    let path = root().join("corpus/healthy--idle.jsonl.gz");
-    let output = memtide(&["headroom", path.to_str().unwrap(), "--since", "+2h"]);
+    let path = cases::path("healthy--idle");
+    let output = memtide(&["headroom", &path, "--since", "+2h"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).is_empty());
     assert!(stderr(&output).contains("help:"), "{}", stderr(&output));
@@ -297,12 +316,12 @@ fn page(source: &str) -> String {
 #[test]
 fn the_page_says_what_the_terminal_says() {
     for name in [
-        "hot-files--6.1-512m",
-        "hot-files--6.12-640m-mglru",
-        "numa--6.1-768m",
+        "headroom-hot-files--6.1-512m",
+        "headroom-hot-files--6.12-640m-mglru",
+        "headroom-numa--6.1-768m",
     ] {
-        let path = root().join(format!("corpus/headroom/{name}.jsonl.gz"));
-        let source = path.to_str().unwrap();
+        let path = cases::path(name);
+        let source = path.as_str();
         let page = page(source);
         let output = memtide(&["headroom", source]);
         let text = crate::support::folded(&output);
@@ -350,8 +369,8 @@ fn the_page_says_what_the_terminal_says() {
 
 #[test]
 fn a_range_is_said_to_be_backwards_by_every_command() {
-    let source = root().join("corpus/healthy--idle.jsonl.gz");
-    let source = source.to_str().unwrap();
+    let source = cases::path("healthy--idle");
+    let source = source.as_str();
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("page.html");
     let page = page.to_str().unwrap();

@@ -1,7 +1,7 @@
 //! Looking back: captures as recordings, parts of sources, and rows that are read more rarely than the host.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use diagnose::{Diagnosis, Severity};
 use store::Identity;
@@ -9,7 +9,8 @@ use timeline::Source;
 use timeline::{Entity, Timeline};
 use units::Span;
 
-use crate::support::{folded, json, memtide, root, stderr, stdout};
+use crate::cases::{self, Case};
+use crate::support::{folded, json, memtide, stderr, stdout};
 
 type Said = BTreeSet<(&'static str, Severity)>;
 
@@ -22,18 +23,14 @@ fn judged(source: &Source) -> Diagnosis {
     diagnose::diagnose(&source.timeline, &source.facts)
 }
 
-fn captures() -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(root().join("corpus")).unwrap();
-    let paths = folder.map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
-        .collect();
-    paths.sort();
+fn captures() -> Vec<&'static Case> {
     // All of them take minutes; which are taken differs from test to test by nothing but their order.
-    match std::env::var_os("MEMTIDE_ALL_CAPTURES") {
-        Some(_) => paths,
-        None => paths.into_iter().step_by(6).collect(),
-    }
+    let step = if std::env::var_os("MEMTIDE_ALL_CAPTURES").is_some() {
+        1
+    } else {
+        6
+    };
+    cases::captures().step_by(step).collect()
 }
 
 fn open(path: &Path) -> Source {
@@ -64,17 +61,17 @@ fn recorded(source: &Source, directory: &Path) {
 #[test]
 fn a_recording_made_of_a_capture_is_judged_as_the_capture() {
     let mut differ = Vec::new();
-    for path in captures() {
+    for case in captures() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("recording");
-        let source = open(&path);
-        recorded(&source, &place);
+        let source = &case.judged().source;
+        recorded(source, &place);
         let recording = open(&place);
         assert_eq!(recording.origin.kind, timeline::SourceKind::Recording);
         assert_eq!(recording.problems, Vec::<String>::new());
-        let (before, after) = (judged(&source), judged(&recording));
+        let (before, after) = (&case.judged().diagnosis, judged(&recording));
         if said(&before) != said(&after) || before.verdict.level != after.verdict.level {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let name = case.id.clone();
             differ.push((name, said(&before), said(&after)));
         }
     }
@@ -105,9 +102,9 @@ fn thinned(source: &Timeline, rare: &[Entity]) -> Timeline {
 #[test]
 fn what_is_read_more_rarely_is_never_judged_wrong() {
     let mut wrong = Vec::new();
-    for path in captures() {
-        let source = open(&path);
-        let before = judged(&source);
+    for case in captures() {
+        let source = &case.judged().source;
+        let before = &case.judged().diagnosis;
         let rare = thinned(&source.timeline, &[Entity::Process, Entity::Cgroup]);
         let after = diagnose::diagnose(&rare, &source.facts);
         let loud = |said: Said| -> BTreeSet<&str> {
@@ -119,7 +116,7 @@ fn what_is_read_more_rarely_is_never_judged_wrong() {
         let (known, now) = (loud(said(&before)), loud(said(&after)));
         let new: Vec<_> = now.difference(&known).collect();
         if !new.is_empty() {
-            wrong.push((path.file_name().unwrap().to_owned(), format!("{new:?}")));
+            wrong.push((case.id.clone(), format!("{new:?}")));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -129,15 +126,15 @@ fn what_is_read_more_rarely_is_never_judged_wrong() {
 fn recording(name: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("recording");
-    recorded(&open(&root().join("corpus").join(name)), &place);
+    recorded(&cases::named(name).judged().source, &place);
     let place = place.to_str().unwrap().to_owned();
     (directory, place)
 }
 
 #[test]
 fn a_part_of_a_source_is_judged_by_itself() {
-    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
-    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk");
+    let capture = &cases::named("swap-thrash--512m-swapdisk").source;
     for source in [place.as_str(), capture.to_str().unwrap()] {
         let calm = json(&memtide(&[
             "check", "--format", "json", "--until", "+5s", source,
@@ -154,8 +151,8 @@ fn a_part_of_a_source_is_judged_by_itself() {
 
 #[test]
 fn a_part_says_which_it_is_and_counts_from_the_sources_start() {
-    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
-    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk");
+    let capture = &cases::named("swap-thrash--512m-swapdisk").source;
     for (source, kind) in [
         (place.as_str(), "recording"),
         (capture.to_str().unwrap(), "capture"),
@@ -237,14 +234,14 @@ fn coarse(source: &Timeline, of: usize) -> Timeline {
 
 /// Here two of the three samples that are left happen to lie in dips of a few seconds: available memory seems to stay where it
 /// was but for moments, which no sampler could know. The findings are the same, and critical instead of warnings.
-const SAMPLED_AT_ITS_WORST: [&str; 1] = ["min-free-too-large--6.12-768m-16pct.jsonl.gz"];
+const SAMPLED_AT_ITS_WORST: [&str; 1] = ["min-free-too-large--6.12-768m-16pct"];
 
 #[test]
 fn one_sample_in_ten_makes_nothing_worse() {
     let mut wrong = Vec::new();
     let mut judged_at_all = 0;
-    for path in captures() {
-        let source = open(&path);
+    for case in captures() {
+        let source = &case.judged().source;
         let is_long = source.timeline.len() >= 30;
         if !is_long || !source.timeline.is_one_segment() {
             continue;
@@ -254,11 +251,11 @@ fn one_sample_in_ten_makes_nothing_worse() {
             let findings = diagnosis.findings.iter();
             findings.map(|finding| finding.severity).max()
         };
-        let all = worst(&judged(&source));
+        let all = worst(&&case.judged().diagnosis);
         let few = coarse(&source.timeline, 10);
         let few = worst(&diagnose::diagnose(&few, &source.facts));
         let is_loud = few.is_some_and(|severity| severity > Severity::Info);
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = case.id.clone();
         if is_loud && few > all && !SAMPLED_AT_ITS_WORST.contains(&name.as_str()) {
             wrong.push((name, all, few));
         }
@@ -269,7 +266,7 @@ fn one_sample_in_ten_makes_nothing_worse() {
 
 #[test]
 fn what_lies_outside_of_a_source_is_said_with_what_it_has() {
-    let capture = root().join("corpus/swap-thrash--512m-swapdisk.jsonl.gz");
+    let capture = &cases::named("swap-thrash--512m-swapdisk").source;
     let capture = capture.to_str().unwrap();
     for (since, says) in [
         ("+90s", "help: it lasts 39 s"),
@@ -292,7 +289,7 @@ fn what_lies_outside_of_a_source_is_said_with_what_it_has() {
 
 #[test]
 fn where_shows_the_last_sample_before_a_moment() {
-    let (_directory, place) = recording("swap-thrash--512m-swapdisk.jsonl.gz");
+    let (_directory, place) = recording("swap-thrash--512m-swapdisk");
     let free = |at: &str| {
         let answer = json(&memtide(&["where", "--format", "json", "--at", at, &place]));
         let at_s = answer["accounting"]["at_s"].as_f64().unwrap();

@@ -10,7 +10,7 @@ use timeline::signals::MEM_AVAILABLE;
 use timeline::{Facts, Sample, Timeline};
 use units::{Bytes, Span, WallClock};
 
-use crate::support::root;
+use crate::cases;
 
 /// A timeline with only what is scanned for these charts.
 fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
@@ -33,20 +33,17 @@ fn thinned(whole: &Timeline, charts: &[chart::Chart]) -> Timeline {
 
 #[test]
 fn lines_drawn_from_what_is_scanned_are_those_drawn_from_all() {
-    let folder = std::fs::read_dir(root().join("corpus")).unwrap();
-    let paths = folder.map(|entry| entry.unwrap().path());
     let mut compared = 0;
-    for path in paths.filter(|path| path.to_string_lossy().ends_with(".jsonl.gz")) {
-        let source = import::open(&path, &mut |_| ()).unwrap();
-        let cx = Evidence::new(&source.timeline, &source.facts);
+    for case in cases::captures() {
+        let cx = case.judged().evidence();
         let charts = charts(&cx);
-        let thin = thinned(&source.timeline, &charts);
-        let part = Evidence::new(&thin, &source.facts);
+        let thin = thinned(cx.timeline, &charts);
+        let part = Evidence::new(&thin, cx.facts);
         let lines = |chart: &&chart::Chart| chart.is_of_host && chart.kind != ChartKind::Stack;
         for chart in charts.iter().filter(lines) {
             let pairs = (chart.draw)(&cx).into_iter().zip((chart.draw)(&part));
             for ((all, scanned), series) in pairs.zip(&chart.series) {
-                let place = format!("{}: {} {}", path.display(), chart.id, series.id);
+                let place = format!("{}: {} {}", case.id, chart.id, series.id);
                 // The floor is that of zones, and drawn from the minutes.
                 if series.id.starts_with("floor-") {
                     assert_eq!(scanned.len(), 0, "{place}");

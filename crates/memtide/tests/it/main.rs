@@ -1,10 +1,10 @@
 //! memtide as people use it: the binary and the labelled corpus.
 #![allow(clippy::unwrap_used, clippy::string_slice)] // a test's helpers may fail as the test does
 
-mod answers;
 mod architecture;
 mod bad_input;
 mod bundle;
+mod cases;
 mod charts;
 mod cli;
 mod clocks;
@@ -17,7 +17,6 @@ mod frame;
 mod headroom;
 mod history;
 mod kills;
-mod labels;
 mod levels;
 mod live;
 mod pages;

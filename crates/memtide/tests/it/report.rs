@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use crate::support::{capture, file, folded, json, memtide, root, stderr, stdout};
 
-fn case(name: &str) -> String {
-    let path = root().join("corpus").join(name);
-    path.to_str().unwrap().to_owned()
+fn case(id: &str) -> String {
+    crate::cases::path(id)
 }
 
 fn page(source: &str, more: &[&str]) -> String {
@@ -25,7 +24,7 @@ fn element<'a>(html: &'a str, id: &str) -> &'a str {
     rest.split_once("</script>").unwrap().0
 }
 
-fn meta(html: &str) -> Value {
+pub(crate) fn meta(html: &str) -> Value {
     serde_json::from_str(element(html, "memtide-page")).unwrap()
 }
 
@@ -46,7 +45,7 @@ pub(crate) fn read(html: &str) -> String {
 }
 
 /// Entities as characters, blanks folded.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let entities = [
         ("&lt;", "<"),
         ("&gt;", ">"),
@@ -92,11 +91,11 @@ fn texts(values: &Value, field: &str) -> Vec<String> {
 #[test]
 fn text_json_and_the_page_say_the_same() {
     for name in [
-        "swap-thrash--512m-swapdisk.jsonl.gz",
-        "node-reclaim--dist21.jsonl.gz",
-        "dirty-throttling--1g-20mbps.jsonl.gz",
-        "cgroup-oom--96m.jsonl.gz",
-        "healthy--idle.jsonl.gz",
+        "swap-thrash--512m-swapdisk",
+        "node-reclaim--dist21",
+        "dirty-throttling--1g-20mbps",
+        "cgroup-oom--96m",
+        "healthy--idle",
     ] {
         let source = case(name);
         let answer = json(&memtide(&["check", &source, "--format", "json"]));
@@ -199,10 +198,7 @@ fn base64(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_packed_numbers_are_laid_out_as_the_page_says() {
-    for name in [
-        "swap-thrash--512m-swapdisk.jsonl.gz",
-        "healthy--numa-mode0.jsonl.gz",
-    ] {
+    for name in ["swap-thrash--512m-swapdisk", "healthy--numa-mode0"] {
         let html = page(&case(name), &[]);
         let meta = meta(&html);
         let mut packed = Packed::of(&html);
@@ -234,7 +230,7 @@ fn the_packed_numbers_are_laid_out_as_the_page_says() {
 
 #[test]
 fn every_chart_of_the_script_has_its_place_and_its_words() {
-    let html = page(&case("swap-thrash--512m-swapdisk.jsonl.gz"), &[]);
+    let html = page(&case("swap-thrash--512m-swapdisk"), &[]);
     let meta = meta(&html);
     let charts = meta["charts"].as_array().unwrap();
     assert!(charts.len() > 8, "{}", charts.len());
@@ -270,7 +266,7 @@ fn every_chart_of_the_script_has_its_place_and_its_words() {
 }
 
 /// The page's tags in order, checked to be closed in order.
-fn tags(html: &str) -> Vec<String> {
+pub(crate) fn tags(html: &str) -> Vec<String> {
     const EMPTY: [&str; 4] = ["meta", "!doctype", "br", "hr"];
     let (mut open, mut all) = (Vec::new(), Vec::new());
     let mut rest = html;
@@ -303,9 +299,9 @@ fn attributes<'a>(tags: &'a [String], name: &str) -> Vec<&'a str> {
 #[test]
 fn the_page_is_whole_and_fetches_nothing() {
     for name in [
-        "swap-thrash--512m-swapdisk.jsonl.gz",
-        "healthy--idle.jsonl.gz",
-        "pasted/free-m-126g-cache.paste",
+        "swap-thrash--512m-swapdisk",
+        "healthy--idle",
+        "free-m-126g-cache",
     ] {
         let source = case(name);
         let html = page(&source, &[]);
@@ -422,14 +418,12 @@ fn a_written_page_exits_0_whatever_is_in_it_and_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sick.html");
     let path = path.to_str().unwrap();
-    let source = case("swap-thrash--512m-swapdisk.jsonl.gz");
+    let source = case("swap-thrash--512m-swapdisk");
     let (code, says) = written(&[&source, "-o", path]);
     assert_eq!((code, says.contains("written")), (Some(0), true), "{says}");
     let html = std::fs::read_to_string(path).unwrap();
     assert!(html.ends_with("</html>\n"));
-    assert!(
-        html.contains("<title>Critical: swap-thrash--512m-swapdisk.jsonl.gz · memtide</title>")
-    );
+    assert!(html.contains("<title>Critical: capture.jsonl.gz · memtide</title>"));
     std::fs::write(path, "mine").unwrap();
     let (code, says) = written(&[&source, "-o", path]);
     assert_eq!(code, Some(3));
@@ -445,7 +439,7 @@ fn a_written_page_exits_0_whatever_is_in_it_and_is_not_overwritten() {
 #[test]
 fn what_cannot_be_written_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let source = case("healthy--idle.jsonl.gz");
+    let source = case("healthy--idle");
     let nowhere = directory.path().join("no/such/place.html");
     let (code, says) = written(&[&source, "-o", nowhere.to_str().unwrap()]);
     assert_eq!(code, Some(3));
@@ -494,7 +488,7 @@ fn a_source_without_anything_to_draw_is_named() {
     let (code, says) = written(&[&empty, "-o", out]);
     assert_eq!(code, Some(3));
     assert!(says.contains("is empty"), "{says}");
-    let source = case("healthy--idle.jsonl.gz");
+    let source = case("healthy--idle");
     let (code, says) = written(&[&source, "-o", out, "--since", "+2h"]);
     assert_eq!(code, Some(3));
     assert!(says.contains("it lasts"), "{says}");
@@ -522,15 +516,10 @@ fn one_look_is_a_bar_and_says_what_it_cannot_tell() {
 
 #[test]
 fn a_pasted_kill_shows_memory_at_the_kill() {
-    let kill = std::fs::read_dir(root().join("corpus/pasted")).unwrap();
-    let mut kills: Vec<_> = kill.map(|entry| entry.unwrap().path()).collect();
-    kills.retain(|path| {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        name.starts_with("oom") && name.ends_with(".paste")
-    });
-    kills.sort();
-    let source = kills.first().expect("a pasted kill");
-    let html = page(source.to_str().unwrap(), &[]);
+    let source = crate::cases::pastes()
+        .find(|case| case.id.starts_with("oom"))
+        .unwrap();
+    let html = page(source.path(), &[]);
     tags(&html);
     let shown = read(&html);
     assert!(shown.contains("killed"), "{shown}");
@@ -539,7 +528,7 @@ fn a_pasted_kill_shows_memory_at_the_kill() {
 
 #[test]
 fn a_part_of_a_source_keeps_its_times() {
-    let source = case("swap-thrash--512m-swapdisk.jsonl.gz");
+    let source = case("swap-thrash--512m-swapdisk");
     let html = page(&source, &["--since", "+10s", "--until", "+30s"]);
     let meta = meta(&html);
     let offset = meta["offset_s"].as_f64().unwrap();
@@ -579,7 +568,7 @@ fn a_recording_is_told_by_the_clock() {
 #[test]
 fn what_was_wrong_with_a_source_is_said_first() {
     let directory = tempfile::tempdir().unwrap();
-    let whole = std::fs::read(case("healthy--idle.jsonl.gz")).unwrap();
+    let whole = std::fs::read(case("healthy--idle")).unwrap();
     let cut = file(&directory, "cut.jsonl.gz", &whole[..whole.len() / 2]);
     let html = page(&cut, &[]);
     let strip = html.find("<p class=\"strip\">").expect("a strip");
@@ -589,7 +578,7 @@ fn what_was_wrong_with_a_source_is_said_first() {
 
 #[test]
 fn a_capture_of_forty_samples_is_small() {
-    let html = page(&case("swap-thrash--512m-swapdisk.jsonl.gz"), &[]);
+    let html = page(&case("swap-thrash--512m-swapdisk"), &[]);
     assert!(html.len() <= 200 << 10, "{} KiB", html.len() >> 10);
 }
 
@@ -601,7 +590,7 @@ fn a_figure_is_called_what_it_measures() {
             root().join("docs/examples/oom.txt").display().to_string(),
             "Swap used: used",
         ),
-        (case("node-reclaim--dist21.jsonl.gz"), "Node 0: free"),
+        (case("node-reclaim--dist21"), "Node 0: free"),
     ] {
         let shown = read(&page(&source, &[]));
         assert!(!shown.contains(wrong), "{source}: {wrong}");
@@ -610,7 +599,7 @@ fn a_figure_is_called_what_it_measures() {
 
 #[test]
 fn the_page_says_whether_a_demand_fits() {
-    let source = case("healthy--idle.jsonl.gz");
+    let source = case("healthy--idle");
     for (add, cycle) in [("100M", "25s"), ("100M", "7d"), ("2GiB", "7d")] {
         let more = ["--add", add, "--cycle", cycle];
         let answer = json(&memtide(
@@ -629,7 +618,7 @@ fn the_page_says_whether_a_demand_fits() {
 fn a_page_never_takes_the_place_of_its_source() {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("sick.jsonl.gz");
-    std::fs::copy(case("healthy--idle.jsonl.gz"), &source).unwrap();
+    std::fs::copy(case("healthy--idle"), &source).unwrap();
     let before = std::fs::read(&source).unwrap();
     let source = source.to_str().unwrap();
     let (code, said) = written(&[source, "-o", source, "--force"]);

@@ -1,20 +1,19 @@
 //! Captures spliced, cut, thinned and overlaid: timelines of hours, made in memory. What does not change costs one run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use timeline::{Entity, Facts, Run, Sample, SignalId, Timeline};
 use units::{Span, WallClock};
 
-use crate::support::root;
+use crate::cases::{self, Case};
 
 /// A labelled capture of the corpus.
 pub(super) struct Capture {
     pub(super) name: String,
-    pub(super) timeline: Timeline,
-    pub(super) facts: Facts,
+    pub(super) timeline: &'static Timeline,
+    pub(super) facts: &'static Facts,
     pub(super) want: Vec<String>,
     pub(super) forbid: Vec<String>,
     /// Nothing may be warned of.
@@ -22,28 +21,15 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    fn read(path: &std::path::Path) -> Self {
-        let file = std::fs::File::open(path).unwrap();
-        let mut header = String::new();
-        let mut unpacked = BufReader::new(flate2::read::GzDecoder::new(file));
-        unpacked.read_line(&mut header).unwrap();
-        let header: serde_json::Value = serde_json::from_str(&header).unwrap();
-        let ids = |key: &str| -> Vec<String> {
-            let listed = header[key].as_array().cloned().unwrap_or_default();
-            let ids = listed.iter().map(|id| id.as_str().unwrap().to_owned());
-            ids.collect()
-        };
-        let opened = import::open(path, &mut |_| ()).unwrap();
-        let want = ids("expected_findings");
-        let name = path.file_name().unwrap().to_string_lossy();
+    fn new(case: &'static Case) -> Self {
+        let (opened, labels) = (&case.judged().source, case.file.labels.as_ref().unwrap());
         Self {
-            name: name.trim_end_matches(".jsonl.gz").to_owned(),
-            timeline: opened.timeline,
-            facts: opened.facts,
-            calm: want.iter().all(|id| id.contains("-harmless"))
-                && header["calm"].as_bool().unwrap_or(true),
-            want,
-            forbid: ids("not_expected"),
+            name: case.id.clone(),
+            timeline: &opened.timeline,
+            facts: &opened.facts,
+            calm: labels.calm,
+            want: labels.must_find.clone(),
+            forbid: labels.must_not_find.clone(),
         }
     }
 
@@ -55,15 +41,8 @@ impl Capture {
 }
 
 /// All captures of the corpus, by name.
-pub(super) static CORPUS: LazyLock<Vec<Capture>> = LazyLock::new(|| {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join("corpus"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(".jsonl.gz"))
-        .collect();
-    paths.sort();
-    paths.iter().map(|path| Capture::read(path)).collect()
-});
+pub(super) static CORPUS: LazyLock<Vec<Capture>> =
+    LazyLock::new(|| cases::captures().map(Capture::new).collect());
 
 pub(super) fn named(name: &str) -> &'static Capture {
     let found = CORPUS.iter().find(|capture| capture.name == name);

@@ -1,0 +1,349 @@
+//! Every command on every case, compared with the files beside the case.
+//!
+//! `BLESS=1 cargo test -p memtide --test it corpus` writes them anew: read the difference.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use diagnose::headroom::Question;
+use import::export::{Capture, Csv, Exporter, Names, OpenMetrics, Picks};
+use report::Report;
+use report::text::{Detail, Screen};
+use serde::Serialize;
+use serde_json::Value;
+use timeline::{Entity, TimeRange};
+
+use crate::cases::{self, Case, Judged, on_each};
+use crate::support::{blesses, root};
+
+/// All that a command can say of a source, in lines of 100 columns.
+fn screen() -> Screen {
+    let mut screen = Screen::of_width(100);
+    screen.detail = Detail::All;
+    screen
+}
+
+/// What a folder may hold apart from its source and the expected files.
+const OTHER_FILES: [&str; 2] = ["case.toml", "figures.txt"];
+
+/// A case with the report that several commands share.
+struct Run<'a> {
+    case: &'a Case,
+    judged: &'a Judged,
+    report: Report,
+}
+
+impl<'a> Run<'a> {
+    fn new(case: &'a Case) -> Self {
+        let judged = case.judged();
+        Self {
+            report: answers::check(&judged.source),
+            case,
+            judged,
+        }
+    }
+
+    /// The expected files and their content.
+    fn files(&self) -> BTreeMap<&'static str, String> {
+        let mut files = BTreeMap::from([
+            ("check.txt", self.check()),
+            ("where.txt", self.where_memory()),
+            ("headroom.txt", self.headroom()),
+            ("events.txt", self.events()),
+            ("compare.txt", self.compare()),
+            ("written.txt", self.written()),
+        ]);
+        if self.case.is_paste() {
+            let input = report::text::explain_input(&self.report, &screen());
+            files.insert("input.txt", input);
+        }
+        files
+    }
+
+    fn check(&self) -> String {
+        assert_valid(&self.report, "report", self.case);
+        assert_adds_up(&self.report, self.case);
+        let narrow = report::text::check(&self.report, &Screen::of_width(80));
+        assert_narrow(&narrow, self.case);
+        report::text::check(&self.report, &screen())
+    }
+
+    fn where_memory(&self) -> String {
+        let Some(report) = answers::where_memory(&self.judged.source) else {
+            return "nothing: the source has no MemTotal\n".to_owned();
+        };
+        assert_valid(&report, "where", self.case);
+        let narrow = report::text::where_tree(&report, &Screen::of_width(80));
+        assert_narrow(&narrow, self.case);
+        report::text::where_tree(&report, &screen())
+    }
+
+    fn headroom(&self) -> String {
+        let report = answers::headroom(&self.judged.source, &Question::default());
+        assert_valid(&report, "headroom", self.case);
+        report::text::headroom(&report, &screen())
+    }
+
+    fn events(&self) -> String {
+        let report = answers::events(&self.judged.source, &[] as &[&str]);
+        assert_valid(&report, "events", self.case);
+        report::text::events(&report, &screen())
+    }
+
+    /// The partner is the source before, this case the one after.
+    fn compare(&self) -> String {
+        let partner = cases::named(&self.case.file.partner).judged();
+        let report = answers::compare(&partner.source, &self.judged.source);
+        assert_valid(&report, "compare", self.case);
+        report::text::compare(&report, &Screen::of_width(100))
+    }
+
+    /// What `report`, `export` and `convert` write: how much of what, as the numbers themselves are the source's.
+    fn written(&self) -> String {
+        let mut lines = vec![self.page()];
+        lines.extend(self.tables());
+        lines.push(self.metrics());
+        lines.push(self.capture());
+        lines.concat()
+    }
+
+    fn page(&self) -> String {
+        let source = &self.judged.source;
+        if source.timeline.is_empty() {
+            return "page: none, there is no sample\n".to_owned();
+        }
+        let (path, range) = (&self.case.source, TimeRange::default());
+        let (page, problems) = answers::page(source, path, range, &Question::default());
+        assert_eq!(problems, Vec::<String>::new(), "{}", self.case.id);
+        let html = report::html::report(&page, &screen());
+        crate::report::tags(&html);
+        let text = crate::report::read(&html);
+        for finding in &self.report.findings {
+            let title = crate::report::plain(&finding.title);
+            assert!(
+                text.contains(&title),
+                "{}: the page lacks: {title}",
+                self.case.id
+            );
+        }
+        let meta = crate::report::meta(&html);
+        let charts = meta["charts"].as_array().unwrap().iter();
+        let charts: Vec<&str> = charts.filter_map(|chart| chart["id"].as_str()).collect();
+        format!("page: charts: {}\n", charts.join(", "))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        let opened = &self.judged.source;
+        let table = |table: Entity| {
+            let mut csv = Vec::new();
+            let written = Csv { table }
+                .export(opened, &Picks::default(), &mut csv)
+                .unwrap();
+            let csv = String::from_utf8(csv).unwrap();
+            let columns = csv.lines().next().unwrap_or_default().split(',').count();
+            assert_eq!(
+                csv.lines().count(),
+                written.written + 1,
+                "{}: {table:?}",
+                self.case.id
+            );
+            (written.written > 0).then(|| {
+                format!(
+                    "csv {}: {} rows, {columns} columns\n",
+                    table.name(),
+                    written.written
+                )
+            })
+        };
+        Entity::ALL.into_iter().filter_map(table).collect()
+    }
+
+    fn metrics(&self) -> String {
+        let format = OpenMetrics {
+            tables: Entity::ALL.to_vec(),
+            names: Names::Memtide,
+            all: false,
+        };
+        let mut text = Vec::new();
+        match format.export(&self.judged.source, &Picks::default(), &mut text) {
+            Ok(written) => {
+                let text = String::from_utf8(text).unwrap();
+                assert!(text.ends_with("# EOF\n"), "{}", self.case.id);
+                format!("openmetrics: {} samples\n", written.written)
+            }
+            Err(error) => format!("openmetrics: {error}\n"),
+        }
+    }
+
+    /// A capture of the source is judged as the source is.
+    fn capture(&self) -> String {
+        let mut bytes = Vec::new();
+        let written = match Capture.export(&self.judged.source, &Picks::default(), &mut bytes) {
+            Ok(written) => written,
+            Err(error) => return format!("capture: {error}\n"),
+        };
+        if written.written == 0 {
+            return "capture: no sample\n".to_owned();
+        }
+        let reread = Judged::new(import::open_bytes("capture", &bytes).unwrap());
+        let ids = |judged: &Judged| -> Vec<String> {
+            judged
+                .reported()
+                .map(|finding| format!("{} {:?}", finding.id, finding.severity))
+                .collect()
+        };
+        let same = if ids(&reread) == ids(self.judged) {
+            "the same findings"
+        } else {
+            "other findings"
+        };
+        let mut text = format!("capture: {} samples, {same}\n", written.written);
+        for left_out in &written.left_out {
+            text += &format!("capture: left out: {left_out}\n");
+        }
+        text
+    }
+}
+
+static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(|| {
+    let read = |name| {
+        let path = root().join(format!("docs/{name}.schema.json"));
+        let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        (name, jsonschema::validator_for(&schema).unwrap())
+    };
+    ["report", "headroom", "compare", "events"].map(read).into()
+});
+
+/// The JSON of an answer, where its schema is published.
+fn assert_valid(answer: &impl Serialize, name: &str, case: &Case) {
+    let value: Value = serde_json::from_str(&report::json(answer).unwrap()).unwrap();
+    let Some(schema) = SCHEMAS.get(name) else {
+        return;
+    };
+    let faults: Vec<String> = schema
+        .iter_errors(&value)
+        .map(|fault| fault.to_string())
+        .collect();
+    assert_eq!(faults, Vec::<String>::new(), "{}: {name}", case.id);
+}
+
+/// The terms of memory add up to what there is.
+fn assert_adds_up(report: &Report, case: &Case) {
+    let value = serde_json::to_value(report).unwrap();
+    let accounting = &value["accounting"];
+    if let (Some(terms), Some(total)) = (
+        accounting["terms"].as_array(),
+        accounting["total_bytes"].as_i64(),
+    ) {
+        let sum: i64 = terms
+            .iter()
+            .map(|term| term["bytes"].as_i64().unwrap())
+            .sum();
+        assert_eq!(
+            sum + accounting["unaccounted_bytes"].as_i64().unwrap(),
+            total,
+            "{}",
+            case.id
+        );
+    }
+}
+
+/// No line is wider than a terminal, but for commands: what is copied must be one line.
+fn assert_narrow(text: &str, case: &Case) {
+    for line in text.lines().filter(|_| case.is_capture()) {
+        assert!(
+            line.chars().count() <= 80 || line.contains(" >> /etc/"),
+            "{}: {line}",
+            case.id
+        );
+    }
+}
+
+/// The first line in which two texts differ.
+fn difference(expected: &str, found: &str) -> String {
+    let (mut expected, mut found) = (expected.lines(), found.lines());
+    for line in 1.. {
+        let pair = (expected.next(), found.next());
+        if pair.0 != pair.1 || pair == (None, None) {
+            let [before, now] = [pair.0, pair.1].map(|text| text.unwrap_or("(nothing)"));
+            return format!("line {line}\n  expected: {before}\n  found:    {now}");
+        }
+    }
+    unreachable!("texts end")
+}
+
+/// Compares a folder with what the commands say, or writes it anew; returns what is wrong.
+fn compare_folder(folder: &Path, files: &BTreeMap<&'static str, String>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, found) in files {
+        let path = folder.join(name);
+        let expected = std::fs::read_to_string(&path).ok();
+        if expected.as_ref() == Some(found) {
+            continue;
+        }
+        if blesses() {
+            std::fs::write(&path, found).unwrap();
+            continue;
+        }
+        let path = path.strip_prefix(root()).unwrap().display();
+        match expected {
+            None => wrong.push(format!("{path} is missing")),
+            Some(expected) => wrong.push(format!("{path}: {}", difference(&expected, found))),
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_command_says_of_every_case_what_was_reviewed() {
+    let wrong = on_each(cases::all(), |case| {
+        compare_folder(&case.folder, &Run::new(case).files())
+    });
+    let wrong = wrong.concat();
+    assert!(
+        wrong.is_empty(),
+        "\n{}\nBLESS=1 cargo test -p memtide --test it corpus writes them anew: read the difference",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn a_folder_has_nothing_that_no_test_reads() {
+    let wrong = on_each(cases::all(), |case| {
+        let expected = [
+            "check.txt",
+            "where.txt",
+            "headroom.txt",
+            "events.txt",
+            "compare.txt",
+            "written.txt",
+        ];
+        let known = |name: &str| {
+            expected.contains(&name)
+                || OTHER_FILES.contains(&name)
+                || (name == "input.txt" && case.is_paste())
+                || case.source.ends_with(name)
+        };
+        let entries = std::fs::read_dir(&case.folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let orphans = names.filter(|name| !known(name));
+        orphans
+            .map(|name| format!("{}/{name}", case.id))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(wrong.concat(), Vec::<String>::new());
+}
+
+/// What a reader must never meet.
+#[test]
+fn no_answer_is_unfinished() {
+    const NEVER: [&str; 7] = ["NaN", " inf ", " 0 times", "..", " ,", "TODO", "{}"];
+    for case in cases::all() {
+        let text = std::fs::read_to_string(case.folder.join("check.txt")).unwrap_or_default();
+        // What is quoted from a source may hold anything.
+        for never in NEVER {
+            assert!(!text.contains(never), "{}: `{never}`", case.id);
+        }
+    }
+}

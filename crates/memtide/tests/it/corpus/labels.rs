@@ -1,0 +1,123 @@
+//! Labels are plausible: they name rules, and what they say of the host is what was read there.
+
+use std::collections::BTreeSet;
+
+use timeline::signals::{MEM_TOTAL, SWAP_TOTAL};
+
+use super::{is_rule, reported_ids};
+use crate::cases;
+
+/// Rules that no real case is labelled with, and why not. They are shown by made-up hosts or by the way.
+const WITHOUT_A_CASE: [(&str, &str); 12] = [
+    ("cache-starved-floor", "no case is labelled with it yet"),
+    ("swap-full", "no case is labelled with it yet"),
+    ("no-swap-risk", "no case is labelled with it yet"),
+    ("zram-misuse", "no case is labelled with it yet"),
+    ("direct-reclaim-stall", "no case is labelled with it yet"),
+    ("kswapd-saturated", "no case is labelled with it yet"),
+    ("numa-imbalance", "no case is labelled with it yet"),
+    ("compaction-stall", "no case is labelled with it yet"),
+    ("locked-memory-large", "no case is labelled with it yet"),
+    ("unexplained-stall", "no case is labelled with it yet"),
+    ("streaming-read", "no case is labelled with it yet"),
+    ("monitoring-gap", "no case is labelled with it yet"),
+];
+
+#[test]
+fn every_label_is_a_rule() {
+    for case in cases::all() {
+        let Some(labels) = &case.file.labels else {
+            continue;
+        };
+        let alternatives = labels.must_find.iter().flat_map(|ids| ids.split('|'));
+        for id in alternatives.chain(labels.must_not_find.iter().map(String::as_str)) {
+            assert!(is_rule(id), "{}: no rule is called {id}", case.id);
+        }
+        for id in labels.not_yet.keys() {
+            assert!(
+                labels.must_find.contains(id),
+                "{}: not_yet names {id}, must_find does not",
+                case.id
+            );
+        }
+    }
+}
+
+#[test]
+fn a_case_says_where_it_comes_from() {
+    for case in cases::all() {
+        let (made, origin) = (case.file.made.is_some(), case.file.origin.is_some());
+        assert!(
+            made != origin,
+            "{}: one of [made] and [origin] is needed",
+            case.id
+        );
+        let known = [
+            &case.file.labels.as_ref().map(|_| ()),
+            &case.file.headroom.as_ref().map(|_| ()),
+        ];
+        let is_decided = known.iter().any(|known| known.is_some());
+        assert!(
+            is_decided || case.is_paste(),
+            "{}: nothing is labelled",
+            case.id
+        );
+        if let Some(headroom) = &case.file.headroom {
+            assert!(!headroom.held_until.is_empty(), "{}", case.id);
+        }
+        cases::named(&case.file.partner);
+    }
+}
+
+#[test]
+fn a_capture_was_made_on_the_host_that_it_names() {
+    for case in cases::all().iter().filter(|case| case.is_capture()) {
+        let host = case
+            .file
+            .host
+            .as_ref()
+            .unwrap_or_else(|| panic!("{}: no [host]", case.id));
+        let opened = &case.judged().source;
+        let mib = |bytes: units::Bytes| bytes.get() >> 20;
+        let samples = 0..opened.timeline.len();
+        let swap = samples
+            .filter_map(|index| opened.timeline.at(SWAP_TOTAL, index))
+            .map(mib)
+            .max();
+        let found = (
+            opened.timeline.at(MEM_TOTAL, 0).map(mib),
+            swap,
+            opened.facts.nodes.len().max(1),
+        );
+        assert_eq!(
+            found,
+            (Some(host.ram_mib), Some(host.swap_mib), host.nodes),
+            "{}",
+            case.id
+        );
+        let version = opened.facts.kernel().unwrap();
+        let kernel = format!("{}.{}.", version.major, version.minor);
+        assert!(
+            host.kernel.starts_with(&kernel),
+            "{}: {kernel} and {}",
+            case.id,
+            host.kernel
+        );
+    }
+}
+
+#[test]
+fn rules_without_a_labelled_case_are_listed_with_the_reason() {
+    let real = cases::all().iter().filter(|case| !case.is_made_up());
+    let labelled: BTreeSet<&str> = real
+        .flat_map(|case| case.must_find().iter().map(move |ids| (case, ids)))
+        .flat_map(|(case, ids)| {
+            let reported = reported_ids(case);
+            ids.split('|').filter(move |id| reported.contains(id))
+        })
+        .collect();
+    let ids = diagnose::rules::ALL.iter().map(|rule| rule.id);
+    let missing: Vec<&str> = ids.filter(|id| !labelled.contains(id)).collect();
+    let listed: Vec<&str> = WITHOUT_A_CASE.iter().map(|(id, _why)| *id).collect();
+    assert_eq!(missing, listed, "without a case, and listed as such");
+}

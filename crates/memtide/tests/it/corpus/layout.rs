@@ -1,0 +1,55 @@
+//! The labelled cases as one flat directory, for tools that score any program on them.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use crate::cases::{self, Case, Labels};
+
+/// Labels go into the first line of a capture.
+fn capture(case: &Case, labels: &Labels, directory: &Path) {
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(&case.source).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
+    let (header, samples) = text.split_once('\n').unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    header["expected_findings"] = json!(labels.must_find);
+    header["not_expected"] = json!(labels.must_not_find);
+    header["calm"] = json!(labels.calm);
+    let file = std::fs::File::create(directory.join(format!("{}.jsonl.gz", case.id))).unwrap();
+    let mut packed = GzEncoder::new(file, flate2::Compression::default());
+    write!(packed, "{header}\n{samples}").unwrap();
+    packed.finish().unwrap();
+}
+
+/// Labels stand before the figures of a paste; one without figures is left out.
+fn paste(case: &Case, labels: &Labels, directory: &Path) {
+    let Ok(figures) = std::fs::read_to_string(case.folder.join("figures.txt")) else {
+        return;
+    };
+    let (must_find, must_not_find) = (labels.must_find.join(", "), labels.must_not_find.join(", "));
+    let text = format!(
+        "id: {}\nscore: [{must_find}]\nscore_not: [{must_not_find}]\n{figures}",
+        case.id
+    );
+    std::fs::write(directory.join(format!("{}.txt", case.id)), text).unwrap();
+}
+
+#[test]
+#[ignore = "writes into the directory that LAYOUT names"]
+fn writes_the_labelled_cases_for_other_tools() {
+    let directory = PathBuf::from(std::env::var_os("LAYOUT").expect("LAYOUT names a directory"));
+    std::fs::create_dir_all(&directory).unwrap();
+    for case in cases::captures() {
+        capture(case, case.file.labels.as_ref().unwrap(), &directory);
+    }
+    for case in cases::pastes() {
+        if let Some(labels) = &case.file.labels {
+            paste(case, labels, &directory);
+        }
+    }
+}
