@@ -19,7 +19,7 @@ export interface Level {
   to: number;
   /** Where each row ends, seconds from the start; ascending. */
   times: Float64Array;
-  /** By chart and series; null where this level does not tell it. */
+  /** By chart and series; null where this level lacks it. */
   charts: (Column | null)[][];
 }
 

@@ -22,7 +22,7 @@ export function all<E extends HTMLElement = HTMLElement>(selector: string, root:
   return [...root.querySelectorAll<E>(selector)];
 }
 
-/** Scrolls without a ride where the reader has asked for less motion. */
+/** Scrolls without animation where the reader prefers reduced motion. */
 export function scrollTo(target: Element): void {
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   target.scrollIntoView({ block: "start", behavior: isStill ? "auto" : "smooth" });

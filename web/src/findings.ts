@@ -118,7 +118,7 @@ export class Findings {
   }
 }
 
-/** A chart that proves many findings names the first; the others are counted, and named when they are asked for. */
+/** A chart that proves many findings names the first; the others are counted, and named on request. */
 function shorten(chip: HTMLElement): void {
   const [first, ...others] = all<HTMLAnchorElement>("a", chip);
   if (first === undefined || others.length === 0) return;

@@ -1,5 +1,5 @@
 /**
- * Numbers as people read them: the same rules as the `units` crate, which writes all other numbers of the page; a fixture
+ * Human-readable numbers: the same rules as the `units` crate, which writes all other numbers of the page; a fixture
  * written by that crate keeps both the same.
  */
 
@@ -122,7 +122,7 @@ export function tick(value: number, unit: Unit): string {
   return unit === "pages/s" ? digits + "/s" : parts(digits, prefix);
 }
 
-/** A part of a whole, where what is not nothing is never told as 0: `<1 %`. */
+/** A part of a whole, where only nothing is 0: `<1 %`. */
 export function share(ratio: number): string {
   if (Number.isNaN(ratio)) return "–";
   if (ratio > 0 && ratio < 0.005) return `<1${NBSP}%`;

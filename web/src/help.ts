@@ -24,7 +24,7 @@ const READING: readonly string[] = [
 ];
 
 const COMPARED =
-  "Each chart stands twice, on one scale, and one cursor runs through both; each side tells it by its own clock.";
+  "Each chart stands twice, on one scale, and one cursor runs through both; each side by its own clock.";
 
 export function helpDialog(isCompared: boolean): () => void {
   const dialog = element("dialog", "help");

@@ -121,7 +121,7 @@ export interface Bar {
 }
 
 const LEAST_BAR = 6;
-/** The navigator must not cover the charts: what would need more rows is told by the findings' cards alone. */
+/** The navigator must not cover the charts: what would need more rows stands in the findings' cards alone. */
 const MOST_ROWS = 3;
 
 /** Bars for each finding, all in one row and one with its name; those that overlap are in different rows, the first on top. */

@@ -98,7 +98,7 @@ export class Levels {
     return at > this.range.to + this.interval ? "after its end" : "";
   }
 
-  /** Whether a level tells all that the whole range's tells of a chart. */
+  /** Whether a level has every series of a chart that the whole range's level has. */
   #isOf(level: Level, chart: number): boolean {
     const columns = level.charts[chart] ?? [];
     return (this.#whole.charts[chart] ?? []).every((column, i) => column === null || (columns[i] ?? null) !== null);
@@ -164,7 +164,7 @@ export class Levels {
     return this.all.filter((level) => this.#isOf(level, chart)).map((level) => this.#plain(chart, level));
   }
 
-  /** The finest curves of a chart that know a moment; what is pinned is told by them. */
+  /** The finest curves of a chart that know a moment; a pinned reading is theirs. */
   finestAt(chart: number, at: number): Picture {
     const holds = (level: Level) => level.from - 1e-3 <= at && at <= level.to + 1e-3;
     const level = this.#finestFirst.find((level) => holds(level) && this.#isOf(level, chart)) ?? this.#whole;
@@ -196,7 +196,7 @@ interface Seam {
   head: number;
   /** The first coarse row after them. */
   tail: number;
-  /** Where the last one before them is cut off, if it reaches into them: what it tells of the time before is kept. */
+  /** Where the last one before them is cut off, if it reaches into them: what it has of the time before is kept. */
   edge: number | null;
 }
 
@@ -204,7 +204,7 @@ function seamOf(coarse: Float64Array, fine: Float64Array): Seam {
   const [first = 0, second = first] = fine;
   const tail = after(coarse, fine[fine.length - 1] ?? 0);
   const head = before(coarse, first);
-  // The first fine row tells of the time since the sample before it.
+  // The first fine row covers the time since the sample before it.
   const edge = first - (second - first);
   const isCut = head < coarse.length && (coarse[head] ?? 0) > edge && edge > (coarse[head - 1] ?? -Infinity);
   return isCut ? { head: head + 1, tail, edge } : { head, tail, edge: null };

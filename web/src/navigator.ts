@@ -106,7 +106,7 @@ export class Navigator {
     this.#plot?.redraw(false, true);
   }
 
-  /** What is not looked at is paler. */
+  /** What is outside the view is paler. */
   showView(): void {
     const { looking: { view }, range } = this.context;
     const part = (at: number) => Math.min(Math.max((at - range.from) / Math.max(range.to - range.from, 1e-6), 0), 1) * 100;
@@ -216,7 +216,7 @@ export class Navigator {
     });
   }
 
-  /** What follows from another finding is told inside that one's card. */
+  /** A consequence stands inside the card of its cause. */
   #bars(x: (at: number) => number, width: number): HTMLElement {
     const { meta } = this.context;
     const lane = element("div", "lane bars");

@@ -52,7 +52,7 @@ export const DATA: Readonly<Record<string, Pair>> = {
   line_12: ["#0F3B24", "#F0703A"],
 };
 
-/** Text, icons and edges that tell how bad it is. Each level also has its own shape and word. */
+/** Text, icons and edges of a severity. Each level also has its own shape and word. */
 export const SEVERITY: Readonly<Record<string, Pair>> = {
   critical: ["#B5122B", "#FF7386"],
   warning: ["#8F5200", "#FFB84D"],

@@ -1,5 +1,5 @@
 /**
- * Moments as people read them: by the host's clock where the recording knows it, else as offsets from the first sample.
+ * Human-readable moments: by the host's clock where the recording knows it, else as offsets from the first sample.
  * Inside, every time is seconds from the start.
  */
 

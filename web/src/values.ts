@@ -1,4 +1,4 @@
-/** The legend of a chart, which tells each series' value at the cursor: a line of them, or a table beside a wide chart. */
+/** The legend of a chart, with each series' value at the cursor: a line of them, or a table beside a wide chart. */
 
 import { variableName } from "./colours";
 import type { Curves, Reading } from "./curves";

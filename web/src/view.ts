@@ -1,4 +1,4 @@
-/** What is being looked at: the stretch of time, the cursor, the finding, and how a link tells it. */
+/** The view: stretch of time, cursor and finding, and how a link keeps them. */
 
 import type { View } from "./levels";
 
@@ -17,7 +17,7 @@ type Listener = (changed: ReadonlySet<Part>) => void;
 
 /** How a page begins. */
 interface Opening {
-  /** All that can be looked at. */
+  /** The whole range. */
   whole: View;
   /** Where the cursor stands. */
   worst: number;
@@ -66,7 +66,7 @@ export class Looking {
     return moved(this.#state.view, this.by);
   }
 
-  /** The moment that is told: where the pointer is, else the pinned one. */
+  /** The moment that is read: where the pointer is, else the pinned one. */
   get cursor(): number {
     return (this.#state.hovered ?? this.#state.pinned) + this.by;
   }

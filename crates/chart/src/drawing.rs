@@ -183,7 +183,7 @@ impl Colour {
         matches!(self, Self::Unaccounted)
     }
 
-    /// Whether it is one of several that only tell alike things apart.
+    /// Whether it only distinguishes several of a kind.
     pub const fn is_numbered(self) -> bool {
         matches!(self, Self::Nth(_))
     }
@@ -194,7 +194,7 @@ impl Colour {
 pub struct ChartSeries {
     /// `anon`; unique in its chart, never a host's text.
     pub id: String,
-    /// What people call it; may be a name from the host: untrusted text.
+    /// Its name for readers; may come from the host: untrusted text.
     pub label: String,
     /// Its colour.
     pub colour: Colour,
@@ -204,9 +204,9 @@ pub struct ChartSeries {
     pub is_negative: bool,
     /// The signals that its values are: one, or what takes its place on other kernels.
     pub signals: Vec<SignalId>,
-    /// Signals that a reader looks for here although its values are something else: a part of it, or the rest.
+    /// Signals that this series also covers although its values are something else: a part of it, or the rest.
     pub related: Vec<SignalId>,
-    /// Signals that its values are computed from and that nobody looks for here.
+    /// Signals that its values are computed from, which are not shown themselves.
     pub inputs: Vec<SignalId>,
     /// The name of the control group that it is about; `None` of anything else.
     pub group: Option<String>,
@@ -215,7 +215,7 @@ pub struct ChartSeries {
 }
 
 impl ChartSeries {
-    /// All signals for which a reader looks here.
+    /// All signals that a reader finds here.
     pub fn covered(&self) -> impl Iterator<Item = SignalId> + '_ {
         self.signals.iter().chain(&self.related).copied()
     }
@@ -245,7 +245,7 @@ pub enum LimitValue {
 }
 
 /// Computes a chart's curves, one for each of its series and in their order, on the samples of any part of the source. A
-/// curve is empty where that part does not tell.
+/// curve is empty where that part has no data.
 pub type Draw = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
 
 /// A picture: what it shows, and how to compute it.
@@ -274,11 +274,11 @@ pub struct Chart {
     pub band: Option<[String; 2]>,
     /// Whether it shows changes since the first sample, and so proves no level.
     pub is_of_changes: bool,
-    /// Up to this value, in the chart's unit, it shows no news and is told in one line.
+    /// Up to this value, in the chart's unit, the chart is quiet and folded into one line.
     pub quiet_up_to: Option<f64>,
     /// Why nothing can be drawn, where the source lacks it: `not recorded: /proc/pressure (needs …)`.
     pub absent: Option<String>,
-    /// Whether the host's own signals tell all of it, so that it can be drawn from a part that has nothing else.
+    /// Whether the host's own signals are enough to draw it.
     pub is_of_host: bool,
     /// Its curves.
     pub draw: Draw,

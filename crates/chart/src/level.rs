@@ -26,7 +26,7 @@ use reducer::{MOST_FINE, MOST_FINE_BYTES};
 pub use reducer::{Reducer, scanned};
 pub use stretches::worth_sharpening;
 
-/// A page is this many columns wide at most (UI.md § 5); a source with no more samples is drawn sample by sample.
+/// A page is this many columns wide at most; a source with no more samples is drawn sample by sample.
 const MOST_COLUMNS: usize = 1_500;
 /// A source with no more samples is drawn sample by sample in a finer level, if there is room.
 const MOST_SAMPLES: usize = 10_000;
@@ -47,7 +47,7 @@ pub struct Level {
     pub times: Vec<Span>,
     /// Whether columns hold more than one sample.
     pub is_reduced: bool,
-    /// For each chart, for each of its series; empty cells where that series is not told at this level.
+    /// For each chart, for each of its series; empty cells where this level has no data.
     pub cells: Vec<Vec<Cells>>,
 }
 
@@ -63,7 +63,7 @@ pub struct Drawing {
 }
 
 impl Cells {
-    /// Whether nothing is told.
+    /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.mean.iter().all(Option::is_none)
     }

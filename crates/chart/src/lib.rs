@@ -1,4 +1,4 @@
-//! Which curves tell what happened to a host's memory, and how they are reduced to what a page can hold.
+//! Charts of a host's memory, and how their curves are reduced to what a page can hold.
 //!
 //! Three nouns: a **chart** ([`Chart`]) is a picture with a title, a unit and series, and knows how to compute its curves
 //! from any part of a source; a **level** ([`Level`]) is the curves of a stretch of time in so many columns, each column

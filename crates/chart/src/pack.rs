@@ -23,13 +23,13 @@ pub struct PackedLevels {
     pub scales: Vec<Vec<f64>>,
 }
 
-/// What packed levels may take. A page of a week has 3 MiB (UI.md § 9), of which the app, the text and tables take 0.4; base64
+/// What packed levels may take. A page of a week has 3 MiB, of which the app, the text and tables take 0.4; base64
 /// makes four bytes of three.
 pub(crate) const MOST_BYTES: usize = 1_950 << 10;
 
 /// Least steps from 0 to the largest value of a series: half a step is a tenth of a pixel of a chart of 400.
 const STEPS: f64 = 4_096.0;
-/// The same where small values must be told apart: on a logarithmic axis, and where there are so few values that their bytes
+/// The same where small values must stay distinct: on a logarithmic axis, and where there are so few values that their bytes
 /// do not matter.
 const FINE_STEPS: f64 = 1_048_576.0;
 /// So many values are few.
@@ -85,9 +85,10 @@ fn scales(charts: &[Chart], levels: &[&Level]) -> Vec<Vec<f64>> {
         if series.iter().all(|cells| cells.clone().next().is_none()) {
             return Vec::new();
         }
-        let steps = match chart.is_log || values <= FEW {
-            true => FINE_STEPS,
-            false => STEPS,
+        let steps = if chart.is_log || values <= FEW {
+            FINE_STEPS
+        } else {
+            STEPS
         };
         let largest = series
             .into_iter()

@@ -1,5 +1,5 @@
-//! Times for people: those of a live host, a recording and a long capture by the clock, a text's as they stand there, a
-//! short capture's as offsets from its first sample. What is of one moment that nobody knows has no time at all.
+//! Times for readers: those of a live host, a recording and a long capture by the clock, a text's as they stand there, a
+//! short capture's as offsets from its first sample. A single moment of unknown time has no time at all.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -69,12 +69,12 @@ impl<'a> ReportClock<'a> {
             steps: source
                 .clock_steps
                 .iter()
-                .map(|it| (it.at_s, it.by_s))
+                .map(|step| (step.at_s, step.by_s))
                 .collect(),
         }
     }
 
-    /// Whether moments are told by the wall clock, and not as offsets.
+    /// Whether moments are written by the wall clock, and not as offsets.
     pub(crate) fn is_of_the_wall(&self) -> bool {
         let is_short = self.before_s + self.lasts_s <= OFFSETS_UP_TO_S;
         self.begin.is_some() && !(self.kind == SourceKind::Capture && is_short)
@@ -97,7 +97,7 @@ impl<'a> ReportClock<'a> {
     }
 
     /// A moment: `0:18`, or `13:42:18` live; with the day where that is not the last sample's. `None` where the source is
-    /// of one moment that nobody knows.
+    /// of a single moment of unknown time.
     pub(crate) fn moment(&self, offset_s: f64, at: Option<Timestamp>) -> Option<String> {
         self.moment_of(offset_s, at, !self.is_last_day(at))
     }
@@ -107,9 +107,10 @@ impl<'a> ReportClock<'a> {
             return (self.lasts_s > 0.0).then(|| self.offset(offset_s));
         };
         let at = at.to_zoned(self.zone.clone());
-        let form = match names_day {
-            true => "%b %-d %H:%M:%S",
-            false => "%H:%M:%S",
+        let form = if names_day {
+            "%b %-d %H:%M:%S"
+        } else {
+            "%H:%M:%S"
         };
         Some(at.strftime(form).to_string())
     }
@@ -199,9 +200,10 @@ impl<'a> ReportClock<'a> {
     pub(crate) fn whole(&self) -> String {
         let ends = self.begin.zip(self.end);
         let Some((begin, end)) = ends.filter(|_| self.is_of_the_wall()) else {
-            return match self.lasts_s > 0.0 {
-                true => format!("{} to {}", self.offset(0.0), self.offset(self.lasts_s)),
-                false => self.offset(0.0),
+            return if self.lasts_s > 0.0 {
+                format!("{} to {}", self.offset(0.0), self.offset(self.lasts_s))
+            } else {
+                self.offset(0.0)
             };
         };
         if begin == end {
@@ -209,16 +211,17 @@ impl<'a> ReportClock<'a> {
         }
         let local = |at: Timestamp| at.to_zoned(self.zone.clone());
         let (begin, end) = (local(begin), local(end));
-        let form = match begin.date() == end.date() {
-            true => "%H:%M:%S %:z",
-            false => "%Y-%m-%d %H:%M:%S %:z",
+        let form = if begin.date() == end.date() {
+            "%H:%M:%S %:z"
+        } else {
+            "%Y-%m-%d %H:%M:%S %:z"
         };
         let (unset, set) = self.told_steps(begin.year());
         let begin = begin.strftime("%Y-%m-%d %H:%M:%S");
         format!("{begin}{unset} to {}{set}", end.strftime(form))
     }
 
-    /// What the ends alone do not tell: that the clock was not set yet at the first, where it began in 1970 as clocks
+    /// What the ends alone do not show: that the clock was not set yet at the first, where it began in 1970 as clocks
     /// without a battery do, or else that it was set in between.
     fn told_steps(&self, begins: i16) -> (&'static str, String) {
         match self.steps[..] {
@@ -238,7 +241,7 @@ impl<'a> ReportClock<'a> {
         }
     }
 
-    /// As [`range`](Self::range), with what the ends do not tell: `11:06:53–10:07:15 (clock set back by 1 h)`.
+    /// As [`range`](Self::range), with what the ends do not show: `11:06:53–10:07:15 (clock set back by 1 h)`.
     pub(crate) fn stretch(
         &self,
         from: (f64, Option<Timestamp>),
@@ -246,9 +249,10 @@ impl<'a> ReportClock<'a> {
     ) -> Option<String> {
         let range = self.range(from, to)?;
         let set_by = self.set_by(to.0) - self.set_by(from.0);
-        Some(match self.is_of_the_wall() && set_by != 0.0 {
-            true => format!("{range} (clock set {})", by_how_much(set_by)),
-            false => range,
+        Some(if self.is_of_the_wall() && set_by != 0.0 {
+            format!("{range} (clock set {})", by_how_much(set_by))
+        } else {
+            range
         })
     }
 
@@ -306,16 +310,16 @@ impl<'a> ReportClock<'a> {
         .collect()
     }
 
-    /// The last sample's day: its moments are told without it. `None` where every moment has its day.
+    /// The last sample's day: its moments are written without it. `None` where every moment has its day.
     pub(crate) fn last_day(&self) -> Option<i64> {
         let end = self.end.filter(|_| self.is_of_a_day())?;
         Some(self.day(end))
     }
 
-    /// When the look ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.
+    /// When the source ended, with the zone's offset: `13:42:18 +09:00`; of a capture with its date.
     pub(crate) fn until(&self) -> Option<String> {
         let end = self.end?.to_zoned(self.zone.clone());
-        // A live look is now; a capture may be from any day.
+        // A live source ends now; a capture may be from any day.
         let form = match self.kind {
             SourceKind::Live => "%H:%M:%S %:z",
             _ => "%Y-%m-%d %H:%M:%S %:z",

@@ -1,4 +1,4 @@
-//! How an answer looks: the JSON contract and the terminal's text. Draws, never computes; opens no file, has no clock.
+//! How an answer is shown: the JSON contract, the terminal's text and the page. Draws, never computes; opens no file, has no clock.
 //!
 //! Three nouns: a **report** ([`Report`]) is the whole answer as one serialisable value, with a published schema
 //! ([`json_schema`]); a **screen** ([`Screen`]) is what it is drawn on: width, colour, time zone; a **catalogue**

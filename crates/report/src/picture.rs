@@ -61,15 +61,16 @@ impl Picture {
         }
         let (mut kept, mut absent) = (Vec::new(), Vec::new());
         for (chart, has_data) in charts.into_iter().zip(drawn) {
-            match has_data {
-                true => kept.push(chart),
-                false => absent.push(AbsentChart {
-                    title: chart.title,
-                    why: chart
-                        .absent
-                        .unwrap_or_else(|| "nothing was measured".to_owned()),
-                }),
+            if has_data {
+                kept.push(chart);
+                continue;
             }
+            absent.push(AbsentChart {
+                title: chart.title,
+                why: chart
+                    .absent
+                    .unwrap_or_else(|| "nothing was measured".to_owned()),
+            });
         }
         move_back(&mut drawing, begin);
         let about = kept.iter().enumerate().map(|(index, chart)| {
@@ -109,7 +110,10 @@ impl Picture {
 
     /// Whether a column of the first level may hold more than one sample.
     pub(crate) fn is_reduced(&self) -> bool {
-        self.drawing.levels.first().is_some_and(|it| it.is_reduced)
+        self.drawing
+            .levels
+            .first()
+            .is_some_and(|level| level.is_reduced)
     }
 
     /// The first level of a series.
@@ -168,7 +172,7 @@ impl Picture {
             let name = series.group.as_ref().unwrap_or(&series.label);
             let is_alone = series.group.is_none() && alike.count() == 1;
             let mut affected = finding.affected.iter();
-            !chart.is_of_changes && (is_alone || affected.any(|it| is_name_of(name, &it.name)))
+            !chart.is_of_changes && (is_alone || affected.any(|one| is_name_of(name, &one.name)))
         };
         all.iter().find(is_it).copied()
     }
@@ -214,7 +218,7 @@ impl Picture {
     /// The moment that matters, which is the one that the report accounts for; without RAM's size where the leading finding
     /// begins.
     pub(crate) fn worst_s(&self, report: &Report) -> f64 {
-        let accounted = report.accounting.as_ref().map(|it| it.at_s);
+        let accounted = report.accounting.as_ref().map(|accounting| accounting.at_s);
         let begins = || report.findings.first()?.from_s;
         let at = accounted.or_else(begins).unwrap_or_default();
         (at - self.begin_s()).clamp(0.0, self.span_s())
@@ -234,7 +238,10 @@ impl ChartSummary {
             ends.into_iter().zip(found).map(wider).collect()
         });
         let proves = |finding: &Finding| {
-            let mut signals = finding.evidence.iter().filter_map(|it| it.signal.as_ref());
+            let mut signals = finding
+                .evidence
+                .iter()
+                .filter_map(|line| line.signal.as_ref());
             signals.any(|signal| shows(chart, signal))
         };
         let all = findings.iter().enumerate();
@@ -314,7 +321,10 @@ pub fn worth_a_closer_look(report: &Report) -> Vec<(Span, Span)> {
         .findings
         .iter()
         .filter_map(|finding| Some(ends((finding.from_s?, finding.to_s?))));
-    let every = report.findings.iter().flat_map(|it| &it.stretches);
+    let every = report
+        .findings
+        .iter()
+        .flat_map(|finding| &finding.stretches);
     // What came again comes last: bytes are for the times that the evidence is about first.
     let found = longest.chain(every.map(|one| ends((one.from_s, one.to_s))));
     let moment = report.accounting.as_ref().map(|accounting| {

@@ -18,7 +18,7 @@ pub enum Detail {
     /// What a reader needs to act.
     #[default]
     Brief,
-    /// Also what was looked for and not found, and every rule that could not look.
+    /// Also the rules that found nothing, and those that could not be evaluated.
     All,
 }
 
@@ -30,7 +30,7 @@ pub struct Screen {
     pub colour: ColourMode,
     /// How much to show.
     pub detail: Detail,
-    /// In which zone the host's people read clocks.
+    /// The time zone of the readers.
     pub zone: TimeZone,
     /// Whether lines of lists are left as long as they are: in a file or a pipe each is one record.
     pub unbroken: bool,

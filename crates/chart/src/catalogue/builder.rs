@@ -1,4 +1,4 @@
-//! A chart while it is put together: lines are asked once whether the source tells them, and what nobody tells is left out.
+//! Builds a chart: each line is tried once on the whole source, and lines without data are left out.
 
 use diagnose::{Evidence, Missing, Need};
 use timeline::{SignalId, Track};
@@ -18,7 +18,7 @@ pub(super) use signals;
 /// Computes one curve, or says what a source lacks for it.
 type LineCurve = Box<dyn Fn(&Evidence<'_>) -> Result<Curve, Missing>>;
 
-/// Lines that one computation gives together: one for each series, in order; empty ones where a part does not tell.
+/// Computes all curves at once, one for each series, in order; empty where a part has no data.
 type JointCurves = Box<dyn Fn(&Evidence<'_>) -> Vec<Curve>>;
 
 /// A chart of lines, to be completed by the methods below.
@@ -99,13 +99,13 @@ impl ChartBuilder {
         self
     }
 
-    /// It needs rows of entities: the host's own signals do not tell it.
+    /// Needs rows of entities; the host's own signals are not enough.
     pub(super) fn of_entities(mut self) -> Self {
         self.chart.is_of_host = false;
         self
     }
 
-    /// A line, if the source tells it.
+    /// Adds a line, if the source has data for it.
     pub(super) fn line(
         mut self,
         cx: &Evidence<'_>,
@@ -123,7 +123,7 @@ impl ChartBuilder {
         self
     }
 
-    /// A limit that moves, if the source tells it; by itself it makes no chart.
+    /// Adds a moving limit, if the source has data for it; a limit alone makes no chart.
     pub(super) fn moving_limit(
         mut self,
         cx: &Evidence<'_>,
@@ -141,7 +141,7 @@ impl ChartBuilder {
         self
     }
 
-    /// A band between two limits that move, where the source tells both.
+    /// Adds a band between two moving limits, where both have data.
     pub(super) fn band(mut self, low: &str, high: &str) -> Self {
         let both = [low, high].map(str::to_owned);
         self.chart.band = Some(both).filter(|both| both.iter().all(|id| self.chart.is_limit(id)));
@@ -157,7 +157,7 @@ impl ChartBuilder {
         self
     }
 
-    /// The chart of its lines; where the source tells none of them it says what the first one lacks.
+    /// The chart of its lines; without any it says what the first one lacks.
     pub(super) fn done(self) -> Chart {
         if !self.has_data {
             let why = self.missing.as_ref().map_or_else(String::new, why);
@@ -195,7 +195,7 @@ impl ChartBuilder {
         }
     }
 
-    /// The chart that cannot be drawn for want of something.
+    /// A chart that cannot be drawn, with what is missing.
     pub(super) fn lacks(self, cx: &Evidence<'_>, missing: Missing) -> Chart {
         self.absent(why(&named(cx, missing)))
     }

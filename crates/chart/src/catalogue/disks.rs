@@ -61,7 +61,7 @@ pub(super) fn throughput(cx: &Evidence<'_>) -> Chart {
         .done()
 }
 
-/// Where no disk is told apart: what the kernel counts for all of them.
+/// Without rows of disks: the kernel's counters for all of them together.
 fn whole_host(cx: &Evidence<'_>, builder: ChartBuilder) -> Chart {
     builder
         .line(

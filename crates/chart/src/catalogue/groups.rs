@@ -16,7 +16,7 @@ use crate::{Chart, ChartKind, ChartSeries, ChartUnit, Colour, Curve};
 
 /// Groups that are drawn at most.
 const MOST: usize = 8;
-/// Limits that are drawn at most: more lines than that nobody tells apart.
+/// Limits that are drawn at most; more lines cannot be distinguished.
 const MOST_LIMITS: usize = 3;
 /// A group that came this near to its limit is worth being seen against it; rules ask for 95 % and more.
 const NEAR: f64 = 0.8;
@@ -34,9 +34,10 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Option<Chart> {
         return None;
     }
     let limited = near_a_limit(cx, &known);
-    match limited.is_empty() {
-        true => stack(cx, &known),
-        false => Some(lines(cx, &limited)),
+    if limited.is_empty() {
+        stack(cx, &known)
+    } else {
+        Some(lines(cx, &limited))
     }
 }
 
@@ -187,7 +188,7 @@ fn moving(cx: &Evidence<'_>, group: &EntitySeries, limit: Signal<Gauge<Limit>>) 
     values.into_iter().map(finite).collect()
 }
 
-/// Whether its limit held it back while it was watched, however much it held at the looks themselves.
+/// Whether it hit its limit between samples, whatever its size at the samples.
 fn was_held_back(cx: &Evidence<'_>, group: &EntitySeries) -> bool {
     [
         CGROUP_EVENTS_HIGH,

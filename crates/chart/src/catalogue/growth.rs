@@ -49,7 +49,7 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     let look = cx.look();
     if look < SHORTEST {
         return builder.absent(format!(
-            "growth needs a minute at least, and this look lasts {look}: memtide record"
+            "{look} is too short to show growth, which needs a minute: memtide record"
         ));
     }
     let mut grown = terms(cx);
@@ -75,9 +75,10 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
 
 fn curves(cx: &Evidence<'_>, grown: &[GrownOwner], owners: Option<&MemoryOwners>) -> Vec<Curve> {
     let is_term = |grown: &GrownOwner| matches!(grown.what, What::Term(_));
-    let samples = match grown.iter().any(is_term) {
-        true => 0..cx.timeline.len(),
-        false => 0..0,
+    let samples = if grown.iter().any(is_term) {
+        0..cx.timeline.len()
+    } else {
+        0..0
     };
     let accounts: Vec<_> = samples.map(|index| account(cx, index).ok()).collect();
     let names = grown.iter().filter_map(|grown| match &grown.what {

@@ -1,4 +1,4 @@
-//! Where memory went: all of RAM as one stack, from what nobody can give back to what is free.
+//! Where memory went: all of RAM as one stack, from what cannot be reclaimed to what is free.
 
 use diagnose::Evidence;
 use diagnose::accounting::{Accounting, TermKind, account};
@@ -85,7 +85,7 @@ const RARE: [TermKind; 7] = [
     TermKind::KernelReclaimable,
 ];
 
-/// The signal that tells a term, then what lies within it or around it.
+/// The signal of a term, then the signals it contains or is part of.
 fn signals_of(kind: TermKind) -> Vec<SignalId> {
     match kind {
         TermKind::KernelStack => signals![MEM_KERNEL_STACK],
@@ -135,7 +135,7 @@ impl StackPart {
         }
     }
 
-    /// Called as the accounting calls it, which may not know to tell two kinds apart.
+    /// Named as the accounting names it, which may merge two kinds.
     fn named(self, accounting: &Accounting) -> Self {
         let term = accounting.terms.iter().find(|term| term.kind == self.kind);
         let label = term.map_or(self.label, |term| term.label);
@@ -144,9 +144,10 @@ impl StackPart {
 
     fn is_drawn(&self, curve: &Curve) -> bool {
         let mut known = curve.iter().flatten();
-        match self.is_rare {
-            true => known.any(|bytes| *bytes > 0.0),
-            false => known.next().is_some(),
+        if self.is_rare {
+            known.any(|bytes| *bytes > 0.0)
+        } else {
+            known.next().is_some()
         }
     }
 }

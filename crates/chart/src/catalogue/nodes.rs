@@ -98,7 +98,7 @@ fn series() -> Vec<ChartSeries> {
     ]
 }
 
-/// The areas of a node in the order of [`series`]; empty where not told.
+/// The areas of a node in the order of [`series`]; empty where unknown.
 fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
     let node = of_node(cx, key);
     let areas = [
@@ -109,9 +109,12 @@ fn areas(cx: &Evidence<'_>, key: &str) -> Vec<Curve> {
         node.file,
         node.free,
     ];
-    let told = |area: Curve| match area.iter().all(Option::is_none) {
-        true => Curve::new(),
-        false => area,
+    let told = |area: Curve| {
+        if area.iter().all(Option::is_none) {
+            Curve::new()
+        } else {
+            area
+        }
     };
     areas.map(told).to_vec()
 }

@@ -1,4 +1,4 @@
-//! Reclaim: pages that were taken too early, and who had to look for pages to take.
+//! Reclaim: refaults, and who scanned for pages to reclaim.
 
 use diagnose::Evidence;
 use diagnose::baselines;
@@ -9,7 +9,7 @@ use timeline::signals::{
 use super::builder::{ChartBuilder, curve, rate, signals};
 use crate::{Chart, ChartKind, ChartUnit, Colour};
 
-/// Pages that came back after eviction.
+/// Refaults.
 pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "refaults",
@@ -42,7 +42,7 @@ pub(super) fn refaults(cx: &Evidence<'_>) -> Chart {
     .done()
 }
 
-/// Pages that were looked at for being taken.
+/// Pages scanned for reclaim.
 pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     ChartBuilder::new(
         "reclaim",
@@ -65,7 +65,7 @@ pub(super) fn scanned(cx: &Evidence<'_>) -> Chart {
     )
     .line(
         cx,
-        // A stall is one task that began to look for pages itself.
+        // An allocation stall is one task that entered direct reclaim.
         rate(
             "direct",
             "by allocating tasks (direct)",

@@ -22,7 +22,7 @@ pub(super) fn chart(cx: &Evidence<'_>) -> Chart {
     )
     .quiet_up_to(baselines::LATE);
     if cx.gauge(RECORDER_LATE).is_err() && cx.rate(RECORDER_CPU).is_err() {
-        return builder.absent("not recorded: only memtide record tells it".to_owned());
+        return builder.absent("not recorded: only memtide record measures itself".to_owned());
     }
     builder
         .line(

@@ -1,4 +1,4 @@
-//! What services want: memory of processes by systemd unit or control group, else by program.
+//! Memory of services: that of their processes by systemd unit or cgroup, else by program.
 
 use diagnose::{Evidence, Missing, Need};
 use timeline::signals::{
@@ -16,10 +16,10 @@ const MOST: usize = 12;
 /// Where all of it is less than this part of RAM, the line of MemTotal would only press it flat.
 const WORTH_A_LIMIT: f64 = 0.5;
 
-const ANONYMOUS: &str = "Anonymous memory in RAM and in swap: what must be somewhere. What is shared after a fork counts \
-                         for each; files and shared memory do not count.";
-const RESIDENT: &str = "Resident memory and swap: this source does not tell anonymous memory apart, so files and shared \
-                        pages count for each that maps them.";
+const ANONYMOUS: &str = "Anonymous memory in RAM and in swap. Pages shared after a fork count for each process; files and \
+                         shared memory do not count.";
+const RESIDENT: &str = "Resident memory and swap. This source has no anonymous memory of processes, so files and shared \
+                        pages count for each process that maps them.";
 
 /// Who owns memory in a source, and how it is measured.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl RankedOwners {
     }
 }
 
-/// One way to tell what somebody holds.
+/// One way to measure the memory of an owner.
 struct OwnerKind {
     entity: Entity,
     held: SignalId,
@@ -86,7 +86,7 @@ const fn resident(entity: Entity, held: SignalId, swapped: SignalId) -> OwnerKin
 }
 
 impl MemoryOwners {
-    /// Services where they were recorded, else the processes of one program; by anonymous memory where it is told.
+    /// Services where they were recorded, else the processes of one program; by anonymous memory where it is known.
     ///
     /// # Errors
     /// [`Missing`] where no process is known.
@@ -117,16 +117,17 @@ impl MemoryOwners {
 
     fn title(&self) -> &'static str {
         match self.sums.entity {
-            Entity::Service => "What services want",
-            _ => "What processes want",
+            Entity::Service => "Memory of services",
+            _ => "Memory of processes",
         }
     }
 }
 
 fn name(series: &EntitySeries) -> &str {
-    match series.label.is_empty() {
-        true => &series.key,
-        false => &series.label,
+    if series.label.is_empty() {
+        &series.key
+    } else {
+        &series.label
     }
 }
 
@@ -140,12 +141,12 @@ pub(super) fn chart(cx: &Evidence<'_>, held: &Result<RankedOwners, Missing>) -> 
     let RankedOwners { owners, sums: all } = match held {
         Ok(held) => held,
         Err(missing) => {
-            return builder("What processes want", ANONYMOUS).lacks(cx, missing.clone());
+            return builder("Memory of processes", ANONYMOUS).lacks(cx, missing.clone());
         }
     };
     let builder = builder(owners.title(), owners.help);
     if all.is_empty() {
-        return builder.absent("no process held memory of its own".to_owned());
+        return builder.absent("no process had anonymous memory".to_owned());
     }
     let shown = all.len().min(MOST);
     let names: Vec<String> = all[..shown].iter().map(|sum| sum.name.clone()).collect();

@@ -18,7 +18,7 @@ pub(super) fn flow(cx: &Evidence<'_>) -> Chart {
         ChartBuilder::new(
             "swap",
             "Swap in and out",
-            "In hurts: somebody waits for it. Out is only preparation.",
+            "Swap-in hurts: a task waits for it. Swap-out alone is harmless.",
             ChartKind::Mirror,
             unit,
         )

@@ -223,7 +223,7 @@ fn processes_that_come_and_go_are_added_up_by_program() {
         process(s, "4@1", "kthread", 0, 0);
     });
     let (chart, curves) = chart(&host, "services");
-    assert_eq!(chart.title, "What processes want");
+    assert_eq!(chart.title, "Memory of processes");
     let mib = |all: [u64; 4]| all.map(|n| Some(MIB(n).as_f64())).to_vec();
     assert_eq!(
         curves,
@@ -259,7 +259,7 @@ fn services_come_before_processes_and_the_small_ones_are_one_area() {
         }
     });
     let (chart, curves) = chart(&host, "services");
-    assert_eq!(chart.title, "What services want");
+    assert_eq!(chart.title, "Memory of services");
     assert_eq!(curves.len(), 13);
     assert_eq!(curves[0].0, "s20.service");
     assert_eq!(curves[12].0, "others (8)");

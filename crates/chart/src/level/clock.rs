@@ -35,7 +35,7 @@ impl<'a> SourceClock<'a> {
         }
     }
 
-    /// Places a part's samples; `None` where nothing tells where they belong.
+    /// Places a part's samples; `None` where their time on the source's clock is unknown.
     pub(super) fn place(&self, part: &Timeline) -> Option<PlacedSamples> {
         let mut starts = vec![0];
         let breaks = part.breaks().iter().filter(|gap| gap.kind.breaks_rates());

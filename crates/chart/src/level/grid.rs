@@ -97,7 +97,7 @@ struct SampleSlot {
 pub(super) struct Slots(Vec<SampleSlot>);
 
 impl Slots {
-    /// The value at a sample speaks for the time since the one before. After a break nobody knows that time: then it speaks
+    /// The value at a sample speaks for the time since the one before. After a break that time is unknown: then it speaks
     /// for its moment, which counts as the usual distance of samples. `times`: when the samples were taken, on the
     /// clock of the grid.
     pub(super) fn of(part: &Timeline, times: &[Span], grid: &ColumnGrid) -> Self {
@@ -199,9 +199,10 @@ impl ColumnSum {
 
     /// Rounding must not put a mean outside of what it is the mean of; a value of no time at all is its own mean.
     fn mean(&self) -> f64 {
-        match self.seconds > 0.0 {
-            true => (self.sum / self.seconds).clamp(self.least, self.most),
-            false => self.least,
+        if self.seconds > 0.0 {
+            (self.sum / self.seconds).clamp(self.least, self.most)
+        } else {
+            self.least
         }
     }
 }

@@ -5,7 +5,7 @@ use timeline::signals::{MEM_AVAILABLE, MEM_DIRTY, PSI_IO_SOME, PSI_MEMORY_SOME, 
 use timeline::{Counter, Signal, Track};
 use units::{Quantity, Span, Unit};
 
-/// The stretches that were asked for, in order, and among them the peaks: those of memory behind the first, as there may be
+/// The requested stretches, in order, and among them the peaks: those of memory behind the first, as there may be
 /// no room for all.
 pub(super) fn among(asked: &[(Span, Span)], cx: &Evidence<'_>) -> Vec<(Span, Span)> {
     let memory = [peak_of(cx, PSI_MEMORY_SOME), tightest(cx)];

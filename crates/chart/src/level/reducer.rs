@@ -20,7 +20,7 @@ pub(super) const MOST_FINE_BYTES: usize = pack::MOST_BYTES / 2;
 ///
 /// Only charts of the host's own signals that are not stacks are drawn from samples: lines have a band from the least to
 /// the largest value, which a stack does not, as least values do not add up to anything. All others are drawn from the
-/// minutes, and only their means are told.
+/// minutes, and only their means are known.
 #[derive(Debug)]
 pub struct Reducer<'a> {
     charts: &'a [Chart],
@@ -40,9 +40,12 @@ impl<'a> Reducer<'a> {
     /// Of these charts, and of a recording whose minutes these are.
     pub fn new(charts: &'a [Chart], whole: &'a Evidence<'a>) -> Self {
         let grid = ColumnGrid::of_step(whole.timeline, step(whole.timeline));
-        let sums = charts.iter().map(|chart| match is_scanned(chart) {
-            true => vec![ColumnSums::new(&grid); chart.series.len()],
-            false => Vec::new(),
+        let sums = charts.iter().map(|chart| {
+            if is_scanned(chart) {
+                vec![ColumnSums::new(&grid); chart.series.len()]
+            } else {
+                Vec::new()
+            }
         });
         Self {
             charts,
@@ -129,7 +132,7 @@ impl<'a> Reducer<'a> {
         }
     }
 
-    /// Those of the samples, and those of the minutes where no sample tells.
+    /// Those of the samples, and those of the minutes without a sample.
     fn all(&self) -> Vec<Vec<ColumnSums>> {
         let timeline = self.whole.timeline;
         let slots = Slots::of(timeline, timeline.times(), &self.grid);
@@ -165,7 +168,7 @@ impl<'a> Reducer<'a> {
     }
 }
 
-/// The width of a column of the finest level: one that people count in.
+/// The width of a column of the finest level: a round number.
 fn step(whole: &Timeline) -> Span {
     const SECONDS: [u64; 12] = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1_800];
     let fits = |step: &Span| ColumnGrid::of_step(whole, *step).columns() <= MOST_FINE;

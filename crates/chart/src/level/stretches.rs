@@ -5,7 +5,7 @@ use std::ops::Range;
 use timeline::Timeline;
 use units::Span;
 
-/// What lies around a finding is shown with it, this share of its length (UI.md § 6) …
+/// What lies around a finding is shown with it, this share of its length …
 const AROUND: f64 = 0.15;
 /// … and at least so much, as around a moment.
 const LEAST: Span = Span::from_mins(10);

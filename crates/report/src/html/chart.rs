@@ -10,7 +10,7 @@ use crate::picture::{SeriesIndex, shown};
 const MOST_ROWS: usize = 12;
 /// … and where there are many curves, so many values.
 const MOST_VALUES: usize = 48;
-/// With fewer moments a table would tell nothing.
+/// With fewer moments a table would show nothing.
 const FEWEST_ROWS: usize = 6;
 
 pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
@@ -24,7 +24,7 @@ pub(super) fn draw_all(html: &mut Html, scene: &Scene<'_>) {
         if scene.picture.times().len() < 2 {
             html.tagged(
                 Tag::of("p", "absent"),
-                "One look has levels only: flows need a second one.",
+                "One sample shows levels only; rates need a second one.",
             );
             return;
         }

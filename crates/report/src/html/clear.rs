@@ -1,4 +1,4 @@
-//! What could not be looked for and what would help; what was looked for and is not there.
+//! Rules that could not be evaluated, and what would help; rules that found nothing.
 
 use super::Scene;
 use super::block::command;
@@ -42,7 +42,7 @@ fn next(html: &mut Html, scene: &Scene<'_>) {
     if scene.report.next.is_empty() {
         return;
     }
-    html.tagged(tag("h3"), "What would tell more");
+    html.tagged(tag("h3"), "What would show more");
     html.within(Tag::of("ul", "next"), |html| {
         for step in &scene.report.next {
             html.within(tag("li"), |html| {

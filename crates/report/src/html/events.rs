@@ -20,7 +20,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
             told.iter().for_each(|event| entry(html, scene, event));
         });
         if let Some(more) = all.len().checked_sub(told.len()).filter(|more| *more > 0) {
-            let more = format!("And {more} more: memtide events tells all of them.");
+            let more = format!("And {more} more: memtide events lists all of them.");
             html.tagged(Tag::of("p", "more"), &more);
         }
     });
@@ -32,9 +32,10 @@ fn chosen(all: &[EventEntry]) -> Vec<&EventEntry> {
     let mut room_for_main = MOST;
     let mut room_for_rest = MOST.saturating_sub(main);
     let is_told = |event: &&EventEntry| {
-        let room = match is_main(event) {
-            true => &mut room_for_main,
-            false => &mut room_for_rest,
+        let room = if is_main(event) {
+            &mut room_for_main
+        } else {
+            &mut room_for_rest
         };
         let has_room = *room > 0;
         *room = room.saturating_sub(1);

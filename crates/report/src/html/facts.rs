@@ -26,10 +26,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                     row(html, tag("tr"), (name, value, ""));
                 }
                 for (fact, value) in known {
-                    let tr = match relied_on(scene, fact.name) {
-                        true => Tag::of("tr", "is-relied-on"),
-                        false => tag("tr"),
-                    };
+                    let tr = if relied_on(scene, fact.name) { Tag::of("tr", "is-relied-on") } else { tag("tr") };
                     row(html, tr, (fact.name, value, fact.meaning));
                 }
             });
@@ -55,7 +52,7 @@ fn relied_on(scene: &Scene<'_>, name: &str) -> bool {
     let all = scene.report.findings.iter().chain(&scene.report.notes);
     let mut signals = all
         .flat_map(|finding| &finding.evidence)
-        .map(|it| it.signal.as_deref());
+        .map(|line| line.signal.as_deref());
     signals.any(|signal| signal == Some(name))
 }
 

@@ -12,7 +12,7 @@ use crate::model::page::unit;
 use crate::model::{Evidence, Finding, ThresholdSide};
 use crate::picture::{SeriesIndex, shown};
 
-/// More would be read by nobody.
+/// More would not be read.
 const MOST: usize = 4;
 /// Longer names are cut where figures stand side by side.
 const LONGEST_NAME: usize = 32;
@@ -48,7 +48,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
     });
 }
 
-/// Of the leading finding, what is available at worst, and then whatever is usually asked for.
+/// Of the leading finding, what is available at worst, and then the usual figures.
 fn chosen<'a>(scene: &'a Scene<'_>) -> Vec<KeyFigure<'a>> {
     let leading = scene.report.findings.first();
     let mut figures = leading.map_or_else(Vec::new, |finding| of_finding(scene, finding));

@@ -135,7 +135,7 @@ fn evidence(html: &mut Html, scene: &Scene<'_>, finding: &Finding) {
     }
     html.within(Tag::of("table", "evidence"), |html| {
         html.raw("<caption>Evidence</caption>");
-        // What a kernel report tells are sentences, without columns.
+        // Evidence from a kernel report is sentences, without columns.
         if finding.evidence.iter().any(|line| line.signal.is_some()) {
             html.raw("<thead><tr><th scope=\"col\">signal</th><th scope=\"col\">value</th>");
             html.raw("<th scope=\"col\">threshold</th><th scope=\"col\">over the range</th></tr></thead>");

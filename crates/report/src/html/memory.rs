@@ -49,9 +49,10 @@ fn heading(scene: &Scene<'_>, accounting: &Accounting) -> String {
 /// Terms and the remainder in their order, from what cannot be given back to what is free; nothing empty.
 fn parts(accounting: &Accounting) -> Vec<BarPart<'_>> {
     let rest = u64::try_from(accounting.unaccounted_bytes).unwrap_or_default();
-    let name = match accounting.broken_down {
-        true => TermKind::Unaccounted.label(),
-        false => "not broken down",
+    let name = if accounting.broken_down {
+        TermKind::Unaccounted.label()
+    } else {
+        "not broken down"
     };
     let named = accounting.terms.iter().map(|term| {
         let part = (term.label.as_str(), colour(&term.id), term.bytes);

@@ -34,7 +34,7 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
     };
     html.tagged(
         Tag::of("a", "skip").with("href", first),
-        "Skip to what was found",
+        "Skip to the findings",
     )
     .raw("\n");
     host_line(html, scene);
@@ -64,10 +64,10 @@ fn body(html: &mut Html, scene: &Scene<'_>) {
 pub(super) fn footer(html: &mut Html) {
     html.raw("\n<footer>Written by memtide ")
         .text(env!("CARGO_PKG_VERSION"))
-        .raw(". This page holds everything it shows and asks nobody for anything.</footer>\n");
+        .raw(". This page is complete: it loads nothing.</footer>\n");
 }
 
-/// What the page is about: the heading that was asked for, else the host, else the file.
+/// What the page is about: the heading on request, else the host, else the file.
 pub(super) fn name(scene: &Scene<'_>) -> String {
     let source = &scene.report.source;
     let file = source.file_name().or(source.name.as_deref());

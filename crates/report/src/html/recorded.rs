@@ -1,4 +1,4 @@
-//! Where the figures come from: how they were recorded, how closely they were looked at, and what was wrong with that.
+//! Where the figures come from: how they were recorded and sampled, and what was wrong with that.
 
 use units::{Count, Span};
 
@@ -28,8 +28,8 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
                 .report
                 .notes
                 .iter()
-                .filter(|it| is_about_the_source(it));
-            notes.for_each(|it| note::draw(html, it));
+                .filter(|note| is_about_the_source(note));
+            notes.for_each(|note| note::draw(html, note));
         },
     );
 }
@@ -37,7 +37,7 @@ pub(super) fn draw(html: &mut Html, scene: &Scene<'_>) {
 fn rows(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
     let source = &scene.report.source;
     let mut rows = vec![("kind", kind(source.kind).to_owned())];
-    // The directory is known to whoever wrote the page, and nobody else's business.
+    // The page is mailed: the directory stays private.
     let file = source.file_name();
     rows.extend(file.map(|name| ("name", name.to_owned())));
     rows.push(("time", scene.clock.whole()));

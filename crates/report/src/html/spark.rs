@@ -13,7 +13,7 @@ const WIDTH: f64 = 240.0;
 /// Where the curve's highest and lowest point lie; the graph is 56 high, and strokes are not cut.
 const CEILING: f64 = 4.0;
 const FLOOR: f64 = 52.0;
-/// More points than this are not told apart at the size that it is shown in.
+/// More points cannot be distinguished at the size that it is shown in.
 const MOST_POINTS: usize = 120;
 
 /// Which value of several speaks for them.
@@ -61,9 +61,10 @@ pub(crate) fn draw(html: &mut Html, spark: &Spark<'_>) {
         span_s: spark.times.last().map_or(0.0, |last| last.as_secs_f64()),
         top: if top > 0.0 { top } else { 1.0 },
     };
-    let ink = match spark.is_loud {
-        true => "var(--s)",
-        false => "var(--ink-2)",
+    let ink = if spark.is_loud {
+        "var(--s)"
+    } else {
+        "var(--ink-2)"
     };
     let class = if spark.is_part {
         "spark is-part"
@@ -116,9 +117,10 @@ struct SparkScale {
 
 impl SparkScale {
     fn x(self, at_s: f64) -> i32 {
-        match self.span_s > 0.0 {
-            true => whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH),
-            false => 0,
+        if self.span_s > 0.0 {
+            whole((at_s / self.span_s).clamp(0.0, 1.0) * WIDTH)
+        } else {
+            0
         }
     }
 
@@ -173,7 +175,7 @@ fn draw_run(path: &mut String, run: &[(i32, i32)]) {
     let _ = write!(path, "V{FLOOR}");
 }
 
-/// At most so many points as can be told apart: each the largest or least of its part of the time.
+/// At most [`MOST_POINTS`] points: each the largest or least of its part of the time.
 fn thinned(spark: &Spark<'_>) -> Vec<(f64, Option<f64>)> {
     let points = spark.times.iter().zip(spark.values);
     let all: Vec<(f64, Option<f64>)> = points

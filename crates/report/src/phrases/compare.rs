@@ -8,11 +8,11 @@ use crate::model::{
 };
 use crate::phrases::ABSENT;
 
-/// So many rows of a table are shown unless all are asked for.
+/// So many rows of a table are shown, unless all are requested.
 const MOST_ROWS: usize = 10;
 /// So many facts.
 const MOST_FACTS: usize = 12;
-/// So many names of what only one side tells.
+/// So many names that only one side has.
 const MOST_NAMES: usize = 8;
 
 /// How much of a table is said.
@@ -55,7 +55,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) is_strong: bool,
     /// A line below it; empty for none.
     pub(crate) more: String,
-    /// Index of the report's entry that it tells; none for the verdict.
+    /// Index of the report's entry; none for the verdict.
     pub(crate) entry: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) const fn turned(turn: Turn) -> &'static str {
         Turn::Worse => "worse",
         Turn::Milder => "milder",
         Turn::Same => "same",
-        Turn::Unknown => "cannot tell",
+        Turn::Unknown => "unknown",
     }
 }
 
@@ -239,7 +239,8 @@ pub(crate) fn rates(report: &CompareReport, extent: Extent) -> ComparisonTable {
 }
 
 fn is_rate_told(rate: &RateEntry, extent: Extent) -> bool {
-    let moved = |it: &Option<SpreadEntry>| it.as_ref().is_some_and(|it| it.mean > 0.0);
+    let moved =
+        |spread: &Option<SpreadEntry>| spread.as_ref().is_some_and(|spread| spread.mean > 0.0);
     match rate.certainty {
         Some(Certainty::Clear) => true,
         Some(Certainty::Noise) => extent == Extent::All,
@@ -284,7 +285,7 @@ fn spreads(before: &SpreadEntry, after: &SpreadEntry, lead: f64) -> String {
     )
 }
 
-/// Facts of both sides that differ; below, those that only one side tells.
+/// Facts of both sides that differ; below, those that only one side has.
 pub(crate) fn facts(report: &CompareReport, extent: Extent) -> ComparisonTable {
     let indexed = report.facts.iter().enumerate();
     let is_of_both = |fact: &FactEntry| fact.before.is_some() && fact.after.is_some();

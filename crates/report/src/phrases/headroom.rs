@@ -77,7 +77,7 @@ pub(crate) fn other_limits(report: &HeadroomReport) -> Vec<LabelledText> {
         .collect()
 }
 
-/// What decides and is not told.
+/// What decides and is unknown.
 pub(crate) fn unknown(report: &HeadroomReport) -> Vec<LabelledText> {
     let unknown = report.unknown.iter();
     unknown
@@ -97,9 +97,10 @@ fn worst(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledTex
         .iter()
         .map(|one| format!("{} ({})", one.name, one.what))
         .collect();
-    let who = match who.is_empty() {
-        true => "who ran is not told".to_owned(),
-        false => who.join(", "),
+    let who = if who.is_empty() {
+        "running processes unknown".to_owned()
+    } else {
+        who.join(", ")
     };
     let moment = clock.moment(room.worst_at_s, room.worst_at);
     let moment = moment.filter(|_| report.source.samples > 1);
@@ -134,9 +135,10 @@ fn available(terms: &Terms) -> TermLine {
         sign: "",
         label: "available",
         size: Bytes::new(terms.available_bytes).to_string(),
-        text: match terms.available_is_told {
-            true => "the kernel's MemAvailable",
-            false => "MemAvailable is not told: free memory and files",
+        text: if terms.available_is_told {
+            "the kernel's MemAvailable"
+        } else {
+            "MemAvailable is missing: free memory and files"
         }
         .to_owned(),
     }
@@ -144,9 +146,10 @@ fn available(terms: &Terms) -> TermLine {
 
 fn kept(terms: &Terms) -> TermLine {
     let floor = (terms.floor_low_bytes, terms.floor_high_bytes);
-    let predicted = match terms.floor_is_measured {
-        true => "",
-        false => " (predicted for a host of this size)",
+    let predicted = if terms.floor_is_measured {
+        ""
+    } else {
+        " (predicted for a host of this size)"
     };
     TermLine {
         sign: "−",
@@ -217,9 +220,10 @@ fn added(report: &HeadroomReport) -> Option<LabelledText> {
     let added = report.added.as_ref()?;
     let left = added.left_bytes.map(|left| {
         let size = Bytes::new(left.unsigned_abs());
-        match left < 0 {
-            true => format!("At the worst moment {size} would be lacking. "),
-            false => format!("At the worst moment {size} would be left. "),
+        if left < 0 {
+            format!("At the worst moment {size} would be lacking. ")
+        } else {
+            format!("At the worst moment {size} would be left. ")
         }
     });
     let text = format!("{}{}", left.unwrap_or_default(), added.text.join(" "));
@@ -229,9 +233,10 @@ fn added(report: &HeadroomReport) -> Option<LabelledText> {
 /// The formula as people first write it down, with its moment where that is another.
 fn by_hand(report: &HeadroomReport, clock: &ReportClock<'_>) -> Option<LabelledText> {
     let article = report.article.as_ref()?;
-    let differs = match article.differs {
-        true => "",
-        false => " (about the same)",
+    let differs = if article.differs {
+        ""
+    } else {
+        " (about the same)"
     };
     let moment = article.at_s.and_then(|at| clock.moment(at, article.at));
     let at = moment.map_or_else(String::new, |at| format!("at {at}: "));

@@ -1,4 +1,4 @@
-//! When a finding held, in words: once, or so many times.
+//! When a finding occurred, in words: once, or so many times.
 
 use jiff::Timestamp;
 use units::{Count, Span};
@@ -6,8 +6,8 @@ use units::{Count, Span};
 use crate::clock::ReportClock;
 use crate::model::{Bursts, Finding, Stretch};
 
-/// From when to when: `0:11–0:34`; of one that came again `7 times, 10 min each, first 0:11, last 4:20`. `None` where it is a
-/// state, or the source is of one moment that nobody knows.
+/// From when to when: `0:11–0:34`; of several occurrences `7 times, 10 min each, first 0:11, last 4:20`. `None` where it is a
+/// state, or the source is a single moment of unknown time.
 pub(crate) fn when(clock: &ReportClock<'_>, finding: &Finding) -> Option<String> {
     let at = |s: f64, at: Option<Timestamp>| clock.moment(s, at);
     match finding.stretches.as_slice() {
@@ -55,9 +55,10 @@ fn each(stretches: &[Stretch]) -> Option<String> {
     let lasting = || stretches.iter().map(|one| one.recorded_s);
     let least = Span::from_secs_f64(lasting().fold(f64::INFINITY, f64::min));
     let most = Span::from_secs_f64(lasting().fold(0.0, f64::max));
-    let text = match least.to_string() == most.to_string() {
-        true => format!("{most} each"),
-        false => format!("{least} to {most} each"),
+    let text = if least.to_string() == most.to_string() {
+        format!("{most} each")
+    } else {
+        format!("{least} to {most} each")
     };
     (most > Span::ZERO).then_some(text)
 }

@@ -1,4 +1,4 @@
-//! The words about where an answer comes from: host and source, and what is told of the source only.
+//! Phrases about the host and the source of an answer.
 
 use units::{Bytes, Count, Span};
 
@@ -68,12 +68,12 @@ fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
     let watched = Span::from_secs_f64(source.watched_s);
     match (source.kind, source.samples) {
         (_, 0) => "no sample".to_owned(),
-        (SourceKind::Text, samples) => looks("text", samples, watched),
-        (SourceKind::Bundle, samples) => looks("support bundle", samples, watched),
+        (SourceKind::Text, samples) => snapshots("text", samples, watched),
+        (SourceKind::Bundle, samples) => snapshots("support bundle", samples, watched),
         (SourceKind::Capture | SourceKind::Recording, _) if source.cut_at_s.is_some() => {
             part(source, clock)
         }
-        (SourceKind::Capture, 1) => "capture of one look".to_owned(),
+        (SourceKind::Capture, 1) => "capture of one sample".to_owned(),
         (SourceKind::Recording, _) => {
             let until = clock.until();
             let until = until.map_or_else(String::new, |at| format!(" until {at}"));
@@ -88,7 +88,10 @@ fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
         (SourceKind::Live, samples) => {
             let until = clock.until();
             if samples == 1 {
-                until.map_or_else(|| "one look".to_owned(), |at| format!("one look at {at}"))
+                until.map_or_else(
+                    || "one sample".to_owned(),
+                    |at| format!("one sample at {at}"),
+                )
             } else {
                 let until = until.map_or_else(String::new, |at| format!(" until {at}"));
                 format!("watched {watched}{until}")
@@ -97,14 +100,14 @@ fn extent(source: &Source, clock: &ReportClock<'_>) -> String {
     }
 }
 
-/// The part of a source that was asked for: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
+/// The requested part of a source: `10 min of a recording, 2026-11-21 13:42:18 to 13:52:18 +09:00, 600 samples`.
 fn part(source: &Source, clock: &ReportClock<'_>) -> String {
     let kind = match source.kind {
         SourceKind::Recording => "recording",
         _ => "capture",
     };
     let watched = match source.samples {
-        1 => "one look".to_owned(),
+        1 => "one sample".to_owned(),
         _ => Span::from_secs_f64(source.watched_s).to_string(),
     };
     let when = clock.whole();
@@ -120,20 +123,18 @@ fn how_closely(source: &Source) -> String {
     }
 }
 
-/// What the answer rests on beside the look: `and its recording since Nov 21 13:42:18, every 60 s`.
+/// What else the answer rests on: `and its recording since Nov 21 13:42:18, every 60 s`.
 fn history(source: &Source, clock: &ReportClock<'_>) -> Option<String> {
     let history = source.history.as_ref()?;
     let since = clock.moment(0.0, history.from)?;
-    Some(format!(
-        "and its recording since {since}, looked at by the minute"
-    ))
+    Some(format!("and its recording since {since}, by the minute"))
 }
 
-fn looks(what: &str, samples: usize, watched: Span) -> String {
+fn snapshots(what: &str, samples: usize, watched: Span) -> String {
     let count = Count::new(samples as u64);
     match samples {
-        1 => format!("{what}, one look"),
-        _ if watched == Span::ZERO => format!("{what}, {count} looks"),
-        _ => format!("{what}, {count} looks over {watched}"),
+        1 => format!("{what}, one snapshot"),
+        _ if watched == Span::ZERO => format!("{what}, {count} snapshots"),
+        _ => format!("{what}, {count} snapshots over {watched}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be looked for.
+//! The screen of `check`: host, verdict, one bar of memory, findings, notes, and what could not be evaluated.
 
 use super::page::{NARROW, Style, TextPage, piece};
 use super::wrap::{cut, wrap_items};
@@ -79,7 +79,7 @@ pub(super) fn answer(report: &Report, id: &str, screen: &Screen) -> Option<Strin
     Some(page.finish())
 }
 
-/// Who is meant and how long was looked: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.
+/// The host and the source: `Linux 6.1.0 · 470 MiB RAM, 512 MiB swap · capture of 39 s, 40 samples`.
 pub(super) fn host_line(
     page: &mut TextPage,
     host: &Host,
@@ -128,7 +128,7 @@ fn without_more_of_the_same<'a>(
     })
 }
 
-/// Roots, numbered, each with what it brings about; what is only worth knowing in short, until all is asked for.
+/// Roots, numbered, each with what it brings about; what is only worth knowing in short, unless all is requested.
 fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, screen: &Screen) {
     let (in_short, in_full): (Vec<_>, Vec<_>) = report
         .roots()
@@ -178,7 +178,7 @@ fn findings(page: &mut TextPage, report: &Report, clock: &ReportClock<'_>, scree
     }
 }
 
-/// What was too short and too cheap to be told one by one: a line for each rule.
+/// What was too short and too cheap to be listed one by one: a line for each rule.
 fn bursts(page: &mut TextPage, bursts: &[Bursts], clock: &ReportClock<'_>, screen: &Screen) {
     if bursts.is_empty() {
         return;
@@ -206,7 +206,7 @@ fn earlier(page: &mut TextPage, earlier: &[Finding], clock: &ReportClock<'_>, sc
     }
 }
 
-/// Settings that changed: what began with one is often its doing. The last ones, until all is asked for.
+/// Settings that changed: what began with one is often its doing. The last ones, unless all are requested.
 fn changed(page: &mut TextPage, changed: &[Changed], clock: &ReportClock<'_>, screen: &Screen) {
     if changed.is_empty() {
         return;
@@ -265,7 +265,7 @@ fn problems(page: &mut TextPage, source: &Source, screen: &Screen) {
     }
 }
 
-/// Of use to nobody but who teaches memtide a new kernel: at the very end.
+/// Only of use to developers who add support for a kernel: at the very end.
 fn unknown_fields(page: &mut TextPage, source: &Source, screen: &Screen) {
     if source.unknown_fields.is_empty() || screen.detail != Detail::All {
         return;
@@ -291,7 +291,7 @@ fn next(page: &mut TextPage, report: &Report) {
     }
 }
 
-/// What could not be looked for, by what would make it possible.
+/// What could not be evaluated, by what would make it possible.
 fn not_evaluated(page: &mut TextPage, report: &Report, screen: &Screen) {
     let rules = &report.not_evaluated;
     if rules.is_empty() {
@@ -348,9 +348,10 @@ fn lacking(needs: &str, alike: &[&NotEvaluated], screen: &Screen) -> String {
     // Which field of a file is meant must be said, unless that takes more room than the rest.
     let is_field = needs.starts_with("a field of ") && missing.len() <= MOST_IDS;
     let is_told = screen.detail == Detail::All || is_field;
-    match is_told && !missing.is_empty() {
-        true => format!("{text} ({})", missing.join(", ")),
-        false => text,
+    if is_told && !missing.is_empty() {
+        format!("{text} ({})", missing.join(", "))
+    } else {
+        text
     }
 }
 

@@ -1,4 +1,5 @@
-//! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; with the kernel's own lines where asked for.
+//! The screen of `events`: a line for each, broken only where a terminal needs it, in order of time; on request with the
+//! kernel's own lines.
 
 use super::page::{Style, TextPage, piece};
 use super::{Detail, Screen, wrap};

@@ -128,9 +128,12 @@ impl FindingBlock<'_, '_> {
             let taken: usize = pieces.iter().map(|(_, text)| width(text)).sum();
             let blanks = " ".repeat(indent.saturating_sub(taken));
             pieces.push(piece(Style::Plain, blanks));
-            pieces.extend(line.into_iter().map(|(style, text)| match is_long {
-                true => piece(style, text.trim_start()),
-                false => (style, text),
+            pieces.extend(line.into_iter().map(|(style, text)| {
+                if is_long {
+                    piece(style, text.trim_start())
+                } else {
+                    (style, text)
+                }
             }));
             self.page.line(&pieces);
         }
@@ -282,7 +285,7 @@ impl FindingBlock<'_, '_> {
     }
 }
 
-/// The part of a graph that belongs to the time of the finding; all of it where that is not known, or where it came again.
+/// The part of a graph that belongs to the time of the finding; all of it where that is unknown, or where there are several occurrences.
 fn within<'a>(finding: &Finding, graph: &'a Graph) -> &'a [Option<f64>] {
     let whole = graph.to_s - graph.from_s;
     let (Some(from), Some(to)) = (finding.from_s, finding.to_s) else {
@@ -321,7 +324,7 @@ fn commands(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<Styled
         .map(move |line| vec![piece(Style::Command, format!("{indent}{line}"))])
 }
 
-/// What takes the commands above it back: a comment, so that nobody runs it with them.
+/// What undoes the commands above it: a comment, so that it is not run with them.
 fn undo(text: &str, below_sentence: bool) -> impl Iterator<Item = Vec<StyledText>> {
     let indent = if below_sentence { "  " } else { "" };
     text.lines()

@@ -73,7 +73,7 @@ pub(super) fn explain(source: &Source, screen: &Screen) -> String {
             &[],
             0,
             Style::Plain,
-            &format!("{name}: no text with blocks to tell apart."),
+            &format!("{name}: no text with blocks."),
         );
     }
     for input in &source.inputs {

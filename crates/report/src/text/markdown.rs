@@ -1,7 +1,7 @@
 //! The rules' documentation on a terminal: the little Markdown that they use, wrapped. No general renderer.
 //!
 //! Knows headings, paragraphs, lists and fenced blocks; everything else is a paragraph. Code spans keep their backticks,
-//! so that a command is told apart without colour.
+//! so that a command is recognised without colour.
 
 use super::page::{Style, TextPage, piece};
 use super::wrap::width;

@@ -35,9 +35,10 @@ pub(super) fn draw(
 ) {
     let rows = rows(accounting, moment(accounting, report, clock));
     let tails = rows.iter().map(|row| width(&row.tail) + 2);
-    let tail = match screen.width() < NARROW {
-        true => 0,
-        false => tails.max().unwrap_or(0),
+    let tail = if screen.width() < NARROW {
+        0
+    } else {
+        tails.max().unwrap_or(0)
     };
     let cells = (screen.width() - BAR_INDENT).saturating_sub(tail);
     for (i, row) in rows.iter().enumerate() {

@@ -25,7 +25,7 @@ pub(super) fn draw(report: &WhereReport, screen: &Screen) -> String {
     host_line(&mut page, &report.host, &report.source, &clock, screen);
     page.gap();
     let (Some(tree), Some(accounting)) = (&report.tree, &report.accounting) else {
-        let text = "Nothing can be said: the source has no /proc/meminfo.";
+        let text = "Unknown: the source has no /proc/meminfo.";
         page.hanging(&[], 0, Style::Strong, text);
         return page.finish();
     };

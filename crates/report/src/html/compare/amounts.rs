@@ -21,7 +21,7 @@ pub(super) fn draw(html: &mut Html, report: &CompareReport) {
             bars(html, report);
             // Parts of RAM add up; all other amounts stand beside them.
             let is_term = |row: &ComparisonRow| {
-                entry(report, row).is_some_and(|it| it.kind == AmountKind::Term)
+                entry(report, row).is_some_and(|entry| entry.kind == AmountKind::Term)
             };
             let (mut parts, others): (Vec<_>, Vec<_>) = all.rows.into_iter().partition(is_term);
             parts.retain(|row| entry(report, row).is_some_and(is_there));
@@ -58,8 +58,8 @@ type OfSide = fn(&AmountEntry) -> Option<i64>;
 
 fn bars(html: &mut Html, report: &CompareReport) {
     let sides: [(&str, &Side, OfSide); 2] = [
-        ("before", &report.before, |it| it.before_bytes),
-        ("after", &report.after, |it| it.after_bytes),
+        ("before", &report.before, |entry| entry.before_bytes),
+        ("after", &report.after, |entry| entry.after_bytes),
     ];
     let largest = sides.iter().filter_map(|(_, side, _)| side.host.ram_bytes);
     let Some(largest) = largest.max() else {
@@ -93,10 +93,12 @@ fn typical(side: &Side) -> String {
 /// The terms of a side in the order of the bar.
 fn parts(report: &CompareReport, of_side: OfSide) -> Vec<BarPart<'_>> {
     let terms = report.memory.iter();
-    let terms = terms.filter(|it| it.kind == AmountKind::Term);
+    let terms = terms.filter(|entry| entry.kind == AmountKind::Term);
     let mut parts: Vec<(Option<TermKind>, BarPart<'_>)> = terms
         .filter_map(|term| {
-            let bytes = u64::try_from(of_side(term)?).ok().filter(|it| *it > 0)?;
+            let bytes = u64::try_from(of_side(term)?)
+                .ok()
+                .filter(|bytes| *bytes > 0)?;
             let part = (term.label.as_str(), memory::colour(&term.name), bytes);
             Some((TermKind::from_id(&term.name), part))
         })
@@ -110,7 +112,8 @@ fn legend(html: &mut Html, report: &CompareReport, mut rows: Vec<ComparisonRow>)
     if rows.is_empty() {
         return;
     }
-    let place = |row: &ComparisonRow| entry(report, row).map(|it| TermKind::from_id(&it.name));
+    let place =
+        |row: &ComparisonRow| entry(report, row).map(|entry| TermKind::from_id(&entry.name));
     rows.sort_by_key(place);
     let parts = ComparisonTable {
         heading: "",

@@ -61,15 +61,16 @@ fn fold(html: &mut Html, both: &Both<'_>, quiet: &[ChartPair]) {
 
 /// What a side draws: nothing where it has nothing over time.
 fn charts_of<'a>(scene: &'a Scene<'_>) -> &'a [Chart] {
-    match scene.has_charts() {
-        true => &scene.picture.charts,
-        false => &[],
+    if scene.has_charts() {
+        &scene.picture.charts
+    } else {
+        &[]
     }
 }
 
 /// Charts in the order of the one side, then those that only the other has.
 fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
-    let place = |charts: &[Chart], id: &str| charts.iter().position(|it| it.id == id);
+    let place = |charts: &[Chart], id: &str| charts.iter().position(|chart| chart.id == id);
     let of_both = before.iter().enumerate().map(|(index, chart)| {
         let other = place(after, &chart.id);
         let beside = other.and_then(|index| after.get(index)).unwrap_or(chart);
@@ -93,9 +94,10 @@ fn pairs(before: &[Chart], after: &[Chart]) -> Vec<ChartPair> {
 
 /// What is alike on both sides is said once; one may know services where the other knows programs.
 fn of_both(before: &str, after: &str) -> String {
-    match before == after {
-        true => before.to_owned(),
-        false => format!("Before: {before} · After: {after}"),
+    if before == after {
+        before.to_owned()
+    } else {
+        format!("Before: {before} · After: {after}")
     }
 }
 
@@ -116,7 +118,9 @@ fn draw_pair(html: &mut Html, both: &Both<'_>, pair: &ChartPair) {
 /// Why a side has no such chart.
 fn absent(html: &mut Html, scene: &Scene<'_>, title: &str) {
     let mut known = scene.picture.absent.iter();
-    let why = known.find(|it| it.title == title).map(|it| it.why.as_str());
+    let why = known
+        .find(|chart| chart.title == title)
+        .map(|chart| chart.why.as_str());
     html.within(Tag::of("div", "chart absent"), |html| {
         html.tagged(Tag::of("p", "of"), scene.which.word());
         html.tagged(tag("p"), why.unwrap_or("this source has no such chart"));

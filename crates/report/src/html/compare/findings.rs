@@ -47,12 +47,17 @@ fn gone(html: &mut Html, both: &Both<'_>) {
 
 /// What became of a finding, in the word of its row; `None` where it is the same after, and its card is above.
 fn turn(finding: &Finding, report: &CompareReport) -> Option<&'static str> {
-    let changes = || report.findings.iter().filter(|it| it.id == finding.id);
+    let changes = || {
+        report
+            .findings
+            .iter()
+            .filter(|entry| entry.id == finding.id)
+    };
     // One rule may find something in several places.
-    let is_it = |it: &&FindingEntry| {
-        let before = it.before.as_ref();
+    let is_same = |entry: &&FindingEntry| {
+        let before = entry.before.as_ref();
         before.is_some_and(|before| before.title == finding.title)
     };
-    let change = changes().find(is_it).or_else(|| changes().next())?.change;
+    let change = changes().find(is_same).or_else(|| changes().next())?.change;
     (change != Turn::Same).then(|| phrases::turned(change))
 }

@@ -24,7 +24,7 @@ pub(super) fn draw(html: &mut Html, both: &Both<'_>) {
                             lines(html, &phrases::first(report, &scene.clock));
                         }
                         None => {
-                            html.raw("<p class=\"none\">Nobody knows how the samples of this source lie in time.</p>");
+                            html.raw("<p class=\"none\">The order of this source's samples is unknown.</p>");
                         }
                     }
                 });
@@ -40,7 +40,9 @@ fn told(report: Option<&HeadroomReport>) -> Vec<TermLine> {
 }
 
 fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
-    let only_after = after.iter().filter(|it| of(&before, it.label).is_none());
+    let only_after = after
+        .iter()
+        .filter(|term| of(&before, term.label).is_none());
     let rows: Vec<&TermLine> = before.iter().chain(only_after).collect();
     if rows.is_empty() {
         return;
@@ -53,7 +55,7 @@ fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
                     let label = format!("{} {}", row.sign, row.label);
                     html.tagged(tag("th").with("scope", "row"), label.trim());
                     for (class, side) in [("before", &before), ("after", &after)] {
-                        let size = of(side, row.label).map_or(ABSENT, |it| it.size.as_str());
+                        let size = of(side, row.label).map_or(ABSENT, |term| term.size.as_str());
                         html.tagged(Tag::of("td", class), size);
                     }
                 });
@@ -63,5 +65,5 @@ fn terms(html: &mut Html, [before, after]: [Vec<TermLine>; 2]) {
 }
 
 fn of<'a>(terms: &'a [TermLine], label: &str) -> Option<&'a TermLine> {
-    terms.iter().find(|it| it.label == label)
+    terms.iter().find(|term| term.label == label)
 }

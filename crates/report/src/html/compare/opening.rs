@@ -59,15 +59,19 @@ pub(super) fn told(both: &Both<'_>) -> Option<String> {
 }
 
 fn spans(both: &Both<'_>) -> [f64; 2] {
-    both.sides().map(|(_, scene)| match scene.has_charts() {
-        true => scene.picture.span_s(),
-        false => 0.0,
+    both.sides().map(|(_, scene)| {
+        if scene.has_charts() {
+            scene.picture.span_s()
+        } else {
+            0.0
+        }
     })
 }
 
 /// The side whose moment the cursor opens at: the worse one; of two alike what is there now, unless that is better.
 pub(super) fn side(both: &Both<'_>) -> ComparedSide {
-    let [before, after] = [&both.report.before, &both.report.after].map(|it| gravity(it.verdict));
+    let [before, after] =
+        [&both.report.before, &both.report.after].map(|side| gravity(side.verdict));
     match (before.cmp(&after), both.report.direction) {
         (std::cmp::Ordering::Greater, _) => ComparedSide::Before,
         (std::cmp::Ordering::Equal, Direction::Better) => ComparedSide::Before,
