@@ -15,11 +15,8 @@ mod block;
 mod builder;
 mod bundle;
 mod capture;
-mod compress;
 mod content;
-mod convert;
 mod decompress;
-pub mod export;
 mod forms;
 mod history;
 mod open;
@@ -31,8 +28,6 @@ mod sar;
 mod testing;
 mod text;
 
-pub use compress::Packed;
-pub use convert::{Converted, convert};
 pub use history::with_history;
 pub use open::{
     OpenError, OpenOptions, Screen, is_recording, open, open_bytes, open_part, open_stdin, scan,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use ::export::Packed;
 use anyhow::Context;
-use import::Packed;
 use probe::Root;
 use sampler::{CaptureOptions, Secrets};
 

@@ -1,7 +1,7 @@
 //! `memtide convert`: `memtide export --format capture` for whatever is none yet.
 
+use ::export::{Capture, Picks};
 use anyhow::bail;
-use import::export::{Capture, Picks};
 use timeline::SourceKind;
 
 use crate::cli::Convert;

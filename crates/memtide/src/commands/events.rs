@@ -1,8 +1,8 @@
 //! `memtide events`: what happened, in order of time.
 
+use ::export::quoted;
 use answers::recording_directory;
 use import::OpenOptions;
-use import::export::quoted;
 use report::model::EventsReport;
 use report::text::Detail;
 

@@ -5,8 +5,8 @@ mod target;
 
 use std::io::ErrorKind;
 
+use ::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
 use anyhow::{Context, bail};
-use import::export::{Capture, Csv, Exported, Exporter, Names, OpenMetrics, Picks};
 use timeline::Source;
 use timeline::{Entity, SignalId, signals};
 

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ::export::Packed;
 use anyhow::bail;
-use import::Packed;
 use report::plain::escape;
 
 /// Where to write.

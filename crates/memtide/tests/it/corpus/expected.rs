@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use diagnose::headroom::Question;
-use import::export::{Capture, Csv, Exporter, Names, OpenMetrics, Picks};
+use export::{Capture, Csv, Exporter, Names, OpenMetrics, Picks};
 use report::Report;
 use report::text::{Detail, Screen};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::{open, open_bytes};
+use import::{open, open_bytes};
 use timeline::facts::SWAPPINESS;
 use timeline::signals::{
     CGROUP_CURRENT, CGROUP_MAX, CGROUP_PSI_MEMORY_SOME, MEM_FREE, PSI_MEMORY_SOME, PSWPIN,
@@ -85,10 +85,7 @@ fn sample(boot: u64, wall: i64) -> Sample {
 }
 
 fn opened(timeline: Timeline) -> Source {
-    Source {
-        timeline,
-        ..crate::testing::paste("")
-    }
+    Source::new(SourceKind::Text, "", timeline, Facts::default())
 }
 
 #[test]
@@ -173,6 +170,12 @@ fn nothing_is_made_up_and_what_has_no_file_is_named() {
     assert!(words[1].starts_with("1 event is not kept"), "{words:?}");
 }
 
+/// The report that a log holds.
+fn report(log: &str) -> KernelReport {
+    let source = open_bytes("log", log.as_bytes()).unwrap();
+    source.timeline.all_reports()[0].report.clone()
+}
+
 #[test]
 fn a_report_on_a_recorded_sample_leaves_the_sample_its_own_readings() {
     const REPORT: &str = include_str!("../../../probe/tests/kernel_reports/vm-6.12-swapfull.log");
@@ -181,7 +184,7 @@ fn a_report_on_a_recorded_sample_leaves_the_sample_its_own_readings() {
     last.host.set(PSWPIN, Pages::new(9));
     timeline.push(&sample(10, 1000)).unwrap();
     timeline.push(&last).unwrap();
-    let report = Paste::report(REPORT).unwrap().report.unwrap();
+    let report = report(REPORT);
     for _ in 0..2 {
         timeline.report(report.clone(), Some(REPORT.into()));
     }
@@ -209,10 +212,9 @@ fn kernel_reports_that_no_sample_shows_are_left_out_and_counted() {
             report: report.to_owned(),
         });
     }
-    let look = Paste::report(REPORT).unwrap();
-    let report = look.report.unwrap();
+    let report = report(REPORT);
     timeline.add_recorder_event(Event::of_report(fresh, &report, REPORT.to_owned()));
-    timeline.report_when(0, fresh, report, look.text);
+    timeline.report_when(0, fresh, report, Some(REPORT.into()));
     let (after, converted) = converted(&opened(timeline));
     assert_eq!(after.timeline.all_reports().len(), 1);
     assert_eq!(converted.reports_left_out, 2);

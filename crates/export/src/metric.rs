@@ -20,7 +20,7 @@ pub enum Names {
 
 /// The type that the text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Counter,
     Gauge,
     /// A counter whose name does not end in `_total`, as node_exporter has them.
@@ -38,16 +38,16 @@ enum Scale {
 
 /// A signal as a metric.
 #[derive(Debug)]
-pub(super) struct Metric {
-    pub(super) name: String,
-    pub(super) kind: Type,
+pub(crate) struct Metric {
+    pub(crate) name: String,
+    pub(crate) kind: Type,
     signal: SignalId,
     scale: Scale,
 }
 
 impl Metric {
     /// `None` where the unit needs a size of pages that the source does not tell.
-    pub(super) fn new(signal: SignalId, names: Names, facts: &Facts) -> Option<Self> {
+    pub(crate) fn new(signal: SignalId, names: Names, facts: &Facts) -> Option<Self> {
         let def = signal.def();
         // A name with labels is one of several series, of which the catalogue has the sum.
         let has_name = !def.node_exporter.is_empty() && !def.node_exporter.contains('{');
@@ -102,7 +102,7 @@ impl Metric {
     }
 
     /// The value of a reading, as it is written.
-    pub(super) fn value(&self, raw: u64) -> String {
+    pub(crate) fn value(&self, raw: u64) -> String {
         if super::is_unlimited(self.signal, raw) {
             return "+Inf".to_owned();
         }
@@ -118,7 +118,7 @@ impl Metric {
     }
 
     /// The catalogue's sentence; where the unit is another one than there, the file's field tells what it was.
-    pub(super) fn help(&self) -> &'static str {
+    pub(crate) fn help(&self) -> &'static str {
         self.signal.def().meaning
     }
 }
@@ -143,7 +143,7 @@ fn our_name(def: &SignalDef, unit: &str) -> String {
 }
 
 /// An entity's labels, `{device="sda"}`; nothing for the host.
-pub(super) fn labels(series: Option<&EntitySeries>) -> String {
+pub(crate) fn labels(series: Option<&EntitySeries>) -> String {
     let Some(series) = series else {
         return String::new();
     };
@@ -175,7 +175,7 @@ pub(super) fn labels(series: Option<&EntitySeries>) -> String {
 }
 
 /// What ends a value or a line is written with a backslash; all else may stand, whatever it is.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")

@@ -1,4 +1,4 @@
-//! Compression of what is written, chosen by the file's name; `decompress` is its other half.
+//! Compression of what is written, chosen by the file's name.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -78,28 +78,27 @@ impl Write for Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decompress::{Packing, unpack};
     use std::io::Read;
 
     #[test]
-    fn a_file_is_packed_as_its_name_says_and_unpacks_to_the_same() {
+    fn a_file_is_packed_as_its_name_says() {
         let directory = tempfile::tempdir().unwrap();
-        for (name, packing) in [
-            ("a.jsonl.zst", Packing::Zstd),
-            ("a.jsonl.gz", Packing::Gzip),
-            ("a.jsonl", Packing::None),
-        ] {
+        for name in ["a.jsonl.zst", "a.jsonl.gz", "a.jsonl"] {
             let path = directory.path().join(name);
             let mut packed = Packed::create(&path).unwrap();
             packed.write_all(b"one\n").unwrap();
             packed.flush().unwrap();
             packed.write_all(b"two\n").unwrap();
             packed.finish().unwrap();
-            let bytes = std::fs::read(&path).unwrap();
-            let (found, mut text) = unpack(bytes.as_slice()).unwrap();
-            let mut read = String::new();
-            text.read_to_string(&mut read).unwrap();
-            assert_eq!((found, read.as_str()), (packing, "one\ntwo\n"));
+            let file = File::open(&path).unwrap();
+            let mut text = String::new();
+            match path.extension().and_then(|name| name.to_str()) {
+                Some("zst") => zstd::Decoder::new(file).unwrap().read_to_string(&mut text),
+                Some("gz") => flate2::read::GzDecoder::new(file).read_to_string(&mut text),
+                _ => { file }.read_to_string(&mut text),
+            }
+            .unwrap();
+            assert_eq!(text, "one\ntwo\n", "{name}");
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::export::tests::{hostile_source, numbers, source};
+use crate::tests::{hostile_source, numbers, source};
 use timeline::signals::{CGROUP_CURRENT, MEM_FREE};
 
 fn csv(source: &Source, table: Entity, picks: &Picks) -> String {

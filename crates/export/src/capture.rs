@@ -1,47 +1,64 @@
 //! Turning any source into a capture: what tools printed becomes the kernel files that they had read.
 //!
-//! The text of each file is written from the signals ([`texts`]) and read again at once: what does not come back as it was
-//! is counted as left out. So a capture never holds more than its source did, and nobody has to keep a list of what
-//! cannot be kept. Kernel reports are kept as the kernel wrote them. Numbers that no parser reads are 0 in lines of many.
+//! The text of each file is written from the signals ([`texts`]) and parsed again at once: what does not come back as it
+//! was is counted as left out. So a capture never holds more than its source did, and there is no list of what cannot be
+//! stored. Kernel reports stay as the kernel wrote them. Numbers that no parser reads are 0 in lines of many.
 
 mod texts;
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::io::Write;
+use std::io::{self, Write};
 
 use probe::saved::Parsers;
 use timeline::facts::CgroupMode;
-use timeline::{BreakKind, Entity, Event, Facts, Sample, Stamp, Timeline};
+use timeline::{BreakKind, Entity, Event, Facts, KernelReport, Sample, Stamp, Timeline};
 use units::Span;
 
-use crate::paste::Paste;
+use crate::{Exported, Exporter, Picks};
+
+use probe::kernel_report;
 use store::capture::{CaptureHeader, CaptureSample, CaptureWriter, KERNEL_LOG};
 use timeline::Source;
 
+/// A capture, which holds whole kernel files: picks of signals do not apply.
+#[derive(Debug, Clone, Copy)]
+pub struct Capture;
+
+impl Exporter for Capture {
+    fn unit(&self) -> &'static str {
+        "sample"
+    }
+
+    fn export(&self, source: &Source, _: &Picks, output: &mut dyn Write) -> io::Result<Exported> {
+        let converted = convert(source, output)?;
+        Ok(Exported {
+            written: converted.samples,
+            left_out: converted.in_words(),
+        })
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Converted {
+struct Converted {
     /// Samples written.
-    pub samples: usize,
+    samples: usize,
     /// Names of signals that the capture does not hold, or not all readings of.
-    pub left_out: BTreeSet<&'static str>,
+    left_out: BTreeSet<&'static str>,
     /// Kernel reports whose text was not kept, that share their sample with another, or that are of before all samples.
-    pub reports_left_out: usize,
+    reports_left_out: usize,
     /// Fields of kernel files that memtide does not know: of those only the last value is, not the sample it was in.
-    pub fields_left_out: usize,
-    /// What a recorder noted beside samples: services that began and ended, its own beginning and end.
-    pub events_left_out: usize,
+    fields_left_out: usize,
+    /// What a recorder noted besides samples: services that began and ended, its own beginning and end.
+    events_left_out: usize,
 }
 
 /// Writes a source as a capture.
-///
-/// # Errors
-/// The output's.
-pub fn convert(opened: &Source, output: impl Write) -> std::io::Result<Converted> {
-    let timeline = &opened.timeline;
+fn convert(source: &Source, output: impl Write) -> io::Result<Converted> {
+    let timeline = &source.timeline;
     let every = timeline.interval().unwrap_or(Span::from_secs(1));
-    let mut header = CaptureHeader::new(&opened.facts, every);
+    let mut header = CaptureHeader::new(&source.facts, every);
     header.rounded = rounded(timeline);
     let mut writer = CaptureWriter::new(output, &header)?;
     let mut converted = Converted {
@@ -59,21 +76,21 @@ pub fn convert(opened: &Source, output: impl Write) -> std::io::Result<Converted
         return Ok(converted);
     };
     let reports = converted.reports(timeline);
-    let mode = opened.facts.cgroup_mode.unwrap_or(CgroupMode::V2);
+    let mode = source.facts.cgroup_mode.unwrap_or(CgroupMode::V2);
     let mut parsers = Parsers::default();
     for index in 0..timeline.len() {
         let Some(sample) = timeline.sample(index) else {
             break;
         };
         let report = reports.get(&index).copied();
-        let sample = match report.and_then(Paste::report) {
-            Some(look) => without(&sample, &look.sample),
+        let sample = match report {
+            Some((report, _)) => without_report(&sample, report),
             None => sample,
         };
         let mut files = texts::of(&sample, mode);
         converted.note_lost(&sample, &files, &mut parsers);
-        files.extend(report.map(|text| (KERNEL_LOG.to_owned(), text.to_owned())));
-        files.extend(facts_at(&opened.facts, timeline, index));
+        files.extend(report.map(|(_, text)| (KERNEL_LOG.to_owned(), text.to_owned())));
+        files.extend(facts_at(&source.facts, timeline, index));
         let mut line = CaptureSample::new(origin, sample.stamp, files);
         line.unrelated = unrelated.contains(&index);
         writer.sample(&line)?;
@@ -109,24 +126,26 @@ fn facts_at(facts: &Facts, timeline: &Timeline, index: usize) -> texts::Texts {
     texts
 }
 
-/// A sample without what a kernel report shows of its moment by itself.
-fn without(sample: &Sample, told: &Sample) -> Sample {
-    let mut rest = Sample::default();
-    rest.stamp = sample.stamp;
+/// A sample without the readings that its kernel report gives by itself.
+fn without_report(sample: &Sample, report: &KernelReport) -> Sample {
+    let mut reported = Sample::default();
+    kernel_report::fill(report, &mut reported);
+    let mut other = Sample::default();
+    other.stamp = sample.stamp;
     for (signal, raw) in sample.host.iter() {
-        if !told.host.iter().any(|reading| reading == (signal, raw)) {
-            rest.host.set_raw(signal, raw);
+        if !reported.host.iter().any(|reading| reading == (signal, raw)) {
+            other.host.set_raw(signal, raw);
         }
     }
     for entity in Entity::ALL
         .into_iter()
         .filter(|entity| *entity != Entity::Host)
     {
-        if told.table(entity).rows().is_empty() {
-            rest.table_mut(entity).clone_from(sample.table(entity));
+        if reported.table(entity).rows().is_empty() {
+            other.table_mut(entity).clone_from(sample.table(entity));
         }
     }
-    rest
+    other
 }
 
 /// Events that carry the kernel's words are its reports.
@@ -156,7 +175,7 @@ fn rounded(timeline: &Timeline) -> BTreeMap<String, u64> {
 
 impl Converted {
     /// What the capture could not hold, in words.
-    pub fn in_words(&self) -> Vec<String> {
+    fn in_words(&self) -> Vec<String> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
         let signals = not_kept(names.len(), "signal", |those| {
             format!(
@@ -179,14 +198,17 @@ impl Converted {
             .collect()
     }
 
-    /// The text of the report of each sample that has one.
-    fn reports<'a>(&mut self, timeline: &'a Timeline) -> BTreeMap<usize, &'a str> {
+    /// The report of each sample that has one, and its text.
+    fn reports<'a>(
+        &mut self,
+        timeline: &'a Timeline,
+    ) -> BTreeMap<usize, (&'a KernelReport, &'a str)> {
         let mut texts = BTreeMap::new();
         self.reports_left_out = reports_noted_only(timeline);
         for reported in timeline.all_reports() {
             match (&reported.text, texts.entry(reported.sample)) {
                 (Some(text), Entry::Vacant(free)) => {
-                    free.insert(&**text);
+                    free.insert((&reported.report, &**text));
                 }
                 _ => self.reports_left_out += 1,
             }

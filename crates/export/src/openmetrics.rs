@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind, Write};
 
 use timeline::{Entity, Run, SignalId, Timeline};
 
-use super::columns::{self, Series};
-use super::metric::{self, Metric, Names, Type};
-use super::{Exported, Exporter, Picks};
+use crate::columns::{self, Series};
+use crate::metric::{self, Metric, Names, Type};
+use crate::{Exported, Exporter, Picks};
 use timeline::Source;
 
 /// Metrics of some tables.

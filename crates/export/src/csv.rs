@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use timeline::{Entity, SignalId, Source, Stamp, Timeline};
 use units::WallClock;
 
-use super::columns::{self, Cursor, Series};
-use super::{Exported, Exporter, Picks};
+use crate::columns::{self, Cursor, Series};
+use crate::{Exported, Exporter, Picks};
 
 /// One table as CSV.
 #[derive(Debug, Clone, Copy)]

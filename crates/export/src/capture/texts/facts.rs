@@ -7,7 +7,7 @@ use timeline::facts::{self, CgroupMode, Change};
 use super::Texts;
 
 /// The texts of what was known at the beginning.
-pub(in crate::convert) fn known(known: &Facts) -> Texts {
+pub(in crate::capture) fn known(known: &Facts) -> Texts {
     let first = |fact: &facts::Fact| {
         let mut changes = known.changes().iter();
         let changed = changes.find(|change| change.fact.file == fact.file);
@@ -39,14 +39,14 @@ pub(in crate::convert) fn known(known: &Facts) -> Texts {
 }
 
 /// The texts of what changed.
-pub(in crate::convert) fn changed<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
+pub(in crate::capture) fn changed<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
     changes
         .map(|change| (change.fact.file.to_owned(), change.to.clone()))
         .collect()
 }
 
 /// The texts of what had not changed yet.
-pub(in crate::convert) fn unchanged<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
+pub(in crate::capture) fn unchanged<'a>(changes: impl Iterator<Item = &'a Change>) -> Texts {
     changes
         .map(|change| (change.fact.file.to_owned(), change.from.clone()))
         .collect()

@@ -2,21 +2,21 @@
 
 use timeline::{Entity, EntitySeries, Run, SignalId, Timeline};
 
-use super::Picks;
+use crate::Picks;
 
 /// Readings of one signal, asked for in the order of samples.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     runs: &'a [Run],
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn new(runs: &'a [Run]) -> Self {
+    pub(crate) const fn new(runs: &'a [Run]) -> Self {
         Self { runs }
     }
 
     /// The reading of a sample in which the table was read; samples must not be asked for backwards.
-    pub(super) fn at(&mut self, index: usize) -> Option<u64> {
+    pub(crate) fn at(&mut self, index: usize) -> Option<u64> {
         while let [first, rest @ ..] = self.runs
             && first.last() < index
         {
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The wanted columns of the host or of one entity.
-pub(super) fn of<'a>(
+pub(crate) fn of<'a>(
     runs: impl Iterator<Item = (SignalId, &'a [Run])>,
     picks: &Picks,
 ) -> Vec<(SignalId, &'a [Run])> {
@@ -37,15 +37,15 @@ pub(super) fn of<'a>(
 }
 
 /// One entity's wanted columns.
-pub(super) struct Series<'a> {
+pub(crate) struct Series<'a> {
     /// `None` for the host.
-    pub(super) entity: Option<&'a EntitySeries>,
-    pub(super) columns: Vec<(SignalId, &'a [Run])>,
+    pub(crate) entity: Option<&'a EntitySeries>,
+    pub(crate) columns: Vec<(SignalId, &'a [Run])>,
 }
 
 impl Series<'_> {
     /// From its first reading to its last.
-    pub(super) fn span(&self) -> Option<(usize, usize)> {
+    pub(crate) fn span(&self) -> Option<(usize, usize)> {
         let firsts = self.columns.iter().filter_map(|(_, runs)| runs.first());
         let lasts = self.columns.iter().filter_map(|(_, runs)| runs.last());
         Some((
@@ -56,7 +56,7 @@ impl Series<'_> {
 }
 
 /// The series of a table that have any wanted reading, by key.
-pub(super) fn table<'a>(timeline: &'a Timeline, entity: Entity, picks: &Picks) -> Vec<Series<'a>> {
+pub(crate) fn table<'a>(timeline: &'a Timeline, entity: Entity, picks: &Picks) -> Vec<Series<'a>> {
     let mut all = Vec::new();
     if entity == Entity::Host {
         all.push(Series {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::export::tests::{hostile_source, source};
+use crate::tests::{hostile_source, source};
 
 fn text(source: &Source, tables: &[Entity], all: bool) -> String {
     let mut text = Vec::new();
